@@ -1,0 +1,37 @@
+/**
+ * THE CENTRE, part two: what a model answers, as a stream of events.
+ *
+ *     response-start (part-start part-delta* part-end)* (response-end | response-failed)
+ *
+ * `response-failed` may come first and alone; `usage` may stand anywhere, is cumulative, and the last one wins. Parts may
+ * be open side by side (engines interleave tool fragments); `index` counts up from 0 in order of part-start.
+ */
+import type { Fault } from "./fault.ts";
+import type { Usage } from "./usage.ts";
+
+export type InferenceEvent =
+  | { type: "response-start"; responseId: string; model: string; createdAtSeconds: number }
+  | { type: "part-start"; index: number; part: PartHead }
+  | { type: "part-delta"; index: number; delta: string; logprobs?: TokenLogprob[] }
+  /** `signature` proves a reasoning part; `logprobs` never stand here. */
+  | { type: "part-end"; index: number; signature?: string }
+  | { type: "usage"; usage: Usage }
+  | { type: "response-end"; reason: StopReason; stopSequence?: string }
+  | { type: "response-failed"; fault: Fault };
+
+export type PartHead =
+  | { kind: "text" }
+  | { kind: "refusal" }
+  | { kind: "reasoning"; encrypted?: string }
+  | { kind: "tool-call"; callId: string; toolName: string; namespace?: string; custom?: boolean };
+
+/** Why generation ended. `stop` covers the natural end and a stop sequence. */
+export type StopReason = "stop" | "length" | "tool_calls" | "content_filter";
+
+/** One token's log probability, in the words of chat completions (Responses uses the same). */
+export interface TokenLogprob {
+  token: string;
+  logprob: number;
+  bytes: number[] | null;
+  top_logprobs: { token: string; logprob: number; bytes: number[] | null }[];
+}

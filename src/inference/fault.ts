@@ -1,0 +1,87 @@
+/**
+ * The fault catalogue: every way in which a request can fail, once. Each protocol renders it in its own shape.
+ * `message` is public: it says what is wrong and what to do, and never holds a key, an upstream's name, address or text.
+ * `cause` is private: it goes to the log alone. What is not a Fault is a defect, and shows as `internal_error`.
+ * Rules: decisions.md, Errors.
+ */
+export const faultCatalogue = {
+  invalid_json: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  invalid_content_type: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  invalid_value: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  missing_field: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  unknown_field: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  mutually_exclusive: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  idempotency_key_reused: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  previous_response_not_found: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  unsupported_feature: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  context_length_exceeded: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  missing_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
+  invalid_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
+  expired_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
+  revoked_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
+  no_active_plan: { status: 402, type: "billing_error", messages: "billing_error" },
+  missing_scope: { status: 403, type: "permission_error", messages: "permission_error" },
+  organization_suspended: { status: 403, type: "permission_error", messages: "permission_error" },
+  model_not_allowed: { status: 403, type: "permission_error", messages: "permission_error" },
+  model_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
+  route_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
+  request_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
+  method_not_allowed: { status: 405, type: "invalid_request_error", messages: "invalid_request_error" },
+  request_too_large: { status: 413, type: "invalid_request_error", messages: "request_too_large" },
+  upgrade_not_supported: { status: 426, type: "invalid_request_error", messages: "invalid_request_error" },
+  rate_limit_exceeded: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
+  concurrency_limit_exceeded: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
+  request_in_progress: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
+  usage_reserved: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
+  capacity_exceeded: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
+  usage_limit_reached: { status: 429, type: "usage_limit_error", messages: "rate_limit_error" },
+  internal_error: { status: 500, type: "api_error", messages: "api_error" },
+  upstream_unavailable: { status: 503, type: "api_error", messages: "overloaded_error" },
+  upstream_timeout: { status: 503, type: "api_error", messages: "overloaded_error" },
+  overloaded: { status: 503, type: "api_error", messages: "overloaded_error" },
+  draining: { status: 503, type: "api_error", messages: "overloaded_error" },
+  storage_unavailable: { status: 503, type: "api_error", messages: "overloaded_error" },
+} as const satisfies Record<string, { status: number; type: string; messages: string }>;
+
+export type FaultCode = keyof typeof faultCatalogue;
+
+export interface FaultDetails {
+  /** Wire path of the offending field. */
+  param?: string;
+  /** Whole seconds, sent as `retry-after`. */
+  retryAfterSeconds?: number;
+  /** Extra response headers (`allow`, for one). */
+  headers?: Record<string, string>;
+  /** Extra keys of the error object, in the protocol's own shape. */
+  body?: Record<string, unknown>;
+  /** For the log alone. */
+  cause?: unknown;
+}
+
+export class Fault extends Error {
+  readonly code: FaultCode;
+  readonly details: FaultDetails;
+
+  constructor(code: FaultCode, message: string, details: FaultDetails = {}) {
+    super(message, { cause: details.cause });
+    this.name = "Fault";
+    this.code = code;
+    this.details = details;
+  }
+
+  get status(): number {
+    return faultCatalogue[this.code].status;
+  }
+}
+
+/** What went wrong, as a fault: an unknown thing is a defect of ours and says nothing of itself. */
+export function asFault(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown;
+  return new Fault(
+    "internal_error",
+    "The service failed to handle this request. It has been logged; please try again.",
+    {
+      cause: thrown,
+    },
+  );
+}

@@ -1,0 +1,27 @@
+/** A model as admission, usage and routing see it: what it can do, what it costs. Made by the catalog. */
+import type { Capability } from "./request.ts";
+
+export interface Model {
+  /** Public id, `<vendor>/<model_name>`. */
+  id: string;
+  /** The name of the model's maker. */
+  ownedBy: string;
+  /** Unix seconds. */
+  created: number;
+  contextTokens: number;
+  outputTokensMax: number;
+  capabilities: ReadonlySet<Capability>;
+  prices: Prices;
+  /** Name of a known tokenizer; absent means that counts are estimated and calibrated. */
+  tokenizer?: string;
+  /** Top-level fields beyond the contract that this model accepts. */
+  extraParams: readonly string[];
+}
+
+/** Micro-units a token, whole numbers. */
+export interface Prices {
+  input: number;
+  cachedInput: number;
+  cacheWrite: number;
+  output: number;
+}

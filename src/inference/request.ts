@@ -1,0 +1,163 @@
+/**
+ * THE CENTRE, part one: what a caller asks of a model, in no protocol's words.
+ *
+ * It is as structured as the most structured protocol, so that nothing is lost on the way through: three codecs
+ * translate to it and from it, and no codec knows another. Pure types; this room imports nothing.
+ */
+
+/** What a model can do; a request that needs more is refused by name, never silently degraded. */
+export type Capability =
+  | "tools"
+  | "parallel_tools"
+  | "vision"
+  | "reasoning"
+  | "structured_output"
+  | "logprobs"
+  | "files"
+  | "audio_input";
+
+/** A capability that the request uses, with the wire path of the field that uses it (`messages[2].content[0]`). */
+export interface Need {
+  capability: Capability;
+  param: string;
+}
+
+export interface InferenceRequest {
+  /** Public model id, `<vendor>/<model_name>`. */
+  model: string;
+  /** Whether the caller wants events; never decides how the upstream is asked. */
+  stream: boolean;
+  turns: Turn[];
+  tools: Tool[];
+  toolChoice?: ToolChoice;
+  /** `false` forbids several calls in one turn; absent leaves it to the engine. */
+  parallelToolCalls?: boolean;
+  /** The caller's cap on output tokens, reasoning included. */
+  outputTokensMax?: number;
+  sampling: Sampling;
+  stop: string[];
+  format?: OutputFormat;
+  reasoning?: Reasoning;
+  /** Present when the caller asked for log probabilities; `top` alternatives a token (0 to 20). */
+  logprobs?: { top: number };
+  /** Routing affinity: requests that share a key like to share an engine's prefix cache. */
+  cacheKey?: string;
+  /** Fields that the catalog allows for this model (`extra_params`), handed on untouched. */
+  extra: Record<string, unknown>;
+  needs: Need[];
+}
+
+export interface Sampling {
+  temperature?: number;
+  topP?: number;
+  topK?: number;
+  frequencyPenalty?: number;
+  presencePenalty?: number;
+  seed?: number;
+  logitBias?: Record<string, number>;
+}
+
+export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+
+export interface Reasoning {
+  effort?: ReasoningEffort;
+  /** Messages' `thinking.budget_tokens`, where a caller gave one. */
+  budgetTokens?: number;
+}
+
+export type OutputFormat =
+  | { kind: "json_object" }
+  | { kind: "json_schema"; name: string; schema?: Record<string, unknown>; strict?: boolean; description?: string };
+
+export type Turn = SystemTurn | UserTurn | AssistantTurn | ToolTurn;
+
+/** Instructions. `developer` is the newer name; engines that know only `system` get that. */
+export interface SystemTurn {
+  role: "system" | "developer";
+  parts: TextPart[];
+  name?: string;
+}
+export interface UserTurn {
+  role: "user";
+  parts: InputPart[];
+  name?: string;
+}
+export interface AssistantTurn {
+  role: "assistant";
+  parts: AssistantPart[];
+  name?: string;
+}
+/** The result of one tool call. */
+export interface ToolTurn {
+  role: "tool";
+  callId: string;
+  parts: InputPart[];
+  failed?: boolean;
+}
+
+export interface TextPart {
+  kind: "text";
+  text: string;
+}
+/** `url` is `https:` or `data:`; `detail` as the caller said it. */
+export interface ImagePart {
+  kind: "image";
+  url: string;
+  detail?: string;
+}
+export interface FilePart {
+  kind: "file";
+  /** `data:` URL or base64, as the caller sent it. */
+  data: string;
+  filename?: string;
+  mediaType?: string;
+}
+export interface AudioPart {
+  kind: "audio";
+  data: string;
+  format: string;
+}
+export type InputPart = TextPart | ImagePart | FilePart | AudioPart;
+
+export interface RefusalPart {
+  kind: "refusal";
+  text: string;
+}
+export interface ReasoningPart {
+  kind: "reasoning";
+  text: string;
+  /** Opaque proof that belongs to the text, handed on byte for byte. */
+  signature?: string;
+  /** Opaque reasoning without text (redacted or encrypted). */
+  encrypted?: string;
+}
+export interface ToolCallPart {
+  kind: "tool-call";
+  callId: string;
+  toolName: string;
+  /** The arguments exactly as they were written: JSON text of functions, plain text of custom tools. */
+  arguments: string;
+  namespace?: string;
+  custom?: boolean;
+}
+export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;
+
+/** A tool that the caller runs. `custom` tools take plain text, in a grammar where one is given. */
+export interface Tool {
+  kind: "function" | "custom";
+  name: string;
+  description?: string;
+  parameters?: Record<string, unknown>;
+  strict?: boolean;
+  /** Responses' namespaces, restored on the way back. */
+  namespace?: string;
+  grammar?: { syntax: string; definition: string };
+}
+
+export type ToolChoice =
+  | { kind: "none" }
+  | { kind: "auto" }
+  | { kind: "required" }
+  | { kind: "tool"; name: string; namespace?: string }
+  /** Only these tools, called as `mode` says. A hard constraint. */
+  | { kind: "allowed"; mode: "auto" | "required"; names: string[] };

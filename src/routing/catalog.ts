@@ -1,0 +1,75 @@
+/** The catalog in force: every active model and the engines that serve it. Immutable; a reload makes a new one. */
+import { Fault } from "../inference/fault.ts";
+import type { Model } from "../inference/model.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import type { Plan } from "../store/plan.ts";
+import type { Upstream } from "../upstream/target.ts";
+
+export interface Route {
+  upstream: Upstream;
+  /** The engine's own name of the model. */
+  model: string;
+  /** Lower is tried first. */
+  priority: number;
+  weight: number;
+}
+
+export interface CatalogModel extends Model {
+  routes: Route[];
+}
+
+export interface Catalog {
+  models: ReadonlyMap<string, CatalogModel>;
+  plans: ReadonlyMap<string, Plan>;
+}
+
+/** The model by its public id, allowed to this key and able to do what the request asks; else 404, 403 or 400. */
+export function findModel(
+  catalog: Catalog,
+  request: InferenceRequest,
+  allowedModels: readonly string[] | null,
+): CatalogModel {
+  const model = catalog.models.get(request.model);
+  if (!model) {
+    throw new Fault(
+      "model_not_found",
+      `The model '${shown(request.model)}' does not exist. GET /v1/models lists the models that do.`,
+      {
+        param: "model",
+      },
+    );
+  }
+  if (allowedModels && !allowedModels.includes(model.id)) {
+    throw new Fault(
+      "model_not_allowed",
+      `This API key may not use the model '${model.id}'. Use one of the models it was created for.`,
+      {
+        param: "model",
+      },
+    );
+  }
+  for (const need of request.needs) {
+    if (model.capabilities.has(need.capability)) continue;
+    throw new Fault(
+      "unsupported_feature",
+      `The model '${model.id}' does not support ${capabilityNames[need.capability]}, which '${need.param}' asks for. Remove the field, or choose a model that has it (GET /v1/models/{id} lists capabilities).`,
+      { param: need.param },
+    );
+  }
+  return model;
+}
+
+const capabilityNames = {
+  tools: "tools",
+  parallel_tools: "parallel tool calls",
+  vision: "image input",
+  reasoning: "reasoning effort",
+  structured_output: "structured output",
+  logprobs: "log probabilities",
+  files: "file input",
+  audio_input: "audio input",
+} as const;
+
+function shown(id: string): string {
+  return id.length > 256 ? `${id.slice(0, 256)}…` : id;
+}

@@ -1,0 +1,123 @@
+/**
+ * Who exists: organizations, their keys, and what was done to them. The hot path asks one question, `credential`; all
+ * else is for administration. Implemented by `postgres` (one SQL for Postgres and PGlite).
+ *
+ * A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
+ */
+
+export const scopes = ["models:read", "inference:create", "usage:read"] as const;
+export type Scope = (typeof scopes)[number];
+
+export interface Organization {
+  /** `org_` + UUIDv7 hex. */
+  id: string;
+  /** Lower-case letters, digits and hyphens, 1 to 63, unique. */
+  slug: string;
+  name: string;
+  status: "active" | "suspended";
+  /** Name of a plan of the catalog; null when it was removed (inference answers 402). */
+  plan: string | null;
+  /** Where weeks and months are counted from; whole milliseconds. */
+  anchorAt: Date;
+  extraUsage: { enabled: boolean /** micro-units a billing month */; capUnits: number | null };
+  createdAt: Date;
+}
+
+/** A key as it may be shown: never its secret. */
+export interface Key {
+  /** `key_` + UUIDv7 hex; stays through rotations. */
+  id: string;
+  organizationId: string;
+  name: string;
+  scopes: Scope[];
+  /** Public model ids; null allows all. */
+  allowedModels: string[] | null;
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  lastUsedAt: Date | null;
+  /** Newest first; more than one while a rotation's grace runs. */
+  secrets: Secret[];
+}
+
+/** One secret of a key, as it may be shown. */
+export interface Secret {
+  /** First 8 and last 4 characters of the whole key. */
+  prefix: string;
+  suffix: string;
+  createdAt: Date;
+  /** When a rotation's grace ends; exact. */
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+}
+
+/** What is stored of a new secret. `hash` is the SHA-256 of the whole key. */
+export interface NewSecret {
+  hash: Uint8Array;
+  prefix: string;
+  suffix: string;
+}
+
+/** All that authentication needs to know, from one indexed look-up. */
+export interface Credential {
+  key: Pick<Key, "id" | "name" | "scopes" | "allowedModels" | "expiresAt" | "revokedAt">;
+  secret: Pick<Secret, "expiresAt" | "revokedAt">;
+  organization: Organization;
+  /** The store's clock at the look-up: it decides about expiry, never a node's. */
+  readAt: Date;
+}
+
+export interface Directory {
+  credential(keyHash: Uint8Array): Promise<Credential | null>;
+  /** Best effort, batched by the caller; never waited for by a request. */
+  touch(keyIds: string[]): Promise<void>;
+}
+
+export interface Administration {
+  createOrganization(input: {
+    id: string;
+    slug: string;
+    name: string;
+    plan: string | null;
+    actor: string;
+  }): Promise<Organization | "slug_taken">;
+  listOrganizations(): Promise<Organization[]>;
+  /** By slug or by id. */
+  findOrganization(slugOrId: string): Promise<Organization | null>;
+  setOrganizationStatus(id: string, status: Organization["status"], actor: string): Promise<Organization | null>;
+
+  createKey(input: {
+    id: string;
+    organizationId: string;
+    name: string;
+    scopes: Scope[];
+    allowedModels: string[] | null;
+    expiresAt: Date | null;
+    secret: NewSecret;
+    actor: string;
+  }): Promise<Key>;
+  listKeys(organizationId: string): Promise<Key[]>;
+  findKey(id: string): Promise<Key | null>;
+  /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
+  rotateKey(input: {
+    id: string;
+    secret: NewSecret;
+    graceEndsAt: Date | null;
+    actor: string;
+  }): Promise<Key | "revoked" | null>;
+  /** Revokes the key, or with `old` only the secrets that the newest one replaced. Idempotent. */
+  revokeKey(input: { id: string; old: boolean; actor: string }): Promise<Key | null>;
+
+  listAudit(input: { organizationId?: string; limit: number }): Promise<AuditEntry[]>;
+}
+
+export interface AuditEntry {
+  at: Date;
+  /** Who did it: `cli:<user>` or `service`. */
+  actor: string;
+  /** `organization.create`, `key.rotate`, … */
+  action: string;
+  organizationId: string | null;
+  subject: string;
+  details: Record<string, unknown>;
+}

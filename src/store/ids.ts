@@ -1,0 +1,13 @@
+/** Ids of what is stored, as they show: a prefix and the 32 hex digits of a UUIDv7, which sorts by time. */
+export type IdPrefix = "org_" | "key_" | "req_";
+
+/** The UUID inside an id, dashed, as Postgres takes it; null when it is not one. */
+export function uuidOf(id: string, prefix: IdPrefix): string | null {
+  const hex = id.startsWith(prefix) ? id.slice(prefix.length) : "";
+  if (!/^[0-9a-f]{32}$/.test(hex)) return null;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+export function idOf(uuid: string, prefix: IdPrefix): string {
+  return prefix + uuid.replaceAll("-", "");
+}
