@@ -1,0 +1,506 @@
+/**
+ * Every wire shape of chat completions, once: a typebox value and the static type of the same name. Validation, types and
+ * the OpenAPI document are made from these. Rules: service-specification.md; decisions.md, "Chat completions".
+ *
+ * Three annotations say to people what a JSON Schema cannot, and are published with it:
+ * - `x-must-be`: the constraint in words, for error messages ("an https: or data: URL");
+ * - `x-unsupported`: values that the protocol defines and this service does not have, and what to call them. Such a value
+ *   is `unsupported_feature`, not `invalid_value`; the key "*" stands for every value of the right type but the allowed;
+ * - `x-hint`: what to do about a wrong value, where the constraint alone does not say it.
+ *
+ * Objects of a request are open unless they say otherwise; whether a top-level field is known is decided in validate.ts.
+ */
+
+import type { TObject, TProperties, TSchema, TUnion } from "typebox";
+import Type from "typebox";
+import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+
+/** A field that may be left out, where an explicit null means the same. */
+function optional<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(Type.Union([schema, Type.Null()]));
+}
+
+/** A field of the protocol that this service does not have: only null (which equals absent) is accepted. */
+function unsupported(name: string) {
+  return Type.Optional(Type.Null({ description: `Not supported: ${name}.`, "x-unsupported": { "*": name } }));
+}
+
+function oneOf<Values extends string[]>(values: readonly [...Values], options: Record<string, unknown> = {}) {
+  return Type.Enum(values, { type: "string", ...options });
+}
+
+/** Any JSON object; `properties` are the keys of it that matter. */
+const openObject = (options: Record<string, unknown> = {}, properties: TProperties = {}) =>
+  Type.Unsafe<Record<string, unknown>>(Type.Object(properties, { additionalProperties: true, ...options }));
+
+// ---- request: content parts ------------------------------------------------------------------------------------------
+
+export const TextContentPart = Type.Object(
+  { type: Type.Literal("text"), text: Type.String() },
+  { $id: "TextContentPart" },
+);
+export type TextContentPart = Type.Static<typeof TextContentPart>;
+
+export const RefusalContentPart = Type.Object(
+  { type: Type.Literal("refusal"), refusal: Type.String() },
+  { $id: "RefusalContentPart" },
+);
+export type RefusalContentPart = Type.Static<typeof RefusalContentPart>;
+
+export const ImageContentPart = Type.Object(
+  {
+    type: Type.Literal("image_url"),
+    image_url: Type.Object({
+      url: Type.String({
+        pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
+        "x-must-be": "an https: or data: URL",
+      }),
+      detail: optional(oneOf(["auto", "low", "high", "original"])),
+    }),
+  },
+  { $id: "ImageContentPart", description: "Needs a model with the capability `vision`." },
+);
+export type ImageContentPart = Type.Static<typeof ImageContentPart>;
+
+export const AudioContentPart = Type.Object(
+  {
+    type: Type.Literal("input_audio"),
+    input_audio: Type.Object({
+      data: Type.String({ minLength: 1, description: "Base64." }),
+      format: oneOf(["wav", "mp3"]),
+    }),
+  },
+  { $id: "AudioContentPart", description: "Needs a model with the capability `audio_input`." },
+);
+export type AudioContentPart = Type.Static<typeof AudioContentPart>;
+
+export const FileContentPart = Type.Object(
+  {
+    type: Type.Literal("file"),
+    file: Type.Object({
+      file_data: Type.String({ minLength: 1, description: "Base64, or a data: URL." }),
+      filename: optional(Type.String()),
+      file_id: unsupported("files by id (send 'file_data' instead)"),
+    }),
+  },
+  { $id: "FileContentPart", description: "Needs a model with the capability `files`." },
+);
+export type FileContentPart = Type.Static<typeof FileContentPart>;
+
+export const UserContentPart = Type.Union([TextContentPart, ImageContentPart, AudioContentPart, FileContentPart], {
+  $id: "UserContentPart",
+  "x-unsupported": { video_url: "video input" },
+});
+export type UserContentPart = Type.Static<typeof UserContentPart>;
+
+const textOnly = { image_url: "an image in this role", input_audio: "audio in this role", file: "a file in this role" };
+
+export const AssistantContentPart = Type.Union([TextContentPart, RefusalContentPart], {
+  $id: "AssistantContentPart",
+  "x-unsupported": textOnly,
+});
+export type AssistantContentPart = Type.Static<typeof AssistantContentPart>;
+
+const textParts = (options: { minItems?: number } = {}) =>
+  Type.Union([Type.String(), Type.Array(TextContentPart, { ...options, "x-unsupported": textOnly })]);
+
+// ---- request: messages -----------------------------------------------------------------------------------------------
+
+export const ChatToolCall = Type.Object(
+  {
+    id: Type.String({ minLength: 1 }),
+    type: Type.Literal("function", { "x-unsupported": { custom: "custom tools" } }),
+    function: Type.Object({
+      name: Type.String({ minLength: 1 }),
+      arguments: Type.String({ description: "JSON text, exactly as the model wrote it.", "x-must-be": "JSON text" }),
+    }),
+  },
+  { $id: "ChatToolCall" },
+);
+export type ChatToolCall = Type.Static<typeof ChatToolCall>;
+
+const speaker = optional(Type.String());
+
+export const DeveloperMessage = Type.Object(
+  { role: Type.Literal("developer"), content: textParts({ minItems: 1 }), name: speaker },
+  { $id: "DeveloperMessage" },
+);
+export type DeveloperMessage = Type.Static<typeof DeveloperMessage>;
+
+export const SystemMessage = Type.Object(
+  { role: Type.Literal("system"), content: textParts({ minItems: 1 }), name: speaker },
+  { $id: "SystemMessage" },
+);
+export type SystemMessage = Type.Static<typeof SystemMessage>;
+
+export const UserMessage = Type.Object(
+  {
+    role: Type.Literal("user"),
+    content: Type.Union([Type.String(), Type.Array(UserContentPart, { minItems: 1 })]),
+    name: speaker,
+  },
+  { $id: "UserMessage" },
+);
+export type UserMessage = Type.Static<typeof UserMessage>;
+
+/** Engines answer with `tool_calls: []` and clients replay it, so an empty array equals absent; so does empty content. */
+export const AssistantMessage = Type.Object(
+  {
+    role: Type.Literal("assistant"),
+    content: optional(Type.Union([Type.String(), Type.Array(AssistantContentPart)])),
+    refusal: optional(Type.String()),
+    tool_calls: optional(Type.Array(ChatToolCall)),
+    reasoning_content: optional(Type.String()),
+    reasoning: optional(Type.String()),
+    name: speaker,
+    audio: unsupported("audio output"),
+    function_call: unsupported("function_call (use tool_calls)"),
+  },
+  { $id: "AssistantMessage", description: "One of content, refusal, tool_calls and reasoning_content is present." },
+);
+export type AssistantMessage = Type.Static<typeof AssistantMessage>;
+
+export const ToolMessage = Type.Object(
+  { role: Type.Literal("tool"), tool_call_id: Type.String({ minLength: 1 }), content: textParts() },
+  { $id: "ToolMessage", description: "The result of a tool call that an earlier assistant message made." },
+);
+export type ToolMessage = Type.Static<typeof ToolMessage>;
+
+export const ChatMessage = Type.Union([DeveloperMessage, SystemMessage, UserMessage, AssistantMessage, ToolMessage], {
+  $id: "ChatMessage",
+  "x-unsupported": { function: "the role 'function' (use 'tool')" },
+});
+export type ChatMessage = Type.Static<typeof ChatMessage>;
+
+// ---- request: tools and formats --------------------------------------------------------------------------------------
+
+const identifier = () =>
+  Type.String({
+    pattern: "^[a-zA-Z0-9_-]{1,64}$",
+    "x-must-be": "1 to 64 letters, digits, underscores or hyphens",
+  });
+
+export const ToolDefinition = Type.Object(
+  {
+    type: Type.Literal("function", { "x-unsupported": { custom: "custom tools" } }),
+    function: Type.Object({
+      name: identifier(),
+      description: optional(Type.String()),
+      parameters: optional(
+        openObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
+      ),
+      strict: optional(Type.Boolean()),
+    }),
+  },
+  { $id: "ToolDefinition" },
+);
+export type ToolDefinition = Type.Static<typeof ToolDefinition>;
+
+export const NamedTool = Type.Object(
+  {
+    type: Type.Literal("function", { "x-unsupported": { custom: "custom tools" } }),
+    function: Type.Object({ name: Type.String({ minLength: 1 }) }),
+  },
+  { $id: "NamedTool" },
+);
+export type NamedTool = Type.Static<typeof NamedTool>;
+
+export const AllowedTools = Type.Object(
+  {
+    type: Type.Literal("allowed_tools"),
+    allowed_tools: Type.Object({
+      mode: oneOf(["auto", "required"]),
+      tools: Type.Array(NamedTool, { minItems: 1, maxItems: 128 }),
+    }),
+  },
+  { $id: "AllowedTools" },
+);
+export type AllowedTools = Type.Static<typeof AllowedTools>;
+
+export const ToolChoice = Type.Union([oneOf(["none", "auto", "required"]), NamedTool, AllowedTools], {
+  $id: "ToolChoice",
+  "x-unsupported": { custom: "custom tools" },
+});
+export type ToolChoice = Type.Static<typeof ToolChoice>;
+
+const closed = { additionalProperties: false };
+
+export const ResponseFormat = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("text") }, closed),
+    Type.Object({ type: Type.Literal("json_object") }, closed),
+    Type.Object(
+      {
+        type: Type.Literal("json_schema"),
+        json_schema: Type.Object(
+          {
+            name: identifier(),
+            description: optional(Type.String()),
+            schema: optional(openObject({ description: "A JSON Schema." })),
+            strict: optional(Type.Boolean()),
+          },
+          closed,
+        ),
+      },
+      closed,
+    ),
+  ],
+  { $id: "ResponseFormat" },
+);
+export type ResponseFormat = Type.Static<typeof ResponseFormat>;
+
+// ---- request ---------------------------------------------------------------------------------------------------------
+
+/** In the published document it carries the enumeration of the catalog in force. */
+export const ModelId = Type.String({
+  $id: "ModelId",
+  minLength: 1,
+  maxLength: 256,
+  description: "A public model id, `<vendor>/<model_name>`. `GET /v1/models` lists the active ones.",
+});
+export type ModelId = Type.Static<typeof ModelId>;
+
+const tokensMax = () => optional(Type.Integer({ minimum: 1 }));
+const ignored = (schema: TSchema) =>
+  optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
+
+export const ChatCompletionRequest = Type.Object(
+  {
+    model: ModelId,
+    messages: Type.Array(ChatMessage, { minItems: 1, maxItems: 2000 }),
+    stream: optional(
+      Type.Boolean({ default: false, description: "Answer with server-sent events that end with `data: [DONE]`." }),
+    ),
+    stream_options: optional(
+      Type.Object(
+        {
+          include_usage: optional(Type.Boolean({ description: "Send a last chunk that carries the usage block." })),
+          include_obfuscation: ignored(Type.Boolean()),
+        },
+        { ...closed, description: "Requires `stream: true`." },
+      ),
+    ),
+    max_tokens: tokensMax(),
+    max_completion_tokens: tokensMax(),
+    n: optional(Type.Literal(1, { type: "integer", "x-unsupported": { "*": "more than one choice: n other than 1" } })),
+    temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+    top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
+    frequency_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+    presence_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+    // Beyond this range a number of JSON is no longer exact, and a rounded seed is another seed.
+    seed: optional(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+    stop: optional(
+      Type.Union([
+        Type.String({ minLength: 1 }),
+        Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 4 }),
+      ]),
+    ),
+    logit_bias: optional(
+      Type.Unsafe<Record<string, number>>({
+        type: "object",
+        additionalProperties: Type.Number({ minimum: -100, maximum: 100 }),
+        propertyNames: { pattern: "^[0-9]{1,10}$", "x-must-be": "a token id: digits only" },
+        description: "Token id to bias.",
+      }),
+    ),
+    logprobs: optional(Type.Boolean({ description: "Needs a model with the capability `logprobs`." })),
+    top_logprobs: optional(Type.Integer({ minimum: 0, maximum: 20, description: "Requires `logprobs: true`." })),
+    tools: optional(Type.Array(ToolDefinition, { minItems: 1, maxItems: 128 })),
+    tool_choice: optional(ToolChoice),
+    parallel_tool_calls: optional(Type.Boolean({ description: "Requires `tools`." })),
+    response_format: optional(ResponseFormat),
+    reasoning_effort: optional(
+      oneOf(["none", "minimal", "low", "medium", "high", "xhigh"], {
+        description: "Needs a model with the capability `reasoning`.",
+      }),
+    ),
+    prompt_cache_key: optional(
+      Type.String({ description: "Requests that share it like to share a prompt cache. Changes no answer." }),
+    ),
+    user: ignored(Type.String()),
+    metadata: ignored(openObject()),
+    store: optional(Type.Literal(false, { type: "boolean", "x-unsupported": { "*": "stored completions: store" } })),
+    safety_identifier: ignored(Type.String()),
+    prompt_cache_retention: ignored(Type.String()),
+    prompt_cache_options: ignored(openObject()),
+    service_tier: ignored(Type.String()),
+    prediction: ignored(openObject()),
+    verbosity: ignored(Type.String()),
+    modalities: optional(Type.Array(oneOf(["text"], { "x-unsupported": { "*": "output other than text" } }))),
+    audio: unsupported("audio output"),
+    web_search_options: unsupported("web search"),
+    functions: unsupported("functions (use tools)"),
+    function_call: unsupported("function_call (use tool_choice)"),
+  },
+  {
+    $id: "ChatCompletionRequest",
+    description:
+      "An explicit null equals absent. `max_tokens` and `max_completion_tokens` exclude each other. Any other field is refused with `unknown_field`.",
+  },
+);
+export type ChatCompletionRequest = Type.Static<typeof ChatCompletionRequest>;
+
+// ---- response --------------------------------------------------------------------------------------------------------
+
+const nullable = <Schema extends TSchema>(schema: Schema): TUnion<[Schema, Type.TNull]> =>
+  Type.Union([schema, Type.Null()]);
+const count = () => Type.Integer({ minimum: 0 });
+const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
+
+export const ChatUsage = Type.Object(
+  {
+    prompt_tokens: Type.Integer({ minimum: 0, description: "Cached tokens included." }),
+    completion_tokens: Type.Integer({ minimum: 0, description: "Reasoning included." }),
+    total_tokens: count(),
+    prompt_tokens_details: Type.Optional(
+      Type.Object({ cached_tokens: count(), cache_write_tokens: Type.Optional(count()) }),
+    ),
+    completion_tokens_details: Type.Optional(Type.Object({ reasoning_tokens: count() })),
+  },
+  { $id: "ChatUsage" },
+);
+export type ChatUsage = Type.Static<typeof ChatUsage>;
+
+const logprobKeys = {
+  token: Type.String(),
+  logprob: Type.Number(),
+  bytes: nullable(Type.Array(Type.Integer({ minimum: 0, maximum: 255 }))),
+};
+type LogprobKeys = typeof logprobKeys;
+
+const tokenLogprob = <Extra extends TProperties>(
+  extra: Extra,
+  options: { $id?: string } = {},
+): TObject<LogprobKeys & Extra> => Type.Object({ ...logprobKeys, ...extra }, options);
+export const ChatTokenLogprob = tokenLogprob(
+  { top_logprobs: Type.Array(tokenLogprob({})) },
+  { $id: "ChatTokenLogprob" },
+);
+export type ChatTokenLogprob = Type.Static<typeof ChatTokenLogprob>;
+
+export const ChatLogprobs = Type.Object(
+  { content: nullable(Type.Array(ChatTokenLogprob)), refusal: nullable(Type.Array(ChatTokenLogprob)) },
+  { $id: "ChatLogprobs" },
+);
+export type ChatLogprobs = Type.Static<typeof ChatLogprobs>;
+
+export const FinishReason = oneOf(["stop", "length", "tool_calls", "content_filter"], { $id: "FinishReason" });
+export type FinishReason = Type.Static<typeof FinishReason>;
+
+export const ChatCompletionMessage = Type.Object(
+  {
+    role: Type.Literal("assistant"),
+    content: nullable(Type.String()),
+    refusal: nullable(Type.String()),
+    reasoning_content: Type.Optional(Type.String()),
+    tool_calls: Type.Optional(Type.Array(ChatToolCall, { minItems: 1 })),
+  },
+  { $id: "ChatCompletionMessage" },
+);
+export type ChatCompletionMessage = Type.Static<typeof ChatCompletionMessage>;
+
+export const ChatChoice = Type.Object(
+  {
+    index: Type.Literal(0, { type: "integer" }),
+    message: ChatCompletionMessage,
+    logprobs: nullable(ChatLogprobs),
+    finish_reason: FinishReason,
+  },
+  { $id: "ChatChoice" },
+);
+export type ChatChoice = Type.Static<typeof ChatChoice>;
+
+const completionId = () => Type.String({ pattern: "^chatcmpl-[0-9a-f]{32}$" });
+
+export const ChatCompletion = Type.Object(
+  {
+    id: completionId(),
+    object: Type.Literal("chat.completion"),
+    created: unixSeconds(),
+    model: ModelId,
+    choices: Type.Array(ChatChoice, { minItems: 1, maxItems: 1 }),
+    usage: ChatUsage,
+  },
+  { $id: "ChatCompletion" },
+);
+export type ChatCompletion = Type.Static<typeof ChatCompletion>;
+
+export const ChatToolCallDelta = Type.Object(
+  {
+    index: count(),
+    id: Type.Optional(Type.String({ minLength: 1 })),
+    type: Type.Optional(Type.Literal("function")),
+    function: Type.Optional(
+      Type.Object({ name: Type.Optional(Type.String()), arguments: Type.Optional(Type.String()) }),
+    ),
+  },
+  { $id: "ChatToolCallDelta", description: "The first fragment of a call has `id`, `type` and `function.name`." },
+);
+export type ChatToolCallDelta = Type.Static<typeof ChatToolCallDelta>;
+
+export const ChatDelta = Type.Object(
+  {
+    role: Type.Optional(Type.Literal("assistant")),
+    content: Type.Optional(nullable(Type.String())),
+    refusal: Type.Optional(nullable(Type.String())),
+    reasoning_content: Type.Optional(Type.String()),
+    tool_calls: Type.Optional(Type.Array(ChatToolCallDelta, { minItems: 1 })),
+  },
+  { $id: "ChatDelta" },
+);
+export type ChatDelta = Type.Static<typeof ChatDelta>;
+
+export const ChatChunkChoice = Type.Object(
+  {
+    index: Type.Literal(0, { type: "integer" }),
+    delta: ChatDelta,
+    logprobs: Type.Optional(nullable(ChatLogprobs)),
+    finish_reason: nullable(FinishReason),
+  },
+  { $id: "ChatChunkChoice" },
+);
+export type ChatChunkChoice = Type.Static<typeof ChatChunkChoice>;
+
+export const ChatCompletionChunk = Type.Object(
+  {
+    id: completionId(),
+    object: Type.Literal("chat.completion.chunk"),
+    created: unixSeconds(),
+    model: ModelId,
+    choices: Type.Array(ChatChunkChoice, {
+      maxItems: 1,
+      description: "Empty in the usage chunk, which is the last and is sent only when it was asked for.",
+    }),
+    usage: Type.Optional(nullable(ChatUsage)),
+  },
+  { $id: "ChatCompletionChunk", description: "`id`, `created` and `model` are the same in every chunk of a stream." },
+);
+export type ChatCompletionChunk = Type.Static<typeof ChatCompletionChunk>;
+
+// ---- errors ----------------------------------------------------------------------------------------------------------
+
+const faultCodes = Object.keys(faultCatalogue) as FaultCode[];
+const faultTypes = [...new Set(Object.values(faultCatalogue).map((entry) => entry.type))];
+
+/** The error body of chat, models and usage (Responses speaks it too): five keys, always present. */
+export const ChatError = Type.Object(
+  {
+    error: Type.Object({
+      message: Type.String({ minLength: 1, description: "What is wrong, and what to do about it." }),
+      type: Type.Enum(faultTypes, { type: "string" }),
+      param: nullable(Type.String({ description: "Path of the first offending field, such as `messages[3].role`." })),
+      code: nullable(Type.Enum(faultCodes, { type: "string" })),
+      request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$", description: "Equals `x-service-request-id`." }),
+      window: Type.Optional(oneOf(["session", "week", "month"], { description: "With `usage_limit_reached`." })),
+      reset_at: Type.Optional(Type.String({ description: "ISO 8601 UTC, milliseconds." })),
+      resets_at: Type.Optional(Type.Integer({ description: "The same, in Unix seconds." })),
+      resets_in_seconds: Type.Optional(count()),
+      extra_usage: Type.Optional(
+        Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
+      ),
+      plan_type: Type.Optional(nullable(Type.String())),
+    }),
+  },
+  { $id: "Error" },
+);
+export type ChatError = Type.Static<typeof ChatError>;
