@@ -1,0 +1,74 @@
+/**
+ * Which key a request carries. Pure.
+ *
+ * `Authorization: Bearer <key>` and `x-api-key: <key>` are both accepted on every route. Claude Code sends both with
+ * different values, so the one that has our key's form counts; if both have it, Bearer does. No look-up happens here:
+ * whatever cannot be a key of ours is refused at once, because some clients hammer a 401.
+ */
+import { Fault } from "../inference/fault.ts";
+import { isKey, key_chars } from "./key.ts";
+
+/** What is asked of the headers; repeated values come joined by commas, as fetch's own Headers do it. */
+export interface HeaderSource {
+  get(name: string): string | null;
+}
+
+/** A header longer than this holds no key of ours, and is not searched for one. */
+const header_chars_max = 4096;
+
+/** The key's text, of right form and checksum. Throws Fault `missing_api_key` or `invalid_api_key`. */
+export function credentialOf(headers: HeaderSource): string {
+  const authorization = headers.get("authorization") ?? "";
+  const apiKey = headers.get("x-api-key") ?? "";
+  const key = theKey(bearerValues(authorization)) ?? theKey(valuesOf(apiKey));
+  if (key) return key;
+  if (isBlank(authorization) && isBlank(apiKey)) {
+    throw unauthorized("missing_api_key", `This request carries no API key. Send it as '${bearerForm}'.`);
+  }
+  throw unauthorized("invalid_api_key", whatIsWrong(authorization, apiKey));
+}
+
+/** A 401, with the challenge that HTTP asks for. */
+export function unauthorized(
+  code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "revoked_api_key",
+  message: string,
+): Fault {
+  return new Fault(code, message, { headers: { "www-authenticate": "Bearer" } });
+}
+
+const bearerForm = "Authorization: Bearer <API_KEY>";
+const bearer = /^bearer(?:[ \t]+|$)/i;
+
+/** The one key among these values; two different ones are refused, for nobody could say which was meant. */
+function theKey(values: string[]): string | null {
+  const keys = new Set(values.filter(isKey));
+  if (keys.size > 1) {
+    throw unauthorized("invalid_api_key", "This request carries several different API keys. Send exactly one.");
+  }
+  return keys.values().next().value ?? null;
+}
+
+function bearerValues(header: string): string[] {
+  return valuesOf(header).flatMap((value) => (bearer.test(value) ? [value.replace(bearer, "")] : []));
+}
+
+function valuesOf(header: string): string[] {
+  if (header.length === 0 || header.length > header_chars_max) return [];
+  return header.split(",").map((value) => value.replace(/^[ \t]+|[ \t]+$/g, ""));
+}
+
+/** Nothing there, or a scheme without a value: what an unset variable leaves behind. */
+function isBlank(header: string): boolean {
+  return header.length <= header_chars_max && valuesOf(header).every((value) => value.replace(bearer, "") === "");
+}
+
+/** Says what to do about it, and never repeats any of what was sent. */
+function whatIsWrong(authorization: string, apiKey: string): string {
+  if (valuesOf(authorization).some(isKey)) {
+    return `The Authorization header lacks its scheme. Send it as '${bearerForm}'.`;
+  }
+  if (isBlank(apiKey) && !bearer.test(authorization.trimStart())) {
+    return `The Authorization header is not of the form '${bearerForm}'. Send the API key that way.`;
+  }
+  return `The API key is not valid. A key of this service begins with 'slk_' and has ${key_chars} characters: check that it was copied whole.`;
+}

@@ -1,0 +1,356 @@
+import { describe, expect, test } from "bun:test";
+import { type AuthenticatorLimits, authenticator, requireScope } from "../../src/auth/authenticate.ts";
+import { hashKey, newKey } from "../../src/auth/key.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import type { Credential, Directory, Scope } from "../../src/store/directory.ts";
+
+const start = Date.UTC(2026, 10, 21, 3);
+
+/** A directory in memory, with a clock of its own and doors that a test can hold shut. */
+function house(limits: Partial<AuthenticatorLimits> = {}) {
+  const clock = { nodeMs: 5000, storeMs: start };
+  const rows = new Map<string, Omit<Credential, "readAt">>();
+  const asked: string[] = [];
+  const touched: string[][] = [];
+  let before: () => Promise<void> = async () => {};
+  const directory: Directory = {
+    async credential(hash) {
+      asked.push(hash.toHex());
+      const row = rows.get(hash.toHex());
+      const credential = row ? { ...structuredClone(row), readAt: new Date(clock.storeMs) } : null;
+      await before();
+      return credential;
+    },
+    async touch(keyIds) {
+      touched.push(keyIds);
+    },
+  };
+  const auth = authenticator({ directory, nowMs: () => clock.nodeMs, limits });
+  let made = 0;
+  return {
+    auth,
+    directory,
+    asked,
+    touched,
+    hold(gate: () => Promise<void>) {
+      before = gate;
+    },
+    pass(ms: number) {
+      clock.nodeMs += ms;
+      clock.storeMs += ms;
+    },
+    add(organizationId = "org_1") {
+      const key = newKey(crypto.getRandomValues(new Uint8Array(64)));
+      const row: Omit<Credential, "readAt"> = {
+        key: {
+          id: `key_${++made}`,
+          name: "test",
+          scopes: ["models:read"],
+          allowedModels: null,
+          expiresAt: null,
+          revokedAt: null,
+        },
+        secret: { expiresAt: null, revokedAt: null },
+        organization: {
+          id: organizationId,
+          slug: "acme",
+          name: "Acme",
+          status: "active",
+          plan: "pro",
+          anchorAt: new Date(start),
+          extraUsage: { enabled: false, capUnits: null },
+          createdAt: new Date(start),
+        },
+      };
+      rows.set(hashKey(key).toHex(), row);
+      return { key, row };
+    },
+    with: (key: string) => auth.authenticate(new Headers({ authorization: `Bearer ${key}` })),
+  };
+}
+
+async function fault(work: Promise<unknown>): Promise<Fault> {
+  try {
+    await work;
+  } catch (thrown) {
+    if (thrown instanceof Fault) return thrown;
+    throw thrown;
+  }
+  throw new Error("was accepted");
+}
+
+describe("authentication", () => {
+  test("answers who is calling", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    expect(await it.with(key)).toEqual({ key: row.key, organization: row.organization });
+  });
+
+  test("asks the directory once a second for a key in use, once for requests at the same time", async () => {
+    const it = house();
+    const { key } = it.add();
+    await Promise.all(Array.from({ length: 50 }, () => it.with(key)));
+    expect(it.asked).toHaveLength(1);
+    it.pass(999);
+    await it.with(key);
+    expect(it.asked).toHaveLength(1);
+    it.pass(1);
+    await it.with(key);
+    expect(it.asked).toHaveLength(2);
+  });
+
+  test("a revoked key is refused within one second without any message (B40)", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    await it.with(key);
+    row.key.revokedAt = new Date(start);
+    it.pass(999);
+    await it.with(key);
+    it.pass(1);
+    expect((await fault(it.with(key))).code).toBe("revoked_api_key");
+  });
+
+  test("a slow answer is as old as its question", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    const gate = Promise.withResolvers<void>();
+    it.hold(() => gate.promise);
+    const first = it.with(key);
+    await until(() => it.asked.length === 1);
+    row.key.revokedAt = new Date(start);
+    it.pass(1000);
+    it.hold(async () => {});
+    // The first question was sent a second ago: it is not joined, and its answer is not kept.
+    expect((await fault(it.with(key))).code).toBe("revoked_api_key");
+    gate.resolve();
+    await first;
+    expect((await fault(it.with(key))).code).toBe("revoked_api_key");
+    expect(it.asked).toHaveLength(2);
+  });
+
+  test("a revocation message counts at once, for the key and for the organization", async () => {
+    for (const change of ["key", "organization"] as const) {
+      const it = house();
+      const { key, row } = it.add();
+      await it.with(key);
+      if (change === "key") row.key.revokedAt = new Date(start);
+      else row.organization.status = "suspended";
+      it.auth.forget(row[change].id);
+      const refused = await fault(it.with(key));
+      expect(refused.code).toBe(change === "key" ? "revoked_api_key" : "organization_suspended");
+      expect(refused.status).toBe(change === "key" ? 401 : 403);
+    }
+  });
+
+  test("a message about one key leaves the others cached", async () => {
+    const it = house();
+    const [one, two] = [it.add("org_1"), it.add("org_2")];
+    await Promise.all([it.with(one.key), it.with(two.key)]);
+    it.auth.forget("org_1");
+    await Promise.all([it.with(one.key), it.with(two.key)]);
+    expect(it.asked).toHaveLength(3);
+  });
+
+  test("a look-up that was under way when the message came is not kept", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    const gate = Promise.withResolvers<void>();
+    it.hold(() => gate.promise);
+    const early = it.with(key);
+    await until(() => it.asked.length === 1);
+    row.key.revokedAt = new Date(start);
+    it.auth.forget(row.key.id);
+    it.hold(async () => {});
+    expect((await fault(it.with(key))).code).toBe("revoked_api_key");
+    gate.resolve();
+    await early;
+    expect((await fault(it.with(key))).code).toBe("revoked_api_key");
+  });
+
+  test("a resumed organization serves again after its message", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    row.organization.status = "suspended";
+    expect((await fault(it.with(key))).code).toBe("organization_suspended");
+    row.organization.status = "active";
+    it.auth.forget(row.organization.id);
+    await it.with(key);
+  });
+
+  test("an expiry is exact to the millisecond of the store's clock, cached or not", async () => {
+    for (const what of ["key", "secret"] as const) {
+      const it = house();
+      const { key, row } = it.add();
+      row[what].expiresAt = new Date(start + 500);
+      await it.with(key);
+      it.pass(499);
+      await it.with(key);
+      it.pass(1);
+      const refused = await fault(it.with(key));
+      expect(refused.code).toBe("expired_api_key");
+      expect(refused.message).toContain(what === "key" ? "has expired" : "rotated");
+    }
+  });
+
+  test("a node whose clock runs minutes off changes nothing", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    row.key.expiresAt = new Date(start + 60_000);
+    it.pass(59_999);
+    await it.with(key);
+    it.pass(1);
+    expect((await fault(it.with(key))).code).toBe("expired_api_key");
+  });
+
+  test("of several reasons the first of the order answers", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    row.key.revokedAt = new Date(start);
+    row.key.expiresAt = new Date(start - 1);
+    row.organization.status = "suspended";
+    expect((await fault(it.with(key))).code).toBe("revoked_api_key");
+    row.key.revokedAt = null;
+    it.pass(1000);
+    expect((await fault(it.with(key))).code).toBe("expired_api_key");
+    row.key.expiresAt = null;
+    row.secret.revokedAt = new Date(start);
+    it.pass(1000);
+    expect((await fault(it.with(key))).code).toBe("revoked_api_key");
+    row.secret.revokedAt = null;
+    it.pass(1000);
+    expect((await fault(it.with(key))).code).toBe("organization_suspended");
+  });
+
+  test("every 401 carries the challenge, tells what to do and never holds the key (B43)", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    const unknown = newKey(crypto.getRandomValues(new Uint8Array(64)));
+    const seen = [await fault(it.with(unknown))];
+    for (const change of [{ revokedAt: new Date(start) }, { expiresAt: new Date(start) }]) {
+      Object.assign(row.secret, { revokedAt: null, expiresAt: null }, change);
+      it.pass(1000);
+      seen.push(await fault(it.with(key)));
+    }
+    expect(seen.map((one) => one.code)).toEqual(["invalid_api_key", "revoked_api_key", "expired_api_key"]);
+    for (const one of seen) {
+      expect(one.details.headers).toEqual({ "www-authenticate": "Bearer" });
+      for (const secret of [key, unknown]) expect(Bun.inspect(one)).not.toContain(secret);
+    }
+  });
+
+  test("garbage never reaches the directory, and an unknown key reaches it once a second", async () => {
+    const it = house();
+    expect((await fault(it.with("garbage"))).code).toBe("invalid_api_key");
+    expect(it.asked).toHaveLength(0);
+    const unknown = newKey(crypto.getRandomValues(new Uint8Array(64)));
+    for (let round = 0; round < 20; round++) expect((await fault(it.with(unknown))).code).toBe("invalid_api_key");
+    expect(it.asked).toHaveLength(1);
+  });
+
+  test("a flood of guesses evicts no known key, and the caches stay bounded", async () => {
+    const it = house({ cache_entries_max: 3 });
+    const keys = Array.from({ length: 4 }, () => it.add().key);
+    await it.with(keys[0]!);
+    for (let round = 0; round < 20; round++) {
+      await fault(it.with(newKey(crypto.getRandomValues(new Uint8Array(64)))));
+    }
+    const before = it.asked.length;
+    await it.with(keys[0]!);
+    expect(it.asked).toHaveLength(before);
+    // Three places: the one unused for longest goes.
+    await it.with(keys[1]!);
+    await it.with(keys[2]!);
+    await it.with(keys[0]!);
+    await it.with(keys[3]!);
+    const after = it.asked.length;
+    await it.with(keys[0]!);
+    expect(it.asked).toHaveLength(after);
+    await it.with(keys[1]!);
+    expect(it.asked).toHaveLength(after + 1);
+  });
+
+  test("a store that fails, or does not answer, is a 503 to try again, and is asked anew by the next request", async () => {
+    const it = house({ lookup_ms: 20 });
+    const { key } = it.add();
+    it.hold(() => Promise.reject(new Error("connection refused to db.internal")));
+    const failed = await fault(it.with(key));
+    expect([failed.code, failed.status, failed.details.retryAfterSeconds]).toEqual(["storage_unavailable", 503, 1]);
+    expect(failed.message).not.toContain("db.internal");
+    it.hold(() => new Promise(() => {}));
+    expect((await fault(it.with(key))).code).toBe("storage_unavailable");
+    it.hold(async () => {});
+    it.pass(1000);
+    await it.with(key);
+  });
+
+  test("too many look-ups at once are refused, not queued", async () => {
+    const it = house({ lookups_max: 2 });
+    const gate = Promise.withResolvers<void>();
+    it.hold(() => gate.promise);
+    const waiting = [it.with(it.add().key), it.with(it.add().key)];
+    await until(() => it.asked.length === 2);
+    expect((await fault(it.with(it.add().key))).code).toBe("overloaded");
+    gate.resolve();
+    await Promise.all(waiting);
+    await it.with(it.add().key);
+  });
+
+  test("a missing scope is a 403 that names it", async () => {
+    const it = house();
+    const principal = await it.with(it.add().key);
+    requireScope(principal, "models:read");
+    for (const scope of ["inference:create", "usage:read"] satisfies Scope[]) {
+      const refused = await fault(Promise.resolve().then(() => requireScope(principal, scope)));
+      expect([refused.code, refused.status]).toEqual(["missing_scope", 403]);
+      expect(refused.message).toContain(`'${scope}'`);
+    }
+  });
+});
+
+describe("last use", () => {
+  test("is written in batches, once per key, and the rest when the service stops", async () => {
+    const it = house({ touch_ms: 5 });
+    const [one, two] = [it.add(), it.add()];
+    await Promise.all([it.with(one.key), it.with(one.key), it.with(two.key)]);
+    expect(it.touched).toHaveLength(0);
+    await until(() => it.touched.length === 1);
+    expect(it.touched[0]!.toSorted()).toEqual([one.row.key.id, two.row.key.id]);
+    await it.with(one.key);
+    await it.auth.stop();
+    expect(it.touched[1]).toEqual([one.row.key.id]);
+  });
+
+  test("a failed write is tried again and fails no request", async () => {
+    const it = house({ touch_ms: 5 });
+    const { key, row } = it.add();
+    const { touch } = it.directory;
+    let failures = 0;
+    it.directory.touch = async () => {
+      failures++;
+      throw new Error("away");
+    };
+    await it.with(key);
+    await until(() => failures > 1);
+    it.directory.touch = touch;
+    await until(() => it.touched.length > 0);
+    expect(it.touched).toEqual([[row.key.id]]);
+    await it.auth.stop();
+  });
+
+  test("a refused request does not count as use", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    row.organization.status = "suspended";
+    await fault(it.with(key));
+    await it.auth.stop();
+    expect(it.touched).toEqual([]);
+  });
+});
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = performance.now() + 5000;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error("waited 5 s in vain");
+    await Bun.sleep(1);
+  }
+}
