@@ -1,7 +1,11 @@
-/** The one shape that the three codecs have. Pure: time and ids are arguments, no I/O. */
+/**
+ * PROTOCOL: three codecs of one shape, each translating one wire to the centre and back; none knows another.
+ * Pure: time and ids are arguments, no I/O. Four laws hold for each, as property tests (design/house.md, The centre).
+ */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
+import type { Result } from "../inference/result.ts";
 import type { SseMessage } from "../sse/message.ts";
 
 /** Turns one input into any number of outputs; `end` is called once, after the last input. */
@@ -10,7 +14,7 @@ export interface Transducer<In, Out> {
   end(): Out[];
 }
 
-/** What a response says about itself: made once per request, constant across a stream. */
+/** What a response says of itself: made once per request, constant across a stream. */
 export interface ResponseIdentity {
   responseId: string;
   createdAtSeconds: number;
@@ -18,30 +22,33 @@ export interface ResponseIdentity {
   model: string;
 }
 
-/** What only the caller's side of a codec needs to write an answer. */
-export interface EncodeContext {
-  requestId: string;
-}
-
-export interface Codec<Wire, Reply> {
-  request: {
-    decode(wire: Wire): InferenceRequest;
-    encode(request: InferenceRequest, options: UpstreamOptions): unknown;
-  };
-  response: {
-    encode(events: InferenceEvent[], wire: Wire): Reply;
-    decode(reply: unknown, identity: ResponseIdentity): InferenceEvent[];
-  };
-  stream: {
-    encoder(wire: Wire, context: EncodeContext): Transducer<InferenceEvent, SseMessage>;
-    decoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent>;
-  };
-  fault: { encode(fault: Fault, requestId: string): unknown; decode(status: number, body: unknown): Fault };
-}
-
 /** How an engine wants to be asked. */
-export interface UpstreamOptions {
+export interface UpstreamAsk {
   /** The engine's own name of the model. */
   model: string;
   stream: boolean;
+}
+
+/** The side that faces our callers. `Wire` has been validated against the contract. */
+export interface CallerCodec<Wire, Reply> {
+  request: { decode(wire: Wire): InferenceRequest };
+  response: { encode(result: Result, wire: Wire): Reply };
+  /** Ends with the protocol's own terminal marker, or its own error; `requestId` stands in the error. */
+  stream: {
+    encoder(wire: Wire, requestId: string): Transducer<InferenceEvent, SseMessage>;
+    /** What is written while the model is silent, in the form that this protocol's clients count. */
+    heartbeat: string;
+  };
+  fault: { encode(fault: Fault, requestId: string): unknown };
+}
+
+/** The side that faces engines. Any input whatever decodes to a grammatical stream; truncation ends in response-failed. */
+export interface UpstreamCodec {
+  /** Path below the upstream's base URL. */
+  path: string;
+  request: { encode(request: InferenceRequest, ask: UpstreamAsk): unknown };
+  response: { decode(reply: unknown, identity: ResponseIdentity): InferenceEvent[] };
+  stream: { decoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> };
+  /** An engine's refusal: `status` of the answer, `body` its JSON, or its text where it was none. */
+  fault: { decode(status: number, body: unknown): Fault };
 }

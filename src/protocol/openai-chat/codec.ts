@@ -1,0 +1,23 @@
+/** OpenAI chat completions, both ways. */
+import type { CallerCodec, UpstreamCodec } from "../codec.ts";
+import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
+import { decodeRequest } from "./decode-request.ts";
+import { decodeReply, streamDecoder } from "./decode-stream.ts";
+import { encodeRequest } from "./encode-request.ts";
+import { encodeResponse, streamEncoder } from "./encode-response.ts";
+import { decodeFault, encodeFault } from "./fault.ts";
+
+export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion> = {
+  request: { decode: decodeRequest },
+  response: { encode: encodeResponse },
+  stream: { encoder: streamEncoder, heartbeat: ": waiting for the model\n\n" },
+  fault: { encode: encodeFault },
+};
+
+export const openaiChatUpstream: UpstreamCodec = {
+  path: "/chat/completions",
+  request: { encode: encodeRequest },
+  response: { decode: decodeReply },
+  stream: { decoder: streamDecoder },
+  fault: { decode: decodeFault },
+};

@@ -1,0 +1,165 @@
+/** Chat completions → the centre. The wire has been validated (validate.ts); null equals absent throughout. */
+import type {
+  AssistantPart,
+  Capability,
+  ToolChoice as CentreToolChoice,
+  InferenceRequest,
+  InputPart,
+  Need,
+  OutputFormat,
+  TextPart,
+  Tool,
+  Turn,
+} from "../../inference/request.ts";
+import type {
+  AssistantMessage,
+  ChatCompletionRequest,
+  ChatMessage,
+  ResponseFormat,
+  ToolChoice,
+  ToolDefinition,
+  UserContentPart,
+} from "./contract.ts";
+import { ChatCompletionRequest as contract } from "./contract.ts";
+
+export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
+  const needs: Need[] = [];
+  const need = (capability: Capability, param: string) => {
+    if (!needs.some((known) => known.capability === capability)) needs.push({ capability, param });
+  };
+
+  const turns = wire.messages.map((message, at) => decodeMessage(message, `messages[${at}]`, need));
+  if (wire.tools) need("tools", "tools");
+  if (wire.reasoning_effort) need("reasoning", "reasoning_effort");
+  if (wire.logprobs) need("logprobs", "logprobs");
+  const format = decodeFormat(wire.response_format);
+  if (format) need("structured_output", "response_format");
+
+  return {
+    model: wire.model,
+    stream: wire.stream === true,
+    turns,
+    tools: (wire.tools ?? []).map(decodeTool),
+    toolChoice: decodeToolChoice(wire.tool_choice),
+    parallelToolCalls: wire.parallel_tool_calls ?? undefined,
+    outputTokensMax: wire.max_completion_tokens ?? wire.max_tokens ?? undefined,
+    sampling: {
+      temperature: wire.temperature ?? undefined,
+      topP: wire.top_p ?? undefined,
+      frequencyPenalty: wire.frequency_penalty ?? undefined,
+      presencePenalty: wire.presence_penalty ?? undefined,
+      seed: wire.seed ?? undefined,
+      logitBias: wire.logit_bias ?? undefined,
+    },
+    stop: typeof wire.stop === "string" ? [wire.stop] : (wire.stop ?? []),
+    format,
+    reasoning: wire.reasoning_effort ? { effort: wire.reasoning_effort } : undefined,
+    logprobs: wire.logprobs ? { top: wire.top_logprobs ?? 0 } : undefined,
+    cacheKey: wire.prompt_cache_key ?? undefined,
+    extra: extraFields(wire),
+    needs,
+  };
+}
+
+type NeedSink = (capability: Capability, param: string) => void;
+
+function decodeMessage(message: ChatMessage, path: string, need: NeedSink): Turn {
+  const name = "name" in message ? (message.name ?? undefined) : undefined;
+  switch (message.role) {
+    case "system":
+    case "developer":
+      return { role: message.role, parts: textParts(message.content), name };
+    case "user":
+      return { role: "user", parts: userParts(message.content, `${path}.content`, need), name };
+    case "assistant":
+      if (message.tool_calls?.length) need("tools", `${path}.tool_calls`);
+      return { role: "assistant", parts: assistantParts(message), name };
+    case "tool":
+      need("tools", `${path}.role`);
+      return { role: "tool", callId: message.tool_call_id, parts: textParts(message.content) };
+  }
+}
+
+function textParts(content: string | { text: string }[]): TextPart[] {
+  if (typeof content === "string") return [{ kind: "text", text: content }];
+  return content.map((part) => ({ kind: "text", text: part.text }));
+}
+
+function userParts(content: string | UserContentPart[], path: string, need: NeedSink): InputPart[] {
+  if (typeof content === "string") return [{ kind: "text", text: content }];
+  return content.map((part, at) => userPart(part, `${path}[${at}]`, need));
+}
+
+function userPart(part: UserContentPart, path: string, need: NeedSink): InputPart {
+  switch (part.type) {
+    case "text":
+      return { kind: "text", text: part.text };
+    case "image_url":
+      need("vision", path);
+      return { kind: "image", url: part.image_url.url, detail: part.image_url.detail ?? undefined };
+    case "input_audio":
+      need("audio_input", path);
+      return { kind: "audio", data: part.input_audio.data, format: part.input_audio.format };
+    case "file":
+      need("files", path);
+      return { kind: "file", data: part.file.file_data, filename: part.file.filename ?? undefined };
+  }
+}
+
+/** Reasoning first, then what was said, then the calls: the order in which a model produces them. */
+function assistantParts(message: AssistantMessage): AssistantPart[] {
+  const parts: AssistantPart[] = [];
+  const reasoning = message.reasoning_content || message.reasoning;
+  if (reasoning) parts.push({ kind: "reasoning", text: reasoning });
+  if (typeof message.content === "string") parts.push({ kind: "text", text: message.content });
+  for (const part of Array.isArray(message.content) ? message.content : []) {
+    parts.push(part.type === "text" ? { kind: "text", text: part.text } : { kind: "refusal", text: part.refusal });
+  }
+  if (message.refusal) parts.push({ kind: "refusal", text: message.refusal });
+  for (const call of message.tool_calls ?? []) {
+    const { name, arguments: written } = call.function;
+    parts.push({ kind: "tool-call", callId: call.id, toolName: name, arguments: written });
+  }
+  return parts;
+}
+
+function decodeTool({ function: { name, description, parameters, strict } }: ToolDefinition): Tool {
+  return {
+    kind: "function",
+    name,
+    description: description ?? undefined,
+    parameters: parameters ?? undefined,
+    strict: strict ?? undefined,
+  };
+}
+
+function decodeToolChoice(choice: ToolChoice | null | undefined): CentreToolChoice | undefined {
+  if (!choice) return undefined;
+  if (typeof choice === "string") return { kind: choice };
+  if (choice.type === "function") return { kind: "tool", name: choice.function.name };
+  const { mode, tools } = choice.allowed_tools;
+  return { kind: "allowed", mode, names: tools.map((tool) => tool.function.name) };
+}
+
+/** `text` is what an engine does anyway. */
+function decodeFormat(format: ResponseFormat | null | undefined): OutputFormat | undefined {
+  if (!format || format.type === "text") return undefined;
+  if (format.type === "json_object") return { kind: "json_object" };
+  const { name, schema, strict, description } = format.json_schema;
+  return {
+    kind: "json_schema",
+    name,
+    schema: schema ?? undefined,
+    strict: strict ?? undefined,
+    description: description ?? undefined,
+  };
+}
+
+/** What the contract does not name was let through by the catalog's `extra_params`, and goes on untouched. */
+function extraFields(wire: ChatCompletionRequest): Record<string, unknown> {
+  const extra: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(wire)) {
+    if (!Object.hasOwn(contract.properties, field) && value !== null) extra[field] = value;
+  }
+  return extra;
+}

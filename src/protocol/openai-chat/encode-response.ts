@@ -1,0 +1,110 @@
+/** The centre → what chat clients read: chunks that end with one [DONE], or one completion. */
+import type { InferenceEvent, StopReason, TokenLogprob } from "../../inference/event.ts";
+import type { Result, ResultPart } from "../../inference/result.ts";
+import { noUsage, type Usage } from "../../inference/usage.ts";
+import type { SseMessage } from "../../sse/message.ts";
+import type { Transducer } from "../codec.ts";
+import type { ChatCompletion, ChatCompletionRequest, ChatDelta } from "./contract.ts";
+import { encodeFault } from "./fault.ts";
+import { encodeUsage } from "./usage.ts";
+
+export function streamEncoder(wire: ChatCompletionRequest, requestId: string): Transducer<InferenceEvent, SseMessage> {
+  const wantsUsage = wire.stream_options?.include_usage === true;
+  /** Everything before `choices`: the same bytes in every chunk of the stream. */
+  let head = "";
+  const tail = wantsUsage ? `,"usage":null}` : "}";
+  let usage: Usage = noUsage;
+  /** Which tool call a part is, in order of appearance; undefined for other parts. */
+  const callOfPart: (number | undefined)[] = [];
+  const kindOfPart: ("text" | "refusal" | "reasoning" | "tool-call")[] = [];
+  let calls = 0;
+
+  const chunk = (delta: ChatDelta, logprobs?: TokenLogprob[], finish: StopReason | null = null): SseMessage => ({
+    data: `${head}[{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${
+      logprobs ? JSON.stringify({ content: logprobs, refusal: null }) : "null"
+    },"finish_reason":${finish ? `"${finish}"` : "null"}}]${tail}`,
+  });
+
+  function push(event: InferenceEvent): SseMessage[] {
+    switch (event.type) {
+      case "response-start": {
+        const { responseId: id, createdAtSeconds: created, model } = event;
+        head = `${JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1)},"choices":`;
+        return [chunk({ role: "assistant", content: "" })];
+      }
+      case "part-start": {
+        kindOfPart[event.index] = event.part.kind;
+        if (event.part.kind !== "tool-call") return [];
+        callOfPart[event.index] = calls;
+        const { callId: id, toolName: name } = event.part;
+        return [chunk({ tool_calls: [{ index: calls++, id, type: "function", function: { name, arguments: "" } }] })];
+      }
+      case "part-delta": {
+        const { delta, logprobs } = event;
+        switch (kindOfPart[event.index]) {
+          case "tool-call":
+            return [chunk({ tool_calls: [{ index: callOfPart[event.index] ?? 0, function: { arguments: delta } }] })];
+          case "reasoning":
+            return [chunk({ reasoning_content: delta })];
+          case "refusal":
+            return [chunk({ refusal: delta })];
+          default:
+            return [chunk({ content: delta }, logprobs)];
+        }
+      }
+      case "part-end":
+        return [];
+      case "usage":
+        usage = event.usage;
+        return [];
+      case "response-end": {
+        const last = [chunk({}, undefined, event.reason)];
+        if (wantsUsage) last.push({ data: `${head}[],"usage":${JSON.stringify(encodeUsage(usage))}}` });
+        return [...last, done];
+      }
+      case "response-failed":
+        return [{ data: JSON.stringify(encodeFault(event.fault, requestId)) }, done];
+    }
+  }
+  return { push, end: () => [] };
+}
+
+const done: SseMessage = { data: "[DONE]" };
+
+export function encodeResponse(result: Result): ChatCompletion {
+  const of = (kind: ResultPart["head"]["kind"]) => result.parts.filter((part) => part.head.kind === kind);
+  const text = of("text");
+  const refusal = of("refusal");
+  const reasoning = of("reasoning");
+  const toolCalls = result.parts.flatMap(({ head, text: written }) =>
+    head.kind === "tool-call"
+      ? [{ id: head.callId, type: "function" as const, function: { name: head.toolName, arguments: written } }]
+      : [],
+  );
+  const logprobs = text.flatMap((part) => part.logprobs ?? []);
+  return {
+    id: result.responseId,
+    object: "chat.completion",
+    created: result.createdAtSeconds,
+    model: result.model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: text.length > 0 ? joined(text) : toolCalls.length > 0 || refusal.length > 0 ? null : "",
+          refusal: refusal.length > 0 ? joined(refusal) : null,
+          ...(reasoning.length > 0 ? { reasoning_content: joined(reasoning) } : {}),
+          ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+        },
+        logprobs: logprobs.length > 0 ? { content: logprobs, refusal: null } : null,
+        finish_reason: result.reason,
+      },
+    ],
+    usage: encodeUsage(result.usage),
+  };
+}
+
+function joined(parts: ResultPart[]): string {
+  return parts.map((part) => part.text).join("");
+}
