@@ -1,0 +1,58 @@
+-- Who exists: organizations, their keys, the keys' secrets, and what was done to them.
+
+-- The store's clock, in whole milliseconds. Everything that depends on time asks it; tests replace it.
+create function store_now() returns timestamptz
+  language sql volatile parallel safe
+  as $$ select date_trunc('milliseconds', clock_timestamp()) $$;
+
+create table organization (
+  id uuid primary key,
+  slug text not null unique check (slug ~ '^[a-z0-9-]{1,63}$'),
+  name text not null,
+  status text not null default 'active' check (status in ('active', 'suspended')),
+  plan text,
+  -- Weeks and months are counted from here: the creation, unless it is set.
+  anchor_at timestamptz not null check (anchor_at = date_trunc('milliseconds', anchor_at)),
+  extra_usage_enabled boolean not null default false,
+  extra_usage_cap_units bigint check (extra_usage_cap_units >= 0),
+  created_at timestamptz not null default store_now()
+);
+
+create table api_key (
+  id uuid primary key,
+  organization_id uuid not null references organization (id),
+  name text not null,
+  scopes text[] not null check (cardinality(scopes) > 0),
+  -- Null allows every model.
+  allowed_models text[],
+  created_at timestamptz not null default store_now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz
+);
+create index api_key_of_organization on api_key (organization_id, created_at);
+
+-- A key keeps its id through rotations; each rotation adds a secret with the next number.
+create table key_secret (
+  key_id uuid not null references api_key (id),
+  number integer not null check (number > 0),
+  hash bytea not null unique check (length(hash) = 32),
+  prefix text not null,
+  suffix text not null,
+  created_at timestamptz not null default store_now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  primary key (key_id, number)
+);
+
+-- No foreign keys: an entry outlives what it is about.
+create table audit_entry (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default store_now(),
+  actor text not null,
+  action text not null,
+  organization_id uuid,
+  subject text not null,
+  details jsonb not null
+);
+create index audit_entry_of_organization on audit_entry (organization_id, id desc);

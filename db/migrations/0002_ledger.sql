@@ -1,0 +1,1 @@
+-- What was used: windows, holds of running requests, records of ended ones.

@@ -1,0 +1,114 @@
+/**
+ * A database's address, `postgres://user:password@host:port/name?option=value`, taken apart here and not by the driver:
+ * its errors would show the whole of it. Hosts may be several, divided by commas; options are those of libpq.
+ */
+import { readFileSync } from "node:fs";
+import type postgres from "postgres";
+import { DatabaseError } from "./database.ts";
+
+export interface Connection {
+  options: postgres.Options<Record<string, postgres.PostgresType>>;
+  /** Parameters of the session, such as `search_path`. */
+  settings: Record<string, string>;
+  /** `host:port/name`: may be printed. */
+  shown: string;
+}
+
+const form = /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
+/** Options of libpq that ask nothing of us. */
+const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcompression", "keepalives", "pgbouncer"]);
+
+export function connectionOf(url: string): Connection {
+  const [, user, password, hosts = "", name, query = ""] = form.exec(url.trim()) ?? refuse("it has not that form");
+  const asked = new URLSearchParams(query);
+  const take = (option: string): string | undefined => {
+    const value = asked.get(option) ?? undefined;
+    asked.delete(option);
+    return value;
+  };
+  const places = placesOf(take("host") ?? decoded(hosts), take("port"));
+  const database = take("dbname") ?? (name ? decoded(name) : undefined);
+  const ssl = tls(take("sslmode"), take("sslrootcert"));
+  const target = take("target_session_attrs");
+  const options: Connection["options"] = {
+    ...(places.path === undefined ? listed(places.hosts, places.ports) : { path: places.path }),
+    ...(user ? { user: decoded(user) } : {}),
+    ...(password === undefined ? {} : { password: decoded(password) }),
+    ...(database === undefined ? {} : { database }),
+    ...(ssl === undefined ? {} : { ssl }),
+    ...(target === undefined ? {} : { target_session_attrs: target as "primary" }),
+  };
+  for (const option of ignored) asked.delete(option);
+  return { options, settings: Object.fromEntries(asked), shown: `${places.shown}/${database ?? ""}` };
+}
+
+function placesOf(hosts: string, port = "5432"): { path?: string; hosts: string[]; ports: number[]; shown: string } {
+  if (hosts.startsWith("/")) {
+    const path = `${hosts}/.s.PGSQL.${port}`;
+    return { path, hosts: [], ports: [], shown: path };
+  }
+  const places = (hosts || "localhost").split(",").map((place) => {
+    const [, host, own = port] =
+      /^(\[[0-9a-fA-F:]+\]|[^:[\]\s]+)(?::(\d+))?$/.exec(place) ?? refuse("a host in it is malformed");
+    if (Number(own) < 1 || Number(own) > 65_535) refuse("a port in it is not one");
+    return { host: host!.replace(/^\[|\]$/g, ""), port: Number(own), shown: `${host}:${own}` };
+  });
+  return {
+    hosts: places.map((place) => place.host),
+    ports: places.map((place) => place.port),
+    shown: places.map((place) => place.shown).join(","),
+  };
+}
+
+/** The driver takes lists (and needs one for an IPv6 host); its types do not say so. */
+function listed(hosts: string[], ports: number[]): { host: string; port: number } {
+  return { host: hosts, port: ports } as unknown as { host: string; port: number };
+}
+
+/** As libpq: `require` encrypts without looking who it is, `verify-full` looks; a file of authorities makes it look. */
+function tls(mode: string | undefined, authorities: string | undefined): postgres.Options<never>["ssl"] {
+  if (authorities !== undefined && authorities !== "system") {
+    const ca = readAuthorities(authorities);
+    return mode === "verify-full" ? { ca } : { ca, checkServerIdentity: () => undefined };
+  }
+  switch (mode) {
+    case undefined:
+      return authorities === "system" ? "verify-full" : undefined;
+    case "disable":
+      return false;
+    case "allow":
+    case "prefer":
+      return "prefer";
+    case "require":
+      return "require";
+    case "verify-ca":
+      return { checkServerIdentity: () => undefined };
+    case "verify-full":
+      return "verify-full";
+    default:
+      return refuse("its sslmode is none of disable, allow, prefer, require, verify-ca, verify-full");
+  }
+}
+
+function readAuthorities(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return refuse(`its sslrootcert cannot be read: ${path}`);
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return refuse("a percent sign in it does not begin an escape (write %25 for one)");
+  }
+}
+
+function refuse(why: string): never {
+  throw new DatabaseError(
+    `DATABASE_URL is not a database's address: ${why}; it looks like postgres://user:password@host:5432/name`,
+    "unavailable",
+  );
+}
