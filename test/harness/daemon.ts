@@ -1,0 +1,96 @@
+// One real service for tests (a database, a counter store), tied to the process that started it: it ends with that
+// process however that ends (normal exit, Ctrl-C, crash, kill -9), and its folder goes with it.
+
+import { spawn } from "node:child_process";
+import { chmodSync, chownSync, mkdtempSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Who a service runs as: Postgres refuses root, so root hands it to the user "nobody". Else oneself: empty. */
+export const account: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+
+export interface Daemon {
+  /** Resolves when the service has gone, and its folder with it. */
+  stop(): Promise<void>;
+}
+
+export interface DaemonOptions {
+  name: string;
+  command: string[];
+  environment: Record<string, string>;
+  /** From `serviceFolder`; removed when the service ends. Its file `log` takes what the service prints. */
+  folder: string;
+  /** Whether the service takes requests; asked again and again until the deadline. */
+  ready(): Promise<boolean>;
+  deadlineMs: number;
+}
+
+// The shell waits for the service, while its reader waits on a pipe whose other end this process holds. When this
+// process has gone, for whatever reason, the read ends and the service is stopped. SIGINT ends Postgres and Redis at
+// once, without waiting for clients. A service that ended unasked says its last words.
+const watchdog = `
+folder=$1; name=$2; shift 2
+exec 3<&0
+"$@" >>"$folder/log" 2>&1 </dev/null 3<&- &
+service=$!
+( read -r line <&3; : >"$folder/asked"; kill -INT $service; sleep 5; kill -KILL $service ) >/dev/null 2>&1 &
+reader=$!
+wait $service
+[ -e "$folder/asked" ] || { echo "$name ended by itself. Its last words:"; tail -n 20 "$folder/log"; } >&2
+kill $reader 2>/dev/null
+rm -rf "$folder"
+`;
+
+/** A new folder that the services' account owns. */
+export function serviceFolder(name: string): string {
+  // Root's own temporary folder may be closed to "nobody".
+  const folder = mkdtempSync(join(account.uid === undefined ? tmpdir() : "/tmp", `sluice-test-${name}-`));
+  if (account.uid !== undefined) chownSync(folder, account.uid, account.gid!);
+  chmodSync(folder, 0o700);
+  return folder;
+}
+
+/** A TCP port of 127.0.0.1 that nobody listens on. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
+
+/** Starts the service and waits until it is ready. Throws when it ends or the deadline passes before that. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const child = spawn("/bin/sh", ["-c", watchdog, "watchdog", options.folder, options.name, ...options.command], {
+    ...account,
+    cwd: options.folder,
+    env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", ...options.environment },
+    stdio: ["pipe", "ignore", "inherit"],
+    detached: true, // a session of its own: Ctrl-C reaches the tests alone
+  });
+  const ended = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve());
+  });
+  const stop = () => {
+    child.stdin.destroy();
+    return ended;
+  };
+  const deadline = Date.now() + options.deadlineMs;
+  while (!(await options.ready())) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${options.name} ended while starting`);
+    if (Date.now() > deadline) {
+      await stop();
+      throw new Error(`${options.name} was not ready within ${options.deadlineMs} ms`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  // It must not keep its owner alive: the owner's end is what stops it.
+  child.unref();
+  if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
+  return { stop };
+}

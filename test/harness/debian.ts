@@ -1,0 +1,118 @@
+// Programs out of Debian's packages, unpacked into a folder without installing anything: no root is needed.
+
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+export interface Wanted {
+  /** Packages to unpack. One that ends in `-*` stands for the version that the metapackage before it names. */
+  packages: string[];
+  /** The program to be had, as a path below the tree; `*` stands for a version. */
+  program: string;
+}
+
+/** One attempt: where it unpacks, and the options that tell apt which package lists to trust. */
+interface Attempt {
+  tree: string;
+  lists: string[];
+}
+
+/**
+ * Unpacks packages into `tree`, with the libraries that their program misses on this machine. Done once: a finished
+ * tree is taken as it is; of two processes at it at once, the first one's tree stays. Throws where this cannot be.
+ */
+export async function unpackedTree(tree: string, wanted: Wanted): Promise<string> {
+  if (existsSync(tree)) return tree;
+  const workplace = `${tree}.${randomUUID()}`;
+  mkdirSync(join(workplace, "tree"), { recursive: true });
+  try {
+    const attempt = { tree: join(workplace, "tree"), lists: [] };
+    // The machine's own lists may be absent or out of date; then lists of our own.
+    await fill(attempt, wanted).catch(async () => fill({ ...attempt, lists: await ownLists(workplace) }, wanted));
+    mkdirSync(dirname(tree), { recursive: true });
+    renameSync(attempt.tree, tree);
+  } catch (failure) {
+    if (!existsSync(tree)) throw failure;
+  } finally {
+    rmSync(workplace, { recursive: true, force: true });
+  }
+  return tree;
+}
+
+/** The folders of a tree's shared libraries, as LD_LIBRARY_PATH wants them. */
+export function libraryPath(tree: string): string {
+  const inside = (folder: string) => (existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []);
+  return [...inside(join(tree, "usr/lib")), ...inside(join(tree, "lib"))]
+    .filter((folder) => folder.includes("-linux-gnu"))
+    .join(":");
+}
+
+async function fill(attempt: Attempt, wanted: Wanted): Promise<void> {
+  for (const name of wanted.packages) await unpack(attempt, [await numbered(attempt, name)]);
+  const [found] = [...new Bun.Glob(wanted.program).scanSync({ cwd: attempt.tree, onlyFiles: false })];
+  if (found === undefined) throw new Error(`no ${wanted.program} in ${wanted.packages.join(", ")}`);
+  const program = join(attempt.tree, found);
+  // A library may miss others in turn.
+  for (let round = 0; round < 4; round++) {
+    const missing = await missingLibraries(program, attempt.tree);
+    if (missing.length === 0) return;
+    for (const library of missing) await unpack(attempt, packagesOf(library));
+  }
+  throw new Error(`libraries not found: ${(await missingLibraries(program, attempt.tree)).join(", ")}`);
+}
+
+async function numbered(attempt: Attempt, name: string): Promise<string> {
+  if (!name.endsWith("-*")) return name;
+  const metapackage = name.slice(0, -2);
+  const { stdout } = await run("apt-cache", [...attempt.lists, "depends", metapackage]);
+  const found = new RegExp(`Depends: (${metapackage}-\\d+)`).exec(stdout)?.[1];
+  if (found === undefined) throw new Error(`Debian's lists name no version of ${metapackage}`);
+  return found;
+}
+
+async function missingLibraries(program: string, tree: string): Promise<string[]> {
+  const { stdout } = await run("ldd", [program], { env: { ...process.env, LD_LIBRARY_PATH: libraryPath(tree) } });
+  return [...new Set([...stdout.matchAll(/^\s*(\S+) => not found/gm)].map((match) => match[1]!))];
+}
+
+/** Debian's rule for the name of a library's package: the file's name and version, `-` between two digits. */
+function packagesOf(library: string): string[] {
+  const [name = "", version = ""] = library.toLowerCase().replaceAll("_", "-").split(".so.");
+  const families: Record<string, string> = { libcrypto: "libssl", libicuuc: "libicu", libicui18n: "libicu" };
+  const plain = `${families[name] ?? name}${/\d$/.test(name) ? "-" : ""}${version}`;
+  return [plain, `${plain}t64`];
+}
+
+/** Downloads and unpacks the first of the named packages that exists. */
+async function unpack({ tree, lists }: Attempt, names: string[]): Promise<void> {
+  const download = join(tree, "..", "download");
+  let failure: unknown;
+  for (const name of names) {
+    mkdirSync(download, { recursive: true });
+    try {
+      await run("apt-get", [...lists, "download", name], { cwd: download, timeout: 120_000 });
+      for (const file of readdirSync(download)) await run("dpkg", ["-x", join(download, file), tree]);
+      return;
+    } catch (thrown) {
+      failure = thrown;
+    } finally {
+      rmSync(download, { recursive: true, force: true });
+    }
+  }
+  throw failure;
+}
+
+async function ownLists(workplace: string): Promise<string[]> {
+  const state = join(workplace, "state");
+  const archives = join(workplace, "archives");
+  mkdirSync(join(state, "lists/partial"), { recursive: true });
+  mkdirSync(join(archives, "archives/partial"), { recursive: true });
+  const lists = ["-o", `Dir::State=${state}`, "-o", "Dir::State::status=/var/lib/dpkg/status"];
+  lists.push("-o", `Dir::Cache=${archives}`, "-o", "APT::Update::Post-Invoke=", "-o", "APT::Sandbox::User=root");
+  await run("apt-get", [...lists, "update"], { timeout: 180_000 });
+  return lists;
+}

@@ -1,0 +1,144 @@
+// The tests' real Postgres and Redis: `TEST_DATABASE_URL` and `TEST_REDIS_URL` (which the runner sets, so that they start
+// once for the whole run), else DATABASE_URL and REDIS_URL, else one of each for this process, started when first asked
+// for, and gone with the process.
+
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import postgres from "postgres";
+import { postgresPrograms, redisPrograms } from "./binaries.ts";
+import { account, type Daemon, freePort, serviceFolder, startDaemon } from "./daemon.ts";
+
+/** URL of a Postgres whose user may create databases. */
+export function postgresUrl(): Promise<string> {
+  const given = process.env.TEST_DATABASE_URL || process.env.DATABASE_URL;
+  return given ? Promise.resolve(given) : once("postgres", async () => (await startPostgres()).url);
+}
+
+/** URL of a Redis. Others use it at the same moment: give every test a key prefix of its own. */
+export function redisUrl(): Promise<string> {
+  const given = process.env.TEST_REDIS_URL || process.env.REDIS_URL;
+  return given ? Promise.resolve(given) : once("redis", async () => (await startRedis()).url);
+}
+
+/** An empty database of one's own. `drop` also ends the connections that are still open to it. */
+export async function freshDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const server = await postgresUrl();
+  const name = `sluice_test_${randomUUID().replaceAll("-", "")}`;
+  await statement(server, `create database "${name}"`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => statement(server, `drop database if exists "${name}" with (force)`) };
+}
+
+export interface Service extends Daemon {
+  url: string;
+}
+
+/** A Postgres of one's own: for a test that stops it. Everybody else takes `freshDatabase`. */
+export async function startPostgres(port?: number): Promise<Service> {
+  const programs = await postgresPrograms();
+  return onFreePort(port, async (chosen) => {
+    const folder = serviceFolder("postgres");
+    const environment = programs.environment;
+    const data = join(folder, "data");
+    await promisify(execFile)(
+      join(programs.folder, "initdb"),
+      ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--no-locale"],
+      { ...account, cwd: folder, env: { PATH: process.env.PATH ?? "", ...environment }, timeout: 60_000 },
+    );
+    const settings = [
+      "fsync=off",
+      "synchronous_commit=off",
+      "full_page_writes=off",
+      "max_connections=200",
+      "listen_addresses=127.0.0.1",
+      `unix_socket_directories=${folder}`,
+    ];
+    const daemon = await startDaemon({
+      name: "postgres",
+      command: [
+        join(programs.folder, "postgres"),
+        "-D",
+        data,
+        "-p",
+        `${chosen}`,
+        ...settings.flatMap((line) => ["-c", line]),
+      ],
+      environment,
+      folder,
+      ready: () => answers(`postgres://postgres@127.0.0.1:${chosen}/postgres`),
+      deadlineMs: 30_000,
+    });
+    return { url: `postgres://postgres@127.0.0.1:${chosen}/postgres`, ...daemon };
+  });
+}
+
+/** A Redis of one's own: for a test that stops it. Everybody else takes `redisUrl`. */
+export async function startRedis(port?: number): Promise<Service> {
+  const programs = await redisPrograms();
+  return onFreePort(port, async (chosen) => {
+    const settings = { "--port": `${chosen}`, "--bind": "127.0.0.1", "--save": "", "--appendonly": "no" };
+    const daemon = await startDaemon({
+      name: "redis",
+      command: [join(programs.folder, "redis-server"), ...Object.entries(settings).flat()],
+      environment: programs.environment,
+      folder: serviceFolder("redis"),
+      ready: () => pongs(chosen),
+      deadlineMs: 15_000,
+    });
+    return { url: `redis://127.0.0.1:${chosen}`, ...daemon };
+  });
+}
+
+/** Once for all test files of this process, which may each have modules of their own. */
+function once(name: string, start: () => Promise<string>): Promise<string> {
+  const shared = globalThis as { [key: symbol]: Promise<string> | undefined };
+  const key = Symbol.for(`sluice.test.${name}`);
+  shared[key] ??= start();
+  return shared[key];
+}
+
+/** Between finding a free port and taking it, another may take it: then the next one. */
+async function onFreePort(port: number | undefined, start: (port: number) => Promise<Service>): Promise<Service> {
+  let failure: unknown;
+  for (let attempt = 0; attempt < 3; attempt++) {
+    try {
+      return await start(port ?? (await freePort()));
+    } catch (thrown) {
+      failure = thrown;
+    }
+  }
+  throw failure;
+}
+
+async function statement(url: string, text: string): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
+  try {
+    await sql.unsafe(text);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+function answers(url: string): Promise<boolean> {
+  return statement(url, "select 1").then(
+    () => true,
+    () => false,
+  );
+}
+
+function pongs(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write("PING\r\n"));
+    socket.setTimeout(1000, () => socket.destroy());
+    socket.once("data", (data) => {
+      resolve(data.toString().startsWith("+PONG"));
+      socket.destroy();
+    });
+    socket.once("error", () => resolve(false));
+    socket.once("close", () => resolve(false));
+  });
+}
