@@ -1,0 +1,45 @@
+/** ROUTING: which engine serves. Until the first part another route could be tried; after it, never. */
+import type { InferenceEvent } from "../inference/event.ts";
+import { Fault } from "../inference/fault.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import type { ResponseIdentity } from "../protocol/codec.ts";
+import { ask } from "../upstream/ask.ts";
+import { upstreamCodecs } from "../upstream/codecs.ts";
+import type { CatalogModel, Route } from "./catalog.ts";
+import { choose } from "./choose.ts";
+
+export interface Opened {
+  route: Route;
+  events: AsyncGenerator<InferenceEvent[], void, void>;
+}
+
+export interface RouterSettings {
+  /** Up to this cap an answer that nobody streams is asked for whole. */
+  unstreamed_tokens_max: number;
+}
+
+/** Opens the request at one of the model's engines. Nothing is sent before the first event is asked for. */
+export function open(
+  model: CatalogModel,
+  request: InferenceRequest,
+  identity: ResponseIdentity,
+  signal: AbortSignal,
+  settings: RouterSettings,
+): Opened {
+  const route = choose(model.routes, request.cacheKey === undefined ? Math.random() : affinity(request.cacheKey));
+  const codec = upstreamCodecs[route.upstream.protocol];
+  if (!codec)
+    throw new Fault("upstream_unavailable", "This model is not available at the moment.", { retryAfterSeconds: 30 });
+  const cap = Math.min(request.outputTokensMax ?? Number.POSITIVE_INFINITY, model.outputTokensMax);
+  const stream = request.stream || cap > settings.unstreamed_tokens_max;
+  const capped = { ...request, outputTokensMax: request.outputTokensMax === undefined ? undefined : cap };
+  return {
+    route,
+    events: ask({ upstream: route.upstream, codec, request: capped, model: route.model, stream, identity, signal }),
+  };
+}
+
+/** A stable number from 0 to 1. */
+function affinity(key: string): number {
+  return Number(BigInt.asUintN(32, BigInt(Bun.hash(key)))) / 2 ** 32;
+}

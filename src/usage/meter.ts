@@ -1,0 +1,79 @@
+/**
+ * USAGE: what did it cost. `metered` stands between the engine and the caller: nothing passes that is not counted and
+ * held, and however the stream ends (complete, failed, or left by the caller), its `finally` settles once.
+ */
+import type { InferenceEvent } from "../inference/event.ts";
+import type { Fault } from "../inference/fault.ts";
+import { noUsage, type Usage } from "../inference/usage.ts";
+import type { OutputCalibration } from "./calibration.ts";
+import { tally } from "./tally.ts";
+
+/** How a request ended, as the meter saw it. */
+export interface Ending {
+  usage: Usage;
+  outcome: "completed" | "cancelled" | "failed";
+  /** Set where a usage window's end cut the answer short. */
+  stoppedBy: "usage_window" | null;
+  errorCode: string | null;
+}
+
+/** What the meter needs of admission: room for tokens, and a place to settle. */
+export interface Hold {
+  /** Whether so many output tokens may have left; grows the hold ahead of need. False: a window is at its end. */
+  permits(outputTokens: number): true | Promise<boolean>;
+  /** What was counted so far, for the next checkpoint. */
+  progress(usage: Usage): void;
+}
+
+export interface Metering {
+  events: AsyncIterable<readonly InferenceEvent[]>;
+  hold: Hold;
+  /** Public model id. */
+  model: string;
+  /** Upper estimate of the input, charged where the engine never reported. */
+  inputTokensEstimate: number;
+  calibration: OutputCalibration;
+  /** Whether the caller, not the engine, was the reason that the stream broke off. */
+  callerLeft(): boolean;
+  /** Called once, at the end, whatever it was. */
+  settle(ending: Ending): void;
+}
+
+export async function* metered(metering: Metering): AsyncGenerator<readonly InferenceEvent[], void, void> {
+  const { hold } = metering;
+  const count = tally(metering);
+  let stoppedBy: Ending["stoppedBy"] = null;
+  let failure: Fault | null = null;
+  let completed = false;
+  try {
+    for await (const batch of metering.events) {
+      const room = count.producesOutput(batch) ? hold.permits(count.outputTokensWith(batch)) : true;
+      if (room !== true && !(await room)) {
+        stoppedBy = "usage_window";
+        completed = true;
+        yield count.cutShort();
+        return;
+      }
+      const terminal = count.add(batch);
+      hold.progress(count.usage());
+      if (terminal?.type === "response-failed") failure = terminal.fault;
+      if (terminal?.type === "response-end") {
+        completed = true;
+        // An engine that never reported is spoken for: what the caller reads and what the book says are the same numbers.
+        yield count.reported ? batch : [...batch.slice(0, -1), { type: "usage", usage: count.usage() }, terminal];
+      } else {
+        yield batch;
+      }
+      if (terminal) return;
+    }
+  } finally {
+    const outcome = completed ? "completed" : metering.callerLeft() ? "cancelled" : "failed";
+    if (completed && !stoppedBy) count.calibrate();
+    metering.settle({
+      usage: outcome === "failed" && !count.anyOutput ? noUsage : count.usage(),
+      outcome,
+      stoppedBy,
+      errorCode: outcome === "failed" ? (failure?.code ?? "internal_error") : null,
+    });
+  }
+}

@@ -1,0 +1,12 @@
+/** What tokens cost, in micro-units (decisions.md, Usage). Whole numbers, exact to 10^15. */
+import type { Prices } from "../inference/model.ts";
+import type { Usage } from "../inference/usage.ts";
+
+export function priceOf(usage: Usage, prices: Prices): number {
+  return (
+    usage.inputTokens * prices.input +
+    usage.cachedInputTokens * prices.cachedInput +
+    usage.cacheWriteTokens * prices.cacheWrite +
+    usage.outputTokens * prices.output
+  );
+}

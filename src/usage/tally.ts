@@ -1,0 +1,98 @@
+/** The count of one stream: the engine's report where it gives one, else deltas and bytes (calibration.ts). */
+import type { InferenceEvent } from "../inference/event.ts";
+import type { Usage } from "../inference/usage.ts";
+import type { OutputCalibration } from "./calibration.ts";
+
+export function tally(of: { model: string; inputTokensEstimate: number; calibration: OutputCalibration }) {
+  let chunks = 0;
+  let bytes = 0;
+  let reasoningChunks = 0;
+  const open = new Set<number>();
+  const reasoningParts = new Set<number>();
+  let report: Usage | null = null;
+  let finished = false;
+
+  const counted = (moreChunks = 0, moreBytes = 0) =>
+    of.calibration.tokens(of.model, chunks + moreChunks, bytes + moreBytes);
+  const outputTokens = () =>
+    report && finished ? report.outputTokens : Math.max(report?.outputTokens ?? 0, counted());
+
+  return {
+    get reported() {
+      return report !== null;
+    },
+    get anyOutput() {
+      return chunks > 0;
+    },
+
+    producesOutput: (batch: readonly InferenceEvent[]) => batch.some((event) => event.type === "part-delta"),
+
+    /** What the count would be with this batch. */
+    outputTokensWith(batch: readonly InferenceEvent[]): number {
+      let moreChunks = 0;
+      let moreBytes = 0;
+      let said = report?.outputTokens ?? 0;
+      for (const event of batch) {
+        if (event.type === "part-delta") {
+          moreChunks += 1;
+          moreBytes += event.delta.length;
+        } else if (event.type === "usage") said = event.usage.outputTokens;
+        else if (event.type === "response-end" && said > 0) return said;
+      }
+      return Math.max(said, counted(moreChunks, moreBytes));
+    },
+
+    /** Counts a batch; answers the event that ends the stream, where the batch holds it. */
+    add(batch: readonly InferenceEvent[]): InferenceEvent | undefined {
+      for (const event of batch) {
+        switch (event.type) {
+          case "part-delta":
+            chunks += 1;
+            bytes += event.delta.length;
+            if (reasoningParts.has(event.index)) reasoningChunks += 1;
+            break;
+          case "part-start":
+            open.add(event.index);
+            if (event.part.kind === "reasoning") reasoningParts.add(event.index);
+            break;
+          case "part-end":
+            open.delete(event.index);
+            break;
+          case "usage":
+            report = event.usage;
+            break;
+          case "response-end":
+            finished = true;
+            return event;
+          case "response-failed":
+            return event;
+        }
+      }
+      return undefined;
+    },
+
+    usage(): Usage {
+      if (report && finished) return report;
+      const output = outputTokens();
+      return {
+        inputTokens: report?.inputTokens ?? of.inputTokensEstimate,
+        cachedInputTokens: report?.cachedInputTokens ?? 0,
+        cacheWriteTokens: report?.cacheWriteTokens ?? 0,
+        outputTokens: output,
+        reasoningTokens: Math.min(Math.max(report?.reasoningTokens ?? 0, reasoningChunks), output),
+        source: output > 0 && output === chunks ? "counted" : "estimated",
+      };
+    },
+
+    /** The end that a window sets: grammatical, with what was forwarded until now. */
+    cutShort(): InferenceEvent[] {
+      const parts = [...open].map((index): InferenceEvent => ({ type: "part-end", index }));
+      return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
+    },
+
+    /** Teaches the calibration what a whole stream held. */
+    calibrate(): void {
+      if (report) of.calibration.observe(of.model, { tokens: report.outputTokens, chunks, bytes });
+    },
+  };
+}
