@@ -1,0 +1,119 @@
+/**
+ * A body that claims to be a chat completion request becomes one, or the fault that says what to change. First the shape
+ * (contract.ts), then the rules between fields, each time the first offence in document order.
+ */
+import { contract } from "../contract.ts";
+import { looksSecret, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
+import { ChatCompletionRequest } from "./contract.ts";
+
+const request = contract(ChatCompletionRequest, { topLevel: "closed" });
+
+/**
+ * The body as a request. `extraParams` are the fields beyond the contract that the model named in the body accepts.
+ * Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`, `mutually_exclusive` or `unsupported_feature`.
+ */
+export function validateChatRequest(body: unknown, extraParams: readonly string[]): ChatCompletionRequest {
+  if (!request.satisfied(body, extraParams)) throw violationFault(request.violation(body, extraParams));
+  const broken = firstBrokenRule(body);
+  if (broken) throw violationFault(broken);
+  return body;
+}
+
+/** A rule between fields: null, or what breaks it at the field that it stands under. */
+type Rule = (body: ChatCompletionRequest) => Violation | null;
+
+const rules: readonly [field: keyof ChatCompletionRequest, rule: Rule][] = [
+  ["messages", conversation],
+  ["max_tokens", (body) => oneCap(body, "max_tokens", "max_completion_tokens")],
+  ["max_completion_tokens", (body) => oneCap(body, "max_completion_tokens", "max_tokens")],
+  ["stream_options", (body) => requires("stream_options", body.stream === true, "'stream' to be true")],
+  ["top_logprobs", (body) => requires("top_logprobs", body.logprobs === true, "'logprobs' to be true")],
+  ["tool_choice", (body) => requires("tool_choice", given(body.tools), "'tools'") ?? chosenToolExists(body)],
+  ["parallel_tool_calls", (body) => requires("parallel_tool_calls", given(body.tools), "'tools'")],
+];
+
+function firstBrokenRule(body: ChatCompletionRequest): Violation | null {
+  let first: Violation | null = null;
+  let position = Number.POSITIVE_INFINITY;
+  let keys: string[] | null = null;
+  for (const [field, rule] of rules) {
+    if (!given(body[field])) continue;
+    const violation = rule(body);
+    if (!violation) continue;
+    keys ??= Object.keys(body);
+    const at = keys.indexOf(field);
+    if (at < position) [first, position] = [violation, at];
+  }
+  return first;
+}
+
+/** An explicit null equals absent. */
+function given(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function requires(field: string, met: boolean, condition: string): Violation | null {
+  if (met) return null;
+  return { code: "invalid_value", param: field, message: `'${field}' requires ${condition}. Add that, or remove it.` };
+}
+
+/** The offence is the cap that was written second. */
+function oneCap(body: ChatCompletionRequest, field: "max_tokens" | "max_completion_tokens", other: typeof field) {
+  if (!given(body[other])) return null;
+  const keys = Object.keys(body);
+  if (keys.indexOf(field) < keys.indexOf(other)) return null;
+  const message = `'${field}' and '${other}' exclude each other. Send one of them ('max_completion_tokens' is the newer name).`;
+  return { code: "mutually_exclusive", param: field, message } satisfies Violation;
+}
+
+function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest): Violation | null {
+  if (typeof choice !== "object" || choice === null || !tools) return null;
+  const chosen =
+    choice.type === "function"
+      ? [{ name: choice.function.name, param: "tool_choice.function.name" }]
+      : choice.allowed_tools.tools.map((tool, index) => ({
+          name: tool.function.name,
+          param: `tool_choice.allowed_tools.tools[${index}].function.name`,
+        }));
+  const names = tools.map((tool) => tool.function.name);
+  const stray = chosen.find(({ name }) => !names.includes(name));
+  return stray ? strayChoice(stray.param, stray.name, names) : null;
+}
+
+function strayChoice(param: string, name: string, names: string[]): Violation {
+  const listed = names.filter((known) => !looksSecret(known)).slice(0, 16);
+  const rest = names.length > listed.length ? " and others" : "";
+  const message = `'${param}' must name one of 'tools' (${oneOfWords(listed)}${rest}), but is ${shown(name)}.`;
+  return { code: "invalid_value", param, message };
+}
+
+/** What a conversation must be beyond its shape: assistant turns say something, tool turns answer an earlier call. */
+function conversation({ messages }: ChatCompletionRequest): Violation | null {
+  const calls = new Set<string>();
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index]!;
+    if (message.role === "assistant") {
+      for (const call of message.tool_calls ?? []) calls.add(call.id);
+      if (!saysSomething(message)) return silentAssistant(`messages[${index}].content`);
+    } else if (message.role === "tool" && !calls.has(message.tool_call_id)) {
+      return unanswering(`messages[${index}].tool_call_id`, message.tool_call_id);
+    }
+  }
+  return null;
+}
+
+function saysSomething(message: ChatCompletionRequest["messages"][number] & { role: "assistant" }): boolean {
+  if (typeof message.content === "string" || (message.content?.length ?? 0) > 0) return true;
+  if ((message.tool_calls?.length ?? 0) > 0) return true;
+  return given(message.refusal) || given(message.reasoning_content) || given(message.reasoning);
+}
+
+function silentAssistant(param: string): Violation {
+  const message = `'${param}' is missing. An assistant message needs 'content', unless it has 'tool_calls', 'refusal' or 'reasoning_content'.`;
+  return { code: "missing_field", param, message };
+}
+
+function unanswering(param: string, callId: string): Violation {
+  const message = `'${param}' must be the id of a tool call in an assistant message before it, but is ${shown(callId)}. Send the assistant message with its 'tool_calls' too.`;
+  return { code: "invalid_value", param, message };
+}

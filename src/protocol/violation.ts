@@ -1,0 +1,96 @@
+/** How a broken rule is said: where (a path as clients write it), what is wrong, and what to do. Nothing here echoes a secret. */
+import { Fault } from "../inference/fault.ts";
+
+export interface Violation {
+  code: "missing_field" | "invalid_value" | "unknown_field" | "mutually_exclusive" | "unsupported_feature";
+  /** Path of the first offending field: `messages[3].role`. Empty for the body itself. */
+  param: string;
+  message: string;
+}
+
+export function violationFault(violation: Violation): Fault {
+  return new Fault(violation.code, violation.message, violation.param ? { param: violation.param } : {});
+}
+
+const shownCharsMax = 48;
+
+/** `messages[3].content[0].type`; a name that is no identifier is quoted: `metadata["a b"]`. */
+export function paramOf(path: readonly (string | number)[]): string {
+  let param = "";
+  for (const step of path) {
+    if (typeof step === "number") param += `[${step}]`;
+    else if (looksSecret(step)) param += `[a name of ${step.length} characters]`;
+    else if (!/^[A-Za-z_$][\w$-]*$/.test(step) || step.length > shownCharsMax) param += `[${quoted(step, '"')}]`;
+    else param += param ? `.${step}` : step;
+  }
+  return param;
+}
+
+/** A value as an error message may show it: short, on one line, its type plain to see, and never something like a key. */
+export function shown(value: unknown): string {
+  if (typeof value === "string")
+    return looksSecret(value) ? `a string of ${value.length} characters` : `the string ${quoted(value, "'")}`;
+  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : `an array of ${items(value.length)}`;
+  if (typeof value === "object" && value !== null)
+    return Object.keys(value).length === 0 ? "an empty object" : "an object";
+  return String(value);
+}
+
+function quoted(text: string, quote: string): string {
+  const short = text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text;
+  // JSON's escapes keep line breaks and control characters out of messages and logs.
+  const escaped = JSON.stringify(short.toWellFormed()).slice(1, -1).replaceAll('\\"', '"');
+  return quote + escaped + quote;
+}
+
+/** Known prefixes of credentials, and long runs without a space that mix cases and digits or are hexadecimal. */
+export function looksSecret(text: string): boolean {
+  // The head is enough: what is shown is no longer, and a body may hold a string of megabytes.
+  const head = text.slice(0, 256);
+  if (/(^|[^a-z])(slk_|sk[-_]|pk[-_]|gh[pousr]_|xox[abp]-|eyJ|AKIA|bearer\s|basic\s)/i.test(head)) return true;
+  for (const run of head.match(/[A-Za-z0-9_+/=-]{20,}/g) ?? []) {
+    if (/[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run)) return true;
+    if (/[0-9a-f]{32}/i.test(run)) return true;
+  }
+  return false;
+}
+
+export function items(count: number): string {
+  return count === 1 ? "1 item" : `${count} items`;
+}
+
+/** `'a', 'b' or 'c'` */
+export function oneOfWords(values: readonly unknown[]): string {
+  const words = values.map((value) => (typeof value === "string" ? `'${value}'` : String(value)));
+  return joinedByOr(words);
+}
+
+export function joinedByOr(words: readonly string[]): string {
+  const distinct = [...new Set(words)];
+  return distinct.length < 2 ? distinct.join("") : `${distinct.slice(0, -1).join(", ")} or ${distinct.at(-1)}`;
+}
+
+/** The known name that somebody who wrote `name` most likely meant, at most two letters away. */
+export function nearest(name: string, known: readonly string[]): string | null {
+  if (name.length > 64) return null;
+  let best: string | null = null;
+  let bestDistance = name.length < 5 ? 2 : 3;
+  for (const candidate of known) {
+    const distance = editDistance(name.toLowerCase(), candidate);
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const swap = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[to.length]!;
+}
