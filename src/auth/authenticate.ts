@@ -12,7 +12,7 @@ import type { Credential, Directory, Organization, Scope } from "../store/direct
 import { credentialOf, type HeaderSource, unauthorized } from "./credential.ts";
 import { within } from "./deadline.ts";
 import { hashKey } from "./key.ts";
-import { lastUsed } from "./lastUsed.ts";
+import { lastUsed } from "./last-used.ts";
 
 /** Who is calling. Shared by the requests of a second: never write to it. */
 export interface Principal {

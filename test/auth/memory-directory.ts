@@ -1,0 +1,106 @@
+/** Directory and Administration over maps, with a clock that a test moves: the rules of src/store/directory.ts, nothing more. */
+import type {
+  Administration,
+  AuditEntry,
+  Credential,
+  Directory,
+  Key,
+  Organization,
+} from "../../src/store/directory.ts";
+
+export interface MemoryDirectory extends Directory, Administration {
+  clock: { nowMs: number };
+}
+
+export function memoryDirectory(nowMs = Date.UTC(2026, 10, 21, 3)): MemoryDirectory {
+  const clock = { nowMs };
+  const organizations = new Map<string, Organization>();
+  const keys = new Map<string, Key>();
+  const hashes = new Map<string, { keyId: string; secret: Key["secrets"][number] }>();
+  const audit: AuditEntry[] = [];
+
+  const now = () => new Date(clock.nowMs);
+  function note(actor: string, action: string, organizationId: string, subject: string): void {
+    audit.unshift({ at: now(), actor, action, organizationId, subject, details: {} });
+  }
+  function addSecret(key: Key, secret: { hash: Uint8Array; prefix: string; suffix: string }): void {
+    const shown = { prefix: secret.prefix, suffix: secret.suffix, createdAt: now(), expiresAt: null, revokedAt: null };
+    key.secrets.unshift(shown);
+    hashes.set(secret.hash.toHex(), { keyId: key.id, secret: shown });
+  }
+
+  return {
+    clock,
+    async credential(hash): Promise<Credential | null> {
+      const found = hashes.get(hash.toHex());
+      if (!found) return null;
+      const key = keys.get(found.keyId)!;
+      const organization = organizations.get(key.organizationId)!;
+      return structuredClone({ key, secret: found.secret, organization, readAt: now() });
+    },
+    async touch(keyIds) {
+      for (const id of keyIds) keys.get(id)!.lastUsedAt = now();
+    },
+    async createOrganization({ id, slug, name, plan, actor }) {
+      if ([...organizations.values()].some((one) => one.slug === slug)) return "slug_taken";
+      const extraUsage = { enabled: false, capUnits: null };
+      const organization: Organization = {
+        ...{ id, slug, name, status: "active", plan, anchorAt: now(), extraUsage, createdAt: now() },
+      };
+      organizations.set(id, organization);
+      note(actor, "organization.create", id, id);
+      return structuredClone(organization);
+    },
+    async listOrganizations() {
+      return structuredClone([...organizations.values()]);
+    },
+    async findOrganization(slugOrId) {
+      const found = [...organizations.values()].find((one) => one.slug === slugOrId || one.id === slugOrId);
+      return structuredClone(found ?? null);
+    },
+    async setOrganizationStatus(id, status, actor) {
+      const organization = organizations.get(id);
+      if (!organization) return null;
+      organization.status = status;
+      note(actor, `organization.${status === "active" ? "resume" : "suspend"}`, id, id);
+      return structuredClone(organization);
+    },
+    async createKey({ id, organizationId, name, scopes, allowedModels, expiresAt, secret, actor }) {
+      const life = { createdAt: now(), expiresAt, revokedAt: null, lastUsedAt: null };
+      const key: Key = { id, organizationId, name, scopes, allowedModels, ...life, secrets: [] };
+      addSecret(key, secret);
+      keys.set(id, key);
+      note(actor, "key.create", organizationId, id);
+      return structuredClone(key);
+    },
+    async listKeys(organizationId) {
+      return structuredClone([...keys.values()].filter((key) => key.organizationId === organizationId));
+    },
+    async findKey(id) {
+      return structuredClone(keys.get(id) ?? null);
+    },
+    async rotateKey({ id, secret, graceEndsAt, actor }) {
+      const key = keys.get(id);
+      if (!key) return null;
+      if (key.revokedAt) return "revoked";
+      for (const old of key.secrets) {
+        if (graceEndsAt && !(old.expiresAt && old.expiresAt < graceEndsAt)) old.expiresAt = graceEndsAt;
+      }
+      addSecret(key, secret);
+      note(actor, "key.rotate", key.organizationId, id);
+      return structuredClone(key);
+    },
+    async revokeKey({ id, old, actor }) {
+      const key = keys.get(id);
+      if (!key) return null;
+      if (!old) key.revokedAt ??= now();
+      for (const secret of key.secrets.slice(old ? 1 : 0)) secret.revokedAt ??= now();
+      note(actor, old ? "key.revoke_old" : "key.revoke", key.organizationId, id);
+      return structuredClone(key);
+    },
+    async listAudit({ organizationId, limit }) {
+      const wanted = audit.filter((entry) => !organizationId || entry.organizationId === organizationId);
+      return structuredClone(wanted.slice(0, limit));
+    },
+  };
+}
