@@ -26,20 +26,31 @@ export interface DaemonOptions {
   deadlineMs: number;
 }
 
-// The shell waits for the service, while its reader waits on a pipe whose other end this process holds. When this
-// process has gone, for whatever reason, the read ends and the service is stopped. SIGINT ends Postgres and Redis at
-// once, without waiting for clients. A service that ended unasked says its last words.
+// The shell's reader waits on a pipe whose other end this process holds. When this process has gone, for whatever reason,
+// the read ends: the reader stops the service and sweeps up. SIGINT ends Postgres and Redis at once, without waiting for
+// clients. The shell itself only tells when a service ended unasked; a test runner that kills its children hits no more
+// than that.
 const watchdog = `
 folder=$1; name=$2; shift 2
 exec 3<&0
 "$@" >>"$folder/log" 2>&1 </dev/null 3<&- &
 service=$!
-( read -r line <&3; : >"$folder/asked"; kill -INT $service; sleep 5; kill -KILL $service ) >/dev/null 2>&1 &
+(
+  read -r line <&3
+  : >"$folder/asked"
+  kill -INT $service
+  tries=0
+  while kill -0 $service && [ $tries -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
+  kill -KILL $service
+  rm -rf "$folder"
+) >/dev/null 2>&1 &
 reader=$!
 wait $service
-[ -e "$folder/asked" ] || { echo "$name ended by itself. Its last words:"; tail -n 20 "$folder/log"; } >&2
-kill $reader 2>/dev/null
+[ -e "$folder/asked" ] && { wait $reader; exit 0; }
+{ echo "$name ended by itself. Its last words:"; tail -n 20 "$folder/log"; } >&2
+kill $reader
 rm -rf "$folder"
+exit 1
 `;
 
 /** A new folder that the services' account owns. */
