@@ -30,13 +30,10 @@ export function open(
   const codec = upstreamCodecs[route.upstream.protocol];
   if (!codec)
     throw new Fault("upstream_unavailable", "This model is not available at the moment.", { retryAfterSeconds: 30 });
-  const cap = Math.min(request.outputTokensMax ?? Number.POSITIVE_INFINITY, model.outputTokensMax);
+  const cap = Math.min(request.outputTokensMax ?? model.outputTokensMax, model.outputTokensMax);
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
-  const capped = { ...request, outputTokensMax: request.outputTokensMax === undefined ? undefined : cap };
-  return {
-    route,
-    events: ask({ upstream: route.upstream, codec, request: capped, model: route.model, stream, identity, signal }),
-  };
+  const { upstream } = route;
+  return { route, events: ask({ upstream, codec, request, model: route.model, stream, identity, signal }) };
 }
 
 /** A stable number from 0 to 1. */

@@ -9,3 +9,14 @@ export interface Plan {
   tokensPerMinute: number | null;
   concurrentRequests: number | null;
 }
+
+/** What stands in where an organization has no plan and only reads. */
+export const noLimits: Plan = Object.freeze({
+  name: "",
+  session: null,
+  week: null,
+  month: null,
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrentRequests: null,
+});

@@ -8,7 +8,7 @@ import type { InferenceEvent } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity, UpstreamCodec } from "../protocol/codec.ts";
-import { sseDecoder } from "../sse/decode.ts";
+import { SseDecoder } from "../sse/decode.ts";
 import { readAtMost } from "./body.ts";
 import type { Upstream } from "./target.ts";
 import { watchdog } from "./watchdog.ts";
@@ -64,13 +64,13 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
 }
 
 async function* streamed(response: Response, codec: UpstreamCodec, identity: ResponseIdentity, heard: () => void) {
-  const frames = sseDecoder();
+  const frames = new SseDecoder();
   const decoder = codec.stream.decoder(identity);
   const reader = (response.body ?? new Blob([]).stream()).getReader();
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      const messages = done ? frames.end() : frames.push(value);
+      const messages = done ? [] : frames.push(value);
       // What one read brought leaves in one batch: events that travel together cost a tenth.
       const batch = messages.flatMap((message) => decoder.push(message));
       if (done) batch.push(...decoder.end());

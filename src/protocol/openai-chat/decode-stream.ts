@@ -98,7 +98,6 @@ function answerDecoder(identity: ResponseIdentity) {
     }
     if (typeof value.finish_reason === "string") reason = stopReasons[value.finish_reason] ?? "stop";
     for (const named of [value.stop_reason, value.matched_stop]) if (typeof named === "string") stopSequence = named;
-    if (value.finish_reason === "error" || value.finish_reason === "abort") reason = null;
   }
 
   return {
@@ -118,7 +117,11 @@ function answerDecoder(identity: ResponseIdentity) {
       const first = Array.isArray(chunk.choices)
         ? chunk.choices.find((value) => isObject(value) && !value.index)
         : undefined;
-      if (isObject(first)) choice(events, first);
+      if (isObject(first)) {
+        choice(events, first);
+        if (brokenOff.has(first.finish_reason)) events.push(...this.fail(cutShort()));
+      }
+      if (over) return events;
       const usage = decodeUsage(chunk.usage);
       if (usage) events.push({ type: "usage", usage });
       return events;
@@ -129,16 +132,7 @@ function answerDecoder(identity: ResponseIdentity) {
       if (over) return [];
       if (tools.unnamed) return this.fail(malformed(new Error("a tool call without a name")));
       if (reason === null && !(done && partCount > 0)) {
-        return this.fail(
-          new Fault(
-            "upstream_unavailable",
-            "The model's engine ended its answer before it was complete. Please try again.",
-            {
-              retryAfterSeconds: 1,
-              cause: new Error("the upstream closed without finish_reason"),
-            },
-          ),
-        );
+        return this.fail(cutShort());
       }
       over = true;
       const events: InferenceEvent[] = [];
@@ -165,6 +159,20 @@ function answerDecoder(identity: ResponseIdentity) {
     if (said === "tool_calls" && toolCalls === 0) return "stop";
     return said;
   }
+}
+
+/** What some engines call the end of a generation that broke. */
+const brokenOff = new Set<unknown>(["error", "abort"]);
+
+function cutShort(): Fault {
+  return new Fault(
+    "upstream_unavailable",
+    "The model's engine ended its answer before it was complete. Please try again.",
+    {
+      retryAfterSeconds: 1,
+      cause: new Error("the upstream ended without finish_reason"),
+    },
+  );
 }
 
 const stopReasons: Record<string, StopReason> = {

@@ -23,7 +23,8 @@ export function encodeFault(fault: Fault, requestId: string): ChatError {
  */
 export function decodeFault(status: number, body: unknown): Fault {
   const error = errorOf(body);
-  const cause = new Error(`upstream answered ${status}: ${JSON.stringify(body)?.slice(0, 2000)}`);
+  // Not even the log may quote an engine: its words name models, hosts and what the caller said.
+  const cause = new Error(`the upstream answered ${status}`);
   if (saysContextIsExceeded(error)) {
     return new PublicFault(
       "context_length_exceeded",

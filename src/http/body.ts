@@ -1,0 +1,156 @@
+/**
+ * A request's body: bounded in bytes (after decompression), in depth and in time, decoded strictly as UTF-8 and JSON.
+ * Faults: invalid_content_type, request_too_large, invalid_json.
+ */
+import { promisify } from "node:util";
+import zlib from "node:zlib";
+import { Fault } from "../inference/fault.ts";
+
+export interface BodyLimits {
+  body_bytes_max: number;
+  body_depth_max: number;
+  body_read_ms: number;
+}
+
+export interface JsonBody {
+  value: unknown;
+  /** Size after decompression. */
+  bytes: number;
+}
+
+export async function readJson(request: Request, limits: BodyLimits): Promise<JsonBody> {
+  requireJson(request.headers.get("content-type"));
+  const decompress = decompressor(request.headers.get("content-encoding"));
+  const sent = await readBytes(request, limits);
+  const bytes = decompress ? await decompress(sent, limits.body_bytes_max) : sent;
+  return { value: parse(bytes, limits.body_depth_max), bytes: bytes.byteLength };
+}
+
+function requireJson(contentType: string | null): void {
+  if (contentType !== null && /^\s*application\/json\s*(;|$)/i.test(contentType)) return;
+  throw new Fault(
+    "invalid_content_type",
+    "The request's content type must be application/json. Set the header 'content-type'.",
+  );
+}
+
+async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  const announced = Number(request.headers.get("content-length") ?? 0);
+  if (announced > limits.body_bytes_max) throw tooLarge(limits.body_bytes_max);
+  if (!request.body) return new Uint8Array();
+  const reader = request.body.getReader();
+  let late = false;
+  const deadline = setTimeout(() => {
+    late = true;
+    reader.cancel().catch(() => {});
+  }, limits.body_read_ms);
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (late) throw unfinished(limits.body_read_ms);
+      if (done) break;
+      bytes += value.byteLength;
+      if (bytes > limits.body_bytes_max) throw tooLarge(limits.body_bytes_max);
+      pieces.push(value);
+    }
+  } catch (cause) {
+    throw cause instanceof Fault
+      ? cause
+      : new Fault("invalid_json", "The request's body broke off before it was complete.", { cause });
+  } finally {
+    clearTimeout(deadline);
+  }
+  return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces, bytes);
+}
+
+function tooLarge(bytes_max: number): Fault {
+  return new Fault(
+    "request_too_large",
+    `The request's body is larger than the limit of ${bytes_max} bytes. Send less, for example smaller images.`,
+    {
+      headers: { connection: "close" },
+    },
+  );
+}
+
+function unfinished(ms: number): Fault {
+  return new Fault(
+    "invalid_json",
+    `The request's body was not complete after ${Math.round(ms / 1000)} seconds. Send it again, whole.`,
+    {
+      headers: { connection: "close" },
+    },
+  );
+}
+
+type Decompress = (bytes: Uint8Array, bytes_max: number) => Promise<Uint8Array>;
+
+const algorithms: Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>> = {
+  gzip: promisify(zlib.gunzip),
+  "x-gzip": promisify(zlib.gunzip),
+  deflate: promisify(zlib.inflate),
+  br: promisify(zlib.brotliDecompress),
+  zstd: promisify(zlib.zstdDecompress),
+};
+
+function decompressor(encoding: string | null): Decompress | null {
+  const name = encoding?.trim().toLowerCase() ?? "identity";
+  if (name === "identity" || name === "") return null;
+  const algorithm = algorithms[name];
+  if (!algorithm) {
+    throw new Fault("invalid_value", "The request's content encoding must be gzip, deflate, br or zstd, or absent.", {
+      param: "content-encoding",
+    });
+  }
+  return async (bytes, bytes_max) => {
+    try {
+      return await algorithm(bytes, { maxOutputLength: bytes_max });
+    } catch (cause) {
+      if ((cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(bytes_max);
+      throw new Fault("invalid_json", `The request's body is not valid ${name}.`, { cause });
+    }
+  };
+}
+
+function parse(bytes: Uint8Array, depth_max: number): unknown {
+  if (bytes.byteLength === 0) throw new Fault("invalid_json", "The request has no body. Send a JSON object.");
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new Fault("invalid_json", "The request's body is not valid UTF-8.", { cause });
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new Fault("invalid_json", `The request's body is not valid JSON${whereOf(cause)}.`, { cause });
+  }
+  if (isDeeper(value, depth_max)) {
+    throw new Fault("invalid_json", `The request's body is nested more than ${depth_max} levels deep. Flatten it.`);
+  }
+  return value;
+}
+
+/** The parser's own words quote the body; only a position may pass. */
+function whereOf(cause: unknown): string {
+  const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
+  return at ? ` (at position ${at})` : "";
+}
+
+/** Counts levels of objects and arrays; a value's leaves cost nothing. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
+    return false;
+  }
+  for (const key in value) {
+    const item = (value as Record<string, unknown>)[key];
+    if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
+  }
+  return false;
+}

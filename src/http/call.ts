@@ -1,0 +1,69 @@
+/** One HTTP request on its way through the house: who, since when, and the signal that ends its work. */
+import type { Principal } from "../auth/authenticate.ts";
+import { Fault } from "../inference/fault.ts";
+import type { Usage } from "../inference/usage.ts";
+
+/** What the log says of a request, beyond its line. Never content, never a secret. */
+export interface CallNotes {
+  organization?: string;
+  key?: string;
+  model?: string;
+  stream?: boolean;
+  outcome?: string;
+  usage?: Usage;
+  firstPartMs?: number;
+  code?: string;
+  cause?: unknown;
+}
+
+export class Call {
+  readonly notes: CallNotes = {};
+  readonly startedMs = performance.now();
+  principal: Principal | null = null;
+  /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
+  streaming = false;
+  #abort = new AbortController();
+  #left = false;
+
+  constructor(
+    /** `req_` + UUIDv7 hex, ours, never the client's. */
+    readonly requestId: string,
+    readonly request: Request,
+    /** Path as routed, for logs and metrics (`/v1/models/{id}`). */
+    readonly route: string,
+    /** Lifts the runtime's own idle timeout, which would cut a quiet stream. */
+    readonly keepOpen: () => void,
+  ) {}
+
+  /** Ends the work of this request; its reason is the Fault that ended it. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Whether the client went away; nobody reads what is still to come. */
+  get left(): boolean {
+    return this.#left;
+  }
+
+  /** From here on the client's departure ends the work. */
+  watchClient(): void {
+    const { signal } = this.request;
+    if (signal.aborted) this.leave();
+    else signal.addEventListener("abort", () => this.leave(), { once: true });
+  }
+
+  leave(): void {
+    if (this.#abort.signal.aborted) return;
+    this.#left = true;
+    this.#abort.abort(new Fault("internal_error", "The client closed the connection."));
+  }
+
+  /** The service ends the work: draining, a lost lease, a refused grant. */
+  end(fault: Fault): void {
+    this.#abort.abort(fault);
+  }
+
+  elapsedMs(): number {
+    return performance.now() - this.startedMs;
+  }
+}

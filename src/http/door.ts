@@ -1,0 +1,81 @@
+/**
+ * The door of every route: one request id, one place where a fault becomes an answer, one line in the log. Behind it, a
+ * handler is a straight line that returns a Response or throws a Fault.
+ */
+import { asFault, Fault } from "../inference/fault.ts";
+import { Call } from "./call.ts";
+import type { House } from "./house.ts";
+import { json } from "./json.ts";
+
+export type Method = "GET" | "POST" | "DELETE";
+export type Handler = (call: Call) => Response | Promise<Response>;
+/** A fault's body in the protocol of the route. */
+export type FaultBody = (fault: Fault, requestId: string) => unknown;
+
+export interface Route {
+  /** As the contract writes it: `/v1/models/{id}`. */
+  path: string;
+  methods: Partial<Record<Method, Handler>>;
+  /** What answers other methods; without it, 405. */
+  otherwise?: Handler;
+  faultBody: FaultBody;
+}
+
+export function door(house: House, route: Route): (request: Request, keepOpen: () => void) => Promise<Response> {
+  const allow = allowed(route);
+  return async (request, keepOpen) => {
+    const call = new Call(`req_${house.newId()}`, request, route.path, keepOpen);
+    house.lifecycle.enter(call);
+    let response: Response;
+    try {
+      response = await handlerOf(route, request.method, allow)(call);
+    } catch (thrown) {
+      response = answerFault(call, asFault(thrown), route.faultBody);
+    }
+    if (!call.streaming) house.closed(call, response.status);
+    return identified(request.method === "HEAD" ? withoutBody(response) : response, call.requestId);
+  };
+}
+
+/** Every answer names its request, in the words of each family of clients (decisions.md, Identifiers and headers). */
+export function identified(response: Response, requestId: string): Response {
+  response.headers.set("x-service-request-id", requestId);
+  response.headers.set("x-request-id", requestId);
+  response.headers.set("request-id", requestId);
+  return response;
+}
+
+function handlerOf(route: Route, method: string, allow: string): Handler {
+  const handler = route.methods[(method === "HEAD" ? "GET" : method) as Method];
+  if (handler) return handler;
+  if (route.otherwise) return route.otherwise;
+  throw new Fault(
+    "method_not_allowed",
+    `This path does not answer ${/^[A-Z]{1,16}$/.test(method) ? method : "that method"}. It answers ${allow}.`,
+    {
+      headers: { allow },
+    },
+  );
+}
+
+function allowed(route: Route): string {
+  const methods = Object.keys(route.methods);
+  return (methods.includes("GET") ? ["GET", "HEAD", ...methods.filter((method) => method !== "GET")] : methods).join(
+    ", ",
+  );
+}
+
+export function answerFault(call: Call, fault: Fault, body: FaultBody): Response {
+  const { headers, retryAfterSeconds, cause } = fault.details;
+  call.notes.code = fault.code;
+  if (fault.status >= 500) call.notes.cause = cause ?? fault;
+  return json(fault.status, body(fault, call.requestId), {
+    ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
+    ...headers,
+  });
+}
+
+function withoutBody(response: Response): Response {
+  response.body?.cancel().catch(() => {});
+  return new Response(null, { status: response.status, headers: response.headers });
+}

@@ -1,0 +1,143 @@
+/**
+ * THE SPINE: one function is the whole of an inference request, top to bottom, for every protocol; nothing else calls
+ * these in order. What differs between protocols is in the adapter.
+ */
+import { requireScope } from "../auth/authenticate.ts";
+import { Fault } from "../inference/fault.ts";
+import type { Model } from "../inference/model.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { collect } from "../inference/result.ts";
+import type { CallerCodec } from "../protocol/codec.ts";
+import { type Catalog, findModel } from "../routing/catalog.ts";
+import { open } from "../routing/open.ts";
+import type { Organization } from "../store/directory.ts";
+import type { Operation } from "../store/ledger.ts";
+import type { Plan } from "../store/plan.ts";
+import { type Ending, metered } from "../usage/meter.ts";
+import { priceOf } from "../usage/price.ts";
+import { readJson } from "./body.ts";
+import type { Call } from "./call.ts";
+import type { House } from "./house.ts";
+import { json } from "./json.ts";
+import { primed, replayed, sseResponse } from "./stream.ts";
+import { usageHeaders } from "./usage-headers.ts";
+
+export interface Adapter<Wire extends { stream?: boolean | null }, Reply> {
+  operation: Operation;
+  /** Prefix of the response's id, such as `chatcmpl-`. */
+  idPrefix: string;
+  codec: CallerCodec<Wire, Reply>;
+  /** The body, checked against the contract; throws the Fault of its first offence. */
+  validate(body: unknown, extraParams: readonly string[]): Wire;
+}
+
+export async function infer<Wire extends { stream?: boolean | null }, Reply>(
+  house: House,
+  call: Call,
+  adapter: Adapter<Wire, Reply>,
+): Promise<Response> {
+  const { operation, codec } = adapter;
+  call.keepOpen();
+  const principal = await house.authenticate(call.request.headers);
+  call.principal = principal;
+  requireScope(principal, "inference:create");
+
+  const body = await readJson(call.request, house.limits);
+  const catalog = house.catalog();
+  const wire = adapter.validate(body.value, extraParamsOf(catalog, body.value));
+  const request = codec.request.decode(wire);
+  const model = findModel(catalog, request, principal.key.allowedModels);
+  Object.assign(call.notes, { model: model.id, stream: request.stream });
+  const plan = planOf(catalog, principal.organization);
+  const inputTokens = house.inputEstimate.tokens(model, request, body.bytes);
+  refuseHopelessInput(model, inputTokens);
+
+  call.watchClient();
+  const reservation = await house.admission.enter({
+    requestId: call.requestId,
+    principal,
+    operation,
+    request,
+    model,
+    plan,
+    inputTokens,
+  });
+  reservation.signal.addEventListener("abort", () => call.end(reservation.signal.reason), { once: true });
+
+  const identity = {
+    responseId: adapter.idPrefix + house.newId(),
+    createdAtSeconds: Math.floor(Date.now() / 1000),
+    model: model.id,
+  };
+  const capped = withCap(request, model, inputTokens);
+  const { route, events: upstream } = open(model, capped, identity, call.signal, house.routing());
+  let firstPartMs: number | null = null;
+
+  const settle = (ending: Ending) => {
+    const { usage, outcome, stoppedBy, errorCode } = ending;
+    if (usage.source === "reported") house.inputEstimate.observe(model, body.bytes, request, usage);
+    Object.assign(call.notes, { outcome, usage, firstPartMs: firstPartMs ?? undefined });
+    house.metrics.inference({ operation, model: model.id, outcome, usage, firstPartMs });
+    reservation.settle({
+      usage,
+      units: priceOf(usage, model.prices),
+      outcome,
+      stoppedBy,
+      errorCode,
+      route: { upstream: route.upstream.name, attempts: 1, firstPartMs },
+    });
+  };
+  const events = metered({
+    events: upstream,
+    hold: reservation,
+    model: model.id,
+    inputTokensEstimate: inputTokens,
+    calibration: house.outputCalibration,
+    callerLeft: () => call.left,
+    settle,
+  });
+
+  const headers = usageHeaders(reservation.grant.windows, reservation.grant.source);
+  const stream = await primed(events, request.stream ? house.limits.first_event_hold_ms : Number.POSITIVE_INFINITY);
+  firstPartMs = Math.round(call.elapsedMs());
+  if (!request.stream) return json(200, codec.response.encode(await collect(replayed(stream)), wire), headers);
+
+  call.streaming = true;
+  return sseResponse(stream, {
+    encoder: codec.stream.encoder(wire, call.requestId),
+    heartbeat: codec.stream.heartbeat,
+    heartbeat_ms: house.limits.heartbeat_ms,
+    headers,
+    left: () => call.leave(),
+    closed: () => house.closed(call, 200),
+  });
+}
+
+/** The catalog's `extra_params` of the model that the body names, if it names one. */
+function extraParamsOf(catalog: Catalog, body: unknown): readonly string[] {
+  const model = (body as { model?: unknown } | null)?.model;
+  return (typeof model === "string" && catalog.models.get(model)?.extraParams) || [];
+}
+
+function planOf(catalog: Catalog, organization: Organization): Plan {
+  const plan = organization.plan === null ? undefined : catalog.plans.get(organization.plan);
+  if (plan) return plan;
+  throw new Fault("no_active_plan", "The organization has no active plan. Ask your administrator to assign one.");
+}
+
+/** An estimate refuses only what is far out; of what is near, the engine has the last word. */
+function refuseHopelessInput(model: Model, inputTokens: number): void {
+  if (inputTokens < 2 * model.contextTokens) return;
+  throw new Fault(
+    "context_length_exceeded",
+    `The input, about ${inputTokens} tokens, does not fit the model's context window of ${model.contextTokens}. Shorten the messages.`,
+    { param: "messages" },
+  );
+}
+
+/** A cap above the model's own, or above what its context leaves, is lowered; the answer then ends with `length`. */
+function withCap(request: InferenceRequest, model: Model, inputTokens: number): InferenceRequest {
+  if (request.outputTokensMax === undefined) return request;
+  const room = Math.max(1, model.contextTokens - inputTokens);
+  return { ...request, outputTokensMax: Math.min(request.outputTokensMax, model.outputTokensMax, room) };
+}

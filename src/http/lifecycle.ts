@@ -1,0 +1,60 @@
+/** The requests that are open, and whether new ones are welcome. One owner of both, so that a drain can be exact. */
+import { Fault } from "../inference/fault.ts";
+import type { Call } from "./call.ts";
+
+export interface Lifecycle {
+  readonly draining: boolean;
+  readonly openCount: number;
+  enter(call: Call): void;
+  leave(call: Call): void;
+  /** Not ready from now on; requests that still arrive are served. */
+  startDraining(): void;
+  /** Resolves when no request is open, or after `ms`; what is open then ends with its protocol's error. */
+  finish(ms: number): Promise<void>;
+}
+
+/** How long streams that were told to end may take to write their error and settle. */
+const farewell_ms = 2000;
+
+export function lifecycle(): Lifecycle {
+  const open = new Set<Call>();
+  let draining = false;
+  let emptied: (() => void) | null = null;
+
+  const empty = (ms: number) =>
+    new Promise<void>((resolve) => {
+      if (open.size === 0) return resolve();
+      const timer = setTimeout(resolve, ms);
+      emptied = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+
+  return {
+    get draining() {
+      return draining;
+    },
+    get openCount() {
+      return open.size;
+    },
+    enter: (call) => void open.add(call),
+    leave(call) {
+      open.delete(call);
+      if (open.size === 0) emptied?.();
+    },
+    startDraining() {
+      draining = true;
+    },
+    async finish(ms) {
+      await empty(ms);
+      if (open.size === 0) return;
+      for (const call of open) {
+        call.end(
+          new Fault("draining", "The service is restarting. Please send the request again.", { retryAfterSeconds: 1 }),
+        );
+      }
+      await empty(farewell_ms);
+    },
+  };
+}

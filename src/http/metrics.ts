@@ -1,0 +1,88 @@
+/** Counters for Prometheus. Low cardinality: public models and outcomes, never keys or organizations. */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Settled } from "./settled.ts";
+
+export interface Metrics {
+  request(route: string, status: number, seconds: number): void;
+  inference(settled: Settled): void;
+  /** A value that is read when metrics are asked for. */
+  gauge(name: string, help: string, read: () => number): void;
+  revocationPropagation(seconds: number): void;
+  render(): Promise<string>;
+}
+
+export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+export function prometheusMetrics(build: { version: string }): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: "http_requests_total",
+    help: "Requests answered, by route and status.",
+    labelNames: ["route", "status"] as const,
+    registers,
+  });
+  const duration = new Histogram({
+    name: "http_request_duration_seconds",
+    help: "From the request's arrival to the last byte of its answer.",
+    labelNames: ["route"] as const,
+    buckets: [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
+    registers,
+  });
+  const inference = new Counter({
+    name: "inference_requests_total",
+    help: "Admitted inference requests, by operation, public model and outcome.",
+    labelNames: ["operation", "model", "outcome"] as const,
+    registers,
+  });
+  const tokens = new Counter({
+    name: "inference_tokens_total",
+    help: "Tokens of admitted requests, by public model and class.",
+    labelNames: ["model", "class"] as const,
+    registers,
+  });
+  const firstPart = new Histogram({
+    name: "inference_time_to_first_part_seconds",
+    help: "From the request's arrival to the first part of the answer.",
+    labelNames: ["model"] as const,
+    buckets: [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60],
+    registers,
+  });
+  const revocation = new Histogram({
+    name: "key_revocation_propagation_seconds",
+    help: "From the revocation of a key to this node's knowing it.",
+    buckets: [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1],
+    registers,
+  });
+  new Gauge({ name: "build_info", help: "The running version.", labelNames: ["version"] as const, registers }).set(
+    { version: build.version },
+    1,
+  );
+
+  return {
+    request(route, status, seconds) {
+      requests.inc({ route, status: String(status) });
+      duration.observe({ route }, seconds);
+    },
+    inference({ operation, model, outcome, usage, firstPartMs }) {
+      inference.inc({ operation, model, outcome });
+      tokens.inc({ model, class: "input" }, usage.inputTokens);
+      tokens.inc({ model, class: "cached_input" }, usage.cachedInputTokens);
+      tokens.inc({ model, class: "cache_write" }, usage.cacheWriteTokens);
+      tokens.inc({ model, class: "output" }, usage.outputTokens);
+      if (firstPartMs !== null) firstPart.observe({ model }, firstPartMs / 1000);
+    },
+    gauge(name, help, read) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    },
+    revocationPropagation: (seconds) => revocation.observe(seconds),
+    render: () => registry.metrics(),
+  };
+}

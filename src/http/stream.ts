@@ -1,0 +1,148 @@
+/** The caller's end of a stream: held back until it is worth a 200, then written event by event, as fast as it is read. */
+import type { InferenceEvent } from "../inference/event.ts";
+import { asFault } from "../inference/fault.ts";
+import type { Transducer } from "../protocol/codec.ts";
+import { encodeSse } from "../sse/encode.ts";
+import type { SseMessage } from "../sse/message.ts";
+
+type Batch = readonly InferenceEvent[];
+type Next = Promise<IteratorResult<Batch, void>>;
+
+/** A stream that has been looked into: what came so far, and what is on its way. */
+export interface Primed {
+  head: Batch[];
+  pending: Next | null;
+  rest: AsyncGenerator<Batch, void, void>;
+}
+
+/**
+ * Waits for the first part of the answer, an end or a failure, for at most `hold_ms`, and arms the generator's `finally`.
+ * A failure that comes first is thrown, so that it has its true status.
+ */
+export async function primed(rest: AsyncGenerator<Batch, void, void>, hold_ms: number): Promise<Primed> {
+  const head: Batch[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<"late">((resolve) => {
+    if (hold_ms < Number.POSITIVE_INFINITY) timer = setTimeout(() => resolve("late"), hold_ms);
+  });
+  try {
+    for (;;) {
+      const pending = rest.next();
+      const next = await Promise.race([pending, late]);
+      if (next === "late") return { head, pending, rest };
+      if (next.done) return { head, pending: null, rest };
+      head.push(next.value);
+      const decisive = next.value.find(isDecisive);
+      if (decisive?.type === "response-failed") {
+        await rest.return();
+        throw decisive.fault;
+      }
+      if (decisive) return { head, pending: null, rest };
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isDecisive(event: InferenceEvent): boolean {
+  return event.type === "part-start" || event.type === "response-end" || event.type === "response-failed";
+}
+
+/** The whole stream again, from its beginning. */
+export async function* replayed({ head, pending, rest }: Primed): AsyncGenerator<Batch, void, void> {
+  yield* head;
+  if (pending) {
+    const next = await pending;
+    if (!next.done) yield next.value;
+  }
+  yield* rest;
+}
+
+export interface SseOptions {
+  encoder: Transducer<InferenceEvent, SseMessage>;
+  heartbeat: string;
+  heartbeat_ms: number;
+  headers: Record<string, string>;
+  /** The client went away: the upstream is to stop. Called before the generator is ended, or nothing would wake it. */
+  left(): void;
+  /** The last byte was written, or will never be. Called once. */
+  closed(): void;
+}
+
+export function sseResponse(stream: Primed, options: SseOptions): Response {
+  const { encoder, heartbeat, heartbeat_ms } = options;
+  const text = new TextEncoder();
+  const beat = text.encode(heartbeat);
+  let wroteMs = performance.now();
+  let beats: ReturnType<typeof setInterval> | undefined;
+  let closed = false;
+
+  const frames = (batch: Batch) =>
+    batch
+      .flatMap((event) => encoder.push(event))
+      .map(encodeSse)
+      .join("");
+  const close = () => {
+    if (closed) return;
+    closed = true;
+    clearInterval(beats);
+    options.closed();
+  };
+
+  async function next(): Promise<IteratorResult<Batch, void>> {
+    const ahead = stream.head.splice(0);
+    if (ahead.length > 0) return { done: false, value: ahead.flat() };
+    const pending = stream.pending ?? stream.rest.next();
+    stream.pending = null;
+    return pending;
+  }
+
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (stream.pending && stream.head.length === 0) controller.enqueue(beat);
+      // A reader that is behind needs no heartbeat, and would have it queued for nothing.
+      beats = setInterval(() => {
+        if (performance.now() - wroteMs < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
+        wroteMs = performance.now();
+        controller.enqueue(beat);
+      }, heartbeat_ms / 4);
+    },
+    async pull(controller) {
+      try {
+        for (;;) {
+          const { done, value } = await next();
+          if (closed) return;
+          if (done) {
+            close();
+            controller.close();
+            return;
+          }
+          const out = frames(value);
+          if (out === "") continue;
+          wroteMs = performance.now();
+          controller.enqueue(text.encode(out));
+          return;
+        }
+      } catch (thrown) {
+        // A defect of ours: the stream still ends in its protocol's error, never in silence.
+        if (closed) return;
+        controller.enqueue(text.encode(frames([{ type: "response-failed", fault: asFault(thrown) }])));
+        close();
+        controller.close();
+      }
+    },
+    cancel() {
+      options.left();
+      close();
+      stream.rest.return().catch(() => {});
+    },
+  });
+  return new Response(body, {
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+      ...options.headers,
+    },
+  });
+}

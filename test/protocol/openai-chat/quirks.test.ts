@@ -1,0 +1,261 @@
+/** What engines really send (reference/protocols.md, part f), byte for byte, and the answer that it means. */
+import { describe, expect, test } from "bun:test";
+import { folding, type Result } from "../../../src/inference/result.ts";
+import { openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
+import { SseDecoder } from "../../../src/sse/decode.ts";
+import { grammarProblem } from "../grammar.ts";
+
+const identity = { responseId: `chatcmpl-${"0".repeat(31)}1`, createdAtSeconds: 1, model: "acme/writer-1" };
+
+function eventsOf(raw: string) {
+  const frames = new SseDecoder();
+  const decoder = openaiChatUpstream.stream.decoder(identity);
+  const bytes = new TextEncoder().encode(raw);
+  // Byte by byte: no quirk may depend on how the bytes were cut.
+  const events = [...bytes]
+    .flatMap((byte) => frames.push(new Uint8Array([byte])))
+    .flatMap((message) => decoder.push(message));
+  events.push(...decoder.end());
+  expect(grammarProblem(events)).toBeNull();
+  return events;
+}
+
+function answerOf(raw: string): Result {
+  const fold = folding();
+  for (const event of eventsOf(raw)) fold.push(event);
+  return fold.result();
+}
+
+const sse = (...chunks: unknown[]) =>
+  `${chunks.map((chunk) => `data: ${typeof chunk === "string" ? chunk : JSON.stringify(chunk)}\n\n`).join("")}data: [DONE]\n\n`;
+const delta = (delta: unknown, finish: string | null = null, more: object = {}) => ({
+  choices: [{ index: 0, delta, finish_reason: finish, ...more }],
+});
+const call = (fragment: unknown, ...others: unknown[]) => delta({ tool_calls: [fragment, ...others] });
+const fn = (name: string | undefined, args: string | undefined) => ({ name, arguments: args });
+
+function toolsOf(raw: string) {
+  return answerOf(raw).parts.flatMap(({ head, text }) =>
+    head.kind === "tool-call" ? [[head.callId, head.toolName, text]] : [],
+  );
+}
+
+const twoCalls = [
+  ["a", "f", '{"x":1}'],
+  ["b", "g", '{"y":2}'],
+];
+
+describe("tool calls", () => {
+  const same: Record<string, unknown[]> = {
+    "fragments by index": [
+      call({ index: 0, id: "a", function: fn("f", "") }),
+      call({ index: 0, function: fn(undefined, '{"x"') }),
+      call({ index: 0, function: fn(undefined, ":1}") }),
+      call({ index: 1, id: "b", function: fn("g", '{"y":2}') }),
+    ],
+    "whole calls, one a chunk": [
+      call({ index: 0, id: "a", function: fn("f", '{"x":1}') }),
+      call({ index: 1, id: "b", function: fn("g", '{"y":2}') }),
+    ],
+    "two whole calls in one chunk": [
+      call({ index: 0, id: "a", function: fn("f", '{"x":1}') }, { index: 1, id: "b", function: fn("g", '{"y":2}') }),
+    ],
+    "id and name repeated on each fragment": [
+      call({ index: 0, id: "a", function: fn("f", '{"x"') }),
+      call({ index: 0, id: "a", function: fn("f", ":1}") }),
+      call({ index: 1, id: "b", function: fn("g", '{"y"') }),
+      call({ index: 1, id: "b", function: fn("g", ":2}") }),
+    ],
+    "index always 0": [
+      call({ index: 0, id: "a", function: fn("f", '{"x":1}') }),
+      call({ index: 0, id: "b", function: fn("g", '{"y":2}') }),
+    ],
+    "index always 0, fragments": [
+      call({ index: 0, id: "a", function: fn("f", '{"x"') }),
+      call({ index: 0, function: fn(undefined, ":1}") }),
+      call({ index: 0, id: "b", function: fn("g", '{"y"') }),
+      call({ index: 0, function: fn(undefined, ":2}") }),
+    ],
+    "no index, two in one chunk": [
+      call({ id: "a", function: fn("f", '{"x":1}') }, { id: "b", function: fn("g", '{"y":2}') }),
+    ],
+    "no index, one a chunk": [
+      call({ id: "a", function: fn("f", '{"x":1}') }),
+      call({ id: "b", function: fn("g", '{"y":2}') }),
+    ],
+    interleaved: [
+      call({ index: 0, id: "a", function: fn("f", "") }, { index: 1, id: "b", function: fn("g", "") }),
+      call({ index: 0, function: fn(undefined, '{"x"') }),
+      call({ index: 1, function: fn(undefined, '{"y"') }),
+      call({ index: 0, function: fn(undefined, ":1}") }),
+      call({ index: 1, function: fn(undefined, ":2}") }),
+    ],
+    "arguments as an object": [
+      call(
+        { index: 0, id: "a", function: { name: "f", arguments: { x: 1 } } },
+        { index: 1, id: "b", function: { name: "g", arguments: { y: 2 } } },
+      ),
+    ],
+    "the name after the arguments": [
+      call({ index: 0, id: "a", function: fn(undefined, '{"x"') }),
+      call({ index: 0, function: fn("f", ":1}") }),
+      call({ index: 1, id: "b", function: fn("g", '{"y":2}') }),
+    ],
+  };
+  for (const [quirk, chunks] of Object.entries(same)) {
+    test(quirk, () => expect(toolsOf(sse(...chunks, delta({}, "tool_calls")))).toEqual(twoCalls));
+  }
+
+  test("the same id for two calls is made unique", () => {
+    const ids = toolsOf(
+      sse(
+        call({ index: 0, id: "a", function: fn("f", "{}") }, { index: 1, id: "a", function: fn("g", "{}") }),
+        delta({}, "stop"),
+      ),
+    ).map(([id]) => id);
+    expect(ids).toEqual(["a", "a_1"]);
+  });
+
+  test("missing ids are made", () => {
+    const ids = toolsOf(
+      sse(call({ index: 0, function: fn("f", "{}") }, { index: 0, function: fn("g", "{}") }), delta({}, "stop")),
+    ).map(([id]) => id);
+    expect(new Set(ids).size).toBe(2);
+    expect(ids.every((id) => /^call_0+1_\d$/.test(id ?? ""))).toBe(true);
+  });
+
+  test("finish_reason stop after tool calls means tool_calls", () => {
+    expect(answerOf(sse(call({ index: 0, id: "a", function: fn("f", "{}") }), delta({}, "stop"))).reason).toBe(
+      "tool_calls",
+    );
+  });
+
+  test("finish_reason tool_calls without any means stop", () => {
+    expect(answerOf(sse(delta({ content: "hi" }), delta({}, "tool_calls"))).reason).toBe("stop");
+  });
+
+  test("arguments cut at the token limit are handed on as they are", () => {
+    const answer = answerOf(sse(call({ index: 0, id: "a", function: fn("f", '{"x":') }), delta({}, "length")));
+    expect(answer.reason).toBe("length");
+    expect(answer.parts[0]?.text).toBe('{"x":');
+  });
+
+  test("text after tool calls is a new part", () => {
+    const kinds = answerOf(
+      sse(call({ index: 0, id: "a", function: fn("f", "{}") }), delta({ content: "so" }, "stop")),
+    ).parts.map((part) => part.head.kind);
+    expect(kinds).toEqual(["tool-call", "text"]);
+  });
+
+  test("a call that never gets a name is a failure", () => {
+    expect(
+      eventsOf(sse(call({ index: 0, id: "a", function: fn(undefined, "{}") }), delta({}, "tool_calls"))).at(-1)?.type,
+    ).toBe("response-failed");
+  });
+});
+
+describe("text, reasoning and ends", () => {
+  const hello = (raw: string) => answerOf(raw).parts.map(({ head, text }) => [head.kind, text]);
+
+  test("a first chunk without choices, empty tool_calls, null content, repeated role", () => {
+    const raw = sse(
+      { choices: [] },
+      delta({ role: "assistant", content: null, tool_calls: [] }),
+      delta({ role: "assistant", content: "he" }),
+      delta({ role: "assistant", content: "llo", tool_calls: null }),
+      delta({}, "stop"),
+    );
+    expect(hello(raw)).toEqual([["text", "hello"]]);
+  });
+
+  test("text, finish_reason and usage in one chunk", () => {
+    const answer = answerOf(
+      sse({ ...delta({ content: "hello" }, "stop"), usage: { prompt_tokens: 3, completion_tokens: 1 } }),
+    );
+    expect(answer.parts[0]?.text).toBe("hello");
+    expect(answer.usage).toMatchObject({ inputTokens: 3, outputTokens: 1, source: "reported" });
+  });
+
+  test("usage after the finish; an explicit 0 stays 0; cached tokens are told apart", () => {
+    const late = {
+      choices: [],
+      usage: { prompt_tokens: 10, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 4 } },
+    };
+    expect(answerOf(sse(delta({ content: "x" }), delta({}, "stop"), late)).usage).toMatchObject({
+      inputTokens: 6,
+      cachedInputTokens: 4,
+      outputTokens: 0,
+      source: "reported",
+    });
+  });
+
+  test("usage that is no count is no report", () => {
+    for (const usage of [null, {}, { prompt_tokens: -1 }, { prompt_tokens: "3", completion_tokens: 1e300 }]) {
+      expect(answerOf(sse({ ...delta({ content: "x" }, "stop"), usage })).usage.source).toBe("counted");
+    }
+  });
+
+  test("reasoning under either name; reasoning after text opens a new part", () => {
+    expect(
+      hello(
+        sse(
+          delta({ reasoning: "hm" }),
+          delta({ reasoning_content: "m" }),
+          delta({ content: "a" }),
+          delta({ reasoning: "b" }),
+          delta({}, "stop"),
+        ),
+      ),
+    ).toEqual([
+      ["reasoning", "hmm"],
+      ["text", "a"],
+      ["reasoning", "b"],
+    ]);
+  });
+
+  test("both names with the same text count once", () => {
+    expect(hello(sse(delta({ reasoning: "hm", reasoning_content: "hm" }), delta({ content: "a" }, "stop")))).toEqual([
+      ["reasoning", "hm"],
+      ["text", "a"],
+    ]);
+  });
+
+  test("CRLF, comments, no space after data:, characters cut in the middle", () => {
+    const raw = `: hello\r\ndata:${JSON.stringify(delta({ content: "grüße 🌍" }))}\r\n\r\n: ping\r\n\r\ndata:${JSON.stringify(delta({}, "stop"))}\r\n\r\ndata:[DONE]\r\n\r\n`;
+    expect(hello(raw)).toEqual([["text", "grüße 🌍"]]);
+  });
+
+  test("[DONE] without a finish_reason ends an answer that had begun", () => {
+    expect(answerOf(sse(delta({ content: "hello" }))).reason).toBe("stop");
+  });
+
+  test("a finish_reason without [DONE] ends it too", () => {
+    expect(answerOf(`data: ${JSON.stringify(delta({ content: "hello" }, "stop"))}\n\n`).reason).toBe("stop");
+  });
+
+  test("the matched stop sequence is kept", () => {
+    expect(answerOf(sse(delta({ content: "x" }), delta({}, "stop", { stop_reason: "END" }))).stopSequence).toBe("END");
+    expect(answerOf(sse(delta({ content: "x" }), delta({}, "stop", { matched_stop: "END" }))).stopSequence).toBe("END");
+  });
+});
+
+describe("failures", () => {
+  const failures: Record<string, string> = {
+    "neither finish_reason nor [DONE]": `data: ${JSON.stringify(delta({ content: "hello" }))}\n\n`,
+    "[DONE] and nothing else": "data: [DONE]\n\n",
+    nothing: "",
+    "a chunk that is no JSON": "data: {oops\n\n",
+    "an error object": `data: {"error":{"message":"secret-host:8000 died","code":500}}\n\n`,
+    "an error object with an integer code, then [DONE]": sse({ object: "error", message: "boom", code: 400 }),
+    "an error as detail": sse({ detail: "boom" }),
+    "an error after text": sse(delta({ content: "a" }), { error: "boom" }),
+    "an aborted generation": sse(delta({ content: "a" }), delta({}, "abort")),
+  };
+  for (const [quirk, raw] of Object.entries(failures)) {
+    test(`${quirk} is a failure that tells nothing of the engine`, () => {
+      const last = eventsOf(raw).at(-1);
+      if (last?.type !== "response-failed") throw new Error(`expected a failure, got ${last?.type}`);
+      expect(last.fault.message).not.toMatch(/secret|boom|8000/);
+    });
+  }
+});
