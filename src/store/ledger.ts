@@ -32,16 +32,29 @@ export interface WindowReading {
 }
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
-export interface Admit {
-  verb: "admit";
-  /** `req_` + UUIDv7 hex. */
+/** What extra usage has taken in the billing month; a cap of null is none. */
+export interface ExtraReading {
+  enabled: boolean;
+  capUnits: number | null;
+  used: number;
+  held: number;
+}
+
+/** What a record says of its request, whatever became of it. */
+export interface RequestFacts {
+  /** `req_` + UUIDv7 hex; stands in one command of a batch. */
   requestId: string;
   organizationId: string;
   keyId: string;
   operation: Operation;
+  /** Public model id. */
   model: string;
   stream: boolean;
   prices: Prices;
+}
+
+export interface Admit extends RequestFacts {
+  verb: "admit";
   limits: UsageLimits;
   /** Upper estimate of the input, at the dearest input price. */
   inputUnits: number;
@@ -50,27 +63,30 @@ export interface Admit {
   outputTokensMin: number;
   leaseMs: number;
 }
-/** Carries the new total, so that a command sent twice adds nothing. */
+/** Carries the new total, so that a command sent twice adds nothing. Granted is as much of it as there is room for. */
 export interface Grow {
   verb: "grow";
   requestId: string;
   organizationId: string;
   limits: UsageLimits;
   unitsTotal: number;
+  /** Less than this in all is of no use: then the answer is `full`. */
+  unitsTotalMin: number;
 }
 /** Absolute counts that only rise; extends the lease of a row that exists. */
 export interface Checkpoint {
   verb: "checkpoint";
   requestId: string;
   organizationId: string;
+  /** 1, 2, … of one request: one that was overtaken on its way changes no count. */
+  number: number;
   usage: Usage;
   leaseMs: number;
 }
 export type Outcome = "completed" | "cancelled" | "failed" | "refused";
-export interface Settle {
+/** Ends a request. Where it was never admitted, its record keeps an admission that comes late from running. */
+export interface Settle extends RequestFacts {
   verb: "settle";
-  requestId: string;
-  organizationId: string;
   limits: UsageLimits;
   usage: Usage;
   /** What the usage costs at the admitted prices; the ledger charges what fits under every limit. */
@@ -89,14 +105,24 @@ export interface Granted {
   outputTokens: number;
   source: BillingSource;
   windows: WindowReadings;
+  /** The store's clock at the decision. */
+  at: Date;
 }
 export type AdmitAnswer =
   | ({ answer: "granted" } & Granted)
-  /** The windows that are full of settled use (`exhausted`), or only of holds (`reserved`); the one that resets last first. */
-  | { answer: "exhausted" | "reserved"; kinds: WindowKind[]; windows: WindowReadings }
-  | { answer: "concurrency"; windows: WindowReadings }
+  | ({ answer: "exhausted" | "reserved" } & Shortage)
+  | { answer: "concurrency"; windows: WindowReadings; at: Date }
   /** A record with this id stands already. */
-  | { answer: "over" };
+  | { answer: "over" }
+  /** There is no such organization. */
+  | { answer: "unknown" };
+/** The windows that are full of settled use (`exhausted`), or only of holds (`reserved`); the one that resets last first. */
+export interface Shortage {
+  kinds: WindowKind[];
+  windows: WindowReadings;
+  extra: ExtraReading;
+  at: Date;
+}
 export type GrowAnswer = { answer: "granted"; units: number } | { answer: "full" } | { answer: "gone" };
 export type CheckpointAnswer = { answer: "extended" } | { answer: "gone" };
 export type SettleAnswer = { answer: "settled"; charged: number; uncharged: number } | { answer: "already" };
@@ -111,15 +137,33 @@ export type AnswerOf<C extends Command> = C extends Admit
 export type Answer = AdmitAnswer | GrowAnswer | CheckpointAnswer | SettleAnswer;
 
 export interface Ledger {
-  /** One transaction; resolves when it is durable. */
+  /** One transaction; resolves when it is durable. Commands of one request id are carried out in their order. */
   run(commands: readonly Command[]): Promise<Answer[]>;
-  /** Settles holds whose lease has lapsed at their last checkpoint, marked `recovered`; answers how many. */
+  /** Settles holds whose lease has lapsed, `limit` at most, marked `recovered`; answers how many. Rejects when the store is away. */
   recover(limit: number): Promise<number>;
-  /** The windows in force now; an idle session reads used 0 and a reset five hours from now. */
+  /** The windows in force now; an idle session reads used 0 and a reset five hours from now. Rejects for an unknown id. */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
   receipt(organizationId: string, requestId: string): Promise<Receipt | null>;
-  /** Totals against the sum of records: empty when they agree. */
-  check(): Promise<{ organizationId: string; kind: WindowKind; startsAt: Date; used: number; recorded: number }[]>;
+  /** Totals against the sums that they must equal: empty when they agree. */
+  check(): Promise<LedgerDifference[]>;
+  /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
+  setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
+  /** Makes room for the records of coming months and drops those that are no longer kept. Once a day is plenty. */
+  maintain(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LedgerDifference {
+  organizationId: string;
+  /** `extra` is the extra usage of a billing month; `running` counts open requests, and has no window. */
+  kind: WindowKind | "extra" | "running";
+  startsAt: Date | null;
+  /** The total in the book, and the sum of the records' charges. */
+  used: number;
+  recorded: number;
+  /** The total in the book, and the sum of the running requests' holds (of `running`: their number). */
+  held: number;
+  holding: number;
 }
 
 /** One request as the book has it, running or ended. */
@@ -140,9 +184,16 @@ export interface Receipt {
   prices: Prices;
   units: { held: number; charged: number; uncharged: number };
   source: BillingSource;
-  windows: Record<
-    WindowKind,
-    { startsAt: Date; resetAt: Date; limit: number | null; usedBefore: number; usedAfter: number | null }
-  >;
+  /** Null: given up before it was admitted. */
+  windows: Record<WindowKind, ReceiptWindow> | null;
   route: Settle["route"];
+}
+
+export interface ReceiptWindow {
+  startsAt: Date;
+  resetAt: Date;
+  limit: number | null;
+  usedBefore: number;
+  /** Right after the settlement; null while it runs. */
+  usedAfter: number | null;
 }
