@@ -1,0 +1,56 @@
+// `npm run build`: one executable, dist/sluice. `npm run build -- --target=bun-linux-arm64` builds it for another machine.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { command } from "./command.ts";
+
+const limit_ms = 5 * 60_000;
+
+// No top-level await may stand in src: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a
+// binary must not read .env or bunfig.toml from wherever it is started.
+const flags = ["--compile", "--minify", "--bytecode", "--format=esm", "--sourcemap"];
+const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
+
+async function main(): Promise<void> {
+  mkdirSync("dist", { recursive: true });
+  const target = process.argv.slice(2);
+  const version = `--define=BUILD_VERSION=${JSON.stringify(versionOf())}`;
+  const words = [
+    process.execPath,
+    "build",
+    ...flags,
+    ...closed,
+    version,
+    ...target,
+    "--outfile=dist/sluice",
+    "src/main.ts",
+  ];
+  const { code, took_ms } = await command(words, { limit_ms });
+  if (code !== 0) process.exit(code);
+  console.error(
+    `dist/sluice ${versionOf()}: ${(statSync("dist/sluice").size / 1e6).toFixed(1)} MB in ${Math.round(took_ms)} ms`,
+  );
+}
+
+/** package.json's version, and the commit where there is one: from git, or as CI and the image hand it over. */
+function versionOf(): string {
+  const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+  const commit = process.env.SLUICE_BUILD_COMMIT || commitHere();
+  return commit === "" ? version : `${version}+${commit}`;
+}
+
+function commitHere(): string {
+  if (!existsSync(".git")) return "";
+  try {
+    const commit = execFileSync("git", ["rev-parse", "--short=12", "HEAD"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const changed = execFileSync("git", ["status", "--porcelain", "--untracked-files=no"], { encoding: "utf8" });
+    return commit.trim() + (changed.trim() === "" ? "" : ".changed");
+  } catch {
+    return "";
+  }
+}
+
+await main();

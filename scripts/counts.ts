@@ -1,0 +1,35 @@
+// The closing line of a test run, as people and machines read it.
+
+export interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/**
+ * What `bun test` counted, out of what it printed. Its JUnit file does not tell: a file that throws while it loads is no
+ * failure there. A run that did not succeed has failed at least once, whatever it counted; so has a run of no test.
+ */
+export function countsOf(output: string, code: number): Counts {
+  const count = (word: string) => {
+    const lines = [...output.matchAll(new RegExp(`^ *(\\d+) ${word}$`, "gm"))];
+    return Number(lines.at(-1)?.[1] ?? 0);
+  };
+  const counts = {
+    passed: count("pass"),
+    // A file that throws counts as a failure and once more as an error.
+    failed: Math.max(count("fail"), count("errors?")),
+    skipped: count("skip") + count("todo"),
+  };
+  if (counts.failed === 0 && (code !== 0 || counts.passed === 0)) counts.failed = 1;
+  return counts;
+}
+
+/** Ends the script with the closing line, after everything else that it has said, and with the exit code that it means. */
+export async function close(counts: Counts): Promise<never> {
+  const written = (channel: NodeJS.WriteStream, text: string) =>
+    new Promise<void>((resolve) => channel.write(text, () => resolve()));
+  await written(process.stderr, "");
+  await written(process.stdout, `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
+  process.exit(counts.failed === 0 ? 0 : 1);
+}
