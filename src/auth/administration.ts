@@ -61,7 +61,8 @@ export interface CatalogNames {
 
 export interface ManagementOptions {
   administration: Administration;
-  catalog: () => CatalogNames;
+  /** Asked only by verbs that need it. */
+  catalog: () => CatalogNames | Promise<CatalogNames>;
   /** Who does it, for the audit log: `cli:<user>` or `service`. */
   actor: string;
   nowMs: () => number;
@@ -118,11 +119,12 @@ export function management(options: ManagementOptions): Management {
   return {
     async createOrganization(input) {
       const slug = wish.slug(input.slug);
+      const { plans } = await options.catalog();
       const made = await administration.createOrganization({
         id: idOf(options.newUuid(), "org_"),
         slug,
         name: wish.isAbsent(input.name) ? slug : wish.name(input.name, "The organization's name"),
-        plan: wish.plan(input.plan ?? plan_default, options.catalog().plans),
+        plan: wish.plan(input.plan ?? plan_default, plans),
         actor,
       });
       if (made === "slug_taken") refuse(`An organization '${slug}' exists already. Choose another slug.`);
@@ -136,7 +138,9 @@ export function management(options: ManagementOptions): Management {
     async createKey(input) {
       const name = wish.name(input.name, "The key's name");
       const scopes: Scope[] = wish.scopes(input.scopes);
-      const allowedModels = wish.models(input.models, options.catalog().models);
+      const allowedModels = wish.isAbsent(input.models)
+        ? null
+        : wish.models(input.models, (await options.catalog()).models);
       const expiresAt = wish.isAbsent(input.expires) ? null : wish.futureInstant(input.expires, options.nowMs());
       const organization = await organizationOf(input.organization);
       const { secret, stored } = newSecret();

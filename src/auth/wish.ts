@@ -70,9 +70,8 @@ export function scopes(value: unknown): Scope[] {
   return scopeNames.filter((scope) => words.includes(scope));
 }
 
-/** Absent: null, which allows all. Each once. */
-export function models(value: unknown, known: readonly string[]): string[] | null {
-  if (isAbsent(value)) return null;
+/** Each once. */
+export function models(value: unknown, known: readonly string[]): string[] {
   const words = [...new Set(list(value, "models"))];
   const wrong = words.find((word) => !known.includes(word));
   if (wrong !== undefined) {

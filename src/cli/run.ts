@@ -1,0 +1,83 @@
+/**
+ * THE ROOM CLI: what an operator types. `run` is the whole of it: words in, exit code out.
+ *
+ * 0 done · 1 refused or failed, with one line on stderr that says why · 2 wrong use. With `--json` stdout holds one JSON
+ * value and nothing else, and nobody is asked anything. Commands speak to `Management` (src/auth/administration.ts) and
+ * to `Services`; where the data live is settled in reach.ts.
+ */
+import { Command, CommanderError } from "commander";
+import { addAuditCommands } from "./audit.ts";
+import { addDoctorCommand } from "./doctor.ts";
+import { addHealthcheckCommand } from "./healthcheck.ts";
+import { addInitCommand } from "./init.ts";
+import { addKeyCommands } from "./key.ts";
+import { addOrganizationCommands } from "./organization.ts";
+import { addPlanCommands } from "./plan.ts";
+import { addServiceCommands } from "./service.ts";
+import type { Services } from "./services.ts";
+import { oneLine } from "./terminal.ts";
+
+/** `words` is what follows the program's name. Never throws. */
+export async function run(words: readonly string[], services: Services): Promise<number> {
+  const { terminal } = services;
+  let code = 0;
+  const program = commands(services, (exitCode) => {
+    code = exitCode;
+  });
+  try {
+    await program.parseAsync([...words], { from: "user" });
+    return code;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
+    terminal.err(`sluice: ${oneLine(thrown instanceof Error ? thrown.message : String(thrown)) || "failed"}\n`);
+    if (services.environment.SLUICE_DEBUG && thrown instanceof Error) terminal.err(`${thrown.stack}\n`);
+    return 1;
+  }
+}
+
+/** What each command is given to build itself with. */
+export interface Building {
+  services: Services;
+  /** For commands that end well, and whose answer is still not "done". */
+  exitWith: (code: number) => void;
+}
+
+/** Every command, in the order in which help lists them. */
+export function commands(services: Services, exitWith: (code: number) => void): Command {
+  const { terminal } = services;
+  const program = new Command("sluice")
+    .description("A model inference service that a team runs itself.")
+    .exitOverride()
+    .configureOutput({
+      writeOut: terminal.out,
+      writeErr: terminal.err,
+      getOutHelpWidth: () => terminal.width ?? 100,
+      getErrHelpWidth: () => terminal.width ?? 100,
+      getOutHasColors: () => terminal.color,
+      getErrHasColors: () => terminal.color,
+    })
+    .version(services.version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .helpCommand("help [command]", "show help for a command")
+    .addHelpText("after", generalExamples);
+  const building: Building = { services, exitWith };
+  addServiceCommands(program, building);
+  addInitCommand(program, building);
+  addOrganizationCommands(program, building);
+  addKeyCommands(program, building);
+  addPlanCommands(program, building);
+  addAuditCommands(program, building);
+  addDoctorCommand(program, building);
+  addHealthcheckCommand(program, building);
+  return program;
+}
+
+const generalExamples = `
+Examples:
+  $ sluice serve
+  $ sluice org create acme --plan pro
+  $ sluice key create --org acme --name "build server" --scopes inference:create
+  $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h
+
+Exit codes: 0 done; 1 refused or failed, with one line on stderr that says why; 2 wrong use.
+Documentation of each command: sluice help <command>`;

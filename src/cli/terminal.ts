@@ -1,0 +1,41 @@
+/** Where the CLI writes, and what it may assume about who reads. */
+export interface Terminal {
+  out(text: string): void;
+  err(text: string): void;
+  /** Columns of the screen; null where there is none (a pipe, a file), and nothing has to fit. */
+  width: number | null;
+  color: boolean;
+  /** A person can be asked: input and output are both a screen. */
+  interactive: boolean;
+}
+
+/** This process's own terminal. A reader that leaves early (`| head`) is not an error. */
+export function processTerminal(environment: Readonly<Record<string, string | undefined>>): Terminal {
+  const { stdin, stdout, stderr } = process;
+  for (const stream of [stdout, stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
+  return {
+    out: (text) => void stdout.write(text),
+    err: (text) => void stderr.write(text),
+    width: stdout.isTTY ? stdout.columns || 80 : null,
+    color: stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== "dumb",
+    interactive: stdin.isTTY === true && stdout.isTTY === true,
+  };
+}
+
+const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
+
+export function painted(terminal: Terminal, color: keyof typeof codes, text: string): string {
+  return terminal.color && text ? `\u001b[${codes[color]}m${text}\u001b[0m` : text;
+}
+
+/** The text on one line, without what would move the cursor: for messages that quote others. */
+export function oneLine(text: string): string {
+  return text
+    .replace(/\s*[\r\n]+\s*/g, "; ")
+    .replace(/\p{Cc}/gu, "?")
+    .trim();
+}
