@@ -47,7 +47,7 @@ function closedShape(shape: Shape, extra: readonly string[]): Shape {
 }
 
 /** The part of JSON Schema that the contracts use; a keyword that is not here has no words, and no contract uses it. */
-interface Shape {
+export interface Shape {
   type?: "string" | "number" | "integer" | "boolean" | "null" | "object" | "array";
   const?: unknown;
   enum?: unknown[];
@@ -145,7 +145,8 @@ function walkBranches(branches: Shape[], value: Record<string, unknown>, unsuppo
   return below(key, wrong(choice, meant, own ?? unsupported));
 }
 
-function discriminator(branches: Shape[]): string | null {
+/** The required property that is a constant string in every branch of a union of objects; null where there is none. */
+export function discriminator(branches: Shape[]): string | null {
   for (const key of Object.keys(branches[0]?.properties ?? {})) {
     const tells = (branch: Shape) =>
       typeof branch.properties?.[key]?.const === "string" && branch.required?.includes(key);

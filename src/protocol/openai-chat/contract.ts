@@ -260,7 +260,7 @@ export const ModelId = Type.String({
 });
 export type ModelId = Type.Static<typeof ModelId>;
 
-const tokensMax = () => optional(Type.Integer({ minimum: 1 }));
+const tokensMax = (description: string) => optional(Type.Integer({ minimum: 1, description }));
 const ignored = (schema: TSchema) =>
   optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
 
@@ -280,20 +280,44 @@ export const ChatCompletionRequest = Type.Object(
         { ...closed, description: "Requires `stream: true`." },
       ),
     ),
-    max_tokens: tokensMax(),
-    max_completion_tokens: tokensMax(),
-    n: optional(Type.Literal(1, { type: "integer", "x-unsupported": { "*": "a number of choices other than 1" } })),
-    temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
-    top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
-    frequency_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
-    presence_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+    max_tokens: tokensMax("The older name of `max_completion_tokens`. Excludes it."),
+    max_completion_tokens: tokensMax("The most tokens to generate, reasoning included. Excludes `max_tokens`."),
+    n: optional(
+      Type.Literal(1, {
+        type: "integer",
+        description: "How many choices to generate; only 1 is supported.",
+        "x-unsupported": { "*": "a number of choices other than 1" },
+      }),
+    ),
+    temperature: optional(
+      Type.Number({ minimum: 0, maximum: 2, description: "Higher values make the choice of tokens freer." }),
+    ),
+    top_p: optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: "Choose among the likeliest tokens of this total probability.",
+      }),
+    ),
+    frequency_penalty: optional(
+      Type.Number({ minimum: -2, maximum: 2, description: "Positive values discourage what was said often." }),
+    ),
+    presence_penalty: optional(
+      Type.Number({ minimum: -2, maximum: 2, description: "Positive values discourage what was said at all." }),
+    ),
     // Beyond this range a number of JSON is no longer exact, and a rounded seed is another seed.
-    seed: optional(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+    seed: optional(
+      Type.Integer({
+        minimum: Number.MIN_SAFE_INTEGER,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "The same seed makes engines that can repeat themselves repeat themselves.",
+      }),
+    ),
     stop: optional(
-      Type.Union([
-        Type.String({ minLength: 1 }),
-        Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 4 }),
-      ]),
+      Type.Union(
+        [Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 4 })],
+        { description: "Generation ends where one of these would be written." },
+      ),
     ),
     logit_bias: optional(
       Type.Unsafe<Record<string, number>>({
@@ -305,7 +329,13 @@ export const ChatCompletionRequest = Type.Object(
     ),
     logprobs: optional(Type.Boolean({ description: "Needs a model with the capability `logprobs`." })),
     top_logprobs: optional(Type.Integer({ minimum: 0, maximum: 20, description: "Requires `logprobs: true`." })),
-    tools: optional(Type.Array(ToolDefinition, { minItems: 1, maxItems: 128 })),
+    tools: optional(
+      Type.Array(ToolDefinition, {
+        minItems: 1,
+        maxItems: 128,
+        description: "What the model may call. Needs a model with the capability `tools`.",
+      }),
+    ),
     tool_choice: optional(ToolChoice),
     parallel_tool_calls: optional(Type.Boolean({ description: "Requires `tools`." })),
     response_format: optional(ResponseFormat),
@@ -319,7 +349,13 @@ export const ChatCompletionRequest = Type.Object(
     ),
     user: ignored(Type.String()),
     metadata: ignored(openObject()),
-    store: optional(Type.Literal(false, { type: "boolean", "x-unsupported": { "*": "stored completions" } })),
+    store: optional(
+      Type.Literal(false, {
+        type: "boolean",
+        description: "Completions are not stored.",
+        "x-unsupported": { "*": "stored completions" },
+      }),
+    ),
     safety_identifier: ignored(Type.String()),
     prompt_cache_retention: ignored(Type.String()),
     prompt_cache_options: ignored(openObject()),

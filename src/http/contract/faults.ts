@@ -1,0 +1,86 @@
+/** What every fault code means, in one line for people, and the answers that carry them. */
+import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import type { HeaderName } from "./headers.ts";
+
+export const faultMeanings: Record<FaultCode, string> = {
+  invalid_json: "the body is not JSON, or did not arrive whole in time",
+  invalid_content_type: "the body is not `application/json`, or has an encoding that is not served",
+  invalid_value: "a field has a value that it may not have, or lacks the field that it requires",
+  missing_field: "a required field is missing",
+  unknown_field: "a field is not known",
+  mutually_exclusive: "two fields exclude each other",
+  idempotency_key_reused: "the idempotency key was used with another body",
+  previous_response_not_found: "the response to continue from does not exist",
+  unsupported_feature: "the model, or the service, lacks a capability that the request uses",
+  context_length_exceeded: "the input by itself does not fit the model's context",
+  missing_api_key: "no API key was sent",
+  invalid_api_key: "the API key is not valid",
+  expired_api_key: "the API key has expired",
+  revoked_api_key: "the API key was revoked",
+  no_active_plan: "the organization has no active plan",
+  missing_scope: "the API key lacks the scope of the operation",
+  organization_suspended: "the organization is suspended",
+  model_not_allowed: "the API key may not use the model",
+  model_not_found: "the model does not exist",
+  route_not_found: "there is nothing at the path",
+  request_not_found: "there is no such request in the organization",
+  method_not_allowed: "the path does not answer the method",
+  request_too_large: "the body is larger than the service takes",
+  upgrade_not_supported: "the path does not speak WebSocket",
+  rate_limit_exceeded: "a limit per minute is reached",
+  concurrency_limit_exceeded: "too many requests are running",
+  request_in_progress: "a request with the same idempotency key is running",
+  usage_reserved: "the rest of a usage window is held by requests that are still running",
+  capacity_exceeded: "the model is at capacity",
+  usage_limit_reached: "a usage window is used up",
+  internal_error: "the service failed; it has been logged",
+  upstream_unavailable: "no engine of the model can be reached",
+  upstream_timeout: "the model's engine took too long",
+  overloaded: "the model's engine is overloaded",
+  draining: "the service is shutting down",
+  storage_unavailable: "the service cannot admit requests exactly at this moment",
+};
+
+/** The fault codes of one status, of those given. */
+export function codesOf(status: number, among: readonly FaultCode[]): FaultCode[] {
+  return among.filter((code) => faultCatalogue[code].status === status);
+}
+
+/** Ascending, each once. */
+export function statusesOf(codes: readonly FaultCode[]): number[] {
+  return [...new Set(codes.map((code) => faultCatalogue[code].status))].sort((a, b) => a - b);
+}
+
+export function faultDescription(codes: readonly FaultCode[]): string {
+  return codes.map((code) => `\`${code}\`: ${faultMeanings[code]}.`).join("\n\n");
+}
+
+export function faultHeaders(status: number): HeaderName[] {
+  if (status === 401) return ["www-authenticate"];
+  if (status === 405) return ["allow"];
+  if (status === 429) return ["retry-after", "x-should-retry"];
+  return status === 503 ? ["retry-after"] : [];
+}
+
+/** What an authenticated operation may refuse before it is entered. */
+export const credentialFaults = [
+  "missing_api_key",
+  "invalid_api_key",
+  "expired_api_key",
+  "revoked_api_key",
+  "missing_scope",
+  "organization_suspended",
+] as const satisfies FaultCode[];
+
+/** Faults that belong to no operation: they are answered before one is entered. Described once for the whole contract. */
+export const commonFaults = [
+  "route_not_found",
+  "method_not_allowed",
+  "request_too_large",
+] as const satisfies FaultCode[];
+
+/** An error body as it looks, for the document. */
+export function faultExample(code: FaultCode, message: string, param: string | null = null): unknown {
+  const { type } = faultCatalogue[code];
+  return { error: { message, type, param, code, request_id: "req_019a9e0c52c07c3fb1d2a54e8d3f6b70" } };
+}

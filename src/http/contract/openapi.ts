@@ -1,0 +1,204 @@
+/**
+ * The contract as an OpenAPI 3.1 document, made from the operations and their typebox values, for the catalog in force.
+ * Pure: the same catalog and version give the same bytes.
+ */
+import type { TSchema } from "typebox";
+import { keyPattern } from "../../auth/key.ts";
+import type { FaultCode } from "../../inference/fault.ts";
+import { ChatError } from "../../protocol/openai-chat/contract.ts";
+import { Components, type Json, type JsonObject } from "./components.ts";
+import { codesOf, type commonFaults, faultDescription, faultExample, faultHeaders, statusesOf } from "./faults.ts";
+import { headers } from "./headers.ts";
+import { type Content, type ContractModel, exampleModel, type Operation } from "./operation.ts";
+import { operations } from "./operations.ts";
+
+export const contractTitle = "Model inference service";
+
+/** The document as it is checked in and served: keys in a fixed order, two spaces, a newline at the end. */
+export function renderOpenapi(models: readonly ContractModel[], version: string): string {
+  return `${JSON.stringify(openapiDocument(models, version), null, 2)}\n`;
+}
+
+export function openapiDocument(models: readonly ContractModel[], version: string): JsonObject {
+  const components = new Components({
+    ModelId: (schema) => ({ ...schema, enum: models.map((model) => model.id) }),
+    ChatCompletionRequest: (schema) => chatRequest(schema, models),
+  });
+  const paths = pathsOf(components, models);
+  const errorSchema = components.schemaOf(ChatError);
+  return {
+    openapi: "3.1.0",
+    info: { title: contractTitle, version, description: introduction },
+    servers: [{ url: "/" }],
+    tags: tags.map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: components.schemas(),
+      responses: {
+        MethodNotAllowed: fault(
+          "method_not_allowed",
+          "This path does not answer DELETE. It answers POST.",
+          errorSchema,
+        ),
+        RequestTooLarge: fault("request_too_large", "The body is larger than 33554432 bytes. Send less.", errorSchema),
+        RouteNotFound: fault("route_not_found", "There is nothing at this path.", errorSchema),
+      },
+      headers: headers as unknown as JsonObject,
+      securitySchemes,
+    },
+    "x-common-responses": {
+      "404": { $ref: "#/components/responses/RouteNotFound" },
+      "405": { $ref: "#/components/responses/MethodNotAllowed" },
+      "413": { $ref: "#/components/responses/RequestTooLarge" },
+    },
+  };
+}
+
+const tags: [string, string][] = [
+  ["Models", "Which models there are, and what they can do."],
+  ["Inference", "Ask a model."],
+  ["Usage", "What of the plan is used."],
+  ["Health", "Probes. They need no key and replace no authenticated request."],
+  ["Documentation", "This contract."],
+];
+
+const introduction = [
+  "Hosted language models over an API whose chat completions and model list are compatible with OpenAI's: a client connects by changing only the base URL, the API key and the model id.",
+  "**Credential.** Send `Authorization: Bearer <key>`; `x-api-key: <key>` is accepted as well. A key has some of the scopes `models:read`, `inference:create` and `usage:read`; an operation that needs another answers 403.",
+  "**Request id.** Every answer carries `x-service-request-id`, also as `x-request-id` and `request-id`, and as `request_id` in error bodies.",
+  "**Errors** have one shape, `Error`: five keys, always present. `code` is for programs, `message` for people, `param` is the path of the first offending field.",
+  "**Before an operation is entered**, any path may answer 404 `route_not_found` (there is nothing at the path; a trailing slash is another path), 405 `method_not_allowed` (with `allow`) or 413 `request_too_large`; they are described once, under `components.responses`. `HEAD` works wherever `GET` does, without a body.",
+  "**Requests** are `application/json`, plain or with the content encoding gzip, deflate, br or zstd. An explicit null in an optional field equals its absence.",
+  "**Compatibility.** New fields may appear in answers; a client ignores what it does not know.",
+].join("\n\n");
+
+const securitySchemes: JsonObject = {
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "API key",
+    description: `An API key. Keys match \`${keyPattern}\`; the last six characters are a checksum.`,
+    "x-key-pattern": keyPattern,
+  },
+  apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same key. `Authorization` wins." },
+};
+
+/** Fields that some model accepts beyond the contract are named; everything else is refused, and the document says so. */
+function chatRequest(schema: JsonObject, models: readonly ContractModel[]): JsonObject {
+  const extra: JsonObject = {};
+  for (const name of [...new Set(models.flatMap((model) => model.extraParams))].sort()) {
+    const accepting = models.filter((model) => model.extraParams.includes(name)).map((model) => `\`${model.id}\``);
+    extra[name] = { description: `Accepted by ${accepting.join(", ")} only, and handed on as it is.` };
+  }
+  return { ...schema, properties: { ...(schema.properties as JsonObject), ...extra }, additionalProperties: false };
+}
+
+function pathsOf(components: Components, models: readonly ContractModel[]): JsonObject {
+  const paths: Record<string, JsonObject> = {};
+  for (const operation of operations) {
+    const written = operationObject(operation, components, models);
+    paths[operation.path] = { ...paths[operation.path], [operation.method]: written };
+  }
+  return paths;
+}
+
+function operationObject(operation: Operation, components: Components, models: readonly ContractModel[]): JsonObject {
+  const { operationId, tag, summary, scope } = operation;
+  const description = scope ? `${operation.description}\n\nNeeds the scope \`${scope}\`.` : operation.description;
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description,
+    // In 3.1 the array of a scheme without flows holds role names: the scope.
+    security: scope ? [{ bearer: [scope] }, { apiKey: [scope] }] : [],
+    ...(operation.parameters ? { parameters: parametersOf(operation, components, models) } : {}),
+    ...(operation.request ? { requestBody: requestBody(operation, operation.request, components, models) } : {}),
+    responses: responsesOf(operation, components, models),
+  };
+}
+
+function parametersOf(operation: Operation, components: Components, models: readonly ContractModel[]): Json[] {
+  return operation.parameters!.map(({ name, in: place, description, required, schema }) => ({
+    name,
+    in: place,
+    required,
+    description,
+    ...(place === "query" ? { allowEmptyValue: true } : {}),
+    schema: components.schemaOf(schema),
+    ...(place === "path" && models[0] ? { example: models[0].id } : {}),
+  }));
+}
+
+function requestBody(
+  operation: Operation,
+  schema: TSchema,
+  components: Components,
+  models: readonly ContractModel[],
+): JsonObject {
+  const examples: JsonObject = {};
+  for (const example of operation.examples) {
+    const model = exampleModel(models, example.needs);
+    if (model === null) continue;
+    examples[example.name] = { summary: example.summary, value: example.request(model).body as Json };
+  }
+  return { required: true, content: { "application/json": { schema: components.schemaOf(schema), examples } } };
+}
+
+function responsesOf(operation: Operation, components: Components, models: readonly ContractModel[]): JsonObject {
+  const errorSchema = components.schemaOf(ChatError);
+  const { success, faults } = operation;
+  const content = (of: Record<string, Content>) => contentOf(of, components, models);
+  const responses: Record<string, JsonObject> = {
+    "200": response(success.description, success.headers, content(success.content)),
+  };
+  for (const [status, answer] of Object.entries(success.also ?? {}))
+    responses[status] = response(answer.description, answer.headers, content(answer.content));
+  for (const status of statusesOf(faults)) {
+    const codes = codesOf(status, faults);
+    const body = { "application/json": { schema: errorSchema } };
+    responses[String(status)] = response(faultDescription(codes), faultHeaders(status), body);
+  }
+  if (operation.otherFaults) {
+    const body = { "application/json": { schema: errorSchema } };
+    responses.default = response("Any other refusal or failure; `code` says which.", [], body);
+  }
+  return responses;
+}
+
+function contentOf(
+  content: Record<string, Content>,
+  components: Components,
+  models: readonly ContractModel[],
+): JsonObject {
+  const written: Record<string, JsonObject> = {};
+  for (const [contentType, { schema, description, example }] of Object.entries(content)) {
+    const reference = components.schemaOf(schema);
+    const stream: JsonObject = { type: "string", ...(description ? { description } : {}) };
+    const media: JsonObject =
+      contentType === "text/event-stream" ? { schema: stream, "x-event-schema": reference } : { schema: reference };
+    if (example !== undefined) media.example = withModel(example, models);
+    written[contentType] = media;
+  }
+  return written;
+}
+
+/** Examples of answers are written with a model's name that no catalog has. */
+function withModel(example: unknown, models: readonly ContractModel[]): Json {
+  return JSON.parse(JSON.stringify(example).replaceAll("vendor/model", models[0]?.id ?? "vendor/model")) as Json;
+}
+
+function response(description: string, named: readonly string[], content: JsonObject): JsonObject {
+  const all = ["x-service-request-id", ...named];
+  return {
+    description,
+    headers: Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+    content,
+  };
+}
+
+function fault(code: FaultCode & (typeof commonFaults)[number], message: string, schema: JsonObject): JsonObject {
+  const status = { route_not_found: 404, method_not_allowed: 405, request_too_large: 413 }[code];
+  const body = { "application/json": { schema, example: faultExample(code, message) as Json } };
+  return response(faultDescription([code]), faultHeaders(status), body);
+}
