@@ -1,0 +1,170 @@
+// The walls of the house (design: a request walks through the rooms in their order, and a room looks only to its left).
+// Each function answers with what breaks its wall, and names the door to use instead. A wall in the way of a better plan
+// is moved here, by a decision record in docs/decisions, never passed by an exception.
+
+import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
+
+const spine = ["protocol", "store", "auth", "admission", "usage", "upstream", "routing", "http"];
+const leftOf = (room: string) => ["inference", "sse", ...spine.slice(0, spine.indexOf(room))];
+
+/** What each room may look at, besides itself. `main` alone knows all. */
+const sights: Record<string, readonly string[]> = {
+  inference: [],
+  sse: [],
+  ...Object.fromEntries(spine.map((room) => [room, leftOf(room)])),
+  cli: [...leftOf("http"), "http", "config", "simulator"],
+  config: leftOf("http"),
+  simulator: ["inference", "sse", "protocol"],
+  memory: ["inference", "store"],
+  redis: ["inference", "store"],
+  postgres: ["inference", "store", "db"],
+  db: ["inference", "store", "postgres"],
+};
+
+/** Only these may import the package. The door is where everybody else gets the same. */
+const technologies: { packages: RegExp; rooms: RegExp; door: string }[] = [
+  {
+    packages: /^(drizzle-orm|drizzle-kit|postgres|@electric-sql\/pglite)$/,
+    rooms: /^(src\/postgres|db)\//,
+    door: "the interfaces of src/store (Directory, Ledger), handed over by src/main.ts",
+  },
+  {
+    packages: /^ioredis$/,
+    rooms: /^src\/redis\//,
+    door: "the interfaces of src/store (Rates), handed over by src/main.ts",
+  },
+  {
+    packages: /^(elysia|@elysiajs\/.*)$/,
+    rooms: /^src\/(http|simulator)\//,
+    door: "src/http, which alone turns requests into calls and results into responses",
+  },
+  {
+    packages: /^(typebox|@sinclair\/typebox)$/,
+    rooms: /^src\/(protocol\/(.*\/)?contract\.ts$|config\/|http\/)/,
+    door: "the types and checks that src/protocol/*/contract.ts exports",
+  },
+];
+
+const pureRooms = ["inference", "sse", "protocol"];
+
+/** What a pure file may not touch, and how it gets the same. */
+const impure: { touch: RegExp; name: string; door: string }[] = [
+  { touch: /(?<![.\w])Date\.now\b/, name: "Date.now", door: "take the instant as an argument" },
+  { touch: /(?<![.\w])new Date\(\)/, name: "new Date()", door: "take the instant as an argument" },
+  { touch: /(?<![.\w])performance\.now\b/, name: "performance.now", door: "take the instant as an argument" },
+  { touch: /(?<![.\w])Math\.random\b/, name: "Math.random", door: "take the drawn number as an argument" },
+  { touch: /(?<![.\w])crypto\b(?!\s*:)/, name: "crypto", door: "take the id or the random bytes as an argument" },
+  { touch: /(?<![.\w])process\b(?!\s*:)/, name: "process", door: "take the setting as an argument, from src/config" },
+  { touch: /(?<![.\w])fetch\b(?!\s*:)/, name: "fetch", door: "leave talking to src/upstream" },
+  { touch: /(?<![.\w])set(Timeout|Interval)\b(?!\s*:)/, name: "a timer", door: "take the instant as an argument" },
+  // Hashing and comparing are pure, whoever offers them.
+  {
+    touch: /(?<![.\w])Bun\.(?!CryptoHasher\b|hash\b|deepEquals\b|Transpiler\b)/,
+    name: "Bun's input and output",
+    door: "leave it to the rooms that are not pure",
+  },
+];
+
+export function roomOf(path: string): string {
+  const parts = path.split("/");
+  if (parts[0] !== "src") return parts[0]!;
+  return parts.length === 2 ? parts[1]!.replace(/\.ts$/, "") : parts[1]!;
+}
+
+/** Imports to the right of a room, or into a room that is not on its way. */
+export function wrongDirections(tree: Tree): string[] {
+  return edges(tree).flatMap(({ path, line, file }) => {
+    const [from, to] = [roomOf(path), roomOf(file)];
+    if (from === to || from === "main" || !file.endsWith(".ts") || path === "src/assets.d.ts") return [];
+    const sight = sights[from];
+    if (sight === undefined)
+      return [`${path}: ${from} is no room of the house. Rooms: ${Object.keys(sights).join(", ")}`];
+    if (sight.includes(to)) return [];
+    return [
+      `${path}:${line} imports ${file}. ${from} sees ${sight.join(", ") || "nothing"}. Door: ${doorTo(from, to)}`,
+    ];
+  });
+}
+
+function doorTo(from: string, to: string): string {
+  if (["postgres", "redis", "memory"].includes(to)) return "the interfaces of src/store, handed over by src/main.ts";
+  if (to === "config") return "take the value as an argument; src/main.ts hands it over";
+  if (to === "simulator") return "HTTP, like any other engine";
+  if (to === "main") return "nobody imports main; move the thing to the room that defines it";
+  return `let ${to} call ${from}, or take what is needed as an argument whose type ${from} defines`;
+}
+
+/** Circles of files, types included: each is named once, by the way around. */
+export function cycles(tree: Tree): string[] {
+  const next = new Map<string, string[]>();
+  for (const { path, file } of edges(tree)) {
+    if (tree.has(file)) next.set(path, [...(next.get(path) ?? []), file]);
+  }
+  const found = new Set<string>();
+  const done = new Set<string>();
+  const visit = (file: string, way: string[]): void => {
+    const at = way.indexOf(file);
+    if (at >= 0) {
+      const circle = way.slice(at);
+      const first = circle.indexOf([...circle].sort()[0]!);
+      const turned = [...circle.slice(first), ...circle.slice(0, first)];
+      found.add(`${[...turned, turned[0]].join(" -> ")}. Door: put what both need into a file that imports neither`);
+      return;
+    }
+    if (done.has(file)) return;
+    for (const target of next.get(file) ?? []) visit(target, [...way, file]);
+    done.add(file);
+  };
+  for (const file of next.keys()) visit(file, []);
+  return [...found];
+}
+
+export function strayTechnologies(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    importsOf(source).flatMap(({ line, target }) =>
+      technologies
+        .filter(({ packages, rooms }) => packages.test(packageOf(target)) && !rooms.test(path))
+        .map(({ door }) => `${path}:${line} imports ${target}. Door: ${door}`),
+    ),
+  );
+}
+
+/** Pure are three rooms, and every file whose head comment says so. */
+export function impurities(tree: Tree): string[] {
+  const pure = [...tree].filter(
+    ([path, source]) => pureRooms.includes(roomOf(path)) || /\bpure\b/i.test(headOf(source)),
+  );
+  return pure.flatMap(([path, source]) => {
+    const code = codeOf(source);
+    const touched = impure.filter(({ touch }) => touch.test(code));
+    const modules = importsOf(source).filter(({ target }) => /^(node:|bun(:|$))/.test(target));
+    return [
+      ...touched.map(({ name, door }) => `${path} is pure and touches ${name}. Door: ${door}`),
+      ...modules.map(
+        ({ line, target }) => `${path}:${line} is pure and imports ${target}. Door: take its result as an argument`,
+      ),
+    ];
+  });
+}
+
+/** Faults that no test names, or that the documentation does not tell. */
+export function untoldFaults(codes: readonly string[], tests: Tree, document: string): string[] {
+  const told = [...tests.values()].join("\n");
+  return codes.flatMap((code) => [
+    ...(new RegExp(`["'\`]${code}["'\`]`).test(told)
+      ? []
+      : [`${code}: no test names it. Door: test/http/<route>/<status>.test.ts`]),
+    ...(document.includes(`\`${code}\``)
+      ? []
+      : [`${code}: docs/errors.md does not tell it. Door: a line in its table`]),
+  ]);
+}
+
+function edges(tree: Tree): { path: string; line: number; file: string }[] {
+  return [...tree].flatMap(([path, source]) =>
+    importsOf(source).flatMap(({ line, target }) => {
+      const file = resolved(path, target);
+      return file === null ? [] : [{ path, line, file }];
+    }),
+  );
+}
