@@ -25,7 +25,17 @@ export function routesOf(house: House, options: { metrics: boolean }): Route[] {
   ];
 }
 
+/** The service as clients see it; `metrics` says whether /metrics is on this port. */
 export function app(house: House, options: { metrics: boolean }) {
+  return mounted(house, routesOf(house, options));
+}
+
+/** What only the operator's own port answers. */
+export function operatorApp(house: House) {
+  return mounted(house, [metricsRoute(house), ...healthRoutes(house)]);
+}
+
+function mounted(house: House, routes: Route[]) {
   const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   // Handlers answer their own faults; what comes here is a defect of the frame around them.
   elysia.onError(({ error }) => {
@@ -34,7 +44,7 @@ export function app(house: House, options: { metrics: boolean }) {
     const fault = new Fault("internal_error", "The service failed to handle this request. Please try again.");
     return identified(json(500, encodeFault(fault, requestId)), requestId);
   });
-  for (const route of [...routesOf(house, options), unknownRoute]) {
+  for (const route of [...routes, unknownRoute]) {
     const answer = door(house, route);
     elysia.all(
       route.path.replace(/\{[^}]+\}$/, "*"),
@@ -81,5 +91,11 @@ export function listen(elysia: ReturnType<typeof app>, address: { host: string; 
     fetch: elysia.fetch,
   });
   elysia.server = server;
-  return { url: server.url.origin, stop: () => server.stop() };
+  return { url: `http://${named(address.host)}:${server.port}`, stop: () => server.stop() };
+}
+
+/** How a person reaches a host that was bound to. */
+function named(host: string): string {
+  if (["127.0.0.1", "0.0.0.0", "::", "::1"].includes(host)) return "localhost";
+  return host.includes(":") ? `[${host}]` : host;
 }

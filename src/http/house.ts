@@ -32,7 +32,8 @@ export interface House {
   closed(call: Call, status: number): void;
   /** 32 hex digits of a UUIDv7. */
   newId(): string;
-  version: string;
+  /** Of the contract. */
+  contractVersion: string;
 }
 
 export interface StreamLimits {

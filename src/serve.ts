@@ -1,0 +1,171 @@
+/**
+ * A serving node, wired: stores, engines, rooms and doors, from a configuration to an exit code. Beside main.ts this is
+ * the only file that knows all rooms; every value that they need is made here, once, and handed to them.
+ */
+import { admission } from "./admission/admission.ts";
+import { inputEstimate } from "./admission/estimate.ts";
+import { management } from "./auth/administration.ts";
+import { authenticator } from "./auth/authenticate.ts";
+import { adminSocket } from "./cli/socket.ts";
+import type { Reloadable } from "./config/load.ts";
+import { app, listen, operatorApp } from "./http/app.ts";
+import type { House, ReadinessCheck } from "./http/house.ts";
+import { lifecycle } from "./http/lifecycle.ts";
+import { logTo } from "./http/log.ts";
+import { prometheusMetrics } from "./http/metrics.ts";
+import { administration } from "./postgres/administration.ts";
+import type { Database } from "./postgres/database.ts";
+import { directory } from "./postgres/directory.ts";
+import { ledger } from "./postgres/ledger.ts";
+import { revocations } from "./postgres/revocations.ts";
+import { type RedisConnection, redisConnection } from "./redis/connection.ts";
+import { outputCalibration } from "./usage/calibration.ts";
+import { welcome } from "./welcome.ts";
+
+export interface Serving {
+  /** Of this build, with its commit. */
+  version: string;
+  /** Of the contract. */
+  contractVersion: string;
+  configuration: Reloadable;
+  database: Database;
+  /** Prints for people, on stdout. */
+  say(text: string): void;
+  /** Resolves with the name of the signal that asks to stop; called again for a second one. */
+  stopAsked(): Promise<NodeJS.Signals>;
+  onReload(reload: () => void): void;
+}
+
+/** The channel on which nodes tell each other that a key or an organization changed. */
+export const changed_channel = "service:key_changed";
+
+export async function serve(serving: Serving): Promise<number> {
+  const { configuration, database } = serving;
+  const { limits, metering, server, storage } = configuration.current();
+  const log = logTo((text) => void process.stderr.write(text));
+  const outage = (what: string) => (cause: unknown) => log.event("warn", what, { cause: String(cause) });
+  const metrics = prometheusMetrics({ version: serving.version });
+  const life = lifecycle();
+
+  const authentication = authenticator({
+    directory: directory(database),
+    nowMs: () => performance.now(),
+    failed: outage("last_use_unwritten"),
+  });
+  const book = ledger(database, { recovery: metering.recovery });
+  const estimate = inputEstimate();
+  const admitting = admission({ ledger: book, metering, grant_ms: limits.grant_ms, log: outage("ledger_unreachable") });
+
+  const unlisten = await revocations(database, (id) => authentication.forget(id));
+  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
+  await redis?.subscribe(
+    changed_channel,
+    (id) => authentication.forget(id),
+    () => {},
+  );
+
+  const house: House = {
+    contractVersion: serving.contractVersion,
+    catalog: () => configuration.current().catalog,
+    authenticate: (headers) => authentication.authenticate(headers),
+    admission: admitting,
+    ledger: book,
+    inputEstimate: estimate,
+    outputCalibration: outputCalibration(),
+    routing: () => configuration.current().metering,
+    limits,
+    checks: readinessChecks(database, redis, configuration),
+    lifecycle: life,
+    metrics,
+    log,
+    closed(call, status) {
+      life.leave(call);
+      metrics.request(call.route, status, call.elapsedMs() / 1000);
+      log.request(call, status);
+    },
+    newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
+  };
+  metrics.gauge("http_open_requests", "Requests that are open now.", () => life.openCount);
+
+  const manageAs = (actor: string) =>
+    management({
+      administration: administration(database),
+      catalog: async () => {
+        const { catalog } = configuration.current();
+        return { plans: [...catalog.plans.keys()], models: [...catalog.models.keys()] };
+      },
+      actor,
+      nowMs: Date.now,
+      newUuid: () => Bun.randomUUIDv7(),
+      random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+      changed: async (id) => authentication.forget(id),
+    });
+  const isEmbedded = database.kind === "pglite";
+  const socket = isEmbedded
+    ? await adminSocket({ dataDir: storage.dataDir, manageAs, failed: outage("administration_failed") })
+    : null;
+
+  const listening = listen(app(house, { metrics: server.operator === null }), server);
+  const operator = server.operator ? listen(operatorApp(house), server.operator) : null;
+  serving.onReload(() => void reload(configuration, log.event));
+  for (const notice of configuration.current().notices) log.event("warn", "notice", { notice });
+  if (isEmbedded) await welcome(manageAs("service"), listening.url, house.catalog(), serving.say);
+  serving.say(`sluice is serving on ${listening.url}\n`);
+
+  const signal = await serving.stopAsked();
+  log.event("info", "draining", { signal, open_requests: life.openCount });
+  life.startDraining();
+  const again = serving.stopAsked();
+  await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : limits.drain_delay_ms), again]);
+  const accepted = listening.stop();
+  await Promise.race([life.finish(limits.drain_ms), again.then(() => life.finish(0))]);
+  await Promise.race([accepted, Bun.sleep(500)]);
+  await operator?.stop();
+  await socket?.stop();
+  await authentication.stop();
+  await admitting.stop();
+  await unlisten();
+  redis?.close();
+  await database.close();
+  log.event("info", "stopped");
+  log.flush();
+  return 0;
+}
+
+/** A bad new file leaves the old one in force, and says so. */
+async function reload(
+  configuration: Reloadable,
+  event: (level: "info" | "error", message: string, fields?: Record<string, unknown>) => void,
+) {
+  const outcome = await configuration.reload();
+  if ("problems" in outcome)
+    event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
+  else event("info", "configuration_reloaded", { models: configuration.current().catalog.models.size });
+}
+
+const ping_ms = 1500;
+
+function readinessChecks(
+  database: Database,
+  redis: RedisConnection | null,
+  configuration: Reloadable,
+): ReadinessCheck[] {
+  const answers = (ping: (timeout_ms: number) => Promise<void>, what: string) => async () => {
+    try {
+      await ping(ping_ms);
+      return null;
+    } catch {
+      return `${what} does not answer`;
+    }
+  };
+  const checks: ReadinessCheck[] = [
+    { name: "database", severity: "required", run: answers(database.ping, "the database") },
+    {
+      name: "catalog",
+      severity: "required",
+      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog holds no model"),
+    },
+  ];
+  if (redis) checks.push({ name: "redis", severity: "warning", run: answers(redis.ping, "Redis") });
+  return checks;
+}
