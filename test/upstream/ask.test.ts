@@ -1,0 +1,157 @@
+/** Whatever an engine does on the wire, the stream that leaves is grammatical and says nothing of the engine. */
+import { afterAll, describe, expect, test } from "bun:test";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import type { InferenceRequest } from "../../src/inference/request.ts";
+import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
+import { ask } from "../../src/upstream/ask.ts";
+import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
+import { grammarProblem } from "../protocol/grammar.ts";
+
+const request: InferenceRequest = {
+  model: "acme/m",
+  stream: true,
+  turns: [{ role: "user", parts: [{ kind: "text", text: "hi" }] }],
+  tools: [],
+  sampling: {},
+  stop: [],
+  extra: {},
+  needs: [],
+};
+const chunk = (delta: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const sse = { "content-type": "text/event-stream" };
+
+let closed: (() => void) | null = null;
+const server = Bun.serve({
+  port: 0,
+  idleTimeout: 0,
+  fetch: async (incoming) => {
+    const path = new URL(incoming.url).pathname;
+    const body = await incoming.text();
+    return (behaviours[path.slice(1).split("/")[0]!] ?? behaviours.missing!)(body, incoming);
+  },
+});
+afterAll(() => server.stop(true));
+
+const behaviours: Record<string, (body: string, incoming: Request) => Response | Promise<Response>> = {
+  fine: () => new Response(`${chunk({ content: "hello" }) + chunk({}, "stop")}data: [DONE]\n\n`, { headers: sse }),
+  whole: () =>
+    Response.json({ choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }] }),
+  missing: () => new Response("secret-engine: no such model", { status: 404 }),
+  html: () => new Response("<h1>secret-engine</h1>", { headers: { "content-type": "text/html" } }),
+  teapot: () => Response.json({ error: { message: "secret-engine says no", param: "temperature" } }, { status: 400 }),
+  context: () =>
+    Response.json({ error: { message: "This model's maximum context length is 4096 tokens" } }, { status: 400 }),
+  busy: () => new Response("busy", { status: 429, headers: { "retry-after": "86400" } }),
+  broken: () => new Response("{oops", { headers: { "content-type": "application/json" } }),
+  redirect: () => new Response(null, { status: 302, headers: { location: "http://127.0.0.1:1/elsewhere" } }),
+  cut: () => new Response(chunk({ content: "hel" }), { headers: sse }),
+  silent: () => new Promise<Response>(() => {}),
+  stalled: (_, incoming) =>
+    new Response(
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(chunk({ content: "hel" })));
+          incoming.signal.addEventListener("abort", () => closed?.());
+        },
+      }),
+      { headers: sse },
+    ),
+  huge: () => new Response(`data: ${"x".repeat(17 * 1024 * 1024)}\n\n`, { headers: sse }),
+};
+
+async function outcomeOf(
+  path: string,
+  options: { timeouts?: Partial<UpstreamTimeouts>; signal?: AbortSignal; onBatch?: () => void; origin?: string } = {},
+) {
+  const events: InferenceEvent[] = [];
+  for await (const batch of ask({
+    upstream: {
+      name: "secret-engine",
+      url: options.origin ?? `http://127.0.0.1:${server.port}/${path}`,
+      protocol: "openai-chat",
+      apiKey: "secret-key",
+      timeouts: { ...defaultTimeouts, ...options.timeouts },
+    },
+    codec: openaiChatUpstream,
+    request,
+    model: "m",
+    stream: true,
+    identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
+    signal: options.signal ?? new AbortController().signal,
+  })) {
+    events.push(...batch);
+    options.onBatch?.();
+  }
+  expect(grammarProblem(events)).toBeNull();
+  return events;
+}
+
+async function faultOf(path: string, options: Parameters<typeof outcomeOf>[1] = {}): Promise<Fault> {
+  const last = (await outcomeOf(path, options)).at(-1);
+  if (last?.type !== "response-failed") throw new Error(`expected a failure, got ${last?.type}`);
+  expect(last.fault.message).not.toMatch(/secret|127\.0\.0\.1|no such model/);
+  return last.fault;
+}
+
+describe("an engine", () => {
+  test("that streams is read", async () => {
+    expect((await outcomeOf("fine")).at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  });
+
+  test("that does not stream though it was asked to is read all the same", async () => {
+    expect((await outcomeOf("whole")).at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  });
+
+  const refusals: [string, string, number | undefined][] = [
+    ["missing", "upstream_unavailable", 30],
+    ["html", "upstream_unavailable", 1],
+    ["broken", "upstream_unavailable", 1],
+    ["redirect", "upstream_unavailable", 1],
+    ["teapot", "invalid_value", undefined],
+    ["context", "context_length_exceeded", undefined],
+    ["busy", "capacity_exceeded", 60],
+    ["cut", "upstream_unavailable", 1],
+    ["huge", "upstream_unavailable", 1],
+  ];
+  for (const [path, code, wait] of refusals) {
+    test(`${path}: ${code}, and nothing of the engine's words`, async () => {
+      const fault = await faultOf(path);
+      expect(fault.code).toBe(code as Fault["code"]);
+      expect(fault.details.retryAfterSeconds).toBe(wait);
+    });
+  }
+
+  test("that refuses a field of ours has the field named", async () => {
+    expect((await faultOf("teapot")).details.param).toBe("temperature");
+  });
+
+  test("that is not there is unavailable", async () => {
+    const dead = Bun.serve({ port: 0, fetch: () => new Response() });
+    const origin = `http://127.0.0.1:${dead.port}`;
+    await dead.stop(true);
+    expect((await faultOf("", { origin })).code).toBe("upstream_unavailable");
+  });
+
+  test("that never answers is given up", async () => {
+    expect((await faultOf("silent", { timeouts: { connect_ms: 50 } })).code).toBe("upstream_timeout");
+  });
+
+  test("that falls silent in the middle is given up", async () => {
+    expect((await faultOf("stalled", { timeouts: { idle_ms: 50 } })).code).toBe("upstream_timeout");
+  });
+
+  test("is let go at once when the caller leaves", async () => {
+    const abort = new AbortController();
+    const gone = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    const fault = await faultOf("stalled", {
+      signal: abort.signal,
+      onBatch: () => abort.abort(new Fault("draining", "The service is restarting.")),
+    });
+    expect(fault.code).toBe("draining");
+    await gone;
+  });
+});

@@ -1,0 +1,145 @@
+/** However a stream ends, it is settled once, at what was produced and forwarded. */
+import { describe, expect, test } from "bun:test";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import type { Usage } from "../../src/inference/usage.ts";
+import { outputCalibration } from "../../src/usage/calibration.ts";
+import { type Ending, type Hold, metered } from "../../src/usage/meter.ts";
+import { grammarProblem } from "../protocol/grammar.ts";
+
+const start: InferenceEvent = { type: "response-start", responseId: "r", model: "acme/m", createdAtSeconds: 1 };
+const text: InferenceEvent = { type: "part-start", index: 0, part: { kind: "text" } };
+const token: InferenceEvent = { type: "part-delta", index: 0, delta: "word " };
+const close: InferenceEvent = { type: "part-end", index: 0 };
+const end: InferenceEvent = { type: "response-end", reason: "stop" };
+const failed: InferenceEvent = { type: "response-failed", fault: new Fault("upstream_unavailable", "gone") };
+const reported = (inputTokens: number, outputTokens: number): InferenceEvent => ({
+  type: "usage",
+  usage: {
+    inputTokens,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens,
+    reasoningTokens: 0,
+    source: "reported",
+  },
+});
+
+async function run(
+  batches: InferenceEvent[][],
+  options: { hold?: Partial<Hold>; leaveAfter?: number; callerLeft?: boolean } = {},
+) {
+  const settled: Ending[] = [];
+  const progress: Usage[] = [];
+  let upstreamClosed = false;
+  async function* upstream() {
+    try {
+      yield* batches;
+    } finally {
+      upstreamClosed = true;
+    }
+  }
+  const out: InferenceEvent[] = [];
+  let count = 0;
+  for await (const batch of metered({
+    events: upstream(),
+    hold: { permits: () => true, progress: (usage) => void progress.push(usage), ...options.hold },
+    model: "acme/m",
+    inputTokensEstimate: 40,
+    calibration: outputCalibration(),
+    callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,
+    settle: (ending) => void settled.push(ending),
+  })) {
+    out.push(...batch);
+    count += 1;
+    if (count === options.leaveAfter) break;
+  }
+  return { out, settled, progress, upstreamClosed };
+}
+
+describe("the meter", () => {
+  test("a complete answer is settled once, at the engine's report", async () => {
+    const { settled, out } = await run([[start, text], [token], [token, close, reported(7, 2), end]]);
+    expect(settled).toEqual([
+      {
+        usage: expect.objectContaining({ inputTokens: 7, outputTokens: 2, source: "reported" }),
+        outcome: "completed",
+        stoppedBy: null,
+        errorCode: null,
+      },
+    ]);
+    expect(grammarProblem(out)).toBeNull();
+  });
+
+  test("an explicit report of 0 stays 0", async () => {
+    const { settled } = await run([[start, text, token, close, reported(0, 0), end]]);
+    expect(settled[0]?.usage).toMatchObject({ inputTokens: 0, outputTokens: 0, source: "reported" });
+  });
+
+  test("without a report, what the client reads is what the book says", async () => {
+    const { settled, out } = await run([[start, text], [token], [token], [token, close, end]]);
+    const shown = out.find((event) => event.type === "usage");
+    expect(shown).toEqual({ type: "usage", usage: settled[0]!.usage });
+    expect(settled[0]?.usage).toMatchObject({ inputTokens: 40, outputTokens: 3, source: "counted" });
+    expect(grammarProblem(out)).toBeNull();
+  });
+
+  test("a client that leaves in the middle is charged what was produced until then, and the upstream is closed", async () => {
+    const { settled, upstreamClosed } = await run([[start, text], [token], [token], [token], [close, end]], {
+      leaveAfter: 3,
+    });
+    expect(settled).toHaveLength(1);
+    expect(settled[0]).toMatchObject({ outcome: "cancelled", usage: { inputTokens: 40, outputTokens: 2 } });
+    expect(upstreamClosed).toBe(true);
+  });
+
+  test("a client that leaves after the last event has had a complete answer", async () => {
+    const { settled } = await run([[start, text, token, close, reported(7, 1), end]], { leaveAfter: 1 });
+    expect(settled[0]).toMatchObject({ outcome: "completed", usage: { outputTokens: 1, source: "reported" } });
+  });
+
+  test("a failure before any output charges nothing", async () => {
+    const { settled } = await run([[start], [failed]]);
+    expect(settled[0]).toMatchObject({
+      outcome: "failed",
+      errorCode: "upstream_unavailable",
+      usage: { inputTokens: 0, outputTokens: 0 },
+    });
+  });
+
+  test("a failure after output charges what was produced", async () => {
+    const { settled } = await run([[start, text, token], [token], [failed]]);
+    expect(settled[0]).toMatchObject({ outcome: "failed", usage: { inputTokens: 40, outputTokens: 2 } });
+  });
+
+  test("a window's end cuts the answer with `length`, before what it does not cover is forwarded", async () => {
+    const { settled, out, upstreamClosed } = await run([[start, text], [token], [token], [token], [close, end]], {
+      hold: { permits: (tokens) => (tokens <= 2 ? true : Promise.resolve(false)) },
+    });
+    expect(out.filter((event) => event.type === "part-delta")).toHaveLength(2);
+    expect(out.at(-1)).toEqual({ type: "response-end", reason: "length" });
+    expect(grammarProblem(out)).toBeNull();
+    expect(settled[0]).toMatchObject({ outcome: "completed", stoppedBy: "usage_window", usage: { outputTokens: 2 } });
+    expect(upstreamClosed).toBe(true);
+  });
+
+  test("bytes count where an engine sends many tokens a chunk", async () => {
+    const long: InferenceEvent = { type: "part-delta", index: 0, delta: "x".repeat(1600) };
+    const { settled } = await run([[start, text, long]], { leaveAfter: 1 });
+    expect(settled[0]?.usage).toMatchObject({ outputTokens: 100, source: "estimated" });
+  });
+});
+
+describe("the calibration", () => {
+  test("an engine that sends a token a chunk is counted by chunks alone", () => {
+    const calibration = outputCalibration();
+    calibration.observe("m", { tokens: 100, chunks: 100, bytes: 300 });
+    expect(calibration.tokens("m", 7, 1000)).toBe(7);
+  });
+
+  test("one that bundles is counted by its ratio of bytes", () => {
+    const calibration = outputCalibration();
+    calibration.observe("m", { tokens: 100, chunks: 20, bytes: 400 });
+    expect(calibration.tokens("m", 5, 100)).toBe(25);
+  });
+});
