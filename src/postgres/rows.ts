@@ -1,0 +1,52 @@
+/** Rows of the directory as the store's records, and the errors of a driver freed from Drizzle's wrapping. Pure. */
+import { DrizzleQueryError } from "drizzle-orm/errors";
+import type * as schema from "../../db/schema.ts";
+import type { Key, Organization, Scope, Secret } from "../store/directory.ts";
+import { idOf } from "../store/ids.ts";
+
+export type OrganizationRow = typeof schema.organization.$inferSelect;
+export type KeyRow = typeof schema.apiKey.$inferSelect;
+export type SecretRow = typeof schema.keySecret.$inferSelect;
+
+export function organizationOf(row: OrganizationRow): Organization {
+  return {
+    id: idOf(row.id, "org_"),
+    slug: row.slug,
+    name: row.name,
+    status: row.status,
+    plan: row.plan,
+    anchorAt: row.anchorAt,
+    extraUsage: { enabled: row.extraUsageEnabled, capUnits: row.extraUsageCapUnits },
+    createdAt: row.createdAt,
+  };
+}
+
+/** `secrets`: of this key, newest first. */
+export function keyOf(row: KeyRow, secrets: SecretRow[]): Key {
+  return {
+    id: idOf(row.id, "key_"),
+    organizationId: idOf(row.organizationId, "org_"),
+    name: row.name,
+    scopes: row.scopes as Scope[],
+    allowedModels: row.allowedModels,
+    createdAt: row.createdAt,
+    expiresAt: row.expiresAt,
+    revokedAt: row.revokedAt,
+    lastUsedAt: row.lastUsedAt,
+    secrets: secrets.map(secretOf),
+  };
+}
+
+function secretOf(row: SecretRow): Secret {
+  const { prefix, suffix, createdAt, expiresAt, revokedAt } = row;
+  return { prefix, suffix, createdAt, expiresAt, revokedAt };
+}
+
+/** Drizzle puts every parameter into its error's message, where a log would show it: what it wraps says enough. */
+export async function plainly<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof DrizzleQueryError && error.cause ? error.cause : error;
+  }
+}
