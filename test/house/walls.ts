@@ -65,15 +65,16 @@ const impure: { touch: RegExp; name: string; door: string }[] = [
   },
 ];
 
+/** The files directly under src are the room of main.ts. */
 export function roomOf(path: string): string {
-  const parts = path.split("/");
-  if (parts[0] !== "src") return parts[0]!;
-  return parts.length === 2 ? parts[1]!.replace(/\.ts$/, "") : parts[1]!;
+  const [top = "", room = "", ...rest] = path.split("/");
+  if (top !== "src") return top;
+  return rest.length === 0 ? "main" : room;
 }
 
 /** Imports to the right of a room, or into a room that is not on its way. */
 export function wrongDirections(tree: Tree): string[] {
-  return edges(tree).flatMap(({ path, line, file }) => {
+  const wrong = edges(tree).flatMap(({ path, line, file }) => {
     const [from, to] = [roomOf(path), roomOf(file)];
     if (from === to || from === "main" || !file.endsWith(".ts") || path === "src/assets.d.ts") return [];
     const sight = sights[from];
