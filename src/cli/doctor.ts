@@ -43,10 +43,9 @@ export function addDoctorCommand(program: Command, { services }: Building): void
 
 async function examined(services: Services): Promise<Finding[]> {
   const findings: Finding[] = [];
-  const look = async (check: string, work: () => Promise<string | Finding[]>): Promise<void> => {
+  const look = async (check: string, work: () => Promise<string>): Promise<void> => {
     try {
-      const found = await work();
-      findings.push(...(typeof found === "string" ? [{ check, status: "ok" as const, says: found }] : found));
+      findings.push({ check, status: "ok", says: await work() });
     } catch (thrown) {
       const says = oneLine(thrown instanceof Error ? thrown.message : String(thrown));
       findings.push({ check, status: thrown instanceof Warning ? "warning" : "problem", says });
@@ -59,6 +58,9 @@ async function examined(services: Services): Promise<Finding[]> {
     const { catalog, upstreams } = configuration;
     return `${count(catalog.models.size, "model")}, ${count(catalog.plans.size, "plan")}, ${count(upstreams.length, "engine")}`;
   });
+  for (const notice of configuration?.notices ?? []) {
+    findings.push({ check: "configuration", status: "warning", says: oneLine(notice) });
+  }
   await look("storage", async () => {
     storage = services.storage();
     return storage.databaseUrl ? "a database of its own (DATABASE_URL)" : dataFolder(storage.dataDir);

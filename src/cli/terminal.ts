@@ -35,6 +35,7 @@ export function painted(terminal: Terminal, color: keyof typeof codes, text: str
 /** The text on one line, without what would move the cursor: for messages that quote others. */
 export function oneLine(text: string): string {
   return text
+    .replace(/:\s*[\r\n]+\s*/g, ": ")
     .replace(/\s*[\r\n]+\s*/g, "; ")
     .replace(/\p{Cc}/gu, "?")
     .trim();

@@ -101,4 +101,5 @@ const configuration: Configuration = {
   },
   server: { host: "127.0.0.1", port: 8080, operator: null },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
+  notices: [],
 };

@@ -1,0 +1,302 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { type Management, management } from "../../src/auth/administration.ts";
+import { Refusal } from "../../src/auth/refusal.ts";
+import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
+import { pack, unpack } from "../../src/cli/wire.ts";
+import { memoryDirectory } from "../auth/memory-directory.ts";
+import { shell } from "./typed.ts";
+
+const folders: string[] = [];
+const stops: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  await Promise.all(stops.map((stop) => stop()));
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-socket-"));
+  // As a person's own data folder may be: others can enter it, and still must not get in.
+  chmodSync(folder, 0o755);
+  folders.push(folder);
+  return folder;
+}
+
+async function served(dataDir = newFolder(), manageAs?: (actor: string) => Management) {
+  const directory = memoryDirectory();
+  const actors: string[] = [];
+  const socket = await adminSocket({
+    dataDir,
+    manageAs:
+      manageAs ??
+      ((actor) => {
+        actors.push(actor);
+        return management({
+          administration: directory,
+          catalog: () => ({ plans: ["starter"], models: ["acme/writer-1"] }),
+          actor,
+          nowMs: () => directory.clock.nowMs,
+          newUuid: () => Bun.randomUUIDv7(),
+          random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+        });
+      }),
+  });
+  stops.push(socket.stop);
+  return { ...socket, dataDir, directory, actors };
+}
+
+async function caller(dataDir: string): Promise<Management> {
+  const found = await socketManagement({ dataDir, actor: "cli:ann" });
+  if (!found) throw new Error("no server");
+  return found;
+}
+
+async function thrownBy(work: Promise<unknown>): Promise<Error> {
+  try {
+    await work;
+  } catch (thrown) {
+    if (thrown instanceof Error) return thrown;
+  }
+  throw new Error("was accepted");
+}
+
+describe("the administrator's socket", () => {
+  test("answers as the verbs themselves would, instants and refusals included", async () => {
+    const { dataDir, directory, actors } = await served();
+    const manage = await caller(dataDir);
+    const organization = await manage.createOrganization({ slug: "acme" });
+    expect(organization).toEqual((await directory.findOrganization("acme"))!);
+    expect(organization.createdAt).toBeInstanceOf(Date);
+    const made = await manage.createKey({ organization: "acme", name: "app", expires: "2030-01-31" });
+    expect(made.key.expiresAt).toEqual(new Date("2030-01-31"));
+    expect(await manage.listKeys({})).toEqual([{ key: made.key, organization }]);
+    const refused = await thrownBy(manage.createOrganization({ slug: "acme" }));
+    expect(refused).toBeInstanceOf(Refusal);
+    expect(refused.message).toContain("exists already");
+    expect(actors[0]).toBe("cli:ann");
+    expect((await directory.listAudit({ limit: 1 }))[0]?.actor).toBe("cli:ann");
+  });
+
+  test("can be opened by its owner alone, from its first moment", async () => {
+    const { path, dataDir } = await served();
+    expect(lstatSync(path).mode & 0o777).toBe(0o600);
+    expect(lstatSync(join(path, "..")).mode & 0o777).toBe(0o700);
+    if (process.getuid?.() !== 0) return;
+    // As root we can try it as somebody else: neither the socket nor a connection is to be had.
+    const source = `
+      import { connect } from "node:net";
+      const socket = connect(${JSON.stringify(path)});
+      socket.on("connect", () => { console.log("open"); process.exit(); });
+      socket.on("error", (error) => { console.log(error.code); process.exit(); });`;
+    const other = Bun.spawn([process.execPath, "-e", source], {
+      uid: 65534,
+      gid: 65534,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    expect(await new Response(other.stdout).text()).toBe("EACCES\n");
+    const asked = `
+      import { socketManagement } from ${JSON.stringify(join(import.meta.dir, "../../src/cli/socket.ts"))};
+      await socketManagement({ dataDir: ${JSON.stringify(dataDir)}, actor: "cli:mallory" }).catch((e) => console.log(e.name, e.message));`;
+    const polite = Bun.spawn([process.execPath, "-e", asked], {
+      uid: 65534,
+      gid: 65534,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    expect(await new Response(polite.stdout).text()).toContain("Refusal");
+  });
+
+  test("closes a folder that others could enter, and takes none that is not its own", async () => {
+    const open = newFolder();
+    mkdirSync(join(open, "admin"), { mode: 0o777 });
+    chmodSync(join(open, "admin"), 0o777);
+    const { path } = await served(open);
+    expect(lstatSync(join(path, "..")).mode & 0o777).toBe(0o700);
+
+    const linked = newFolder();
+    symlinkSync(newFolder(), join(linked, "admin"));
+    expect((await thrownBy(served(linked))).message).toContain("SLUICE_DATA_DIR");
+
+    if (process.getuid?.() !== 0) return;
+    const foreign = newFolder();
+    mkdirSync(join(foreign, "admin"));
+    chownSync(join(foreign, "admin"), 65534, 65534);
+    expect((await thrownBy(served(foreign))).message).toContain("SLUICE_DATA_DIR");
+  });
+
+  test("that a killed server left behind is replaced; one that lives is not", async () => {
+    const dataDir = newFolder();
+    const source = `
+      import { adminSocket } from ${JSON.stringify(join(import.meta.dir, "../../src/cli/socket.ts"))};
+      await adminSocket({ dataDir: ${JSON.stringify(dataDir)}, manageAs: () => ({}) });
+      console.log("open");`;
+    const child = Bun.spawn([process.execPath, "-e", source], { stdout: "pipe", stderr: "inherit" });
+    for await (const _ of child.stdout) break;
+    expect((await thrownBy(served(dataDir))).message).toContain("already serves");
+    child.kill("SIGKILL");
+    await child.exited;
+    expect(existsSync(join(dataDir, "admin/sluice.sock"))).toBe(true);
+    expect(await socketManagement({ dataDir, actor: "cli:ann" })).toBeNull();
+    await served(dataDir);
+    expect(await (await caller(dataDir)).listOrganizations()).toEqual([]);
+  });
+
+  test("is gone when the server has stopped, without waiting for callers", async () => {
+    const { dataDir, path, stop } = await served();
+    const manage = await caller(dataDir);
+    await manage.listOrganizations();
+    await stop();
+    expect(existsSync(path)).toBe(false);
+    expect(await socketManagement({ dataDir, actor: "cli:ann" })).toBeNull();
+    expect(await socketManagement({ dataDir: "/does/not/exist", actor: "cli:ann" })).toBeNull();
+  });
+
+  test("works below a path that is longer than a socket's may be", async () => {
+    const deep = join(newFolder(), "a-long-name-".repeat(10), "another-long-name-".repeat(8));
+    const { dataDir } = await served(deep);
+    expect(await (await caller(dataDir)).listOrganizations()).toEqual([]);
+  });
+
+  test("takes nothing but known verbs in a known form, and says what is wrong", async () => {
+    const { path, directory } = await served();
+    const valid = { version: 1, actor: "cli:ann", verb: "createOrganization", argument: { slug: "acme" } };
+    const post = async (body: string) => {
+      const response = await fetch("http://sluice/", { unix: path, method: "POST", body });
+      return { status: response.status, text: await response.text() };
+    };
+    for (const wrong of [
+      { ...valid, version: 2 },
+      { ...valid, verb: "constructor" },
+      { ...valid, verb: "__proto__" },
+      { ...valid, actor: "service" },
+      { ...valid, actor: "cli:a b\n" },
+      { ...valid, argument: "acme" },
+      { ...valid, argument: null },
+      [],
+      null,
+      7,
+    ]) {
+      const { status, text } = await post(JSON.stringify(wrong));
+      expect([status, Object.keys(JSON.parse(text))]).toEqual([400, ["version", "failure"]]);
+    }
+    for (const body of ["", "{", "\u0000", `${"[".repeat(30_000)}`, `${"[".repeat(30_000)}${"]".repeat(30_000)}`]) {
+      expect((await post(body)).status).toBe(400);
+    }
+    expect((await post(JSON.stringify({ ...valid, argument: { slug: "x".repeat(70_000) } }))).status).toBe(413);
+    expect(await directory.listOrganizations()).toEqual([]);
+    expect((await post(JSON.stringify(valid))).status).toBe(200);
+  });
+
+  test("tells an outage from a refusal", async () => {
+    const outage = () => Promise.reject(new Error("the disk is full"));
+    const { dataDir } = await served(newFolder(), () => ({ listOrganizations: outage }) as unknown as Management);
+    const failed = await thrownBy((await caller(dataDir)).listOrganizations());
+    expect(failed).not.toBeInstanceOf(Refusal);
+    expect(failed.message).toContain("the disk is full");
+  });
+
+  test("of another build is refused in words", async () => {
+    const dataDir = newFolder();
+    mkdirSync(join(dataDir, "admin"), { mode: 0o700 });
+    const other = Bun.serve({
+      unix: join(dataDir, "admin/sluice.sock"),
+      fetch: () => Response.json({ version: 2, result: null }),
+    });
+    stops.push(() => other.stop(true));
+    const refused = await thrownBy(socketManagement({ dataDir, actor: "cli:ann" }));
+    expect(refused).toBeInstanceOf(Refusal);
+    expect(refused.message).toContain("another version");
+  });
+});
+
+describe("commands find the data where they are", () => {
+  const nobody = () => Promise.reject(new Error("must not be opened"));
+
+  test("a running server is asked through its socket", async () => {
+    const { dataDir, directory } = await served();
+    const storage = () => ({ databaseUrl: null, redisUrl: null, dataDir });
+    const it = shell({ storage, openStore: nobody, migrate: nobody });
+    const made = await it.json("org create acme --json");
+    expect(made.id).toBe((await directory.findOrganization("acme"))!.id);
+    expect((await it.typed("org create acme")).err).toContain("exists already");
+    expect(await it.json("migrate --json")).toEqual({ applied: [] });
+    expect((await it.typed("doctor")).out).toContain("held by the running server");
+  });
+
+  test("DATABASE_URL goes before a socket, and without a server the folder's own database is opened and closed", async () => {
+    const { dataDir, directory } = await served();
+    let closed = 0;
+    const own = memoryDirectory();
+    const openStore = async () => ({
+      administration: own,
+      close: async () => {
+        closed++;
+      },
+    });
+    for (const storage of [
+      { databaseUrl: "postgres://db.example/x", redisUrl: null, dataDir },
+      { databaseUrl: null, redisUrl: null, dataDir: newFolder() },
+    ]) {
+      const it = shell({ storage: () => storage, openStore });
+      expect((await it.typed(`org create org-${closed}`)).code).toBe(0);
+    }
+    expect((await shell({ openStore }).typed("org show nobody")).code).toBe(1);
+    expect(closed).toBe(3);
+    expect(await directory.listOrganizations()).toEqual([]);
+    expect(await own.listOrganizations()).toHaveLength(2);
+  });
+
+  test("a server that is just starting is waited for", async () => {
+    const dataDir = newFolder();
+    const storage = () => ({ databaseUrl: null, redisUrl: null, dataDir });
+    const starting = Promise.withResolvers<void>();
+    const it = shell({
+      storage,
+      openStore: () => {
+        starting.resolve();
+        return Promise.reject(new Error("the data folder is in use"));
+      },
+    });
+    const listed = it.typed("org list --json");
+    await starting.promise;
+    await served(dataDir);
+    expect(await listed).toEqual({ code: 0, out: "[]\n", err: "" });
+  });
+
+  test("the name of who does it fits the audit log, whatever the system calls them", async () => {
+    for (const [user, actor] of [
+      ["ann", "cli:ann"],
+      ["DOMAIN\\ann müller", "cli:DOMAIN_ann_m_ller"],
+      ["", "cli:unknown"],
+    ]) {
+      const it = shell({ user });
+      await it.typed("org create acme");
+      expect((await it.directory.listAudit({ limit: 1 }))[0]?.actor).toBe(actor!);
+    }
+  });
+});
+
+test("values survive the wire: instants, and keys that look like ours", () => {
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 4 },
+      fc.constantFrom(null, true, "text", "$date", 1.5),
+      fc.date({ noInvalidDate: true }),
+      fc.array(tie("any"), { maxLength: 3 }),
+      fc.dictionary(fc.oneof(fc.constantFrom("$date", "$$date", "$", "__proto__", "at"), fc.string()), tie("any"), {
+        maxKeys: 3,
+        noNullPrototype: true,
+      }),
+    ),
+  })).any;
+  fc.assert(
+    fc.property(value, (sent) => {
+      const received = unpack(JSON.parse(JSON.stringify(pack(sent))));
+      expect(received).toEqual(sent);
+    }),
+  );
+});
