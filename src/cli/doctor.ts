@@ -26,7 +26,7 @@ const free_bytes_min = 512 * 1024 * 1024;
 export function addDoctorCommand(program: Command, { services }: Building): void {
   program
     .command("doctor")
-    .description("check environment, configuration, database, Redis and engines, and say what to do")
+    .description("look at all that a server needs, and say what is missing")
     .addOption(jsonOption())
     .action(async (options: { json?: boolean }) => {
       const findings = await examined(services);

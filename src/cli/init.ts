@@ -36,7 +36,8 @@ export function addInitCommand(program: Command, { services }: Building): void {
 }
 
 const examples = `
-A key that the engine needs is read from SLUICE_UPSTREAM_KEY, and the file only names that variable.
+A key that the engine needs is read from SLUICE_UPSTREAM_KEY; the file holds
+only that variable's name.
 
 Examples:
   $ sluice init --upstream http://127.0.0.1:11434/v1

@@ -79,5 +79,5 @@ Examples:
   $ sluice key create --org acme --name "build server" --scopes inference:create
   $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h
 
-Exit codes: 0 done; 1 refused or failed, with one line on stderr that says why; 2 wrong use.
-Documentation of each command: sluice help <command>`;
+Exit codes: 0 done; 1 refused or failed, with one line on stderr that says why;
+2 wrong use. Help for each command: sluice help <command>`;

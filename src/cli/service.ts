@@ -18,7 +18,7 @@ export function addServiceCommands(program: Command, { services, exitWith }: Bui
 
   program
     .command("simulator")
-    .description("run the built-in engine alone: an OpenAI-compatible server that answers by rule")
+    .description("run the built-in engine alone, OpenAI-compatible")
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--port <n>", "port to listen on; 0 takes a free one", wholeNumber(0, 65_535), 9000)
     .action(async ({ host, port }: { host: string; port: number }) => {
@@ -62,8 +62,10 @@ async function migrated(services: Services): Promise<string[]> {
 
 const serveHelp = `
 Reads the environment and sluice.yaml:
-  PORT, HOST                         where to listen (8080 on 127.0.0.1)
-  DATABASE_URL                       a Postgres database; without it an embedded one in SLUICE_DATA_DIR (./data)
-  REDIS_URL                          Redis, where several nodes serve together
-  SLUICE_CONFIG                      the configuration file (./sluice.yaml where it exists)
-  SLUICE_UPSTREAM_URL, _KEY, _MODEL  one engine for every model of the catalog, without a file`;
+  PORT, HOST           where to listen (8080 on 127.0.0.1)
+  DATABASE_URL         a Postgres database; without it an embedded one is used
+  SLUICE_DATA_DIR      where the embedded database lives (./data)
+  REDIS_URL            Redis, where several nodes serve together
+  SLUICE_CONFIG        the configuration (./sluice.yaml where it exists)
+  SLUICE_UPSTREAM_URL  one engine for all models, without a file; with
+                       SLUICE_UPSTREAM_KEY and SLUICE_UPSTREAM_MODEL`;

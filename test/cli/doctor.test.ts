@@ -1,0 +1,179 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
+import { shell } from "./typed.ts";
+
+const servers: { stop(force: boolean): Promise<void> }[] = [];
+const folder = mkdtempSync(join(tmpdir(), "sluice-doctor-"));
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.stop(true)));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A server that answers every path so; its port. */
+function answering(fetch: (request: Request) => Response | Promise<Response>): number {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
+  servers.push(server);
+  return server.port!;
+}
+
+/** A port that nobody listens on. */
+async function deadPort(): Promise<number> {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const { port } = server;
+  await server.stop(true);
+  return port!;
+}
+
+describe("healthcheck", () => {
+  const ready = () => answering(({ url }) => new Response(null, { status: url.endsWith("/readyz") ? 200 : 404 }));
+
+  test("is 0 when the local server is ready, wherever it listens", async () => {
+    const PORT = String(ready());
+    for (const HOST of [undefined, "", "0.0.0.0", "::", "127.0.0.1", "localhost"]) {
+      expect(await shell({ environment: { PORT, HOST } }).typed("healthcheck")).toMatchObject({ code: 0, err: "" });
+    }
+  });
+
+  test("is 0 or 1 by the URL that is named, its own path kept", async () => {
+    const port = ready();
+    const { typed } = shell();
+    expect((await typed(`healthcheck --url http://127.0.0.1:${port}`)).code).toBe(0);
+    expect((await typed(`healthcheck --url http://127.0.0.1:${port}/readyz`)).code).toBe(0);
+    expect((await typed(`healthcheck --url http://127.0.0.1:${port}/other`)).code).toBe(1);
+  });
+
+  test("is 1 with the failing check when the server is not ready", async () => {
+    const checks = { database: "no answer within 2000 ms" };
+    const PORT = String(answering(() => Response.json({ status: "not_ready", checks }, { status: 503 })));
+    const { code, err } = await shell({ environment: { PORT } }).typed("healthcheck");
+    expect([code, err]).toEqual([1, "sluice: not ready (503): database: no answer within 2000 ms\n"]);
+  });
+
+  test("is 1 when nobody is there, or somebody else", async () => {
+    const PORT = String(await deadPort());
+    const nobody = await shell({ environment: { PORT } }).typed("healthcheck");
+    expect([nobody.code, nobody.err]).toEqual([1, `sluice: nothing answers at http://127.0.0.1:${PORT}\n`]);
+    const garbage = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { open: (socket) => void socket.end("SSH-2.0-x\r\n"), data() {} },
+    });
+    const other = await shell({ environment: { PORT: String(garbage.port) } }).typed("healthcheck");
+    garbage.stop(true);
+    expect([other.code, other.err]).toEqual([1, expect.stringContaining("no answer in HTTP")]);
+  });
+});
+
+describe("doctor", () => {
+  async function examined(overrides: Parameters<typeof shell>[0] & { upstreams?: Upstream[] } = {}) {
+    const { upstreams = [], ...services } = overrides;
+    const it = shell({ environment: { PORT: String(await deadPort()) }, ...services });
+    const { configuration } = it.services;
+    it.services.configuration = async () => ({ ...(await configuration()), upstreams });
+    const { code, out, err } = await it.typed("doctor --json");
+    const findings: { check: string; status: string; says: string }[] = JSON.parse(out);
+    const people = await it.typed("doctor");
+    expect(people.code).toBe(code);
+    for (const { check, says } of findings) {
+      expect(people.out).toContain(check);
+      expect(people.out).toContain(says);
+    }
+    return { code, err, findings, of: (check: string) => findings.find((finding) => finding.check === check)! };
+  }
+  const at = (port: number, apiKey: string | null = null): Upstream => ({
+    name: "main",
+    url: `http://127.0.0.1:${port}/v1`,
+    protocol: "openai-chat",
+    apiKey,
+    timeouts: defaultTimeouts,
+  });
+
+  test("finds nothing wrong where nothing is", async () => {
+    const engine = answering(({ url }) =>
+      url.endsWith("/v1/models") ? Response.json({ data: [] }) : new Response("", { status: 404 }),
+    );
+    const server = answering(() => new Response("ok"));
+    const { code, err, findings } = await examined({
+      upstreams: [at(engine)],
+      environment: { PORT: String(server) },
+      storage: () => ({ databaseUrl: "postgres://x", redisUrl: "redis://x", dataDir: folder }),
+    });
+    expect([code, err]).toEqual([0, ""]);
+    expect(findings.map(({ check, status }) => `${check}: ${status}`)).toEqual([
+      "configuration: ok",
+      "storage: ok",
+      "database: ok",
+      "redis: ok",
+      "engine main: ok",
+      "server: ok",
+    ]);
+  });
+
+  test("names each thing that is wrong and what to do, in one run", async () => {
+    const { code, err, of } = await examined({
+      upstreams: [at(await deadPort())],
+      storage: () => ({ databaseUrl: "postgres://x", redisUrl: "redis://x", dataDir: folder }),
+      inspectDatabase: () => Promise.reject(new Error("cannot use the database at db:5432/sluice:\nrefused")),
+      inspectRedis: () => Promise.reject(new Error("redis does not answer")),
+    });
+    expect([code, err]).toEqual([1, "sluice: 3 of 6 checks failed: database, redis, engine main\n"]);
+    expect(of("database")).toMatchObject({
+      status: "problem",
+      says: "cannot use the database at db:5432/sluice: refused",
+    });
+    expect(of("engine main").says).toContain("start the engine");
+    expect(of("server")).toMatchObject({ status: "ok", says: expect.stringContaining("sluice serve") });
+  });
+
+  test("a configuration that cannot be used is said, and the rest is looked at all the same", async () => {
+    const it = shell({
+      environment: { PORT: String(await deadPort()) },
+      configuration: () =>
+        Promise.reject(new Error("The configuration cannot be used:\n  sluice.yaml:3:5: models[0].id: required")),
+    });
+    const { code, out } = await it.typed("doctor");
+    expect(code).toBe(1);
+    expect(out).toContain("The configuration cannot be used: sluice.yaml:3:5: models[0].id: required");
+    expect(out).toContain("database");
+  });
+
+  test("tells an engine that refuses the key from one that fails or has another path, and shows no key (B43)", async () => {
+    for (const [status, verdict, says] of [
+      [401, "problem", "refuses the key"],
+      [403, "problem", "refuses the key"],
+      [404, "warning", "end with /v1"],
+      [500, "warning", "engine's log"],
+    ] as const) {
+      let sent: string | null = null;
+      const engine = answering(({ headers }) => {
+        sent = headers.get("authorization");
+        return new Response("engine-secret", { status });
+      });
+      const { of, findings } = await examined({ upstreams: [at(engine, "engine-secret")] });
+      expect(of("engine main")).toMatchObject({ status: verdict, says: expect.stringContaining(says) });
+      expect(sent as string | null).toBe("Bearer engine-secret");
+      expect(JSON.stringify(findings)).not.toContain("engine-secret");
+    }
+  });
+
+  test("says what the embedded database needs: a folder that can be made and written", async () => {
+    const storage = (dataDir: string) => () => ({ databaseUrl: null, redisUrl: null, dataDir });
+    const fresh = await examined({ storage: storage(join(folder, "not/there/yet")) });
+    expect(fresh.of("storage").says).toContain("first start");
+    expect(fresh.of("database").says).toContain("first start");
+    writeFileSync(join(folder, "file"), "");
+    const file = await examined({ storage: storage(join(folder, "file/data")) });
+    expect(file.of("storage")).toMatchObject({ status: "problem", says: expect.stringContaining("SLUICE_DATA_DIR") });
+  });
+
+  test("a server that is up and not ready is a warning with its reason", async () => {
+    const checks = { catalog: "empty" };
+    const PORT = String(answering(() => Response.json({ status: "not_ready", checks }, { status: 503 })));
+    const { of, code } = await examined({ environment: { PORT } });
+    expect(code).toBe(0);
+    expect(of("server")).toMatchObject({ status: "warning", says: expect.stringContaining("catalog: empty") });
+  });
+});

@@ -1,0 +1,77 @@
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { commands } from "../../src/cli/run.ts";
+import { shell } from "./typed.ts";
+
+const page = join(import.meta.dir, "../../docs/cli.md");
+const build = "SLUICE_WRITE_DOCS=1 node_modules/.bin/bun test test/cli/help.test.ts";
+
+/** `org create`, …: every command that does something, in the order of help. */
+function leaves(command: Command, path: string[] = []): string[] {
+  return command.commands.flatMap((one) => {
+    const name = [...path, one.name()];
+    return one.commands.length > 0 ? leaves(one, name) : [name.join(" ")];
+  });
+}
+
+async function written(): Promise<string> {
+  const { typed, services } = shell();
+  const sections = ["", ...leaves(commands(services, () => {}))].map(async (name) => {
+    const { code, out } = await shell().typed(`${name} --help`.trim());
+    expect([name, code]).toEqual([name, 0]);
+    return `## \`sluice${name && ` ${name}`}\`\n\n\`\`\`text\n${out.trimEnd()}\n\`\`\`\n`;
+  });
+  expect((await typed("--help")).code).toBe(0);
+  return `# The command line
+
+Made from the program's own help, and checked against it by \`test/cli/help.test.ts\`. From source: \`npm run sluice -- …\`
+
+What scripts rely on: exit code 0 is done, 1 is refused or failed with one line on stderr that says why, 2 is wrong use. With
+\`--json\` stdout holds one JSON object or array and nothing else, and nobody is asked anything; instants are ISO 8601 UTC.
+\`key create\` and \`key rotate\` are the only commands that print a key (\`key\`), once. \`NO_COLOR\` is respected;
+\`SLUICE_DEBUG=1\` adds the stack of a failure.
+
+Commands reach the data by themselves: the database that \`DATABASE_URL\` names; else a server that runs on the data folder
+(\`SLUICE_DATA_DIR\`), through a socket that only its owner can open; else the embedded database in that folder.
+
+${(await Promise.all(sections)).join("\n")}`;
+}
+
+test("docs/cli.md is what the program says of itself", async () => {
+  const now = await written();
+  if (process.env.SLUICE_WRITE_DOCS) writeFileSync(page, now);
+  if (!existsSync(page) || readFileSync(page, "utf8") !== now) throw new Error(`docs/cli.md is out of date: ${build}`);
+});
+
+test("every command and every option has a description, and examples are commands that exist", async () => {
+  const { services } = shell();
+  const visit = (command: Command): void => {
+    for (const one of command.commands) {
+      expect([one.name(), one.description()]).not.toContain("");
+      for (const option of one.options) expect([one.name(), option.flags, option.description]).not.toContain("");
+      visit(one);
+    }
+  };
+  const program = commands(services, () => {});
+  visit(program);
+  const known = leaves(program);
+  const examples = [...(await written()).matchAll(/^ {2}\$ (?:\S+=\S+ )?sluice ([a-z]+(?: [a-z]+)?)/gm)].map(
+    (found) => found[1]!,
+  );
+  expect(examples.length).toBeGreaterThan(5);
+  for (const example of examples)
+    expect(known.some((name) => example === name || example.startsWith(`${name} `))).toBe(true);
+});
+
+test("help is never wider than the screen", async () => {
+  const it = shell();
+  Object.assign(it.services.terminal, { width: 80 });
+  for (const name of leaves(commands(it.services, () => {}))) {
+    for (const line of (await it.typed(`${name} --help`)).out.split("\n")) {
+      // Examples are copied, not read: they stay on one line.
+      if (!line.startsWith("  $")) expect([name, line, line.length <= 80]).toEqual([name, line, true]);
+    }
+  }
+});
