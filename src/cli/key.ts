@@ -241,5 +241,5 @@ Examples:
   $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h
   $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 0s   # it was seen by others
 
-In order: rotate, give the new secret to whoever uses the key, see that it works,
-then: sluice key revoke ID --old`;
+In order: rotate, give the new secret to whoever uses the key, see that it
+works, then: sluice key revoke ID --old`;
