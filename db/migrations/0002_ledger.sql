@@ -785,7 +785,7 @@ create function usage_differences()
     where coalesce(w.starts_at, s.starts_at) > since.at
       and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
     union all
-    select coalesce(a.organization_id, h.organization_id), 'running', null, null, null, coalesce(a.running, 0), coalesce(h.count, 0)
+    select coalesce(a.organization_id, h.organization_id), 'running', null, 0, 0, coalesce(a.running, 0), coalesce(h.count, 0)
     from usage_account a
     full join (select o.organization_id, count(*) as count from usage_hold o group by 1) h on h.organization_id = a.organization_id
     where coalesce(a.running, 0) <> coalesce(h.count, 0)

@@ -1,0 +1,58 @@
+/**
+ * The room ADMISSION: may this run now. A request asks at the entrance (entrance.ts) and gets a reservation
+ * (reservation.ts); both speak to the ledger through one batcher (batcher.ts); a sweeper settles what nodes that are gone
+ * have left behind (recovery.ts). Pure beside them: windows, hold, refusal, estimate. This file puts them together.
+ */
+import type { Ledger } from "../store/ledger.ts";
+import { type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { type Entrance, entrance } from "./entrance.ts";
+import { recovery } from "./recovery.ts";
+
+export interface Admission extends Entrance {
+  /**
+   * For the end of a drain: admits nothing more, and resolves when every settlement is confirmed, or `within_ms` has
+   * passed (5 s unless said); answers how many are not. Those requests' leases lapse, and another node settles them at
+   * their last checkpoint.
+   */
+  stop(within_ms?: number): Promise<number>;
+  /** Settlements that the store has not confirmed yet. */
+  waitingSettlements(): number;
+}
+
+export interface AdmissionParts {
+  ledger: Pick<Ledger, "run" | "recover" | "maintain">;
+  metering: { lease_s: number; checkpoint_s: number; sweep_s: number };
+  /** A grant that takes longer is a 503. */
+  grant_ms: number;
+  /** Told why the store could not be used, at each attempt. */
+  log?: (cause: unknown) => void;
+  /** Told how many lapsed holds a sweep has settled. */
+  recovered?: (count: number) => void;
+  batches?: Partial<BatcherSettings>;
+  clock?: Clock;
+  /** From 0 to 1. */
+  random?: () => number;
+}
+
+const recovered_max = 200;
+
+export function admission(parts: AdmissionParts): Admission {
+  const { ledger, log, recovered, clock = systemClock(), random = Math.random } = parts;
+  const lease_ms = parts.metering.lease_s * 1000;
+  const checkpoint_ms = parts.metering.checkpoint_s * 1000;
+  const commands = batcher({ ledger, clock, random, failed: log }, { ...batcherSettings, ...parts.batches });
+  const door = entrance({ batcher: commands, clock }, { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms });
+  const sweeps = recovery(
+    { ledger, clock, recovered, failed: log },
+    { sweep_ms: parts.metering.sweep_s * 1000, lease_ms, recovered_max },
+  );
+  return {
+    enter: door.enter,
+    async stop(within_ms = 5_000) {
+      await sweeps.stop();
+      return commands.stop(within_ms);
+    },
+    waitingSettlements: commands.waiting,
+  };
+}

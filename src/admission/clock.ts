@@ -1,0 +1,17 @@
+/** Time as admission uses it: an argument, so that a node runs unchanged under a virtual clock. */
+export interface Clock {
+  /** Monotonic milliseconds; only differences mean anything. */
+  now_ms(): number;
+  /** Runs it once, so much later; answers how to prevent that. */
+  after(delay_ms: number, run: () => void): () => void;
+}
+
+export function systemClock(): Clock {
+  return {
+    now_ms: () => performance.now(),
+    after(delay_ms, run) {
+      const timer = setTimeout(run, delay_ms);
+      return () => clearTimeout(timer);
+    },
+  };
+}

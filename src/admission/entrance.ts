@@ -1,0 +1,125 @@
+/**
+ * A request becomes a reservation, or a fault. The ledger alone decides, in the next batch; here is computed what to ask
+ * it for, and a refusal is put in words.
+ */
+import { asFault, type Fault } from "../inference/fault.ts";
+import type { Model } from "../inference/model.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { noUsage } from "../inference/usage.ts";
+import type { Organization } from "../store/directory.ts";
+import type { Admit, AdmitAnswer, Operation, RequestFacts, UsageLimits } from "../store/ledger.ts";
+import type { Plan } from "../store/plan.ts";
+import type { Batcher } from "./batcher.ts";
+import type { Clock } from "./clock.ts";
+import { type HoldPlan, holdFor, limitsOf } from "./hold.ts";
+import {
+  beyondWholeLimit,
+  concurrencyLimitExceeded,
+  hopelessWindow,
+  usageLimitReached,
+  usageReserved,
+} from "./refusal.ts";
+import { type Reservation, reservation } from "./reservation.ts";
+
+export interface EntranceSettings {
+  lease_ms: number;
+  checkpoint_ms: number;
+  /** A grant that takes longer is a 503. */
+  grant_ms: number;
+}
+
+export interface Entry {
+  requestId: string;
+  principal: { readonly key: { readonly id: string }; readonly organization: Pick<Organization, "id"> };
+  operation: Operation;
+  request: InferenceRequest;
+  model: Model;
+  plan: Plan;
+  /** Upper estimate of the whole prompt. */
+  inputTokens: number;
+}
+
+export interface Entrance {
+  /** Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and nothing need be settled. */
+  enter(entry: Entry): Promise<Reservation>;
+}
+
+export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: EntranceSettings): Entrance {
+  const { batcher, clock } = parts;
+
+  async function enter(entry: Entry): Promise<Reservation> {
+    const { model, plan, request } = entry;
+    const facts: RequestFacts = {
+      requestId: entry.requestId,
+      organizationId: entry.principal.organization.id,
+      keyId: entry.principal.key.id,
+      operation: entry.operation,
+      model: model.id,
+      stream: request.stream,
+      prices: model.prices,
+    };
+    const limits = limitsOf(plan);
+    const hold = holdFor(entry.inputTokens, model, request);
+    const { inputUnits, outputTokens, outputTokensMin } = hold;
+    const { lease_ms, checkpoint_ms } = settings;
+    const admit: Admit = {
+      verb: "admit",
+      ...facts,
+      limits,
+      inputUnits,
+      outputTokens,
+      outputTokensMin,
+      leaseMs: lease_ms,
+    };
+    const sentAt_ms = clock.now_ms();
+    const answer = await granted(admit, limits, sentAt_ms);
+    if (answer.answer !== "granted") throw refusal(answer, hold, model, plan);
+    const { units, source, windows, at } = answer;
+    const grant = { units, outputTokens: answer.outputTokens, source, windows, at };
+    return reservation({ batcher, clock, facts, limits, hold, grant, sentAt_ms, lease_ms, checkpoint_ms });
+  }
+
+  async function granted(admit: Admit, limits: UsageLimits, sentAt_ms: number): Promise<AdmitAnswer> {
+    try {
+      return await batcher.submit(admit, sentAt_ms + settings.grant_ms);
+    } catch (error) {
+      const fault = asFault(error);
+      giveUp(admit, limits, fault);
+      throw fault;
+    }
+  }
+
+  /** Nobody knows whether the admission will be carried out yet: a settlement ends it, or keeps it from beginning. */
+  function giveUp(admit: Admit, limits: UsageLimits, fault: Fault): void {
+    const { requestId, organizationId, keyId, operation, model, stream, prices } = admit;
+    const facts: RequestFacts = { requestId, organizationId, keyId, operation, model, stream, prices };
+    const end = {
+      usage: noUsage,
+      units: 0,
+      outcome: "failed",
+      stoppedBy: null,
+      errorCode: fault.code,
+      route: null,
+    } as const;
+    batcher.submit({ verb: "settle", ...facts, limits, ...end }).catch(() => {});
+  }
+
+  return { enter };
+}
+
+function refusal(answer: Exclude<AdmitAnswer, { answer: "granted" }>, hold: HoldPlan, model: Model, plan: Plan): Fault {
+  switch (answer.answer) {
+    case "concurrency":
+      return concurrencyLimitExceeded(answer.windows, plan);
+    case "exhausted": {
+      const leastUnits = hold.inputUnits + hold.outputTokensMin * model.prices.output;
+      const hopeless = hopelessWindow(leastUnits, answer);
+      return hopeless ? beyondWholeLimit(hopeless, leastUnits, answer) : usageLimitReached(answer, plan);
+    }
+    case "reserved":
+      return usageReserved(answer);
+    case "over":
+    case "unknown":
+      return asFault(new Error(`the ledger answered '${answer.answer}' to an admission`));
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * How many tokens an input will be, from its bytes: an upper estimate that only sizes a hold, never a tokenizer over an
+ * agent-sized body (design: the input count). Each model has a ratio of its own, learned from what its engine reports.
+ */
+import type { Model } from "../inference/model.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { promptTokens, type Usage } from "../inference/usage.ts";
+
+export interface InputEstimate {
+  /** `bodyBytes` is the size of the whole body, decompressed. At least 1. */
+  tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number): number;
+  /** What an engine reported of that input. Reports with media teach nothing about text. */
+  observe(model: Pick<Model, "id">, bodyBytes: number, request: InferenceRequest, usage: Usage): void;
+}
+
+export interface EstimateSettings {
+  /** Tokens a byte before the first report: one for three bytes is more than prose or code takes. */
+  ratio_initial: number;
+  /** Known models at a time; the one that was learned longest ago makes room. */
+  models_max: number;
+}
+export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: 1000 };
+
+/** What media count, in tokens: an image by what large ones cost most engines, the rest by its size in base64. */
+export const imageTokens = 1600;
+const fileBytesPerToken = 16;
+const audioBytesPerToken = 256;
+/** What a chat template adds around a conversation. */
+const envelopeTokens = 16;
+
+/** A learned ratio stays within these, whatever an engine says. */
+const ratioMin = 0.02;
+const ratioMax = 1.5;
+/** How much one report moves what is known. */
+const weight = 1 / 16;
+
+interface Learned {
+  ratio: number;
+  /** Mean distance of single inputs from the ratio. */
+  spread: number;
+}
+
+export function inputEstimate(settings: EstimateSettings = estimateSettings): InputEstimate {
+  const models = new Map<string, Learned>();
+
+  return {
+    tokens({ id }, request, bodyBytes) {
+      const known = models.get(id);
+      const ratio = known ? Math.min(ratioMax, known.ratio + 2 * known.spread) : settings.ratio_initial;
+      const media = mediaOf(request);
+      const text = Math.max(0, bodyBytes - media.bytes);
+      return Math.max(1, Math.ceil(text * ratio) + media.tokens + envelopeTokens);
+    },
+    observe({ id }, bodyBytes, request, usage) {
+      const tokens = promptTokens(usage);
+      const { bytes } = mediaOf(request);
+      if (usage.source !== "reported" || bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
+      const seen = Math.min(ratioMax, Math.max(ratioMin, tokens / bodyBytes));
+      const known = models.get(id) ?? { ratio: seen, spread: seen / 4 };
+      models.delete(id);
+      if (models.size >= settings.models_max) models.delete(models.keys().next().value!);
+      models.set(id, {
+        ratio: known.ratio + (seen - known.ratio) * weight,
+        spread: known.spread + (Math.abs(seen - known.ratio) - known.spread) * weight,
+      });
+    },
+  };
+}
+
+/** The media of an input: their bytes in the body, which are not text, and what they count. */
+function mediaOf(request: InferenceRequest): { bytes: number; tokens: number } {
+  let bytes = 0;
+  let tokens = 0;
+  for (const turn of request.turns) {
+    for (const part of turn.parts) {
+      if (part.kind === "image") {
+        bytes += part.url.length;
+        tokens += imageTokens;
+      } else if (part.kind === "file") {
+        bytes += part.data.length;
+        tokens += Math.ceil(part.data.length / fileBytesPerToken);
+      } else if (part.kind === "audio") {
+        bytes += part.data.length;
+        tokens += Math.ceil(part.data.length / audioBytesPerToken);
+      }
+    }
+  }
+  return { bytes, tokens };
+}

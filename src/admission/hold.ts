@@ -1,0 +1,75 @@
+/** How much a request holds before it may run. Pure. The rule: decisions.md, Usage, "hold". */
+import type { Model, Prices } from "../inference/model.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import type { Usage } from "../inference/usage.ts";
+import type { UsageLimits } from "../store/ledger.ts";
+import type { Plan } from "../store/plan.ts";
+
+/** Output tokens that are held at a time, and the least that is worth beginning with. */
+export const stepTokens = 4096;
+export const leastTokens = 256;
+
+/** Units and tokens of one request stay below these, whatever anybody says; sums of them are exact. */
+export const unitsMax = 1e15;
+const tokensMax = 1e9;
+
+export interface HoldPlan {
+  inputUnits: number;
+  outputTokens: number;
+  outputTokensMin: number;
+  /** The request's cap or the model's, whichever is less. */
+  outputTokensCap: number;
+}
+
+/** Input at the dearest input price, and an output step. */
+export function holdFor(inputTokens: number, model: Model, request: InferenceRequest): HoldPlan {
+  const { prices } = model;
+  const dearest = Math.max(prices.input, prices.cachedInput, prices.cacheWrite);
+  const outputTokensCap = Math.max(
+    1,
+    whole(Math.min(request.outputTokensMax ?? Infinity, model.outputTokensMax), tokensMax),
+  );
+  return {
+    inputUnits: whole(whole(inputTokens, tokensMax) * dearest, unitsMax),
+    outputTokens: Math.min(outputTokensCap, stepTokens),
+    outputTokensMin: Math.min(outputTokensCap, leastTokens),
+    outputTokensCap,
+  };
+}
+
+/** What the prompt of a usage costs. */
+export function promptUnits(usage: Usage, prices: Prices): number {
+  return whole(
+    usage.inputTokens * prices.input +
+      usage.cachedInputTokens * prices.cachedInput +
+      usage.cacheWriteTokens * prices.cacheWrite,
+    unitsMax,
+  );
+}
+
+/** A usage that the ledger can book, whatever an engine reported: whole counts, none below zero. */
+export function bookable(usage: Usage): Usage {
+  const outputTokens = whole(usage.outputTokens, tokensMax);
+  return {
+    inputTokens: whole(usage.inputTokens, tokensMax),
+    cachedInputTokens: whole(usage.cachedInputTokens, tokensMax),
+    cacheWriteTokens: whole(usage.cacheWriteTokens, tokensMax),
+    outputTokens,
+    reasoningTokens: Math.min(whole(usage.reasoningTokens, tokensMax), outputTokens),
+    source: usage.source,
+  };
+}
+
+/** A whole number from 0 to `max`; what is no number is 0, and a fraction counts up. */
+export function whole(value: number, max: number): number {
+  return Number.isNaN(value) ? 0 : Math.min(max, Math.max(0, Math.ceil(value)));
+}
+
+export function limitsOf(plan: Plan): UsageLimits {
+  return {
+    session: plan.session,
+    week: plan.week,
+    month: plan.month,
+    concurrentRequests: plan.concurrentRequests,
+  };
+}

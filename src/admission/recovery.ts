@@ -1,0 +1,86 @@
+/**
+ * Settles what a node that is gone has left behind: any node does it, every `sweep_ms`. A sweeper that was cut off from
+ * the store, or has just begun, waits one lease first: other nodes may have been cut off with it, and settle themselves
+ * now (design: rule 6).
+ */
+import type { Ledger } from "../store/ledger.ts";
+import type { Clock } from "./clock.ts";
+
+export interface RecoverySettings {
+  sweep_ms: number;
+  lease_ms: number;
+  /** Holds that one transaction settles. */
+  recovered_max: number;
+}
+
+export interface Recovery {
+  /** Ends the sweeps; resolves when none is under way. */
+  stop(): Promise<void>;
+}
+
+export interface RecoveryParts {
+  ledger: Pick<Ledger, "recover" | "maintain">;
+  clock: Clock;
+  /** Told how many holds each sweep has settled, where there were any. */
+  recovered?: (count: number) => void;
+  /** Told why a sweep, or the daily making of partitions, failed. */
+  failed?: (error: unknown) => void;
+}
+
+const maintain_ms = 24 * 3_600_000;
+
+export function recovery(parts: RecoveryParts, settings: RecoverySettings): Recovery {
+  const { ledger, clock } = parts;
+  let begunAt_ms = clock.now_ms();
+  let answeredAt_ms = begunAt_ms;
+  let maintainedAt_ms = Number.NEGATIVE_INFINITY;
+  let stopped = false;
+  let underway: Promise<void> = Promise.resolve();
+  let cancel = clock.after(settings.sweep_ms, tick);
+
+  function tick(): void {
+    underway = sweep().finally(() => {
+      if (!stopped) cancel = clock.after(settings.sweep_ms, tick);
+    });
+  }
+
+  async function sweep(): Promise<void> {
+    try {
+      await keepUp();
+      const now_ms = clock.now_ms();
+      // A sweeper that was frozen, or waited long for its last answer, was cut off as well.
+      if (now_ms - answeredAt_ms > 2 * settings.sweep_ms + settings.lease_ms / 2) begunAt_ms = now_ms;
+      const due = now_ms - begunAt_ms >= settings.lease_ms;
+      let count = await ledger.recover(due ? settings.recovered_max : 0);
+      answeredAt_ms = clock.now_ms();
+      let total = count;
+      while (due && count === settings.recovered_max && !stopped) {
+        count = await ledger.recover(settings.recovered_max);
+        total += count;
+      }
+      answeredAt_ms = clock.now_ms();
+      if (total > 0) parts.recovered?.(total);
+    } catch (error) {
+      parts.failed?.(error);
+      begunAt_ms = clock.now_ms();
+    }
+  }
+
+  async function keepUp(): Promise<void> {
+    if (clock.now_ms() - maintainedAt_ms < maintain_ms) return;
+    maintainedAt_ms = clock.now_ms();
+    try {
+      await ledger.maintain();
+    } catch (error) {
+      parts.failed?.(error);
+    }
+  }
+
+  return {
+    async stop() {
+      stopped = true;
+      cancel();
+      await underway;
+    },
+  };
+}

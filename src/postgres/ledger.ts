@@ -1,0 +1,160 @@
+/**
+ * The ledger in SQL, one for Postgres and PGlite: a batch is one call of `usage_batch` (migration 0002), and on Postgres
+ * one durable barrier behind it, pipelined on the same connection. The call commits without waiting for the disk, so
+ * that nobody waits for a disk under an organization's lock; the log is ordered, so the barrier's commit, which does
+ * wait, covers the call's. Only when both have answered does the batch count (design: rule 1).
+ *
+ * The connections must be sessions of their own: no transaction pooler stands between.
+ */
+
+import { idOf } from "../store/ids.ts";
+import type { Answer, Command, Ledger, LedgerDifference, UsageLimits } from "../store/ledger.ts";
+import { answeredWithin, type Database, type Lane } from "./database.ts";
+import { type AnswerRow, bare, decodeAnswer, encodeBatch, readingsOf } from "./ledger-batch.ts";
+import { type ReceiptRow, receiptOf, receiptQuery } from "./ledger-receipt.ts";
+
+export interface LedgerSettings {
+  /** What a lapsed hold is charged: the last checkpoint, or all that was held. */
+  recovery: "checkpoint" | "hold";
+  /** Connections for batches, on a server. */
+  lanes?: number;
+  /** A batch without an answer for so long is given up with its connection; it is then sent again by the caller. */
+  answer_ms?: number;
+}
+
+const call = `select * from usage_batch(
+  $1::usage_admit[], $2::usage_grow[], $3::usage_checkpoint[], $4::usage_settle[], false)`;
+const barrier = "select set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'sluice', '')";
+
+export function ledger(db: Database, settings: LedgerSettings): Ledger {
+  const lanes = laneSet(db, settings.lanes ?? 2);
+  const answer_ms = settings.answer_ms ?? 5_000;
+
+  async function batch(commands: readonly Command[]): Promise<Answer[]> {
+    const parameters = encodeBatch(commands);
+    const rows = await lanes.use(async (lane) => {
+      const called = lane.query<AnswerRow>(call, [...parameters]);
+      const durable = db.kind === "postgres" ? lane.query(barrier) : undefined;
+      const [answered] = await answeredWithin(Promise.all([called, durable]), answer_ms, "the ledger");
+      return answered;
+    });
+    const answers = new Array<Answer | undefined>(commands.length);
+    for (const row of rows) answers[row.position] = decodeAnswer(commands[row.position]!, row);
+    return answers.map((answer, position) => {
+      if (!answer) throw new Error(`the ledger left command ${position} of a batch without an answer`);
+      return answer;
+    });
+  }
+
+  return {
+    async run(commands) {
+      const answers = new Array<Answer>(commands.length);
+      for (const wave of waves(commands)) {
+        const some = await batch(wave.map((position) => commands[position]!));
+        for (const [index, position] of wave.entries()) answers[position] = some[index]!;
+      }
+      return answers;
+    },
+    async recover(limit) {
+      const [row] = await db.query<{ settled: number }>("select usage_recover($1, $2) as settled", [
+        limit,
+        settings.recovery === "hold",
+      ]);
+      return row!.settled;
+    },
+    async windows(organizationId, limits: UsageLimits) {
+      const [row] = await db.query<AnswerRow>("select * from usage_windows($1)", [bare(organizationId, "org_")]);
+      if (!row || row.at === null) throw new Error(`there is no organization ${organizationId}`);
+      return readingsOf(row, limits);
+    },
+    async receipt(organizationId, requestId) {
+      const parameters = [bare(organizationId, "org_"), bare(requestId, "req_")];
+      const [row] = await db.query<ReceiptRow>(receiptQuery, parameters);
+      return row ? receiptOf(row) : null;
+    },
+    async check() {
+      const rows = await db.query<DifferenceRow>("select * from usage_differences()");
+      return rows.map((row) => ({
+        organizationId: idOf(row.organization_id, "org_"),
+        kind: row.kind,
+        startsAt: row.starts_at,
+        used: row.used,
+        recorded: row.recorded,
+        held: row.held,
+        holding: row.holding,
+      }));
+    },
+    async setAnchor(organizationId, anchorAt) {
+      const [row] = await db.query<{ at: Date | null }>("select usage_set_anchor($1, $2) as at", [
+        bare(organizationId, "org_"),
+        anchorAt,
+      ]);
+      return row!.at;
+    },
+    async maintain() {
+      await db.query("select usage_partitions()");
+    },
+    close: () => lanes.close(),
+  };
+}
+
+interface DifferenceRow {
+  organization_id: string;
+  kind: LedgerDifference["kind"];
+  starts_at: Date | null;
+  used: number;
+  recorded: number;
+  held: number;
+  holding: number;
+}
+
+/** Positions, so grouped that no group names a request twice, and one request's commands keep their order. */
+export function waves(commands: readonly Command[]): number[][] {
+  const depths = new Map<string, number>();
+  const groups: number[][] = [];
+  for (const [position, { requestId }] of commands.entries()) {
+    const depth = depths.get(requestId) ?? 0;
+    depths.set(requestId, depth + 1);
+    const group = groups[depth];
+    if (group) group.push(position);
+    else groups.push([position]);
+  }
+  return groups;
+}
+
+/** A few connections of one's own, opened when first needed, given up when one fails. */
+function laneSet(db: Database, count: number) {
+  interface Slot {
+    lane: Promise<Lane> | null;
+    running: number;
+  }
+  const slots: Slot[] = Array.from({ length: db.kind === "postgres" ? count : 1 }, () => ({ lane: null, running: 0 }));
+  const onServer = { synchronous_commit: "off", plan_cache_mode: "force_generic_plan" };
+  const drop = (slot: Slot, lane: Promise<Lane>) => {
+    if (slot.lane === lane) slot.lane = null;
+    lane.then((one) => one.close()).catch(() => {});
+  };
+
+  return {
+    async use<T>(work: (lane: Lane) => Promise<T>): Promise<T> {
+      const slot = slots.reduce((least, one) => (one.running < least.running ? one : least));
+      slot.lane ??= db.lane(db.kind === "postgres" ? onServer : {});
+      const lane = slot.lane;
+      slot.running += 1;
+      try {
+        return await work(await lane);
+      } catch (error) {
+        // What was under way on it may still be under way there; nothing more goes behind it.
+        if (db.kind === "postgres") drop(slot, lane);
+        throw error;
+      } finally {
+        slot.running -= 1;
+      }
+    },
+    async close() {
+      const open = slots.flatMap((slot) => slot.lane ?? []);
+      for (const slot of slots) slot.lane = null;
+      await Promise.all(open.map(async (lane) => (await lane).close()));
+    },
+  };
+}
