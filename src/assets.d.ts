@@ -19,3 +19,7 @@ declare module "*.yaml" {
   const text: string;
   export default text;
 }
+declare module "*/standalone.js" {
+  const path: string;
+  export default path;
+}

@@ -1,12 +1,15 @@
 /** GET /openapi.json, for the catalog in force, and /docs, which renders it; neither needs a key. */
 import { encodeFault } from "../../protocol/openai-chat/fault.ts";
 import type { Catalog } from "../../routing/catalog.ts";
+import { docsPage, docsPath, docsScript, docsScriptPath } from "../contract/docs.ts";
 import { renderOpenapi } from "../contract/openapi.ts";
 import type { Route } from "../door.ts";
 import type { House } from "../house.ts";
 
 export function contractRoutes(house: House): Route[] {
   const rendered = renderedOnce(house);
+  const page = docsPage();
+  const script = docsScript();
   return [
     {
       path: "/openapi.json",
@@ -16,6 +19,8 @@ export function contractRoutes(house: House): Route[] {
       },
       faultBody: encodeFault,
     },
+    { path: docsPath, methods: { GET: page }, faultBody: encodeFault },
+    { path: docsScriptPath, methods: { GET: (call) => script(call.request.headers) }, faultBody: encodeFault },
   ];
 }
 
