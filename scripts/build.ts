@@ -14,7 +14,7 @@ const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
 async function main(): Promise<void> {
   mkdirSync("dist", { recursive: true });
   const target = process.argv.slice(2);
-  const version = `--define=BUILD_VERSION=${JSON.stringify(versionOf())}`;
+  const version = `--define=SLUICE_BUILD=${JSON.stringify(versionOf())}`;
   const words = [
     process.execPath,
     "build",

@@ -19,6 +19,8 @@ export interface CommandOptions {
   quiet?: boolean;
 }
 
+const grace_ms = 2000;
+
 /** Runs it in a process group of its own, which is swept at its end: what it started and left ends with it. */
 export async function command(words: string[], options: CommandOptions): Promise<Outcome> {
   const began = performance.now();
@@ -38,14 +40,19 @@ export async function command(words: string[], options: CommandOptions): Promise
       // The group is gone already.
     }
   };
+  // First a request: what runs under it may have groups of its own to sweep.
+  const end = () => {
+    sweep("SIGTERM");
+    return setTimeout(() => sweep("SIGKILL"), grace_ms);
+  };
   const onSignal = (signal: NodeJS.Signals) => {
-    sweep("SIGKILL");
-    process.exit(signal === "SIGINT" ? 130 : 143);
+    end();
+    setTimeout(() => process.exit(signal === "SIGINT" ? 130 : 143), grace_ms + 100);
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal).on("SIGHUP", onSignal);
   const limit = setTimeout(() => {
     timedOut = true;
-    sweep("SIGKILL");
+    end();
   }, options.limit_ms);
   for (const [channel, shown] of [
     [child.stdout, process.stdout],

@@ -1,0 +1,63 @@
+// What .ci/run does once packages are there: the tests, the checks, the build, the compiled binary. All of it runs, whatever
+// fails before; the closing line counts all of it.
+
+import { existsSync } from "node:fs";
+import { type CommandOptions, command, type Outcome } from "./command.ts";
+import { type Counts, close } from "./counts.ts";
+
+const minute_ms = 60_000;
+const closing = /^(\d+) passed, (\d+) failed, (\d+) skipped$/gm;
+
+interface Step {
+  name: string;
+  words: string[];
+  options: CommandOptions;
+  /** Whether it closes with counts of its own; else it counts as one. */
+  counts: boolean;
+}
+
+const npm = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run"];
+
+const steps: Step[] = [
+  { name: "tests", words: [...npm, "test"], options: { limit_ms: 15 * minute_ms }, counts: true },
+  { name: "check", words: [...npm, "check"], options: { limit_ms: 3 * minute_ms }, counts: false },
+  { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false },
+  { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
+];
+// The same doors, from the binary, on the other database.
+if (existsSync("test/http")) {
+  const environment = { TEST_SLUICE: `${process.cwd()}/dist/sluice`, TEST_STORE: "postgres" };
+  const words = [process.execPath, "scripts/test.ts", "test/http"];
+  steps.push({
+    name: "the binary on Postgres",
+    words,
+    options: { limit_ms: 8 * minute_ms, environment },
+    counts: true,
+  });
+}
+
+async function main(): Promise<void> {
+  const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+  const told: string[] = [];
+  for (const step of steps) {
+    console.log(`\n== ${step.name}: ${step.words.slice(-2).join(" ")}`);
+    const outcome = await command(step.words, step.options);
+    const counts = countsOfStep(step, outcome);
+    told.push(`${counts.failed === 0 ? "ok    " : "FAILED"} ${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`);
+    total.passed += counts.passed;
+    total.failed += counts.failed;
+    total.skipped += counts.skipped;
+  }
+  console.log(`\n${told.join("\n")}`);
+  await close(total);
+}
+
+function countsOfStep(step: Step, { code, output }: Outcome): Counts {
+  const line = step.counts ? [...output.matchAll(closing)].at(-1) : undefined;
+  const [passed, failed, skipped] = line ? line.slice(1).map(Number) : [code === 0 && !step.counts ? 1 : 0, 0, 0];
+  const counts = { passed: passed!, failed: failed!, skipped: skipped! };
+  if (counts.failed === 0 && (code !== 0 || counts.passed === 0)) counts.failed = 1;
+  return counts;
+}
+
+await main();

@@ -1,0 +1,184 @@
+// `npm run smoke`: does the compiled binary serve? In an empty folder, with nothing of this repository at hand: a first
+// start, what a client and an operator do first, an orderly end, and a second start on what the first one left.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Counts, close } from "./counts.ts";
+
+const start_ms = 30_000;
+const answer_ms = 10_000;
+const end_ms = 20_000;
+
+interface Server {
+  url: string;
+  key: string | null;
+  took_ms: number;
+  stop(signal: NodeJS.Signals): Promise<number>;
+}
+
+const binary = resolve(process.argv[2] ?? "dist/sluice");
+const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-smoke-"));
+  let server: Server | null = null;
+  try {
+    server = await first(folder);
+    if (server !== null) await again(folder, server);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    await close(counts);
+  }
+}
+
+async function first(folder: string): Promise<Server | null> {
+  const server = await check("the first start, on an empty folder", () => start(folder));
+  if (server === null) return null;
+  console.log(`       serving after ${Math.round(server.took_ms)} ms`);
+  const { url, key } = server;
+  await check("/livez", () => answers(`${url}/livez`));
+  await check("/readyz", () => answers(`${url}/readyz`));
+  await check("/openapi.json", () => answers(`${url}/openapi.json`));
+  await check("healthcheck", () => runs(folder, ["healthcheck", "--url", url]));
+  await check("the command line, while the server runs", () => runs(folder, ["org", "list", "--json"]));
+  await check("a demo key was printed", () => must(key !== null, "no key in what the first start printed"));
+  await check("a key that is none is refused", () => answers(`${url}/v1/models`, { headers: bearer("none") }, 401));
+  const model = await check("the models", async () => {
+    const { data } = (await (await answers(`${url}/v1/models`, { headers: bearer(key) })).json()) as {
+      data: { id: string }[];
+    };
+    must(data.length > 0, "no model");
+    return data[0]!.id;
+  });
+  await check("a chat", () => chat(url, key, model));
+  await check("a stream", () => streamed(url, key, model));
+  await check("its use", () => answers(`${url}/v1/service/usage`, { headers: bearer(key) }));
+  return server;
+}
+
+async function again(folder: string, server: Server): Promise<void> {
+  await check("SIGTERM ends it with 0", async () => {
+    const code = await server.stop("SIGTERM");
+    must(code === 0, `it ended with ${code}`);
+  });
+  const second = await check("a second start, on existing data", () => start(folder));
+  if (second === null) return;
+  console.log(`       serving after ${Math.round(second.took_ms)} ms`);
+  await check("the key still works", () => answers(`${second.url}/v1/models`, { headers: bearer(server.key) }));
+  await check("the key is not printed twice", () => must(second.key === null, "a second key was printed"));
+  await check("SIGINT ends it with 0", async () => {
+    const code = await second.stop("SIGINT");
+    must(code === 0, `it ended with ${code}`);
+  });
+}
+
+/** Null when it failed: the failure is told and counted, and the others go on. */
+async function check<T>(name: string, work: () => T | Promise<T>): Promise<T | null> {
+  try {
+    const result = await work();
+    counts.passed++;
+    console.log(`(pass) ${name}`);
+    return result;
+  } catch (failure) {
+    counts.failed++;
+    console.log(`(fail) ${name}: ${failure instanceof Error ? failure.message : String(failure)}`);
+    return null;
+  }
+}
+
+function must(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Error(otherwise);
+}
+
+function environment(folder: string): Record<string, string> {
+  return { PATH: process.env.PATH ?? "", HOME: folder, PORT: "0", SLUICE_DATA_DIR: join(folder, "data") };
+}
+
+async function start(folder: string): Promise<Server> {
+  const began = performance.now();
+  const child = Bun.spawn([binary, "serve"], {
+    cwd: folder,
+    env: environment(folder),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let said = "";
+  let complained = "";
+  const listened = Promise.all([
+    listen(child.stdout, (text) => (said += text)),
+    listen(child.stderr, (text) => (complained += text)),
+  ]);
+  while (!/serving on \S+\n/.test(said)) {
+    const late = performance.now() - began > start_ms;
+    if (late) child.kill("SIGKILL");
+    if (late || child.exitCode !== null) {
+      await child.exited;
+      await listened;
+      throw new Error(
+        `${late ? `not serving after ${start_ms} ms` : `it ended with ${child.exitCode}`}: ${said}${complained}`,
+      );
+    }
+    await Bun.sleep(2);
+  }
+  return {
+    url: /serving on (\S+)\n/.exec(said)![1]!,
+    key: /slk_\w+/.exec(said)?.[0] ?? null,
+    took_ms: performance.now() - began,
+    async stop(signal) {
+      child.kill(signal);
+      const limit = setTimeout(() => child.kill("SIGKILL"), end_ms);
+      const code = await child.exited;
+      clearTimeout(limit);
+      return code;
+    },
+  };
+}
+
+async function listen(stream: ReadableStream<Uint8Array>, heard: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) heard(decoder.decode(chunk, { stream: true }));
+}
+
+async function answers(url: string, init: RequestInit = {}, status = 200): Promise<Response> {
+  const response = await fetch(url, { ...init, proxy: false as never, signal: AbortSignal.timeout(answer_ms) });
+  const told = response.status === status ? "" : (await response.text()).slice(0, 300);
+  must(response.status === status, `${response.status} instead of ${status}: ${told}`);
+  return response;
+}
+
+async function runs(folder: string, words: string[]): Promise<void> {
+  const child = Bun.spawn([binary, ...words], {
+    cwd: folder,
+    env: environment(folder),
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: answer_ms,
+  });
+  const [code, complained] = await Promise.all([child.exited, child.stderr.text()]);
+  must(code === 0, `${words.join(" ")} ended with ${code}: ${complained}`);
+}
+
+function bearer(key: string | null): Record<string, string> {
+  return { authorization: `Bearer ${key}`, "content-type": "application/json" };
+}
+
+function asked(key: string | null, model: string | null, stream: boolean): RequestInit {
+  const messages = [{ role: "user", content: "Say hello." }];
+  return { method: "POST", headers: bearer(key), body: JSON.stringify({ model, messages, stream, max_tokens: 20 }) };
+}
+
+async function chat(url: string, key: string | null, model: string | null): Promise<void> {
+  const response = await answers(`${url}/v1/chat/completions`, asked(key, model, false));
+  const answer = (await response.json()) as { choices: { message: { content: string } }[] };
+  must((answer.choices[0]?.message.content ?? "") !== "", "an empty answer");
+}
+
+async function streamed(url: string, key: string | null, model: string | null): Promise<void> {
+  const text = await (await answers(`${url}/v1/chat/completions`, asked(key, model, true))).text();
+  must(text.includes('"content":'), `no text in ${text.slice(0, 300)}`);
+  must(text.endsWith("data: [DONE]\n\n"), `an end other than [DONE]: ${text.slice(-300)}`);
+}
+
+await main();

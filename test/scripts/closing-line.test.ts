@@ -1,0 +1,71 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { command } from "../../scripts/command.ts";
+import { countsOf } from "../../scripts/counts.ts";
+
+/** Waits until the process has ended; one that nobody has fetched yet (a zombie) has. */
+async function gone(pid: number): Promise<void> {
+  const deadline = Date.now() + 3000;
+  for (;;) {
+    try {
+      process.kill(pid, 0);
+      if (readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ")) return;
+    } catch {
+      return;
+    }
+    if (Date.now() > deadline) throw new Error(`process ${pid} is still there`);
+    await Bun.sleep(5);
+  }
+}
+
+const ran = (lines: string) => `bun test v1.4.5\n\n${lines}Ran 4 tests across 2 files. [84.00ms]\n`;
+
+describe("the closing line of a test run", () => {
+  test("counts what bun counted, and what is yet to do as skipped", () => {
+    expect(countsOf(ran(" 40 pass\n 2 skip\n 1 todo\n 0 fail\n"), 0)).toEqual({ passed: 40, failed: 0, skipped: 3 });
+    expect(countsOf(ran(" 1 pass\n 2 fail\n"), 1)).toEqual({ passed: 1, failed: 2, skipped: 0 });
+  });
+
+  test("a file that cannot be loaded is a failure", () => {
+    expect(countsOf(ran(" 3 pass\n 1 fail\n 1 error\n"), 1).failed).toBe(1);
+    expect(countsOf(ran(" 3 pass\n 0 fail\n 2 errors\n"), 1).failed).toBe(2);
+  });
+
+  test("a run that was cut short, or ran no test, has failed", () => {
+    expect(countsOf("(pass) a\n", 139).failed).toBe(1);
+    expect(countsOf(ran(" 5 pass\n 0 fail\n"), 124).failed).toBe(1);
+    expect(countsOf(ran(" 0 pass\n 2 skip\n 0 fail\n"), 0)).toEqual({ passed: 0, failed: 1, skipped: 2 });
+    expect(countsOf("", 0).failed).toBe(1);
+  });
+
+  test("a test that prints such a line does not count", () => {
+    expect(countsOf(`5 pass\n 99 pass\n${ran(" 1 pass\n 0 fail\n")}`, 0).passed).toBe(1);
+  });
+});
+
+describe("a program that a script runs", () => {
+  test("hands back its exit code and what it said", async () => {
+    const outcome = await command(["sh", "-c", "echo out; echo err >&2; exit 7"], { limit_ms: 5000, quiet: true });
+    expect(outcome).toMatchObject({ code: 7, stdout: "out\n" });
+    expect(outcome.output).toContain("err\n");
+  });
+
+  test("is ended at its limit, with all that it started", async () => {
+    const words = ["sh", "-c", "sleep 60 & echo $!; wait"];
+    const outcome = await command(words, { limit_ms: 300, quiet: true });
+    expect(outcome.code).toBe(124);
+    await gone(Number(outcome.stdout));
+  });
+
+  test("leaves nothing behind when it ends by itself", async () => {
+    const outcome = await command(["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"], { limit_ms: 5000, quiet: true });
+    expect(outcome.code).toBe(0);
+    await gone(Number(outcome.stdout));
+  });
+
+  test("that is not there is an exit code, and says so", async () => {
+    const outcome = await command(["/no/such/program"], { limit_ms: 5000, quiet: true });
+    expect(outcome.code).toBe(127);
+    expect(outcome.output).toContain("ENOENT");
+  });
+});
