@@ -1,9 +1,9 @@
 /** `sluice audit …`: what was done to organizations and keys, and by whom. */
 import type { Command } from "commander";
 import type { AuditEntry } from "../store/directory.ts";
+import type { Building } from "./building.ts";
 import { jsonOption, printJson, wholeNumber } from "./option.ts";
 import { reached } from "./reach.ts";
-import type { Building } from "./run.ts";
 import { auditJson } from "./shown.ts";
 import { type Column, minute, table } from "./table.ts";
 

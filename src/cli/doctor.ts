@@ -1,14 +1,15 @@
 /** `sluice doctor`: looks at everything a server would need, and says what to do about what is missing. Changes nothing. */
-import { accessSync, constants, existsSync, statfsSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import { Refusal } from "../auth/refusal.ts";
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
+import { simulatorName } from "../config/simulator.ts";
 import type { Upstream } from "../upstream/target.ts";
+import type { Building } from "./building.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
 import { jsonOption, printJson } from "./option.ts";
 import { actorOf } from "./reach.ts";
-import type { Building } from "./run.ts";
 import type { Services } from "./services.ts";
 import { socketManagement } from "./socket.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
@@ -99,8 +100,13 @@ async function database(services: Services, storage: StorageSettings): Promise<s
   if (!storage.databaseUrl && (await socketManagement({ dataDir: storage.dataDir, actor: actorOf(services) }))) {
     return "embedded, held by the running server, which answers";
   }
-  if (!storage.databaseUrl && !existsSync(storage.dataDir)) return "embedded, to be made at the first start";
+  if (!storage.databaseUrl && !hasData(storage.dataDir)) return "embedded, to be made at the first start";
   return services.inspectDatabase(storage);
+}
+
+/** Whether a server has ever run there: to open a database that is not there would make it. */
+function hasData(dataDir: string): boolean {
+  return existsSync(dataDir) && readdirSync(dataDir).length > 0;
 }
 
 async function redis(services: Services, databaseUrl: string | null, redisUrl: string | null): Promise<string> {
@@ -112,6 +118,7 @@ async function redis(services: Services, databaseUrl: string | null, redisUrl: s
 
 /** Any answer shows that somebody is there; only what no request could survive is a problem. */
 async function engine(upstream: Upstream): Promise<string> {
+  if (upstream.name === simulatorName) return "built in, runs with the server";
   const headers: Record<string, string> = upstream.apiKey
     ? { authorization: `Bearer ${upstream.apiKey}`, "x-api-key": upstream.apiKey }
     : {};

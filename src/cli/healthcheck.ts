@@ -1,7 +1,8 @@
 /** `sluice healthcheck`: is the server on this machine ready? For images that have no curl. */
 import type { Command } from "commander";
 import { Refusal } from "../auth/refusal.ts";
-import type { Building } from "./run.ts";
+import { readEnvironment } from "../config/environment.ts";
+import type { Building } from "./building.ts";
 
 const answer_ms = 5000;
 
@@ -44,12 +45,14 @@ export async function healthOf(url: URL): Promise<Health> {
 
 const noListener = new Set(["ECONNREFUSED", "ConnectionRefused", "FailedToOpenSocket", "ENOTFOUND", "EHOSTUNREACH"]);
 
-/** The local server's, from what it was started with. */
+/** Where the local server listens, by the environment that it was started with. */
 export function localUrl(environment: Readonly<Record<string, string | undefined>>): URL {
-  const host = environment.HOST || "127.0.0.1";
-  const any = ["0.0.0.0", "::", "[::]", "*"].includes(host);
-  const name = any ? "127.0.0.1" : host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
-  return new URL(`http://${name}:${environment.PORT || 8080}/readyz`);
+  const read = readEnvironment(environment);
+  if ("problems" in read) throw new Refusal(read.problems.join("; "));
+  const { host, port } = read.settings.server;
+  if (port === 0) throw new Refusal("PORT is 0, so the server's port is not known here; name it with --url.");
+  const name = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  return new URL(`http://${name}:${port}/readyz`);
 }
 
 /** The URL as given; without a path, its /readyz. */

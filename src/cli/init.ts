@@ -2,8 +2,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { Refusal } from "../auth/refusal.ts";
+import type { Building } from "./building.ts";
 import { jsonOption, printJson } from "./option.ts";
-import type { Building } from "./run.ts";
 
 export function addInitCommand(program: Command, { services }: Building): void {
   program

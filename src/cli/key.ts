@@ -4,10 +4,10 @@ import type { NewKey, OwnedKey } from "../auth/administration.ts";
 import { Refusal } from "../auth/refusal.ts";
 import { name as checkName } from "../auth/wish.ts";
 import type { Secret } from "../store/directory.ts";
+import type { Building } from "./building.ts";
 import { jsonOption, missing, names, printJson } from "./option.ts";
-import { refusalOf } from "./organization.ts";
+import { refusalOf } from "./question.ts";
 import { reached } from "./reach.ts";
-import type { Building } from "./run.ts";
 import type { Services } from "./services.ts";
 import { keyJson, newKeyJson } from "./shown.ts";
 import { type Column, facts, instant, table } from "./table.ts";
@@ -201,9 +201,9 @@ function shownKey({ terminal, nowMs }: Services, { key, organization }: OwnedKey
   ]);
   const secrets: Column<Secret>[] = [
     { head: "SECRET", cell: (secret) => `${secret.prefix}…${secret.suffix}` },
-    { head: "STATE", cell: (secret) => stateOf(secret, nowMs()) },
+    { head: "STATE", cell: (secret) => stateOf(key.revokedAt ? key : secret, nowMs()) },
     { head: "CREATED", cell: (secret) => instant(secret.createdAt) ?? "" },
-    { head: "ENDS", cell: (secret) => instant(secret.revokedAt ?? secret.expiresAt) ?? "" },
+    { head: "ENDS", cell: (secret) => instant(secret.revokedAt ?? key.revokedAt ?? secret.expiresAt) ?? "" },
   ];
   return `${head}\n${table(terminal, secrets, key.secrets)}`;
 }

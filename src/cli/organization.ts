@@ -1,11 +1,11 @@
 /** `sluice org …` */
 import type { Command } from "commander";
-import { Refusal } from "../auth/refusal.ts";
 import { slug } from "../auth/wish.ts";
 import type { Organization } from "../store/directory.ts";
+import type { Building } from "./building.ts";
 import { jsonOption, missing, printJson } from "./option.ts";
+import { refusalOf } from "./question.ts";
 import { reached } from "./reach.ts";
-import type { Building } from "./run.ts";
 import type { Services } from "./services.ts";
 import { organizationJson } from "./shown.ts";
 import { facts, instant, table } from "./table.ts";
@@ -72,19 +72,6 @@ export function addOrganizationCommands(program: Command, { services }: Building
 async function askSlug({ terminal, prompts }: Services, { json }: Format): Promise<string | null> {
   if (json || !terminal.interactive) return null;
   return (await prompts()).text({ message: "A short name for the organization", check: refusalOf(slug) });
-}
-
-/** A check of the domain as a question's: what is wrong, or null. */
-export function refusalOf(check: (answer: string) => unknown): (answer: string) => string | null {
-  return (answer) => {
-    try {
-      check(answer);
-      return null;
-    } catch (thrown) {
-      if (thrown instanceof Refusal) return thrown.message;
-      throw thrown;
-    }
-  };
 }
 
 function shownOrganization({ terminal }: Services, organization: Organization): string {

@@ -3,8 +3,8 @@ import type { Command } from "commander";
 import { Refusal } from "../auth/refusal.ts";
 import { shown } from "../auth/wish.ts";
 import type { Plan } from "../store/plan.ts";
+import type { Building } from "./building.ts";
 import { jsonOption, printJson } from "./option.ts";
-import type { Building } from "./run.ts";
 import { planJson } from "./shown.ts";
 import { type Column, facts, table } from "./table.ts";
 

@@ -7,6 +7,7 @@
  */
 import { Command, CommanderError } from "commander";
 import { addAuditCommands } from "./audit.ts";
+import type { Building } from "./building.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
@@ -33,13 +34,6 @@ export async function run(words: readonly string[], services: Services): Promise
     if (services.environment.SLUICE_DEBUG && thrown instanceof Error) terminal.err(`${thrown.stack}\n`);
     return 1;
   }
-}
-
-/** What each command is given to build itself with. */
-export interface Building {
-  services: Services;
-  /** For commands that end well, and whose answer is still not "done". */
-  exitWith: (code: number) => void;
 }
 
 /** Every command, in the order in which help lists them. */

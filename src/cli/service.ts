@@ -1,9 +1,9 @@
 /** The commands that run something or print what it would run on: serve, simulator, migrate, openapi. */
 import { writeFileSync } from "node:fs";
 import type { Command } from "commander";
+import type { Building } from "./building.ts";
 import { jsonOption, printJson, wholeNumber } from "./option.ts";
 import { actorOf } from "./reach.ts";
-import type { Building } from "./run.ts";
 import type { Services } from "./services.ts";
 import { socketManagement } from "./socket.ts";
 

@@ -84,6 +84,7 @@ export function memoryDirectory(nowMs = Date.UTC(2026, 10, 21, 3)): MemoryDirect
       if (!key) return null;
       if (key.revokedAt) return "revoked";
       for (const old of key.secrets) {
+        if (old.revokedAt) continue;
         if (graceEndsAt && !(old.expiresAt && old.expiresAt < graceEndsAt)) old.expiresAt = graceEndsAt;
       }
       addSecret(key, secret);
@@ -93,8 +94,8 @@ export function memoryDirectory(nowMs = Date.UTC(2026, 10, 21, 3)): MemoryDirect
     async revokeKey({ id, old, actor }) {
       const key = keys.get(id);
       if (!key) return null;
-      if (!old) key.revokedAt ??= now();
-      for (const secret of key.secrets.slice(old ? 1 : 0)) secret.revokedAt ??= now();
+      if (old) for (const secret of key.secrets.slice(1)) secret.revokedAt ??= now();
+      else key.revokedAt ??= now();
       note(actor, old ? "key.revoke_old" : "key.revoke", key.organizationId, id);
       return structuredClone(key);
     },

@@ -196,6 +196,14 @@ describe("a secret", () => {
     for (const words of ["key list", `key show ${id}`]) expect((await typed(words)).out).toContain(shown);
   });
 
+  test("of a revoked key is shown as revoked", async () => {
+    const { typed, json } = shell();
+    await typed("org create acme");
+    const { id } = await json("key create --org acme --name app --json");
+    await typed(`key revoke ${id}`);
+    expect((await typed(`key show ${id}`)).out).not.toContain("active");
+  });
+
   test("rotation says until when the old one works", async () => {
     const { typed, json } = shell();
     await typed("org create acme");

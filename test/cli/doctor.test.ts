@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
@@ -50,6 +50,13 @@ describe("healthcheck", () => {
     const PORT = String(answering(() => Response.json({ status: "not_ready", checks }, { status: 503 })));
     const { code, err } = await shell({ environment: { PORT } }).typed("healthcheck");
     expect([code, err]).toEqual([1, "sluice: not ready (503): database: no answer within 2000 ms\n"]);
+  });
+
+  test("is 1 with the reason when the environment does not say where the server is", async () => {
+    for (const PORT of ["many", "0"]) {
+      const { code, err } = await shell({ environment: { PORT } }).typed("healthcheck");
+      expect([code, err]).toEqual([1, expect.stringContaining("PORT")]);
+    }
   });
 
   test("is 1 when nobody is there, or somebody else", async () => {
@@ -167,6 +174,19 @@ describe("doctor", () => {
     writeFileSync(join(folder, "file"), "");
     const file = await examined({ storage: storage(join(folder, "file/data")) });
     expect(file.of("storage")).toMatchObject({ status: "problem", says: expect.stringContaining("SLUICE_DATA_DIR") });
+  });
+
+  test("the built-in engine needs no look, and an empty folder stays empty", async () => {
+    const empty = mkdtempSync(join(folder, "empty-"));
+    const { code, of } = await examined({
+      upstreams: [{ ...at(1), name: "simulator", url: "http://simulator.invalid/v1" }],
+      storage: () => ({ databaseUrl: null, redisUrl: null, dataDir: empty }),
+      inspectDatabase: () => Promise.reject(new Error("must not be opened")),
+    });
+    expect(code).toBe(0);
+    expect(of("engine simulator").says).toContain("built in");
+    expect(of("database").says).toContain("first start");
+    expect(readdirSync(empty)).toEqual([]);
   });
 
   test("a server that is up and not ready is a warning with its reason", async () => {
