@@ -1,26 +1,37 @@
-/** What an operator decided, checked, as one value. Made once at start and again at each reload; nothing else reads the environment. */
+/**
+ * CONFIG: environment and sluice.yaml → one checked value. Seen by cli and main alone.
+ *
+ * What an operator decided, as one value. Made once at start and again at each reload; nothing else reads the environment.
+ */
 import type { Catalog } from "../routing/catalog.ts";
 import type { Upstream } from "../upstream/target.ts";
 
 export interface Configuration {
   catalog: Catalog;
+  /** Every engine in force; those of the file also where no model is routed to them yet. */
   upstreams: Upstream[];
   metering: MeteringSettings;
   limits: ServiceLimits;
   server: ServerSettings;
   storage: StorageSettings;
+  /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */
+  notices: string[];
 }
 
 /** decisions.md: what scripts rely on. */
 export interface MeteringSettings {
+  /** A hold lapses this many seconds after its last checkpoint. */
   lease_s: number;
   checkpoint_s: number;
+  /** How often lapsed holds of other nodes are looked for. */
   sweep_s: number;
+  /** A non-stream request with at most this cap is asked of the engine unstreamed. */
   unstreamed_tokens_max: number;
+  /** What a lapsed hold is charged: its last checkpoint, or the whole of it. */
   recovery: "checkpoint" | "hold";
 }
 
-/** Every limit of the doors, by name, unit and default. */
+/** Every limit of the doors. Their defaults and ranges: limits.ts. */
 export interface ServiceLimits {
   body_bytes_max: number;
   body_read_ms: number;
@@ -35,8 +46,9 @@ export interface ServiceLimits {
 
 export interface ServerSettings {
   host: string;
+  /** 0 lets the system choose. */
   port: number;
-  /** `host:port` of the operator's own listener (metrics), or null: then metrics are on the main port. */
+  /** The operator's own listener (metrics), or null: then metrics are on the main port. */
   operator: { host: string; port: number } | null;
 }
 

@@ -1,0 +1,13 @@
+/** An engine's key, as it can stand in a header. Says what is wrong without ever showing it. */
+export type CheckedKey = { key: string } | { problem: string };
+
+export function checkedKey(written: string): CheckedKey {
+  const key = written.trim();
+  if (key === "") return { problem: "is empty" };
+  const variable = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(key)?.[1];
+  if (variable) return { problem: `must name its variable in braces: "\${${variable}}"` };
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    return { problem: "holds a space, a line break or a character outside ASCII, which no header can carry" };
+  }
+  return { key };
+}

@@ -1,0 +1,134 @@
+/** Checked settings and a checked file → the Configuration: who is served by which engine, and every default filled in. */
+import type { Model } from "../inference/model.ts";
+import type { CatalogModel, Route } from "../routing/catalog.ts";
+import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
+import { checkedKey } from "./api-key.ts";
+import type { Configuration, MeteringSettings } from "./configuration.ts";
+import type { EnvironmentSettings } from "./environment.ts";
+import { defaultsOf, meteringLimits, serviceLimits } from "./limits.ts";
+import { defaultModels } from "./models.ts";
+import { plansWith } from "./plans.ts";
+import type { ConfigurationFile, Metering, ModelEntry, UpstreamEntry } from "./schema.ts";
+import { simulatorUpstream } from "./simulator.ts";
+import { checkedUrl } from "./upstream-url.ts";
+
+/** `file` is null where there is none; `simulatorUrl` while the simulator has not been started. */
+export function assemble(
+  settings: EnvironmentSettings,
+  file: ConfigurationFile | null,
+  simulatorUrl: string | null,
+): Configuration {
+  const named = upstreamsOf(file?.upstreams ?? {});
+  const { models, upstreams } = settings.upstream
+    ? servedByEnvironment(settings.upstream, file?.models)
+    : servedByFile(named, file?.models, simulatorUpstream(simulatorUrl));
+  const overridden = settings.upstream !== null && (file?.upstreams !== undefined || file?.models !== undefined);
+  return {
+    catalog: { models: new Map(models.map((model) => [model.id, model])), plans: plansWith(file?.plans ?? {}) },
+    upstreams,
+    metering: meteringOf(file?.metering ?? {}),
+    limits: { ...defaultsOf(serviceLimits), ...file?.limits },
+    server: settings.server,
+    storage: settings.storage,
+    notices: overridden ? [...settings.notices, routesUnused] : settings.notices,
+  };
+}
+
+const routesUnused = "SLUICE_UPSTREAM_URL is set, so every model goes to it; the routes of sluice.yaml are not used";
+
+interface Served {
+  models: CatalogModel[];
+  upstreams: Upstream[];
+}
+
+/** Every model to one engine, under its one name, else under the name that the model's best route has. */
+function servedByEnvironment(
+  { url, apiKey, model: name }: NonNullable<EnvironmentSettings["upstream"]>,
+  entries: ModelEntry[] | undefined,
+): Served {
+  const engine: Upstream = {
+    name: "environment",
+    url,
+    protocol: "openai-chat",
+    apiKey,
+    timeouts: { ...defaultTimeouts },
+  };
+  const models = entries
+    ? entries.map((entry) => ({ model: modelOf(entry), known: bestRoute(entry).model }))
+    : defaultModels().map((model) => ({ model, known: model.id }));
+  return {
+    models: models.map(({ model, known }) => ({ ...model, routes: [soleRoute(engine, name ?? known)] })),
+    upstreams: [engine],
+  };
+}
+
+function bestRoute({ routes }: ModelEntry): ModelEntry["routes"][number] {
+  const open = routes.filter((route) => route.weight !== 0);
+  return open.toSorted((one, other) => (one.priority ?? 0) - (other.priority ?? 0))[0]!;
+}
+
+/** Where the file lists no models, its one engine serves the default catalog; where it names none, the simulator does. */
+function servedByFile(named: Upstream[], entries: ModelEntry[] | undefined, simulator: Upstream): Served {
+  const engine = named[0] ?? simulator;
+  const known = new Map([...named, simulator].map((upstream) => [upstream.name, upstream]));
+  const models: CatalogModel[] = entries
+    ? entries.map((entry) => ({ ...modelOf(entry), routes: routesOf(entry, known) }))
+    : defaultModels().map((model) => ({ ...model, routes: [soleRoute(engine, model.id)] }));
+  const needed = models.some((model) => model.routes.some((route) => route.upstream === simulator));
+  return { models, upstreams: needed ? [...named, simulator] : named };
+}
+
+function soleRoute(upstream: Upstream, model: string): Route {
+  return { upstream, model, priority: 0, weight: 1 };
+}
+
+function routesOf(entry: ModelEntry, known: ReadonlyMap<string, Upstream>): Route[] {
+  return entry.routes.map((route) => {
+    const upstream = known.get(route.upstream);
+    if (!upstream) throw new Error(`a route of '${entry.id}' was not checked`);
+    return { upstream, model: route.model, priority: route.priority ?? 0, weight: route.weight ?? 1 };
+  });
+}
+
+function upstreamsOf(entries: Record<string, UpstreamEntry>): Upstream[] {
+  return Object.entries(entries).map(([name, entry]) => {
+    const url = checkedUrl(entry.url);
+    const key = entry.api_key === undefined ? null : checkedKey(entry.api_key);
+    if ("problem" in url || (key && "problem" in key)) throw new Error(`upstream '${name}' was not checked`);
+    return {
+      name,
+      url: url.url,
+      protocol: entry.protocol ?? "openai-chat",
+      apiKey: key?.key ?? null,
+      timeouts: { ...defaultTimeouts, ...entry.timeouts },
+    };
+  });
+}
+
+function modelOf(entry: ModelEntry): Model {
+  const { prices } = entry;
+  return {
+    id: entry.id,
+    ownedBy: entry.owned_by ?? entry.id.slice(0, entry.id.indexOf("/")),
+    created: entry.created,
+    contextTokens: entry.context_window,
+    outputTokensMax: entry.max_output_tokens ?? entry.context_window,
+    capabilities: new Set(entry.capabilities ?? []),
+    prices: {
+      input: prices.input,
+      cachedInput: prices.cached_input ?? prices.input,
+      cacheWrite: prices.cache_write ?? prices.input,
+      output: prices.output,
+    },
+    ...(entry.tokenizer === undefined ? {} : { tokenizer: entry.tokenizer }),
+    extraParams: entry.extra_params ?? [],
+  };
+}
+
+function meteringOf(metering: Metering): MeteringSettings {
+  const { recovery = "checkpoint", ...given } = metering;
+  const settings = { ...defaultsOf(meteringLimits), ...given, recovery };
+  // A short lease alone must not lapse between two checkpoints of the usual length.
+  if (given.checkpoint_s === undefined) settings.checkpoint_s = Math.min(settings.checkpoint_s, settings.lease_s / 3);
+  return settings;
+}

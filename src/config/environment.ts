@@ -1,0 +1,143 @@
+/** The environment's part of the configuration: where to listen, where data lives, which file, which engine. Empty equals unset. */
+import { isIPv6 } from "node:net";
+import { checkedKey } from "./api-key.ts";
+import { closest } from "./closest.ts";
+import type { ServerSettings, StorageSettings } from "./configuration.ts";
+import { checkedUrl } from "./upstream-url.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface EnvironmentSettings {
+  server: ServerSettings;
+  storage: StorageSettings;
+  /** The one engine for every model; `model` is its own name of it, null where each model keeps its route's. */
+  upstream: { url: string; apiKey: string | null; model: string | null } | null;
+  notices: string[];
+}
+
+export const variables = [
+  "PORT",
+  "HOST",
+  "DATABASE_URL",
+  "REDIS_URL",
+  "SLUICE_DATA_DIR",
+  "SLUICE_CONFIG",
+  "SLUICE_UPSTREAM_URL",
+  "SLUICE_UPSTREAM_KEY",
+  "SLUICE_UPSTREAM_MODEL",
+  "SLUICE_OPERATOR_PORT",
+  "SLUICE_OPERATOR_HOST",
+] as const;
+type Variable = (typeof variables)[number];
+
+export function readEnvironment(environment: Environment): { settings: EnvironmentSettings } | { problems: string[] } {
+  const problems: string[] = [];
+  const get = (name: Variable): string | null => environment[name]?.trim() || null;
+  const add = (name: Variable, message: string) => problems.push(`${name} ${message}`);
+
+  const settings: EnvironmentSettings = {
+    server: {
+      host: hostOf("HOST", get, add),
+      port: portOf("PORT", get, add) ?? 8080,
+      operator: operatorOf(get, add),
+    },
+    storage: {
+      databaseUrl: addressOf("DATABASE_URL", /^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name", get, add),
+      redisUrl: addressOf("REDIS_URL", /^rediss?:\/\/\S+$/i, "redis://host:6379", get, add),
+      dataDir: get("SLUICE_DATA_DIR") ?? "./data",
+    },
+    upstream: upstreamOf(get, add),
+    notices: noticesOf(environment),
+  };
+  const { server } = settings;
+  if (server.operator && server.port !== 0 && server.operator.port === server.port) {
+    add("SLUICE_OPERATOR_PORT", `must be another port than PORT (${server.port})`);
+  }
+  return problems.length > 0 ? { problems } : { settings };
+}
+
+/** `required`: SLUICE_CONFIG names it, so that its absence is an error. */
+export function configurationPath(environment: Environment): { path: string; required: boolean } {
+  const named = environment.SLUICE_CONFIG?.trim();
+  return named ? { path: named, required: true } : { path: "./sluice.yaml", required: false };
+}
+
+type Get = (name: Variable) => string | null;
+type Add = (name: Variable, message: string) => void;
+
+function portOf(name: "PORT" | "SLUICE_OPERATOR_PORT", get: Get, add: Add): number | null {
+  const written = get(name);
+  if (written === null) return null;
+  if (/^[0-9]{1,5}$/.test(written) && Number(written) <= 65_535) return Number(written);
+  // A service of Kubernetes named sluice-operator puts its own address into this variable.
+  const hint = written.startsWith("tcp://") ? "; Kubernetes set it: give the pod enableServiceLinks: false" : "";
+  add(name, `must be a whole number from 0 to 65535, not ${shown(written)}${hint}`);
+  return null;
+}
+
+function hostOf(name: "HOST" | "SLUICE_OPERATOR_HOST", get: Get, add: Add): string {
+  const written = get(name) ?? "127.0.0.1";
+  const host = /^\[.*\]$/.test(written) ? written.slice(1, -1) : written;
+  if (isIPv6(host) || /^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/.test(host)) return host;
+  add(name, `must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::, not ${shown(written)}`);
+  return "127.0.0.1";
+}
+
+function operatorOf(get: Get, add: Add): ServerSettings["operator"] {
+  if (get("SLUICE_OPERATOR_PORT") === null) {
+    if (get("SLUICE_OPERATOR_HOST") !== null)
+      add("SLUICE_OPERATOR_HOST", "needs SLUICE_OPERATOR_PORT, which is not set");
+    return null;
+  }
+  const host = hostOf("SLUICE_OPERATOR_HOST", get, add);
+  return { host, port: portOf("SLUICE_OPERATOR_PORT", get, add) ?? 0 };
+}
+
+/** The address of a store. It may hold a password, so it is never shown. */
+function addressOf(
+  name: "DATABASE_URL" | "REDIS_URL",
+  form: RegExp,
+  example: string,
+  get: Get,
+  add: Add,
+): string | null {
+  const written = get(name);
+  if (written !== null && !form.test(written))
+    add(name, `must be a URL such as ${example}; its text is not shown, it may hold a password`);
+  return written;
+}
+
+function upstreamOf(get: Get, add: Add): EnvironmentSettings["upstream"] {
+  const written = get("SLUICE_UPSTREAM_URL");
+  const model = get("SLUICE_UPSTREAM_MODEL");
+  const key = get("SLUICE_UPSTREAM_KEY");
+  if (model !== null && model.length > 512) add("SLUICE_UPSTREAM_MODEL", "must be text of 1 to 512 characters");
+  const checked = key === null ? null : checkedKey(key);
+  if (checked && "problem" in checked) add("SLUICE_UPSTREAM_KEY", checked.problem);
+  if (written === null) {
+    // The key alone is no mistake: a file may name it as ${SLUICE_UPSTREAM_KEY}, and `sluice init` writes it so.
+    if (model !== null) add("SLUICE_UPSTREAM_MODEL", "needs SLUICE_UPSTREAM_URL, which is not set");
+    return null;
+  }
+  const url = checkedUrl(written);
+  if ("problem" in url) {
+    add("SLUICE_UPSTREAM_URL", url.problem);
+    return null;
+  }
+  return { url: url.url, apiKey: checked && "key" in checked ? checked.key : null, model };
+}
+
+/** Other SLUICE_ variables are none of our business (Kubernetes makes some), unless they look like a slip of the pen. */
+function noticesOf(environment: Environment): string[] {
+  const known: readonly string[] = variables;
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("SLUICE_") && !known.includes(name))
+    .flatMap((name) => {
+      const meant = closest(name, variables);
+      return meant === null ? [] : [`${name} is not read; did you mean ${meant}?`];
+    });
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}

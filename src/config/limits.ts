@@ -1,0 +1,114 @@
+/** Every limit of the service by name, with its unit in the name, its default and the range that it may have. */
+
+import type { UpstreamTimeouts } from "../upstream/target.ts";
+import { defaultTimeouts } from "../upstream/target.ts";
+import type { MeteringSettings, ServiceLimits } from "./configuration.ts";
+
+export interface Limit {
+  default: number;
+  minimum: number;
+  maximum: number;
+  says: string;
+}
+
+const day_ms = 86_400_000;
+
+export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
+  body_bytes_max: {
+    default: 32 * 1024 * 1024,
+    minimum: 1024,
+    maximum: 1024 * 1024 * 1024,
+    says: "The largest request body in bytes, after decompression. Larger ones are answered 413.",
+  },
+  body_read_ms: {
+    default: 60_000,
+    minimum: 100,
+    maximum: 3_600_000,
+    says: "How long a client may take to send its body.",
+  },
+  body_depth_max: {
+    default: 100,
+    minimum: 16,
+    maximum: 1000,
+    says: "How deep objects and arrays of a body may be nested.",
+  },
+  // The contract says 2,000: an operator may ask for less, never promise more.
+  messages_max: { default: 2000, minimum: 1, maximum: 2000, says: "Messages in one chat completion." },
+  grant_ms: {
+    default: 3000,
+    minimum: 10,
+    maximum: 60_000,
+    says: "How long an admission may take before the request is answered 503 storage_unavailable.",
+  },
+  first_event_hold_ms: {
+    default: 5000,
+    minimum: 0,
+    maximum: 10_000,
+    says: "How long the status of a stream is held back for the first part of its answer, so that early failures keep a true status.",
+  },
+  heartbeat_ms: {
+    default: 10_000,
+    minimum: 10,
+    maximum: 10_000,
+    says: "The longest silence on a stream before a heartbeat is written.",
+  },
+  drain_delay_ms: {
+    default: 0,
+    minimum: 0,
+    maximum: 600_000,
+    says: "After SIGTERM: how long /readyz says no before new connections are refused, so that a load balancer sees it.",
+  },
+  drain_ms: {
+    default: 25_000,
+    minimum: 0,
+    maximum: day_ms,
+    says: "After that: how long running requests may take to finish before they are ended with their protocol's error.",
+  },
+};
+
+const timeout = (name: keyof UpstreamTimeouts, says: string): Limit => ({
+  default: defaultTimeouts[name],
+  minimum: 10,
+  maximum: day_ms,
+  says,
+});
+
+export const upstreamTimeouts: Record<keyof UpstreamTimeouts, Limit> = {
+  connect_ms: timeout("connect_ms", "How long an engine may take to answer with its status line."),
+  first_part_ms: timeout("first_part_ms", "From there, how long until the first part of the answer."),
+  idle_ms: timeout("idle_ms", "The longest silence between two parts of an answer."),
+  total_ms: timeout("total_ms", "The longest that a whole answer may take."),
+};
+
+export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery">, Limit> = {
+  lease_s: {
+    default: 60,
+    minimum: 0.1,
+    maximum: 3600,
+    says: "A running request whose node is gone is settled by another this long after its last checkpoint.",
+  },
+  checkpoint_s: {
+    default: 2,
+    minimum: 0.02,
+    maximum: 600,
+    says: "How often a running request writes down what it has used. Shorter than the lease: where only a short lease is given, a third of it.",
+  },
+  sweep_s: {
+    default: 5,
+    minimum: 0.02,
+    maximum: 600,
+    says: "How often a node looks for lapsed leases.",
+  },
+  unstreamed_tokens_max: {
+    default: 512,
+    minimum: 0,
+    maximum: 1_000_000,
+    says: "A request that does not stream, and whose cap is at most this, is asked of the engine unstreamed. 0: never.",
+  },
+};
+
+/** The defaults of a table of limits, as settings. */
+export function defaultsOf<Name extends string>(limits: Record<Name, Limit>): Record<Name, number> {
+  const names = Object.keys(limits) as Name[];
+  return Object.fromEntries(names.map((name) => [name, limits[name].default])) as Record<Name, number>;
+}

@@ -1,0 +1,59 @@
+/**
+ * Environment + sluice.yaml + defaults → one Configuration, or everything that is wrong. Pure but for the reading of the
+ * file, which is an argument.
+ *
+ * Who wins: the environment over the file, the file over the defaults. SLUICE_UPSTREAM_URL sends every model of the
+ * catalog in force to that engine. `models` of a file replace the default catalog whole; its `plans` stand beside the
+ * default ones; every other setting is by its own name.
+ */
+import { assemble } from "./assemble.ts";
+import type { Configuration } from "./configuration.ts";
+import { configurationPath, type Environment, readEnvironment } from "./environment.ts";
+import { readConfigurationFile } from "./file.ts";
+import { ConfigurationError } from "./problem.ts";
+import type { ConfigurationFile } from "./schema.ts";
+
+/** The bytes of a file, null where there is none; throws (with `code`) where it cannot be read: source.ts. */
+export type ReadFile = (path: string) => Uint8Array | null;
+
+export interface Sources {
+  env: Environment;
+  readFile: ReadFile;
+  /** Where the simulator listens, up to and with `/v1`; null while it has not been started (see `withSimulatorAt`). */
+  simulatorUrl: string | null;
+}
+
+export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Configuration | ConfigurationError {
+  const environment = readEnvironment(env);
+  const source = readSource(env, readFile);
+  if ("problems" in environment || "problems" in source) {
+    return new ConfigurationError([environment, source].flatMap((part) => ("problems" in part ? part.problems : [])));
+  }
+  const configuration = assemble(environment.settings, source.file, simulatorUrl);
+  return { ...configuration, notices: [...configuration.notices, ...source.notices] };
+}
+
+type Source = { file: ConfigurationFile | null; notices: string[] } | { problems: string[] };
+
+function readSource(env: Environment, readFile: ReadFile): Source {
+  const { path, required } = configurationPath(env);
+  let bytes: Uint8Array | null;
+  try {
+    bytes = readFile(path);
+    if (bytes === null && required) return { problems: [`${path}: there is no such file; SLUICE_CONFIG names it`] };
+    if (bytes === null) return { file: null, notices: readFile("./sluice.yml") ? [misnamed] : [] };
+  } catch (cause) {
+    return { problems: [`${path}: cannot be read: ${reasonOf(cause)}`] };
+  }
+  const upstreamFromEnvironment = Boolean(env.SLUICE_UPSTREAM_URL?.trim());
+  const read = readConfigurationFile({ bytes, path, environment: env, upstreamFromEnvironment });
+  return "problems" in read ? read : { file: read.file, notices: [] };
+}
+
+const misnamed = "./sluice.yml is not read; name it sluice.yaml, or name it in SLUICE_CONFIG";
+
+function reasonOf(cause: unknown): string {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
+  if (code === "EISDIR") return "it is a folder";
+  return code === "EACCES" || code === "EPERM" ? "this user may not read it" : code;
+}

@@ -1,0 +1,82 @@
+/**
+ * The default catalog: 31 open-weight models as their makers published them. Dates are those of the release; windows and
+ * caps are in tokens. Where a maker names no cap or advised length for an answer, the window alone bounds it.
+ *
+ * Capabilities are what the model was made for: `structured_output` where the maker speaks of JSON, schemas or function
+ * calling; `parallel_tools` where its format knows several calls in one turn (Llama 3 and gpt-oss do not); `logprobs`
+ * where an answer is not preceded by reasoning, whose tokens would be mixed up with it.
+ *
+ * Prices are relative to each other by the size of what has to be computed; they are no one's price list.
+ */
+import type { Model } from "../inference/model.ts";
+import type { Capability } from "../inference/request.ts";
+
+/** One letter a capability, so that a model fits a line. */
+const letters: Record<string, Capability> = {
+  t: "tools",
+  p: "parallel_tools",
+  v: "vision",
+  r: "reasoning",
+  s: "structured_output",
+  l: "logprobs",
+  a: "audio_input",
+};
+
+type Row = [
+  id: string,
+  ownedBy: string,
+  released: string,
+  contextTokens: number,
+  outputTokensMax: number | null,
+  capabilities: string,
+  input: number,
+  output: number,
+];
+
+// biome-ignore format: a table is read by column
+const rows: Row[] = [
+  ["meta-llama/llama-3.1-8b-instruct",         "Meta",       "2024-07-23",   131_072,    null, "t---sl-",  20,    40],
+  ["meta-llama/llama-3.2-11b-vision-instruct", "Meta",       "2024-09-25",   131_072,    null, "--v-sl-",  40,    60],
+  ["meta-llama/llama-3.3-70b-instruct",        "Meta",       "2024-12-06",   131_072,    null, "t---sl-", 100,   300],
+  ["meta-llama/llama-4-scout",                 "Meta",       "2025-04-05", 10_485_760,   null, "tpv-sl-",  80,   300],
+  ["meta-llama/llama-4-maverick",              "Meta",       "2025-04-05", 1_048_576,    null, "tpv-sl-", 160,   600],
+  ["qwen/qwen-2.5-7b-instruct",                "Alibaba",    "2024-09-19",   131_072,   8_192, "tp--sl-",  20,    60],
+  ["qwen/qwen3-32b",                           "Alibaba",    "2025-04-29",    40_960,  32_768, "tp-rs--",  60,   200],
+  ["qwen/qwen3-235b-a22b-2507",                "Alibaba",    "2025-07-21",   262_144,  16_384, "tp--sl-", 120,   480],
+  ["qwen/qwen3-coder",                         "Alibaba",    "2025-07-22",   262_144,  65_536, "tp--sl-", 200,   800],
+  ["qwen/qwen3-vl-235b-a22b-instruct",         "Alibaba",    "2025-09-23",   262_144,  32_768, "tpv-sl-", 160,   640],
+  ["mistralai/mistral-small-3.2-24b-instruct", "Mistral AI", "2025-06-20",   131_072,    null, "tpv-sl-",  60,   180],
+  ["mistralai/magistral-small-2509",           "Mistral AI", "2025-09-17",   131_072,    null, "tpvrs--",  80,   240],
+  ["mistralai/voxtral-small-24b-2507",         "Mistral AI", "2025-07-15",    32_768,    null, "t---sla",  80,   240],
+  ["google/gemma-2-9b-it",                     "Google",     "2024-06-27",     8_192,    null, "-----l-",  20,    60],
+  ["google/gemma-3-27b-it",                    "Google",     "2025-03-12",   131_072,   8_192, "--v-sl-",  80,   160],
+  ["deepseek/deepseek-r1-distill-llama-70b",   "DeepSeek",   "2025-01-20",   131_072,  32_768, "---r---", 100,   300],
+  ["deepseek/deepseek-chat-v3-0324",           "DeepSeek",   "2025-03-24",   163_840,   8_192, "tp--sl-", 240,   900],
+  ["deepseek/deepseek-r1-0528",                "DeepSeek",   "2025-05-28",   163_840,  65_536, "t--rs--", 300, 1_200],
+  ["microsoft/phi-4",                          "Microsoft",  "2024-12-12",    16_384,    null, "-----l-",  40,   120],
+  ["microsoft/phi-4-multimodal-instruct",      "Microsoft",  "2025-02-26",   131_072,    null, "t-v--la",  40,    80],
+  ["openai/gpt-oss-20b",                       "OpenAI",     "2025-08-05",   131_072,    null, "t--rs--",  20,   100],
+  ["openai/gpt-oss-120b",                      "OpenAI",     "2025-08-05",   131_072,    null, "t--rs--",  60,   240],
+  ["z-ai/glm-4.5-air",                         "Z.ai",       "2025-07-28",   131_072,  98_304, "tp-rs--", 100,   500],
+  ["z-ai/glm-4.6",                             "Z.ai",       "2025-09-30",   202_752, 131_072, "tp-rs--", 200,   800],
+  ["moonshotai/kimi-k2-0905",                  "Moonshot AI", "2025-09-05",  262_144,    null, "tp--sl-", 240,   960],
+  ["moonshotai/kimi-k2-thinking",              "Moonshot AI", "2025-11-06",  262_144,    null, "tp-rs--", 240,   960],
+  ["allenai/olmo-2-0325-32b-instruct",         "Ai2",        "2025-03-13",     4_096,    null, "-----l-",  60,   180],
+  ["allenai/olmo-3-32b-think",                 "Ai2",        "2025-11-20",    65_536,  32_768, "---r---",  80,   240],
+  ["ibm-granite/granite-4.0-h-small",          "IBM",        "2025-10-02",   131_072,    null, "tp--sl-",  40,   160],
+  ["cohere/command-a",                         "Cohere",     "2025-03-13",   256_000,   8_192, "tp--sl-", 300, 1_200],
+  ["nvidia/nemotron-nano-9b-v2",               "NVIDIA",     "2025-08-18",   131_072,    null, "t--rs--",  20,    80],
+];
+
+export function defaultModels(): Model[] {
+  return rows.map(([id, ownedBy, released, contextTokens, outputTokensMax, capabilities, input, output]) => ({
+    id,
+    ownedBy,
+    created: Date.parse(`${released}T00:00:00Z`) / 1000,
+    contextTokens,
+    outputTokensMax: outputTokensMax ?? contextTokens,
+    capabilities: new Set([...capabilities].flatMap((letter) => letters[letter] ?? [])),
+    prices: { input, cachedInput: input / 10, cacheWrite: (input * 5) / 4, output },
+    extraParams: [],
+  }));
+}

@@ -1,0 +1,77 @@
+/** The plans of the default catalog, and which limits of other plans this build can enforce. */
+import type { Plan } from "../store/plan.ts";
+import { upstreamCodecs } from "../upstream/codecs.ts";
+import type { Configuration } from "./configuration.ts";
+import type { PlanEntry } from "./schema.ts";
+
+/** What a plan limits, by the name in sluice.yaml. */
+const limitNames = {
+  session: "session",
+  week: "week",
+  month: "month",
+  requests_per_minute: "requestsPerMinute",
+  tokens_per_minute: "tokensPerMinute",
+  concurrent_requests: "concurrentRequests",
+} as const satisfies Record<keyof PlanEntry, keyof Plan>;
+
+/** `starter` is what an organization gets unasked; `unlimited` limits nothing. */
+const defaults: Record<string, PlanEntry> = {
+  starter: {
+    session: 10_000_000,
+    week: 50_000_000,
+    month: 160_000_000,
+    requests_per_minute: 60,
+    tokens_per_minute: 200_000,
+    concurrent_requests: 4,
+  },
+  pro: {
+    session: 50_000_000,
+    week: 250_000_000,
+    month: 800_000_000,
+    requests_per_minute: 600,
+    tokens_per_minute: 2_000_000,
+    concurrent_requests: 32,
+  },
+  unlimited: {},
+};
+
+/** The default plans, with those of the file beside them or in their place. */
+export function plansWith(entries: Record<string, PlanEntry>): Map<string, Plan> {
+  const all = { ...defaults, ...entries };
+  return new Map(Object.entries(all).map(([name, entry]) => [name, planOf(name, entry)]));
+}
+
+function planOf(name: string, entry: PlanEntry): Plan {
+  const plan: Plan = {
+    name,
+    session: null,
+    week: null,
+    month: null,
+    requestsPerMinute: null,
+    tokensPerMinute: null,
+    concurrentRequests: null,
+  };
+  for (const [written, field] of Object.entries(limitNames)) plan[field] = entry[written as keyof PlanEntry] ?? null;
+  return plan;
+}
+
+/**
+ * What an operator's own file asks for and this build does not do, one sentence each; empty when all is kept. Nothing
+ * may be accepted and not enforced (issue 3), so a service refuses to start with any of it. The default `starter` and
+ * `pro` may stand in the catalog: giving them to an organization is refused where that happens.
+ */
+export function unenforced({ catalog, upstreams }: Configuration): string[] {
+  const originals = plansWith({});
+  const found: string[] = [];
+  for (const plan of catalog.plans.values()) {
+    const original = originals.get(plan.name);
+    const limits = Object.entries(limitNames).filter(([, field]) => plan[field] !== null);
+    const own = limits.some(([, field]) => plan[field] !== original?.[field]);
+    if (own) found.push(`plans.${plan.name}: ${limits.map(([name]) => name).join(", ")} cannot be enforced yet`);
+  }
+  for (const upstream of upstreams) {
+    if (upstreamCodecs[upstream.protocol]) continue;
+    found.push(`upstreams.${upstream.name}.protocol: ${upstream.protocol} cannot be spoken yet`);
+  }
+  return found;
+}

@@ -1,0 +1,63 @@
+/** What is wrong with a configuration, in words for the person who wrote it: all of it at once, in the order of the file. */
+
+/** Where something stands in a file; lines and columns count from 1. */
+export interface Place {
+  line: number;
+  column: number;
+}
+
+/** More than this is not read by anybody. */
+export const problems_shown_max = 20;
+/** More than this is only counted: a hostile file must not fill the memory. */
+const problems_kept_max = 1000;
+
+/** `problems` has one line each; `message` is all of them, ready to be printed. Neither ever holds a secret. */
+export class ConfigurationError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(["The configuration cannot be used:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
+    this.name = "ConfigurationError";
+    this.problems = problems;
+  }
+}
+
+/** Gathers what is wrong with one file. */
+export class Problems {
+  readonly #file: string;
+  readonly #found: { place: Place | null; text: string }[] = [];
+  #count = 0;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  get any(): boolean {
+    return this.#count > 0;
+  }
+
+  /** `field` is a path such as `models[3].routes[0].upstream`, empty for the file as a whole. */
+  add(field: string, message: string, place: Place | null): void {
+    this.#count += 1;
+    if (this.#found.length < problems_kept_max)
+      this.#found.push({ place, text: field ? `${field}: ${message}` : message });
+  }
+
+  lines(): string[] {
+    const ordered = this.#found.toSorted((one, other) => order(one.place) - order(other.place));
+    const lines = ordered
+      .slice(0, problems_shown_max)
+      .map(({ place, text }) => `${this.#at(place)}: ${text.replaceAll(/\p{Cc}+/gu, " ")}`);
+    const more = this.#count - lines.length;
+    return more > 0 ? [...lines, `${this.#file}: and ${more} more problem${more === 1 ? "" : "s"}`] : lines;
+  }
+
+  /** `file:line:column`, which terminals and editors open. */
+  #at(place: Place | null): string {
+    return place ? `${this.#file}:${place.line}:${place.column}` : this.#file;
+  }
+}
+
+function order(place: Place | null): number {
+  return place ? place.line * 1e6 + place.column : 0;
+}

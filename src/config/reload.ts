@@ -1,0 +1,47 @@
+/** The configuration in force, and its replacement without a restart: a bad new one leaves the old one in force. */
+import type { Configuration } from "./configuration.ts";
+import { ConfigurationError } from "./problem.ts";
+
+export type Reloaded = { ok: true; configuration: Configuration } | { ok: false; problems: readonly string[] };
+
+export interface Reloadable {
+  /** What is in force at this moment. A request takes it once and keeps it to its end. */
+  current(): Configuration;
+  /** Reads everything again. Never throws; reloads that overlap run one after the other. */
+  reload(): Promise<Reloaded>;
+}
+
+export interface ReloadSources {
+  load(): Configuration | ConfigurationError;
+  /**
+   * The last word on a new configuration before it comes into force: what it needs is made ready (the simulator, for
+   * one), and what cannot be done is refused.
+   */
+  prepare?(next: Configuration): Promise<Configuration | ConfigurationError>;
+}
+
+export function reloadable(first: Configuration, { load, prepare }: ReloadSources): Reloadable {
+  let current = first;
+  let last: Promise<unknown> = Promise.resolve();
+
+  const replace = async (): Promise<Reloaded> => {
+    try {
+      const loaded = load();
+      const next = loaded instanceof ConfigurationError || !prepare ? loaded : await prepare(loaded);
+      if (next instanceof ConfigurationError) return { ok: false, problems: next.problems };
+      current = next;
+      return { ok: true, configuration: next };
+    } catch (cause) {
+      return { ok: false, problems: [cause instanceof Error ? cause.message : String(cause)] };
+    }
+  };
+
+  return {
+    current: () => current,
+    reload: () => {
+      const replaced = last.then(replace);
+      last = replaced;
+      return replaced;
+    },
+  };
+}

@@ -1,0 +1,238 @@
+/**
+ * sluice.yaml as one typebox value: validation, static type, and the JSON Schema that editors complete from
+ * (sluice.schema.json). The names are decided in decisions.md, "The catalog".
+ *
+ * Two annotations steer the reader's words: `patternErrorMessage` says a pattern in human words (editors show it too),
+ * and `writeOnly` marks what must never be shown.
+ */
+import Type, { type Static, type TSchema } from "typebox";
+import { type Limit, meteringLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
+
+const closed = { additionalProperties: false } as const;
+
+/** Exact up to here in every ledger and in JSON (decisions.md: exact to 10^15). */
+const units_max = 1_000_000_000_000_000;
+const context_tokens_max = 100_000_000;
+/** So that a whole context at this price is still an exact number. */
+const price_max = units_max / context_tokens_max;
+
+const namePattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$";
+const nameWords = "must be a name: letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit";
+
+/** A mapping from names that the operator chooses. */
+function named<Value extends TSchema>(value: Value, options: { maxProperties: number; description: string }) {
+  const key = Type.String({ pattern: namePattern });
+  return Type.Record(key, value, { ...closed, ...options, "x-key": nameWords });
+}
+
+function whole(minimum: number, maximum: number, description: string, fallback?: number) {
+  return Type.Integer({ minimum, maximum, description, ...(fallback === undefined ? {} : { default: fallback }) });
+}
+
+const limited = ({ default: fallback, minimum, maximum, says }: Limit) =>
+  Type.Optional(whole(minimum, maximum, says, fallback));
+const limitedSeconds = ({ default: fallback, minimum, maximum, says }: Limit) =>
+  Type.Optional(Type.Number({ minimum, maximum, description: says, default: fallback }));
+
+const timeouts = Type.Object(
+  {
+    connect_ms: limited(upstreamTimeouts.connect_ms),
+    first_part_ms: limited(upstreamTimeouts.first_part_ms),
+    idle_ms: limited(upstreamTimeouts.idle_ms),
+    total_ms: limited(upstreamTimeouts.total_ms),
+  },
+  { ...closed, description: "How long an engine is waited for, in milliseconds." },
+);
+
+export const Upstream = Type.Object(
+  {
+    url: Type.String({
+      minLength: 1,
+      maxLength: 2048,
+      description: "The engine's base URL, up to and with /v1. A URL without a path gets /v1.",
+    }),
+    protocol: Type.Optional(
+      Type.Enum(["openai-chat", "anthropic-messages", "openai-responses"], {
+        type: "string",
+        default: "openai-chat",
+        description: "What the engine speaks.",
+      }),
+    ),
+    api_key: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 4096,
+        writeOnly: true,
+        description: `The key that the engine wants, from the environment: "\${NAME}".`,
+      }),
+    ),
+    timeouts: Type.Optional(timeouts),
+  },
+  { ...closed, description: "An engine." },
+);
+
+const route = Type.Object(
+  {
+    upstream: Type.String({
+      minLength: 1,
+      description: "The name of one of the upstreams, or 'simulator' for the engine that is built in.",
+    }),
+    model: Type.String({ minLength: 1, maxLength: 512, description: "The engine's own name of the model." }),
+    priority: Type.Optional(whole(0, 1000, "Lower is tried first.", 0)),
+    weight: Type.Optional(whole(0, 1_000_000, "The share of requests among routes of one priority.", 1)),
+  },
+  { ...closed, description: "One engine that serves the model." },
+);
+
+const price = (description: string) => whole(0, price_max, description);
+
+const prices = Type.Object(
+  {
+    input: price("An input token that no cache knew."),
+    cached_input: Type.Optional(price("An input token read from the engine's cache. As input, where left out.")),
+    cache_write: Type.Optional(price("An input token written to the engine's cache. As input, where left out.")),
+    output: price("An output token, reasoning included."),
+  },
+  { ...closed, description: "Micro-units a token: whole numbers, 0 for free." },
+);
+
+export const capabilities = [
+  "tools",
+  "parallel_tools",
+  "vision",
+  "reasoning",
+  "structured_output",
+  "logprobs",
+  "files",
+  "audio_input",
+] as const;
+
+export const Model = Type.Object(
+  {
+    id: Type.String({
+      minLength: 3,
+      maxLength: 256,
+      pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._:@+-]*$",
+      patternErrorMessage:
+        "must be a model id of the form vendor/model_name: letters, digits, '.', '_' and '-', and in the name also ':', '@' and '+'",
+      description: "The public id, vendor/model_name.",
+    }),
+    owned_by: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 256, description: "The model's maker. The id's vendor, where left out." }),
+    ),
+    created: whole(0, 253_402_300_799, "When the model was made: Unix seconds."),
+    context_window: whole(1, context_tokens_max, "The tokens that input and output may fill together."),
+    max_output_tokens: Type.Optional(
+      whole(1, context_tokens_max, "The most output tokens of one answer. The context window, where left out."),
+    ),
+    capabilities: Type.Optional(
+      Type.Array(Type.Enum([...capabilities], { type: "string" }), {
+        maxItems: capabilities.length,
+        uniqueItems: true,
+        default: [],
+        description: "What the model can do. A request that needs more is refused with unsupported_feature.",
+      }),
+    ),
+    prices,
+    tokenizer: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 256, description: "The name of a tokenizer to count with." }),
+    ),
+    extra_params: Type.Optional(
+      Type.Array(
+        Type.String({
+          pattern: "^[A-Za-z_][A-Za-z0-9_.-]{0,127}$",
+          patternErrorMessage: "must be the name of a field: letters, digits, '_', '.' and '-', at most 128",
+        }),
+        {
+          maxItems: 64,
+          uniqueItems: true,
+          default: [],
+          description: "Fields beyond the contract that requests for this model may carry; handed on untouched.",
+        },
+      ),
+    ),
+    routes: Type.Array(route, { minItems: 1, maxItems: 32, description: "The engines that serve the model." }),
+  },
+  { ...closed, description: "A public model." },
+);
+
+const units = (window: string) => Type.Optional(whole(1, units_max, `Micro-units that ${window} holds.`));
+
+export const Plan = Type.Object(
+  {
+    session: units("a session of five hours"),
+    week: units("a week"),
+    month: units("a billing month"),
+    requests_per_minute: Type.Optional(whole(1, 1_000_000_000, "Requests in any 60 seconds.")),
+    tokens_per_minute: Type.Optional(whole(1, 1_000_000_000_000, "Tokens in any 60 seconds.")),
+    concurrent_requests: Type.Optional(whole(1, 1_000_000, "Requests that run at the same time.")),
+  },
+  { ...closed, description: "What an organization may use. A limit left out does not limit." },
+);
+
+export const Metering = Type.Object(
+  {
+    lease_s: limitedSeconds(meteringLimits.lease_s),
+    checkpoint_s: limitedSeconds(meteringLimits.checkpoint_s),
+    sweep_s: limitedSeconds(meteringLimits.sweep_s),
+    unstreamed_tokens_max: limited(meteringLimits.unstreamed_tokens_max),
+    recovery: Type.Optional(
+      Type.Enum(["checkpoint", "hold"], {
+        type: "string",
+        default: "checkpoint",
+        description: "What a request whose node is gone is charged: its last checkpoint, or all that was held for it.",
+      }),
+    ),
+  },
+  { ...closed, description: "How usage is kept exact." },
+);
+
+const limits = Type.Object(
+  {
+    body_bytes_max: limited(serviceLimits.body_bytes_max),
+    body_read_ms: limited(serviceLimits.body_read_ms),
+    body_depth_max: limited(serviceLimits.body_depth_max),
+    messages_max: limited(serviceLimits.messages_max),
+    grant_ms: limited(serviceLimits.grant_ms),
+    first_event_hold_ms: limited(serviceLimits.first_event_hold_ms),
+    heartbeat_ms: limited(serviceLimits.heartbeat_ms),
+    drain_delay_ms: limited(serviceLimits.drain_delay_ms),
+    drain_ms: limited(serviceLimits.drain_ms),
+  },
+  { ...closed, description: "The limits of the service's doors." },
+);
+
+export const ConfigurationFile = Type.Object(
+  {
+    upstreams: Type.Optional(
+      named(Upstream, { maxProperties: 256, description: "The engines, by a name that only you see." }),
+    ),
+    models: Type.Optional(
+      Type.Array(Model, {
+        minItems: 1,
+        maxItems: 1000,
+        description: "The public models. Where given, they replace the whole default catalog.",
+      }),
+    ),
+    plans: Type.Optional(
+      named(Plan, {
+        maxProperties: 1000,
+        description:
+          "What organizations may use, by name. They stand beside starter, pro and unlimited, or replace them.",
+      }),
+    ),
+    metering: Type.Optional(Metering),
+    limits: Type.Optional(limits),
+  },
+  { ...closed, title: "sluice.yaml", description: "What a Sluice serves, from which engines, to whom." },
+);
+export type ConfigurationFile = Static<typeof ConfigurationFile>;
+export type ModelEntry = Static<typeof Model>;
+export type UpstreamEntry = Static<typeof Upstream>;
+export type PlanEntry = Static<typeof Plan>;
+export type Metering = Static<typeof Metering>;
+
+/** sluice.schema.json, as it is checked in and as `sluice init` writes it beside a new file. */
+export function schemaText(): string {
+  return `${JSON.stringify({ $schema: "http://json-schema.org/draft-07/schema#", ...ConfigurationFile }, null, 2)}\n`;
+}

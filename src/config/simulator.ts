@@ -1,0 +1,37 @@
+/** The engine that is built in, as an upstream: what serves the default catalog until an operator names an engine. */
+import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
+import type { Configuration } from "./configuration.ts";
+
+export const simulatorName = "simulator";
+/** Until it has been started: an address that can never be reached (RFC 6761). */
+const unstartedUrl = "http://simulator.invalid/v1";
+
+export function simulatorUpstream(url: string | null): Upstream {
+  return {
+    name: simulatorName,
+    url: url ?? unstartedUrl,
+    protocol: "openai-chat",
+    apiKey: null,
+    timeouts: { ...defaultTimeouts },
+  };
+}
+
+/** Whether some route leads to the simulator, so that it has to run. */
+export function needsSimulator(configuration: Configuration): boolean {
+  return configuration.upstreams.some((upstream) => upstream.name === simulatorName);
+}
+
+/** The same configuration with the simulator where it listens now: `url` is its base, up to and with `/v1`. */
+export function withSimulatorAt(configuration: Configuration, url: string): Configuration {
+  const simulator = simulatorUpstream(url);
+  const moved = (upstream: Upstream) => (upstream.name === simulatorName ? simulator : upstream);
+  const models = [...configuration.catalog.models.values()].map((model) => ({
+    ...model,
+    routes: model.routes.map((route) => ({ ...route, upstream: moved(route.upstream) })),
+  }));
+  return {
+    ...configuration,
+    upstreams: configuration.upstreams.map(moved),
+    catalog: { ...configuration.catalog, models: new Map(models.map((model) => [model.id, model])) },
+  };
+}

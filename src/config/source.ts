@@ -1,0 +1,26 @@
+/** Reads the configuration file from disk: the one piece of this room that does. */
+import { closeSync, openSync, readSync } from "node:fs";
+import { file_bytes_max } from "./yaml.ts";
+
+/** Bytes of the file, null where there is none. Reads little more than the largest file that is accepted, whatever it is. */
+export function readFileBounded(path: string): Uint8Array | null {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, "r");
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")) return null;
+    throw cause;
+  }
+  try {
+    const bytes = new Uint8Array(file_bytes_max + 1);
+    let length = 0;
+    while (length < bytes.byteLength) {
+      const read = readSync(descriptor, bytes, length, bytes.byteLength - length, null);
+      if (read === 0) break;
+      length += read;
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    closeSync(descriptor);
+  }
+}
