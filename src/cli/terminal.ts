@@ -22,7 +22,8 @@ export function processTerminal(environment: Readonly<Record<string, string | un
     err: (text) => void stderr.write(text),
     width: stdout.isTTY ? stdout.columns || 80 : null,
     color: stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== "dumb",
-    interactive: stdin.isTTY === true && stdout.isTTY === true,
+    // Some consoles say that they have no columns: questions would stand there letter below letter.
+    interactive: stdin.isTTY === true && stdout.isTTY === true && stdout.columns > 0,
   };
 }
 
