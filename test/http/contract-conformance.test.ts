@@ -1,0 +1,101 @@
+/** The check that holds every answer of a test run against the contract: it finds what it should, and nothing else. */
+import { describe, expect, test } from "bun:test";
+import { type Answer, responseValidator } from "../../src/http/contract/conformance.ts";
+import { operations } from "../../src/http/contract/operations.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import { encodeFault } from "../../src/protocol/openai-chat/fault.ts";
+
+const id = `req_${"0".repeat(32)}`;
+const ids = { "x-service-request-id": id, "x-request-id": id, "request-id": id };
+const check = responseValidator();
+const chat = "/v1/chat/completions";
+
+function answer(method: string, path: string, status: number, body: unknown, headers: Record<string, string> = {}) {
+  const text = typeof body === "string" || body === null ? body : JSON.stringify(body);
+  const all = new Headers({ "content-type": "application/json", ...ids, ...headers });
+  return check({ method, path, status, headers: all, body: text } satisfies Answer);
+}
+const refusal = (code: ConstructorParameters<typeof Fault>[0]) => encodeFault(new Fault(code, "Because."), id);
+
+const head = { id: `chatcmpl-${"0".repeat(32)}`, object: "chat.completion.chunk", created: 1, model: "a/b" };
+const chunk = (delta: object, finish_reason: string | null = null) =>
+  `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+const stream = (body: string) =>
+  answer("POST", chat, 200, body, { "content-type": "text/event-stream; charset=utf-8" });
+const completion = {
+  ...head,
+  object: "chat.completion",
+  choices: [
+    { index: 0, message: { role: "assistant", content: "x", refusal: null }, logprobs: null, finish_reason: "stop" },
+  ],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
+
+test("every example answer of the contract conforms to it", () => {
+  for (const operation of operations) {
+    const described = { 200: operation.success, ...operation.success.also };
+    for (const [status, { content }] of Object.entries(described)) {
+      for (const [type, { example }] of Object.entries(content)) {
+        if (example === undefined) continue;
+        const path = operation.path.replace("{id}", "a/b");
+        const headers = { "content-type": type, "retry-after": "1" };
+        expect(answer(operation.method.toUpperCase(), path, Number(status), example, headers)).toEqual([]);
+      }
+    }
+  }
+});
+
+describe("finds nothing wrong with", () => {
+  const fine: [string, string[]][] = [
+    ["a completion", answer("POST", chat, 200, completion)],
+    ["a refusal", answer("POST", chat, 400, refusal("unknown_field"))],
+    [
+      "a refusal by default",
+      answer("GET", "/v1/service/usage", 503, refusal("storage_unavailable"), { "retry-after": "1" }),
+    ],
+    ["an unknown path", answer("GET", "/nothing", 404, refusal("route_not_found"))],
+    ["another method", answer("DELETE", chat, 405, refusal("method_not_allowed"), { allow: "POST" })],
+    ["a body that is too large", answer("POST", chat, 413, refusal("request_too_large"))],
+    ["HEAD", answer("HEAD", "/v1/models", 200, null)],
+    ["an id with a slash", answer("GET", "/v1/models/a/b", 404, refusal("model_not_found"))],
+    ["a stream", stream(`${chunk({ role: "assistant", content: "" })}: quiet\n\n${chunk({}, "stop")}data: [DONE]\n\n`)],
+    [
+      "a stream that fails",
+      stream(`${chunk({ content: "x" })}data: ${JSON.stringify(refusal("upstream_unavailable"))}\n\ndata: [DONE]\n\n`),
+    ],
+    ["an answer that was not read", answer("POST", chat, 200, null)],
+  ];
+  for (const [name, problems] of fine) test(name, () => expect(problems).toEqual([]));
+});
+
+describe("finds", () => {
+  const wrong: [string, string[]][] = [
+    ["a field too many", answer("POST", chat, 200, { ...completion, extra: 1 })],
+    ["a field too few", answer("POST", chat, 200, { ...completion, usage: undefined })],
+    ["a nested field too many", answer("POST", chat, 200, { ...completion, usage: { ...completion.usage, cost: 1 } })],
+    ["an error without its five keys", answer("POST", chat, 400, { error: { message: "x", type: "api_error" } })],
+    ["a code of another status", answer("POST", chat, 400, refusal("internal_error"))],
+    ["a code of another operation", answer("POST", chat, 404, refusal("request_not_found"))],
+    [
+      "another request id",
+      answer("POST", chat, 400, refusal("invalid_json"), { "x-service-request-id": `req_${"1".repeat(32)}` }),
+    ],
+    ["no request id", answer("GET", "/livez", 200, { status: "ok" }, { "x-service-request-id": "" })],
+    ["401 without www-authenticate", answer("GET", "/v1/models", 401, refusal("missing_api_key"))],
+    ["429 without retry-after", answer("POST", chat, 429, refusal("capacity_exceeded"))],
+    ["405 without allow", answer("PUT", chat, 405, refusal("method_not_allowed"))],
+    ["another content type", answer("GET", "/livez", 200, "ok", { "content-type": "text/plain" })],
+    ["a body that is no JSON", answer("GET", "/livez", 200, "<html>")],
+    ["a body of HEAD", answer("HEAD", "/livez", 200, "{}")],
+    ["a status that is not described", answer("GET", "/livez", 204, "")],
+    ["a stream without its end", stream(chunk({ content: "x" }))],
+    ["a stream with two ends", stream(`${chunk({}, "stop")}data: [DONE]\n\ndata: [DONE]\n\n`)],
+    ["an event with a name", stream(`event: x\n${chunk({}, "stop")}data: [DONE]\n\n`)],
+    [
+      "a chunk after an error",
+      stream(`data: ${JSON.stringify(refusal("overloaded"))}\n\n${chunk({}, "stop")}data: [DONE]\n\n`),
+    ],
+    ["an id that changes", stream(`${chunk({})}${chunk({}).replace("chatcmpl-0", "chatcmpl-1")}data: [DONE]\n\n`)],
+  ];
+  for (const [name, problems] of wrong) test(name, () => expect(problems).not.toEqual([]));
+});
