@@ -1,7 +1,7 @@
 /** Wire shapes that belong to no protocol's codec: models, usage, health. Rules: service-specification.md, Resources. */
 import Type from "typebox";
 import type { Capability } from "../../inference/request.ts";
-import { ModelId } from "../../protocol/openai-chat/contract.ts";
+import { ModelId } from "../../protocol/shapes/contract.ts";
 
 const instant = (description: string) =>
   Type.String({

@@ -2,36 +2,13 @@
  * Every wire shape of chat completions, once: a typebox value and the static type of the same name. Validation, types and
  * the OpenAPI document are made from these. Rules: service-specification.md; decisions.md, "Chat completions".
  *
- * Three annotations say to people what a JSON Schema cannot, and are published with it:
- * - `x-must-be`: the constraint in words, for error messages ("an https: or data: URL");
- * - `x-unsupported`: values that the protocol defines and this service does not have, and what to call them. Such a value
- *   is `unsupported_feature`, not `invalid_value`; the key "*" stands for every value of the right type but the allowed;
- * - `x-hint`: what to do about a wrong value, where the constraint alone does not say it.
- *
  * Objects of a request are open unless they say otherwise; whether a top-level field is known is decided in validate.ts.
  */
 
-import type { TObject, TProperties, TSchema, TUnion } from "typebox";
+import type { TObject, TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
-
-/** A field that may be left out, where an explicit null means the same. */
-function optional<Schema extends TSchema>(schema: Schema) {
-  return Type.Optional(Type.Union([schema, Type.Null()]));
-}
-
-/** A field of the protocol that this service does not have: only null (which equals absent) is accepted. */
-function unsupported(name: string) {
-  return Type.Optional(Type.Null({ description: `Not supported: ${name}.`, "x-unsupported": { "*": name } }));
-}
-
-function oneOf<Values extends string[]>(values: readonly [...Values], options: Record<string, unknown> = {}) {
-  return Type.Enum(values, { type: "string", ...options });
-}
-
-/** Any JSON object; `properties` are the keys of it that matter. */
-const openObject = (options: Record<string, unknown> = {}, properties: TProperties = {}) =>
-  Type.Unsafe<Record<string, unknown>>(Type.Object(properties, { additionalProperties: true, ...options }));
+import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
 
@@ -251,15 +228,6 @@ export type ResponseFormat = Type.Static<typeof ResponseFormat>;
 
 // ---- request ---------------------------------------------------------------------------------------------------------
 
-/** In the published document it carries the enumeration of the catalog in force. */
-export const ModelId = Type.String({
-  $id: "ModelId",
-  minLength: 1,
-  maxLength: 256,
-  description: "A public model id, `<vendor>/<model_name>`. `GET /v1/models` lists the active ones.",
-});
-export type ModelId = Type.Static<typeof ModelId>;
-
 const tokensMax = (description: string) => optional(Type.Integer({ minimum: 1, description }));
 const ignored = (schema: TSchema) =>
   optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
@@ -378,9 +346,6 @@ export type ChatCompletionRequest = Type.Static<typeof ChatCompletionRequest>;
 
 // ---- response --------------------------------------------------------------------------------------------------------
 
-const nullable = <Schema extends TSchema>(schema: Schema): TUnion<[Schema, Type.TNull]> =>
-  Type.Union([schema, Type.Null()]);
-const count = () => Type.Integer({ minimum: 0 });
 const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
 
 export const ChatUsage = Type.Object(

@@ -3,11 +3,12 @@
  * leaves is grammatical. An answer has ended when it named a finish_reason or said [DONE]; anything else was cut.
  */
 import type { InferenceEvent, StopReason, TokenLogprob } from "../../inference/event.ts";
-import { Fault } from "../../inference/fault.ts";
+import type { Fault } from "../../inference/fault.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
+import { isObject, type JsonObject, textOf } from "../json.ts";
+import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { decodeFault } from "./fault.ts";
-import { isObject, type JsonObject, textOf } from "./json.ts";
 import { toolCallAssembly } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
@@ -22,7 +23,7 @@ export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage
       try {
         chunk = JSON.parse(text);
       } catch (cause) {
-        return answer.fail(malformed(cause));
+        return answer.fail(malformedAnswer(cause));
       }
       return answer.push(chunk);
     },
@@ -34,13 +35,6 @@ export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage
 export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
   const answer = answerDecoder(identity);
   return [...answer.push(reply), ...answer.end(false)];
-}
-
-function malformed(cause: unknown): Fault {
-  return new Fault("upstream_unavailable", "The model's engine sent an answer that cannot be read. Please try again.", {
-    retryAfterSeconds: 1,
-    cause,
-  });
 }
 
 function answerDecoder(identity: ResponseIdentity) {
@@ -106,7 +100,7 @@ function answerDecoder(identity: ResponseIdentity) {
     },
 
     push(chunk: unknown): InferenceEvent[] {
-      if (!isObject(chunk)) return this.fail(malformed(new Error("a chunk that is no object")));
+      if (!isObject(chunk)) return this.fail(malformedAnswer(new Error("a chunk that is no object")));
       const failure = failureOf(chunk);
       if (failure) return this.fail(failure);
       const events: InferenceEvent[] = [];
@@ -119,7 +113,7 @@ function answerDecoder(identity: ResponseIdentity) {
         : undefined;
       if (isObject(first)) {
         choice(events, first);
-        if (brokenOff.has(first.finish_reason)) events.push(...this.fail(cutShort()));
+        if (brokenOff.has(first.finish_reason)) events.push(...this.fail(answerCutShort("finish_reason")));
       }
       if (over) return events;
       const usage = decodeUsage(chunk.usage);
@@ -130,9 +124,9 @@ function answerDecoder(identity: ResponseIdentity) {
     /** `done`: the engine said [DONE], which ends an answer even where it forgot the reason. */
     end(done: boolean): InferenceEvent[] {
       if (over) return [];
-      if (tools.unnamed) return this.fail(malformed(new Error("a tool call without a name")));
+      if (tools.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
       if (reason === null && !(done && partCount > 0)) {
-        return this.fail(cutShort());
+        return this.fail(answerCutShort("finish_reason"));
       }
       over = true;
       const events: InferenceEvent[] = [];
@@ -163,17 +157,6 @@ function answerDecoder(identity: ResponseIdentity) {
 
 /** What some engines call the end of a generation that broke. */
 const brokenOff = new Set<unknown>(["error", "abort"]);
-
-function cutShort(): Fault {
-  return new Fault(
-    "upstream_unavailable",
-    "The model's engine ended its answer before it was complete. Please try again.",
-    {
-      retryAfterSeconds: 1,
-      cause: new Error("the upstream ended without finish_reason"),
-    },
-  );
-}
 
 const stopReasons: Record<string, StopReason> = {
   stop: "stop",

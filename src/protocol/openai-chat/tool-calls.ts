@@ -4,7 +4,7 @@
  * several calls the same id (protocols.md, f). The rule here: another id is another call, a repeated one is not; without
  * ids, a name after complete arguments is another call. Ids that clients see are unique within a response.
  */
-import { isObject, type JsonObject, textOf } from "./json.ts";
+import { isObject, type JsonObject, textOf } from "../json.ts";
 
 export interface AssembledCall {
   callId: string;

@@ -1,7 +1,7 @@
 /** `usage` of chat completions, both ways. There, prompt tokens include cached ones; in the centre, classes are disjoint. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
+import { countOf, isObject } from "../json.ts";
 import type { ChatUsage } from "./contract.ts";
-import { isObject } from "./json.ts";
 
 export function encodeUsage(usage: Usage): ChatUsage {
   const prompt = promptTokens(usage);
@@ -20,25 +20,19 @@ export function encodeUsage(usage: Usage): ChatUsage {
 /** An explicit 0 stays 0; what is no report (absent, null, not numbers) is null. Parts never exceed their whole. */
 export function decodeUsage(value: unknown): Usage | null {
   if (!isObject(value)) return null;
-  const prompt = count(value.prompt_tokens);
-  const output = count(value.completion_tokens);
+  const prompt = countOf(value.prompt_tokens);
+  const output = countOf(value.completion_tokens);
   if (prompt === null && output === null) return null;
   const promptDetails = isObject(value.prompt_tokens_details) ? value.prompt_tokens_details : {};
   const outputDetails = isObject(value.completion_tokens_details) ? value.completion_tokens_details : {};
-  const cached = Math.min(count(promptDetails.cached_tokens) ?? 0, prompt ?? 0);
-  const written = Math.min(count(promptDetails.cache_write_tokens) ?? 0, (prompt ?? 0) - cached);
+  const cached = Math.min(countOf(promptDetails.cached_tokens) ?? 0, prompt ?? 0);
+  const written = Math.min(countOf(promptDetails.cache_write_tokens) ?? 0, (prompt ?? 0) - cached);
   return {
     inputTokens: (prompt ?? 0) - cached - written,
     cachedInputTokens: cached,
     cacheWriteTokens: written,
     outputTokens: output ?? 0,
-    reasoningTokens: Math.min(count(outputDetails.reasoning_tokens) ?? 0, output ?? 0),
+    reasoningTokens: Math.min(countOf(outputDetails.reasoning_tokens) ?? 0, output ?? 0),
     source: "reported",
   };
 }
-
-/** A count that could be one: a report of -1 or 10^300 tokens is a defect of the engine, not a count. */
-function count(value: unknown): number | null {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= tokens_max ? value : null;
-}
-const tokens_max = 1_000_000_000;

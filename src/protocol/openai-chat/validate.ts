@@ -3,6 +3,7 @@
  * (contract.ts), then the rules between fields, each time the first offence in document order.
  */
 import { contract } from "../contract.ts";
+import { firstBrokenRule, given, type Rules } from "../rules.ts";
 import { looksSecret, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
 import { ChatCompletionRequest } from "./contract.ts";
 
@@ -14,15 +15,12 @@ const request = contract(ChatCompletionRequest, { topLevel: "closed" });
  */
 export function validateChatRequest(body: unknown, extraParams: readonly string[]): ChatCompletionRequest {
   if (!request.satisfied(body, extraParams)) throw violationFault(request.violation(body, extraParams));
-  const broken = firstBrokenRule(body);
+  const broken = firstBrokenRule(body, rules);
   if (broken) throw violationFault(broken);
   return body;
 }
 
-/** A rule between fields: null, or what breaks it at the field that it stands under. */
-type Rule = (body: ChatCompletionRequest) => Violation | null;
-
-const rules: readonly [field: keyof ChatCompletionRequest, rule: Rule][] = [
+const rules: Rules<ChatCompletionRequest> = [
   ["messages", conversation],
   ["max_tokens", (body) => oneCap(body, "max_tokens", "max_completion_tokens")],
   ["max_completion_tokens", (body) => oneCap(body, "max_completion_tokens", "max_tokens")],
@@ -31,26 +29,6 @@ const rules: readonly [field: keyof ChatCompletionRequest, rule: Rule][] = [
   ["tool_choice", (body) => requires("tool_choice", given(body.tools), "'tools'") ?? chosenToolExists(body)],
   ["parallel_tool_calls", (body) => requires("parallel_tool_calls", given(body.tools), "'tools'")],
 ];
-
-function firstBrokenRule(body: ChatCompletionRequest): Violation | null {
-  let first: Violation | null = null;
-  let position = Number.POSITIVE_INFINITY;
-  let keys: string[] | null = null;
-  for (const [field, rule] of rules) {
-    if (!given(body[field])) continue;
-    const violation = rule(body);
-    if (!violation) continue;
-    keys ??= Object.keys(body);
-    const at = keys.indexOf(field);
-    if (at < position) [first, position] = [violation, at];
-  }
-  return first;
-}
-
-/** An explicit null equals absent. */
-function given(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
 
 function requires(field: string, met: boolean, condition: string): Violation | null {
   if (met) return null;

@@ -1,0 +1,82 @@
+/**
+ * What an engine's refusal means to the caller. Its words never pass: they name models, hosts and paths of the operator.
+ * A 400 is about the request; 401, 403 and 404 are the operator's fault; 429 and 5xx are the engine's (decisions.md, Errors).
+ */
+import { Fault } from "../inference/fault.ts";
+import { isObject, type JsonObject, textOf } from "./json.ts";
+
+/** `error` is what `errorOf` found in the body; `param` the field that is to blame, in the words of our contract. */
+export function refusalFault(status: number, error: JsonObject, param?: string): Fault {
+  // Not even the log may quote an engine: its words name models, hosts and what the caller said.
+  const cause = new Error(`the upstream answered ${status}`);
+  if (saysContextIsExceeded(error)) {
+    return new Fault(
+      "context_length_exceeded",
+      "The input does not fit the model's context window. Shorten the messages, or choose a model with a larger context.",
+      { param: "messages", cause },
+    );
+  }
+  if (status === 429) {
+    return new Fault("capacity_exceeded", "The model is at capacity. Please try again shortly.", {
+      retryAfterSeconds: 1,
+      cause,
+    });
+  }
+  if (status === 400 || status === 413 || status === 422) {
+    return new Fault(
+      "invalid_value",
+      `The model's engine cannot serve this request${param ? ` because of '${param}'` : ""}. Change ${param ? "that value" : "the request's content"}, or choose another model.`,
+      { param, cause },
+    );
+  }
+  if (status === 408 || status === 504) {
+    return new Fault("upstream_timeout", "The model's engine took too long. Please try again.", {
+      retryAfterSeconds: 1,
+      cause,
+    });
+  }
+  if (status === 503 || status === 529) {
+    return new Fault("overloaded", "The model is overloaded. Please try again shortly.", {
+      retryAfterSeconds: 1,
+      cause,
+    });
+  }
+  return new Fault("upstream_unavailable", "The model is not available at the moment. Please try again shortly.", {
+    retryAfterSeconds: status === 401 || status === 403 || status === 404 ? 30 : 1,
+    cause,
+  });
+}
+
+/** `{error: {…}}`, `{error: "…"}`, `{detail: …}`, `{object: "error", message}`, or text. */
+export function errorOf(body: unknown): JsonObject {
+  if (typeof body === "string") return { message: body };
+  if (!isObject(body)) return {};
+  if (isObject(body.error)) return body.error;
+  if (typeof body.error === "string") return { message: body.error };
+  if (body.detail !== undefined)
+    return { message: typeof body.detail === "string" ? body.detail : JSON.stringify(body.detail) };
+  return body;
+}
+
+/** An answer that cannot be read, and one that ended before it was complete: the engine's failure, in our words. */
+export function malformedAnswer(cause: unknown): Fault {
+  return new Fault("upstream_unavailable", "The model's engine sent an answer that cannot be read. Please try again.", {
+    retryAfterSeconds: 1,
+    cause,
+  });
+}
+
+export function answerCutShort(missing: string): Fault {
+  return new Fault(
+    "upstream_unavailable",
+    "The model's engine ended its answer before it was complete. Please try again.",
+    { retryAfterSeconds: 1, cause: new Error(`the upstream ended without ${missing}`) },
+  );
+}
+
+function saysContextIsExceeded(error: JsonObject): boolean {
+  if (error.code === "context_length_exceeded" || error.type === "exceed_context_size_error") return true;
+  return contextWords.test(textOf(error.message).slice(0, 4000));
+}
+const contextWords =
+  /maximum context|context (length|window|size|limit)|max(imum)?_?model_?len|longer than the (model|maximum)|exceeds? the (available )?context|prompt (is )?too long|too many (input )?tokens/i;

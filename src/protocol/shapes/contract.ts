@@ -1,0 +1,49 @@
+/**
+ * The words that the contracts of all protocols are written in, and the one shape that they share.
+ *
+ * Three annotations say to people what a JSON Schema cannot, and are published with it:
+ * - `x-must-be`: the constraint in words, for error messages ("an https: or data: URL");
+ * - `x-unsupported`: values that the protocol defines and this service does not have, and what to call them. Such a value
+ *   is `unsupported_feature`, not `invalid_value`; the key "*" stands for every value of the right type but the allowed;
+ * - `x-hint`: what to do about a wrong value, where the constraint alone does not say it.
+ */
+import type { TProperties, TSchema, TUnion } from "typebox";
+import Type from "typebox";
+
+/** A field that may be left out, where an explicit null means the same. */
+export function optional<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(Type.Union([schema, Type.Null()]));
+}
+
+/** A field of the protocol that this service does not have: only null (which equals absent) is accepted. */
+export function unsupported(name: string) {
+  return Type.Optional(Type.Null({ description: `Not supported: ${name}.`, "x-unsupported": { "*": name } }));
+}
+
+export function oneOf<Values extends string[]>(values: readonly [...Values], options: Record<string, unknown> = {}) {
+  return Type.Enum(values, { type: "string", ...options });
+}
+
+/** Any JSON object; `properties` are the keys of it that matter. */
+export function openObject(options: Record<string, unknown> = {}, properties: TProperties = {}) {
+  return Type.Unsafe<Record<string, unknown>>(Type.Object(properties, { additionalProperties: true, ...options }));
+}
+
+/** A field that is always there and may be null. */
+export function nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, Type.TNull]> {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** A number of things. */
+export function count() {
+  return Type.Integer({ minimum: 0 });
+}
+
+/** In the published document it carries the enumeration of the catalog in force. */
+export const ModelId = Type.String({
+  $id: "ModelId",
+  minLength: 1,
+  maxLength: 256,
+  description: "A public model id, `<vendor>/<model_name>`. `GET /v1/models` lists the active ones.",
+});
+export type ModelId = Type.Static<typeof ModelId>;
