@@ -53,7 +53,10 @@ export class DatabaseError extends Error {
   override name = "DatabaseError";
   constructor(
     message: string,
-    /** A SQLSTATE such as `23505`, or `unavailable`: no connection, lost, or no answer in time. */
+    /**
+     * A SQLSTATE such as `23505`, or one of ours: `unavailable` (no connection, or it was lost), `silent` (no answer in
+     * time), `in_use` (another process holds the data folder).
+     */
     readonly code: string,
     options?: { cause?: unknown },
   ) {
@@ -80,7 +83,7 @@ export async function answeredWithin<T>(promise: Promise<T>, timeout_ms: number,
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new DatabaseError(`${what} did not answer within ${timeout_ms} ms`, "unavailable")),
+      () => reject(new DatabaseError(`${what} did not answer within ${timeout_ms} ms`, "silent")),
       timeout_ms,
     );
   });

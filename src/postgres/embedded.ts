@@ -1,93 +1,96 @@
-/** The driver for the embedded database: PGlite in a data folder. */
-import type { PGlite, Transaction as PgliteTransaction } from "@electric-sql/pglite";
-import { answeredWithin, type Database, DatabaseError, drizzleOver, type Transaction } from "./database.ts";
-import { parameter, parsers } from "./values.ts";
+/**
+ * The driver for the embedded database: PGlite in a data folder of its own, for one process.
+ *
+ *   lock, holder.json   who has it open (lock.ts)
+ *   database/           Postgres's files
+ *   database.partial/   a first start in progress; renamed when it is whole, thrown away when it was cut short
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Database, DatabaseError } from "./database.ts";
+import { exitAfter } from "./deadline.ts";
+import { type Engine, initialise, loadEngine } from "./engine.ts";
+import { holdFolder } from "./lock.ts";
+import { databaseOver } from "./pglite.ts";
+import { unpackSeed } from "./seed.ts";
+import { keepUp, type UpkeepLimits, upkeepLimits } from "./upkeep.ts";
 
-export async function embeddedDatabase(folder: string): Promise<Database> {
-  const { PGlite } = await import("@electric-sql/pglite");
-  const pglite = await PGlite.create({ dataDir: folder, parsers: Object.fromEntries(parsers) });
-  return databaseOver(pglite);
+export interface EmbeddedOptions {
+  /** When it has not started by then, the process exits with code 1 and says so. */
+  start_ms?: number;
+  /** Whether a first start may use the seed; else it runs initdb. */
+  seed?: boolean;
+  idle_transaction_ms?: number;
+  upkeep?: Partial<UpkeepLimits>;
 }
 
-function databaseOver(pglite: PGlite): Database {
-  const base = transactionOver(pglite, 0);
-  return {
-    ...base,
-    async lane(settings = {}) {
-      for (const [name, value] of Object.entries(settings))
-        await base.query("select set_config($1, $2, false)", [name, value]);
-      return { query: base.query, close: async () => {} };
-    },
-    async listen(channel, onMessage, onConnect) {
-      const stop = await pglite.listen(`"${channel.replaceAll('"', '""')}"`, onMessage);
-      onConnect?.();
-      return () => stop();
-    },
-    async ping(timeout_ms) {
-      await answeredWithin(base.query("select 1"), timeout_ms, "the embedded database");
-    },
-    close: () => pglite.close(),
-  };
-}
-
-function transactionOver(pglite: PGlite | PgliteTransaction, depth: number): Transaction {
-  const run = async <Row>(text: string, params: readonly unknown[], rowMode: "array" | "object"): Promise<Row[]> => {
-    const { rows } = await asked(
-      pglite.query<Row>(text, params.map(parameter), { rowMode, serializers: asText, parsers: ours }),
-    );
-    return rows;
-  };
-  const query = <Row>(text: string, params: readonly unknown[] = []) => run<Row>(text, params, "object");
-  const exec = async (text: string) => {
-    await asked(pglite.exec(text));
-  };
-  return {
-    kind: "pglite",
-    query,
-    exec,
-    async transaction(work) {
-      if (!("transaction" in pglite))
-        return savepoint(`s${depth}`, exec, () => work(transactionOver(pglite, depth + 1)));
-      return asked(pglite.transaction((tx) => work(transactionOver(tx, depth + 1))));
-    },
-    async notify(channel, payload) {
-      await query("select pg_notify($1, $2)", [channel, payload]);
-    },
-    drizzle: drizzleOver(
-      (text, params) => run<unknown[]>(text, params, "array"),
-      (text, params) => run<unknown>(text, params, "object"),
-    ),
-  };
-}
-
-async function savepoint<T>(name: string, exec: (sql: string) => Promise<void>, work: () => Promise<T>): Promise<T> {
-  await exec(`savepoint ${name}`);
+/**
+ * Opens the database in `folder`, which is made when it is not there. Throws DatabaseError: `in_use` when a process has
+ * it open, else `unavailable`. `migrate` is the caller's next step.
+ */
+export async function embeddedDatabase(folder: string, options: EmbeddedOptions = {}): Promise<Database> {
+  makeFolder(folder);
+  const hold = holdFolder(folder);
+  const start_ms = options.start_ms ?? 60_000;
+  const started = exitAfter(
+    start_ms,
+    `the embedded database in ${folder} did not start within ${start_ms} ms, so this process ends. Try again; when it ` +
+      "stays so, its files are damaged: move the folder away to begin with an empty one.",
+  );
   try {
-    const result = await work();
-    await exec(`release savepoint ${name}`);
-    return result;
+    const engine = await loadEngine();
+    const files = join(folder, "database");
+    if (existsSync(files)) assertOurs(files, engine);
+    else await firstStart(engine, files, options.seed ?? true);
+    const pglite = await engine.open(files);
+    const stopUpkeep = keepUp(pglite, { ...upkeepLimits, ...options.upkeep });
+    return databaseOver(pglite, {
+      idle_transaction_ms: options.idle_transaction_ms ?? 30_000,
+      closing: stopUpkeep,
+      closed: hold.release,
+    });
   } catch (error) {
-    await exec(`rollback to savepoint ${name}`);
-    throw error;
+    hold.release();
+    if (error instanceof DatabaseError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    const text = `the embedded database in ${folder} cannot be opened: ${why}`;
+    throw new DatabaseError(text, "unavailable", { cause: error });
+  } finally {
+    started();
   }
 }
 
-const ours = Object.fromEntries(parsers);
-/** Parameters are text already: no type's own serializer may touch them. */
-const asText = new Proxy<Record<number, (value: string) => string>>({}, { get: () => String });
-
-async function asked<T>(answer: Promise<T>): Promise<T> {
+/** Only its owner may look inside: it holds the hashes of all keys. */
+function makeFolder(folder: string): void {
   try {
-    return await answer;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
-    if (
-      error instanceof Error &&
-      "code" in error &&
-      typeof error.code === "string" &&
-      !(error instanceof DatabaseError)
-    ) {
-      throw new DatabaseError(error.message, error.code, { cause: error });
-    }
-    throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new DatabaseError(`the data folder ${folder} cannot be made: ${why}`, "unavailable", { cause: error });
+  }
+}
+
+async function firstStart(engine: Engine, files: string, maySeed: boolean): Promise<void> {
+  const partial = `${files}.partial`;
+  const clear = () => rmSync(partial, { recursive: true, force: true });
+  clear();
+  if (!(maySeed && (await unpackSeed(engine, partial)))) {
+    clear();
+    await initialise(engine, partial);
+  }
+  renameSync(partial, files);
+}
+
+function assertOurs(files: string, engine: Engine): void {
+  let major: string;
+  try {
+    major = readFileSync(join(files, "PG_VERSION"), "utf8").trim();
+  } catch (error) {
+    const why = `${files} is no database any more: PG_VERSION is missing; put back a backup, or move the folder away`;
+    throw new DatabaseError(why, "unavailable", { cause: error });
+  }
+  if (major !== engine.major) {
+    const why = `${files} was made by Postgres ${major}, and this build brings Postgres ${engine.major}`;
+    throw new DatabaseError(`${why}; run the build that made it`, "unavailable");
   }
 }

@@ -1,0 +1,70 @@
+/**
+ * Makes the seed archive (src/postgres/seed.ts says what it is for): `bun db/seed.ts`. Does nothing when the one that is
+ * there was made by the same engine and the same migrations. Several may run at once; whoever is last wins.
+ */
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { embeddedDatabase } from "../src/postgres/embedded.ts";
+import { loadEngine } from "../src/postgres/engine.ts";
+import { record_file, type SeedContents, type SeedRecord, seedRecord } from "../src/postgres/seed.ts";
+import { migrate } from "./migrate.ts";
+
+export const seed_path = join(import.meta.dir, "../.cache/seed.tar.gz");
+
+/** True when it had to be made. */
+export async function makeSeed(path = seed_path): Promise<boolean> {
+  const record = seedRecord(await loadEngine());
+  if (Bun.deepEquals(await recordIn(path), record)) return false;
+  const workplace = mkdtempSync(join(tmpdir(), "sluice-seed-"));
+  try {
+    await fill(workplace);
+    const archive = await archiveOf(join(workplace, "database"), record);
+    // Renamed into place: nobody ever reads half of one.
+    const partial = `${path}.${process.pid}`;
+    await Bun.write(partial, archive);
+    renameSync(partial, path);
+    return true;
+  } finally {
+    rmSync(workplace, { recursive: true, force: true });
+  }
+}
+
+async function recordIn(path: string): Promise<SeedRecord | null> {
+  try {
+    const files = await new Bun.Archive(await Bun.file(path).bytes()).files(record_file);
+    const { engine, migrations }: SeedContents = JSON.parse(await files.get(record_file)!.text());
+    return { engine, migrations };
+  } catch {
+    return null;
+  }
+}
+
+/** Migrated, and as small as it gets. */
+async function fill(folder: string): Promise<void> {
+  const db = await embeddedDatabase(folder, { seed: false, start_ms: 300_000 });
+  await migrate(db);
+  for (const step of ["vacuum full", "vacuum (freeze)", "checkpoint"]) await db.exec(step);
+  await db.close();
+  // A second start and end leaves out the log of the first: only the segment in use is needed.
+  const again = await embeddedDatabase(folder, { seed: false });
+  await again.close();
+}
+
+async function archiveOf(folder: string, record: SeedRecord): Promise<Blob> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const pathOf = (entry: (typeof entries)[number]) => join(relative(folder, entry.parentPath), entry.name);
+  const folders = entries.filter((entry) => entry.isDirectory()).map(pathOf);
+  const contents: SeedContents = { ...record, folders: folders.sort() };
+  const files: Record<string, Uint8Array | string> = { [record_file]: JSON.stringify(contents) };
+  for (const path of entries.filter((entry) => entry.isFile()).map(pathOf))
+    files[path] = readFileSync(join(folder, path));
+  return new Bun.Archive(files, { compress: "gzip", level: 9 }).blob();
+}
+
+if (import.meta.main) void main();
+
+async function main(): Promise<void> {
+  const hasMade = await makeSeed();
+  console.error(`${seed_path} ${hasMade ? "was made" : "is up to date"}: ${Bun.file(seed_path).size} bytes`);
+}

@@ -1,0 +1,85 @@
+/**
+ * One process to a data folder: two PGlites in one folder destroy it, and nothing in PGlite prevents that. The lock is the
+ * operating system's own, on the file `lock`, taken through SQLite, which is part of Bun and locks files on every system.
+ * It ends with its process however that dies, so there is never a stale one to judge, and process ids that mean different
+ * things in different containers do no harm. The file `holder.json` beside it only tells who that process is.
+ */
+import { Database as LockFile } from "bun:sqlite";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { DatabaseError } from "./database.ts";
+
+export interface Hold {
+  /** Lets others in. Again is as good as once. */
+  release(): void;
+}
+
+interface Holder {
+  pid: number;
+  host: string;
+  /** ISO 8601. */
+  started_at: string;
+}
+
+/** Throws DatabaseError `in_use`, naming the holder, when another process, or this one, has the folder open. */
+export function holdFolder(folder: string): Hold {
+  const holderFile = join(folder, "holder.json");
+  const file = locked(folder, holderFile);
+  const holder: Holder = {
+    pid: process.pid,
+    host: hostname(),
+    started_at: new Date(performance.timeOrigin).toISOString(),
+  };
+  writeFileSync(holderFile, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  let isHeld = true;
+  return {
+    release() {
+      if (!isHeld) return;
+      isHeld = false;
+      rmSync(holderFile, { force: true });
+      file.close();
+    },
+  };
+}
+
+function locked(folder: string, holderFile: string): LockFile {
+  let file: LockFile | undefined;
+  try {
+    file = new LockFile(join(folder, "lock"), { create: true });
+    // A journal in memory: nothing is ever written, and no second file appears.
+    for (const step of ["pragma busy_timeout = 0", "pragma journal_mode = memory", "begin exclusive"]) file.run(step);
+    return file;
+  } catch (error) {
+    file?.close();
+    if (error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY")) {
+      throw new DatabaseError(
+        `the data folder ${folder} is in use by ${holderOf(holderFile)}; stop it first, or choose another folder`,
+        "in_use",
+      );
+    }
+    const why = error instanceof Error ? error.message : String(error);
+    throw new DatabaseError(`the data folder ${folder} cannot be locked: ${why}`, "unavailable", { cause: error });
+  }
+}
+
+/** Between taking the lock and telling who did it, for a moment, nothing or a dead process is told. */
+function holderOf(holderFile: string): string {
+  try {
+    const { pid, host, started_at } = JSON.parse(readFileSync(holderFile, "utf8")) as Holder;
+    if (host !== hostname()) return `process ${pid} on ${host} (since ${started_at})`;
+    if (isAlive(pid)) return `process ${pid} (since ${started_at})`;
+  } catch {
+    // Cut short, or not there yet.
+  }
+  return "another process";
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * The Database over a PGlite. It has one session, so statements and transactions go one after the other. Two guards that a
+ * server has and it lacks: a transaction that does nothing for too long is rolled back, since it keeps everybody waiting;
+ * and after a failure of the engine itself (a full disk, a trap of its code) every call fails, because its answers can no
+ * longer be trusted. What was confirmed before is safe in the folder, and a new start reads it.
+ */
+import type { PGlite, Transaction as PgliteTransaction } from "@electric-sql/pglite";
+import { answeredWithin, type Database, DatabaseError, drizzleOver, type Transaction } from "./database.ts";
+import { parameter, parsers } from "./values.ts";
+
+export interface PgliteOptions {
+  idle_transaction_ms: number;
+  /** Runs once the engine is closed, or could not be. */
+  closed(): void | Promise<void>;
+  /** Runs before it is closed. */
+  closing(): Promise<void>;
+}
+
+type Session = PGlite | PgliteTransaction;
+/** Waits for the engine's answer; throws DatabaseError. */
+type Ask = <T>(start: () => Promise<T>) => Promise<T>;
+
+export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
+  const ask = guarded();
+  const base = transactionOver(pglite, ask, { idle_ms: options.idle_transaction_ms, depth: 0 });
+  let closed: Promise<void> | undefined;
+  return {
+    ...base,
+    async lane(settings = {}) {
+      for (const [name, value] of Object.entries(settings)) {
+        await base.query("select set_config($1, $2, false)", [name, value]);
+      }
+      return { query: base.query, close: async () => {} };
+    },
+    async listen(channel, onMessage, onConnect) {
+      const stop = await ask(() => pglite.listen(`"${channel.replaceAll('"', '""')}"`, onMessage));
+      onConnect?.();
+      return () => ask(() => stop());
+    },
+    async ping(timeout_ms) {
+      await answeredWithin(base.query("select 1"), timeout_ms, "the embedded database");
+    },
+    close() {
+      closed ??= (async () => {
+        try {
+          await options.closing();
+          await ask(() => pglite.close());
+        } finally {
+          await options.closed();
+        }
+      })();
+      return closed;
+    },
+  };
+}
+
+interface Depth {
+  idle_ms: number;
+  depth: number;
+}
+
+function transactionOver(session: Session, ask: Ask, { idle_ms, depth }: Depth): Transaction {
+  const run = async <Row>(
+    text: string,
+    params: readonly unknown[],
+    rowMode: "array" | "object" = "object",
+  ): Promise<Row[]> => {
+    const values = params.map(parameter);
+    const { rows } = await ask(() => session.query<Row>(text, values, { rowMode, serializers, parsers: ours }));
+    return rows;
+  };
+  const query = <Row>(text: string, params: readonly unknown[] = []) => run<Row>(text, params);
+  const exec = async (text: string) => {
+    await ask(() => session.exec(text));
+  };
+  return {
+    kind: "pglite",
+    query,
+    exec,
+    async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+      if (!("transaction" in session)) {
+        return savepoint(`s${depth}`, exec, () => work(transactionOver(session, ask, { idle_ms, depth: depth + 1 })));
+      }
+      let outcome: { value: T } | { thrown: unknown } | undefined;
+      const steps = async (tx: PgliteTransaction) => {
+        const idle = idleGuard(idle_ms);
+        const inside: Ask = (start) => idle.busy(ask(start));
+        try {
+          outcome = { value: await idle.unless(work(transactionOver(tx, inside, { idle_ms, depth: 1 }))) };
+        } catch (error) {
+          outcome = { thrown: error };
+          throw error;
+        } finally {
+          idle.stop();
+        }
+      };
+      try {
+        await ask(() => session.transaction(steps));
+      } catch (error) {
+        throw outcome && "thrown" in outcome ? outcome.thrown : error;
+      }
+      if (!outcome || "thrown" in outcome) throw new Error("a transaction was committed without its work");
+      return outcome.value;
+    },
+    async notify(channel, payload) {
+      await query("select pg_notify($1, $2)", [channel, payload]);
+    },
+    drizzle: drizzleOver(
+      (text, params) => run<unknown[]>(text, params, "array"),
+      (text, params) => run<unknown>(text, params),
+    ),
+  };
+}
+
+async function savepoint<T>(name: string, exec: (sql: string) => Promise<void>, work: () => Promise<T>): Promise<T> {
+  await exec(`savepoint ${name}`);
+  try {
+    const result = await work();
+    await exec(`release savepoint ${name}`);
+    return result;
+  } catch (error) {
+    await exec(`rollback to savepoint ${name}`);
+    throw error;
+  }
+}
+
+/** Rejects `unless` when nothing has been `busy` for so long. */
+function idleGuard(idle_ms: number) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = Promise.withResolvers<never>();
+  over.promise.catch(() => {});
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const why = `a transaction did nothing for ${idle_ms} ms and was rolled back`;
+      over.reject(new DatabaseError(why, "25P03"));
+    }, idle_ms);
+  };
+  wait();
+  return {
+    async busy<T>(statement: Promise<T>): Promise<T> {
+      clearTimeout(timer);
+      try {
+        return await statement;
+      } finally {
+        wait();
+      }
+    },
+    unless: <T>(work: Promise<T>): Promise<T> => Promise.race([work, over.promise]),
+    stop: () => clearTimeout(timer),
+  };
+}
+
+/** Fails every call once the engine has failed. */
+function guarded(): Ask {
+  let broken: DatabaseError | undefined;
+  return async (start) => {
+    if (broken) throw broken;
+    try {
+      return await start();
+    } catch (error) {
+      if (error instanceof DatabaseError) throw error;
+      const { message, code } = told(error);
+      if (code === undefined || engineFailure.test(code)) {
+        broken ??= new DatabaseError(
+          `the embedded database has failed (${message}); see that its disk is not full, and restart`,
+          "unavailable",
+          { cause: error },
+        );
+        throw broken;
+      }
+      throw new DatabaseError(message, code, { cause: error });
+    }
+  };
+}
+
+/** Internal errors and corruption, as opposed to what a statement may do wrong. */
+const engineFailure = /^XX/;
+
+/** Without a SQLSTATE it is none of Postgres's errors. */
+function told(error: unknown): { message: string; code?: string } {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const code = "code" in error && "severity" in error && typeof error.code === "string" ? error.code : undefined;
+  return { message: error.message, code };
+}
+
+const ours = Object.fromEntries(parsers);
+/** Parameters are text already: no type's own serializer may touch them. */
+const serializers = new Proxy<Record<number, (value: string) => string>>({}, { get: () => String });

@@ -1,0 +1,58 @@
+/**
+ * What a Postgres server's background processes would do, and PGlite has none of: without checkpoints the log grows until
+ * the next start, which must then read all of it; without vacuuming, tables grow by every row ever changed, and after two
+ * thousand million transactions writing ends.
+ */
+import type { PGlite } from "@electric-sql/pglite";
+
+export interface UpkeepLimits {
+  every_ms: number;
+  /** Log since the last checkpoint; a start after a crash reads some 200 MB of it a second. */
+  log_bytes_max: number;
+  /** Rows of a table that are dead. */
+  dead_rows_max: number;
+}
+
+export const upkeepLimits: UpkeepLimits = { every_ms: 5_000, log_bytes_max: 8_000_000, dead_rows_max: 1_000 };
+
+/** Answers how to stop; then nothing of it is running any more. A failure is left to the next query to meet. */
+export function keepUp(pglite: PGlite, limits: UpkeepLimits): () => Promise<void> {
+  let running: Promise<void> = Promise.resolve();
+  let isRunning = false;
+  const timer = setInterval(() => {
+    if (isRunning) return;
+    isRunning = true;
+    running = tidy(pglite, limits)
+      .catch(() => {})
+      .finally(() => {
+        isRunning = false;
+      });
+  }, limits.every_ms);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+    return running;
+  };
+}
+
+async function tidy(pglite: PGlite, limits: UpkeepLimits): Promise<void> {
+  const log = await pglite.query<{ bytes: number }>(
+    "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::int8 as bytes from pg_control_checkpoint()",
+  );
+  if ((log.rows[0]?.bytes ?? 0) <= limits.log_bytes_max) return;
+  const tables = await pglite.query<{ name: string }>(untidy, [limits.dead_rows_max]);
+  for (const { name } of tables.rows) {
+    await pglite.exec(`vacuum ${name}`);
+    // Each blocks this thread for some milliseconds: let requests through between them.
+    await Bun.sleep(1);
+  }
+  await pglite.exec("checkpoint");
+}
+
+/** Full of dead rows, or so old that its transaction numbers must be frozen. */
+const untidy = `
+  select format('%I.%I', n.nspname, c.relname) as name
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  left join pg_stat_all_tables s on s.relid = c.oid
+  where c.relkind = 'r' and (coalesce(s.n_dead_tup, 0) > $1 or age(c.relfrozenxid) > 150000000)`;
