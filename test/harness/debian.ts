@@ -6,7 +6,15 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
-const run = promisify(execFile);
+const executed = promisify(execFile);
+// apt and dpkg call others by name; a bare PATH must not stop them.
+const path = `${process.env.PATH ?? ""}:/usr/sbin:/usr/bin:/sbin:/bin`;
+
+function run(program: string, words: string[], options: { cwd?: string; timeout?: number; libraries?: string } = {}) {
+  const { libraries, ...rest } = options;
+  const env = { ...process.env, PATH: path, ...(libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries }) };
+  return executed(program, words, { ...rest, env });
+}
 
 export interface Wanted {
   /** Packages to unpack. One that ends in `-*` stands for the version that the metapackage before it names. */
@@ -75,7 +83,7 @@ async function numbered(attempt: Attempt, name: string): Promise<string> {
 }
 
 async function missingLibraries(program: string, tree: string): Promise<string[]> {
-  const { stdout } = await run("ldd", [program], { env: { ...process.env, LD_LIBRARY_PATH: libraryPath(tree) } });
+  const { stdout } = await run("ldd", [program], { libraries: libraryPath(tree) });
   return [...new Set([...stdout.matchAll(/^\s*(\S+) => not found/gm)].map((match) => match[1]!))];
 }
 

@@ -1,0 +1,27 @@
+# Two stages: Bun compiles one executable; the image holds that and a C library, no shell and no package manager.
+# deploy/replay.sh does what each line says without a container engine.
+
+FROM oven/bun:1.4.5 AS build
+WORKDIR /src
+COPY package.json bun.lock bunfig.toml ./
+RUN bun install --frozen-lockfile
+COPY . .
+# The commit that `sluice --version` names: docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .
+ARG COMMIT=
+RUN SLUICE_BUILD_COMMIT="$COMMIT" sh scripts/run scripts/build.ts
+RUN mkdir -p dist/empty
+
+FROM gcr.io/distroless/base-debian12:nonroot
+LABEL org.opencontainers.image.title="sluice"
+COPY --from=build /src/dist/sluice /usr/local/bin/sluice
+# Used where there is no DATABASE_URL: the embedded database lives here.
+COPY --from=build --chown=65532:65532 /src/dist/empty /data
+ENV HOST=0.0.0.0 PORT=8080 SLUICE_DATA_DIR=/data BUN_CONFIG_MAX_HTTP_REQUESTS=65535
+# A configuration mounted as /etc/sluice/sluice.yaml is found.
+WORKDIR /etc/sluice
+VOLUME /data
+EXPOSE 8080
+USER 65532:65532
+HEALTHCHECK --interval=10s --timeout=6s --start-period=30s --start-interval=1s --retries=3 CMD ["/usr/local/bin/sluice", "healthcheck"]
+ENTRYPOINT ["/usr/local/bin/sluice"]
+CMD ["serve"]

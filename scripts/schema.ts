@@ -1,0 +1,6 @@
+// Writes sluice.schema.json anew from the typebox value that checks sluice.yaml: `bun scripts/schema.ts`.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { schemaText } from "../src/config/schema.ts";
+
+writeFileSync(join(import.meta.dir, "..", "sluice.schema.json"), schemaText());
