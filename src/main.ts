@@ -3,7 +3,6 @@
  * no top-level await), and nothing here decides anything.
  */
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { migrate } from "../db/migrate.ts";
@@ -12,11 +11,14 @@ import { clackPrompts } from "./cli/prompts.ts";
 import { run } from "./cli/run.ts";
 import type { Services } from "./cli/services.ts";
 import { processTerminal } from "./cli/terminal.ts";
-import type { StorageSettings } from "./config/configuration.ts";
-import { readStorage } from "./config/environment.ts";
-import { draftConfiguration, probeEngine } from "./config/init.ts";
-import { needsSimulator, type Reloadable, reloadable } from "./config/load.ts";
-import { defaultCatalog } from "./config/models.ts";
+import type { Configuration, StorageSettings } from "./config/configuration.ts";
+import { readEnvironment } from "./config/environment.ts";
+import { loadConfiguration } from "./config/load.ts";
+import { defaultModels } from "./config/models.ts";
+import { ConfigurationError } from "./config/problem.ts";
+import { type Reloadable, reloadable } from "./config/reload.ts";
+import { needsSimulator, withSimulatorAt } from "./config/simulator.ts";
+import { readFileBounded } from "./config/source.ts";
 import { renderOpenapi } from "./http/contract/openapi.ts";
 import { administration } from "./postgres/administration.ts";
 import type { Database } from "./postgres/database.ts";
@@ -24,7 +26,7 @@ import { embeddedDatabase } from "./postgres/embedded.ts";
 import { serverDatabase } from "./postgres/server.ts";
 import { redisConnection } from "./redis/connection.ts";
 import { changed_channel, serve } from "./serve.ts";
-import { startSimulator } from "./simulator/server.ts";
+import { type Simulator, startSimulator } from "./simulator/server.ts";
 
 /** Concurrent requests to upstreams; Bun queues silently beyond what stands in its environment at the start. */
 const upstream_requests_max = 65_535;
@@ -53,7 +55,6 @@ function isCompiled(): boolean {
 function services(environment: NodeJS.ProcessEnv): Services {
   const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
   const terminal = processTerminal(environment);
-  const load = () => loadedConfiguration(environment);
   return {
     version,
     terminal,
@@ -63,8 +64,12 @@ function services(environment: NodeJS.ProcessEnv): Services {
     newUuid: () => Bun.randomUUIDv7(),
     random: (bytes) => randomBytes(bytes),
     prompts: async () => clackPrompts(),
-    storage: () => readStorage(environment),
-    configuration: async () => (await load()).configuration.current(),
+    storage: () => {
+      const read = readEnvironment(environment);
+      if ("problems" in read) throw new ConfigurationError(read.problems);
+      return read.settings.storage;
+    },
+    configuration: async () => loaded(environment),
     openStore: async (storage) => {
       const database = await openDatabase(storage);
       const redis = storage.redisUrl ? redisConnection(storage.redisUrl, () => {}) : null;
@@ -100,12 +105,13 @@ function services(environment: NodeJS.ProcessEnv): Services {
       }
     },
     draftConfiguration: async ({ url, apiKey }) => {
+      const { draftConfiguration, probeEngine } = await import("./config/init.ts");
       const engine = await probeEngine(url, apiKey, fetch);
       return { yaml: draftConfiguration(engine), models: engine.models.map((model) => model.id) };
     },
-    openapi: async () => renderOpenapi([...defaultCatalog().models.values()], packageJson.version),
+    openapi: async () => renderOpenapi(defaultModels(), packageJson.version),
     async serve() {
-      const { configuration, stop } = await load();
+      const { configuration, stop } = await configurationInForce(environment);
       const database = await openDatabase(configuration.current().storage);
       try {
         return await serve({
@@ -122,23 +128,32 @@ function services(environment: NodeJS.ProcessEnv): Services {
       }
     },
     async simulate({ host, port }) {
-      return startSimulator({ host, port });
+      return startSimulator({ hostname: host, port });
     },
     untilStopped: async () => void (await stopAsked()),
   };
 }
 
-/** Configuration in force, with the simulator running where a route needs it. */
-async function loadedConfiguration(
-  environment: NodeJS.ProcessEnv,
-): Promise<{ configuration: Reloadable; stop(): Promise<void> }> {
-  const simulator = await startSimulator({ host: "127.0.0.1", port: 0 });
-  const configuration = await reloadable({
-    env: environment,
-    readFile: (path) => readFile(path, "utf8"),
-    simulatorUrl: simulator.url,
+/** Throws ConfigurationError. */
+function loaded(environment: NodeJS.ProcessEnv): Configuration {
+  const configuration = loadConfiguration({ env: environment, readFile: readFileBounded, simulatorUrl: null });
+  if (configuration instanceof ConfigurationError) throw configuration;
+  return configuration;
+}
+
+/** What serves: with the simulator running from the moment when a route first needs it, and reloadable. */
+async function configurationInForce(environment: NodeJS.ProcessEnv) {
+  let simulator: Simulator | null = null;
+  const prepare = async (configuration: Configuration): Promise<Configuration> => {
+    if (!needsSimulator(configuration)) return configuration;
+    simulator ??= await startSimulator();
+    return withSimulatorAt(configuration, simulator.url);
+  };
+  const configuration: Reloadable = reloadable(await prepare(loaded(environment)), {
+    load: () => loaded(environment),
+    prepare,
   });
-  return { configuration, stop: () => simulator.stop() };
+  return { configuration, stop: async () => simulator?.stop() };
 }
 
 async function openDatabase(storage: StorageSettings): Promise<Database> {

@@ -7,7 +7,7 @@ import { inputEstimate } from "./admission/estimate.ts";
 import { management } from "./auth/administration.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
-import type { Reloadable } from "./config/load.ts";
+import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
 import type { House, ReadinessCheck } from "./http/house.ts";
 import { lifecycle } from "./http/lifecycle.ts";
@@ -36,6 +36,9 @@ export interface Serving {
   onReload(reload: () => void): void;
 }
 
+/** How long a node that stops waits for a store that is away, with settlements in hand. */
+const settle_ms_max = 10_000;
+
 /** The channel on which nodes tell each other that a key or an organization changed. */
 export const changed_channel = "service:key_changed";
 
@@ -54,7 +57,13 @@ export async function serve(serving: Serving): Promise<number> {
   });
   const book = ledger(database, { recovery: metering.recovery });
   const estimate = inputEstimate();
-  const admitting = admission({ ledger: book, metering, grant_ms: limits.grant_ms, log: outage("ledger_unreachable") });
+  const admitting = admission({
+    ledger: book,
+    metering,
+    grant_ms: limits.grant_ms,
+    log: outage("ledger_unreachable"),
+    recovered: (count) => log.event("warn", "recovered", { requests: count }),
+  });
 
   const unlisten = await revocations(database, (id) => authentication.forget(id));
   const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
@@ -123,7 +132,9 @@ export async function serve(serving: Serving): Promise<number> {
   await operator?.stop();
   await socket?.stop();
   await authentication.stop();
-  await admitting.stop();
+  const unsettled = await admitting.stop(settle_ms_max);
+  if (unsettled > 0)
+    log.event("error", "unsettled", { requests: unsettled, next: "another node, or the next start, recovers them" });
   await unlisten();
   redis?.close();
   await database.close();
@@ -138,7 +149,7 @@ async function reload(
   event: (level: "info" | "error", message: string, fields?: Record<string, unknown>) => void,
 ) {
   const outcome = await configuration.reload();
-  if ("problems" in outcome)
+  if (!outcome.ok)
     event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
   else event("info", "configuration_reloaded", { models: configuration.current().catalog.models.size });
 }

@@ -3,7 +3,7 @@
  * held, and however the stream ends (complete, failed, or left by the caller), its `finally` settles once.
  */
 import type { InferenceEvent } from "../inference/event.ts";
-import type { Fault } from "../inference/fault.ts";
+import { asFault, type Fault } from "../inference/fault.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
 import type { OutputCalibration } from "./calibration.ts";
 import { tally } from "./tally.ts";
@@ -66,6 +66,10 @@ export async function* metered(metering: Metering): AsyncGenerator<readonly Infe
       }
       if (terminal) return;
     }
+  } catch (thrown) {
+    // The hold was lost, or there is a defect: the caller reads an error in its protocol, never silence.
+    failure = asFault(thrown);
+    yield [{ type: "response-failed", fault: failure }];
   } finally {
     const outcome = completed ? "completed" : metering.callerLeft() ? "cancelled" : "failed";
     if (completed && !stoppedBy) count.calibrate();

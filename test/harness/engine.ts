@@ -1,0 +1,110 @@
+// An engine whose every name is a canary, and a sluice.yaml that routes to it: whatever of it shows anywhere is a leak.
+
+import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/server.ts";
+import { type Sluice, type SluiceOptions, startSluice } from "./sluice.ts";
+
+export const engineModel = "canary-engine-model-q4";
+const engineKey = "canary-engine-key-8c1f";
+const upstreamName = "canary-upstream-name";
+
+/** Can everything. */
+export const model = "acme/writer-1";
+/** Can nothing but text. */
+export const plainModel = "acme/plain-1";
+/** Small: 4,096 tokens of context, 256 of output. */
+export const smallModel = "acme/small-1";
+
+const all = "[tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input]";
+
+export interface Service extends Sluice {
+  engine: Simulator;
+  stop(): Promise<number>;
+}
+
+/** A service in front of the engine. `limits` and `metering` are YAML flow maps; `timeouts` those of the upstream. */
+export async function startService(
+  options: {
+    limits?: string;
+    metering?: string;
+    timeouts?: string;
+    engine?: SimulatorOptions;
+    engineUrl?: string;
+    sluice?: SluiceOptions;
+  } = {},
+): Promise<Service> {
+  const engine = await startSimulator({
+    key: engineKey,
+    models: [engineModel],
+    directives: "[simulator: echo]",
+    ...options.engine,
+  });
+  const url = options.engineUrl ?? engine.url;
+  const config = configTo(url, options);
+  try {
+    const sluice = await startSluice({
+      config,
+      secrets: [engineModel, engineKey, upstreamName, new URL(url).host],
+      ...options.sluice,
+      env: { ENGINE_KEY: engineKey, ...options.sluice?.env },
+    });
+    const stop = async () => {
+      try {
+        return await sluice.stop();
+      } finally {
+        await engine.stop();
+      }
+    };
+    return { ...sluice, engine, stop };
+  } catch (failure) {
+    await engine.stop();
+    throw failure;
+  }
+}
+
+function configTo(url: string, options: { limits?: string; metering?: string; timeouts?: string }): string {
+  const entry = (id: string, capabilities: string, context: number, output: number) => `
+  - id: ${id}
+    owned_by: acme
+    created: 1790000000
+    context_window: ${context}
+    max_output_tokens: ${output}
+    capabilities: ${capabilities}
+    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    extra_params: [top_k]
+    routes: [{ upstream: ${upstreamName}, model: ${engineModel}, priority: 0, weight: 1 }]`;
+  return [
+    "upstreams:",
+    `  ${upstreamName}:`,
+    `    url: "${url}"`,
+    "    protocol: openai-chat",
+    '    api_key: "${ENGINE_KEY}"',
+    ...(options.timeouts ? [`    timeouts: ${options.timeouts}`] : []),
+    `models:${entry(model, all, 131072, 16384)}${entry(plainModel, "[]", 131072, 16384)}${entry(smallModel, "[]", 4096, 256)}`,
+    "plans:",
+    "  unlimited: {}",
+    ...(options.limits ? [`limits: ${options.limits}`] : []),
+    ...(options.metering ? [`metering: ${options.metering}`] : []),
+    "",
+  ].join("\n");
+}
+
+/** A user's message for the simulator: directives, then what it echoes. */
+export function says(directives: string, text = "hello there"): { role: "user"; content: string }[] {
+  return [{ role: "user", content: `${directives ? `[simulator: ${directives}] ` : ""}${text}` }];
+}
+
+/** The data of each event, [DONE] included. */
+export async function eventsOf(response: Response): Promise<string[]> {
+  return (await response.text())
+    .split("\n\n")
+    .filter((frame) => frame.startsWith("data: "))
+    .map((frame) => frame.slice("data: ".length));
+}
+
+interface ErrorBody {
+  error: { code: string; param: string | null; message: string; type: string; request_id: string };
+}
+
+export async function errorOf(response: Response): Promise<ErrorBody["error"]> {
+  return ((await response.json()) as ErrorBody).error;
+}

@@ -1,0 +1,193 @@
+// A running Sluice to test over real sockets: a process of its own, from source, or of the binary that TEST_SLUICE names;
+// on PGlite, or on Postgres where TEST_STORE=postgres. Every answer that `fetch` brings is held against the contract, and
+// at the end every byte that was sent or logged is searched for what must never show.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { contractProblems } from "./contract.ts";
+import { freshDatabase } from "./services.ts";
+
+export interface SluiceOptions {
+  /** Text of sluice.yaml; without it the default catalog, served by the simulator. */
+  config?: string;
+  env?: Record<string, string>;
+  /** Words that must show nowhere: upstreams' names, addresses, model ids, keys. */
+  secrets?: string[];
+  /** An existing data folder, to start once more on what another left. */
+  dataDir?: string;
+  store?: "pglite" | "postgres";
+}
+
+export interface Sluice {
+  url: string;
+  /** Key of an organization on the plan `unlimited`, all scopes. */
+  key: string;
+  dataDir: string;
+  store: "pglite" | "postgres";
+  /** With the key, unless `authorization` is given (null: none). Holds the answer against the contract. */
+  fetch(path: string, init?: RequestInit & { key?: string | null }): Promise<Response>;
+  /** POST of a JSON body. */
+  post(path: string, body: unknown, init?: RequestInit & { key?: string | null }): Promise<Response>;
+  cli(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
+  /** The CLI's answer with --json; throws when it refuses. */
+  json<T>(...words: string[]): Promise<T>;
+  stdout(): string;
+  stderr(): string;
+  pid: number;
+  signal(signal: NodeJS.Signals): void;
+  exited: Promise<number>;
+  /** SIGTERM, waits, and then searches what was seen. Answers the exit code. */
+  stop(): Promise<number>;
+}
+
+const start_ms = 30_000;
+const root = join(import.meta.dir, "../..");
+
+const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
+const standardStore = process.env.TEST_STORE === "postgres" ? "postgres" : "pglite";
+
+export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> {
+  const store = options.store ?? standardStore;
+  const folder = mkdtempSync(join(tmpdir(), "sluice-test-"));
+  const dataDir = options.dataDir ?? join(folder, "data");
+  const database = store === "postgres" ? await freshDatabase() : null;
+  const env: Record<string, string> = {
+    PATH: process.env.PATH ?? "",
+    HOME: folder,
+    PORT: "0",
+    SLUICE_DATA_DIR: dataDir,
+    ...(database ? { DATABASE_URL: database.url } : {}),
+    ...options.env,
+  };
+  if (options.config !== undefined) {
+    writeFileSync(join(folder, "sluice.yaml"), options.config);
+    env.SLUICE_CONFIG = join(folder, "sluice.yaml");
+  }
+
+  const child = Bun.spawn([...program, "serve"], { cwd: folder, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const out = gathered(child.stdout);
+  const err = gathered(child.stderr);
+  const cli = async (...words: string[]) => {
+    const run = Bun.spawn([...program, ...words], {
+      cwd: folder,
+      env,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [stdout, stderr, code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited]);
+    return { code, stdout, stderr };
+  };
+  const json = async <T>(...words: string[]): Promise<T> => {
+    const { code, stdout, stderr } = await cli(...words, "--json");
+    if (code !== 0) throw new Error(`sluice ${words.join(" ")} answered ${code}: ${stderr}`);
+    return JSON.parse(stdout) as T;
+  };
+
+  const cleanUp = async () => {
+    await database?.drop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  let url: string;
+  let key: string;
+  try {
+    await until(
+      () => / serving on \S+\n/.test(out.text()) || child.exitCode !== null,
+      start_ms,
+      "the service to start",
+    );
+    url = / serving on (\S+)\n/.exec(out.text())?.[1] ?? "";
+    if (!url) throw new Error(`the service did not start: ${err.text()}`);
+    key = /^ {2}(slk_\w+)$/m.exec(out.text())?.[1] ?? (options.dataDir ? "" : await createdKey(json));
+  } catch (failure) {
+    child.kill("SIGKILL");
+    await cleanUp();
+    throw failure;
+  }
+
+  const seen: string[] = [];
+  const visit = async (path: string, init: RequestInit & { key?: string | null } = {}) => {
+    const headers = new Headers(init.headers);
+    const sent = init.key === undefined ? key : init.key;
+    if (sent !== null && !headers.has("authorization") && !headers.has("x-api-key"))
+      headers.set("authorization", `Bearer ${sent}`);
+    const response = await fetch(url + path, { ...init, headers });
+    const copy = response.clone();
+    checks.push(
+      (async () => {
+        const text = await copy.text().catch(() => "");
+        seen.push(JSON.stringify([...copy.headers]), text);
+        return contractProblems(init.method ?? "GET", path, copy, text);
+      })(),
+    );
+    return response;
+  };
+  const checks: Promise<string[]>[] = [];
+
+  return {
+    url,
+    key,
+    dataDir,
+    store,
+    fetch: visit,
+    post: (path, body, init = {}) =>
+      visit(path, {
+        method: "POST",
+        body: typeof body === "string" ? body : JSON.stringify(body),
+        ...init,
+        headers: { "content-type": "application/json", ...(init.headers as Record<string, string>) },
+      }),
+    cli,
+    json,
+    stdout: out.text,
+    stderr: err.text,
+    pid: child.pid,
+    signal: (signal) => child.kill(signal),
+    exited: child.exited,
+    async stop() {
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), 40_000);
+      const code = await child.exited;
+      clearTimeout(timer);
+      await Promise.all([out.ended, err.ended]);
+      if (!options.dataDir) await cleanUp();
+      const problems = (await Promise.all(checks)).flat();
+      const printed = out.text().replaceAll(key || "\u0000", "");
+      const everything = [...seen, printed, err.text()].join("\n");
+      for (const secret of [key, ...(options.secrets ?? [])]) {
+        if (secret && everything.includes(secret)) problems.push(`'${secret}' showed: ${around(everything, secret)}`);
+      }
+      if (problems.length > 0) throw new Error([...new Set(problems)].slice(0, 20).join("\n"));
+      return code;
+    },
+  };
+}
+
+async function createdKey(json: <T>(...words: string[]) => Promise<T>): Promise<string> {
+  await json("org", "create", "test", "--plan", "unlimited");
+  return (await json<{ key: string }>("key", "create", "--org", "test", "--name", "test")).key;
+}
+
+function around(text: string, word: string): string {
+  const at = text.indexOf(word);
+  return text.slice(Math.max(0, at - 100), at + word.length + 100);
+}
+
+function gathered(stream: ReadableStream<Uint8Array>): { text: () => string; ended: Promise<void> } {
+  let text = "";
+  const decoder = new TextDecoder();
+  const ended = (async () => {
+    for await (const chunk of stream) text += decoder.decode(chunk, { stream: true });
+  })();
+  return { text: () => text, ended };
+}
+
+/** Waits for a condition, never for a time: fails loudly when the deadline passes. */
+export async function until(holds: () => boolean | Promise<boolean>, deadline_ms: number, what: string): Promise<void> {
+  const end = performance.now() + deadline_ms;
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(`waited ${deadline_ms} ms for ${what}`);
+    await Bun.sleep(10);
+  }
+}
