@@ -3,7 +3,7 @@
  * socket of a running server (src/cli/socket.ts), so every argument is one object and is checked here as if nobody had.
  * A wrong wish is a Refusal; anything else that is thrown is an outage. A new secret is in the answer once and nowhere else.
  */
-import type { Administration, AuditEntry, Key, Organization, Scope } from "../store/directory.ts";
+import type { Administration, AuditEntry, Key, Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import { key_random_bytes, newKey, secretOf } from "./key.ts";
 import { Refusal } from "./refusal.ts";
@@ -75,53 +75,30 @@ export interface ManagementOptions {
 }
 
 export function management(options: ManagementOptions): Management {
-  const { administration, actor } = options;
+  const acting = actingFor(options);
+  return { ...organizationVerbs(acting), ...keyVerbs(acting), ...auditVerbs(acting) };
+}
 
-  async function organizationOf(slugOrId: unknown): Promise<Organization> {
-    const asked = wish.text(slugOrId, "an organization's slug or id");
-    const organization = await administration.findOrganization(asked);
-    return organization ?? refuse(`There is no organization '${wish.shown(asked)}'. 'sluice org list' shows them all.`);
-  }
+type OrganizationVerb = "createOrganization" | "listOrganizations" | `${"find" | "suspend" | "resume"}Organization`;
+type KeyVerb = "createKey" | "listKeys" | "findKey" | "rotateKey" | "revokeKey";
 
-  async function owned(key: Key): Promise<OwnedKey> {
-    const organization = await administration.findOrganization(key.organizationId);
-    if (!organization) throw new Error(`the organization of ${key.id} is gone`);
-    return { key, organization };
-  }
-
-  async function keyOf(id: unknown): Promise<Key> {
-    const asked = wish.text(id, "a key's id");
-    if (asked.startsWith("slk_")) refuse("That is a key itself; name it by its id, which begins with 'key_'.");
-    return (await administration.findKey(asked)) ?? noKey(asked);
-  }
+function organizationVerbs(acting: Acting): Pick<Management, OrganizationVerb> {
+  const { administration, actor, catalog, newUuid } = acting;
 
   async function setStatus(slugOrId: unknown, status: Organization["status"]): Promise<Organization> {
-    const organization = await organizationOf(slugOrId);
+    const organization = await acting.organizationOf(slugOrId);
     if (organization.status === status) return organization;
     const changed = await administration.setOrganizationStatus(organization.id, status, actor);
-    await announce(organization.id);
+    await acting.announce(organization.id);
     return changed ?? refuse(`There is no organization '${organization.slug}' any more.`);
-  }
-
-  async function announce(id: string): Promise<void> {
-    try {
-      await options.changed?.(id);
-    } catch {
-      // The change is written; a node that was not told of it sees it within a second.
-    }
-  }
-
-  function newSecret() {
-    const secret = newKey(options.random(key_random_bytes));
-    return { secret, stored: secretOf(secret) };
   }
 
   return {
     async createOrganization(input) {
       const slug = wish.slug(input.slug);
-      const { plans } = await options.catalog();
+      const { plans } = await catalog();
       const made = await administration.createOrganization({
-        id: idOf(options.newUuid(), "org_"),
+        id: idOf(newUuid(), "org_"),
         slug,
         name: wish.isAbsent(input.name) ? slug : wish.name(input.name, "The organization's name"),
         plan: wish.plan(input.plan ?? plan_default, plans),
@@ -131,27 +108,30 @@ export function management(options: ManagementOptions): Management {
       return made;
     },
     listOrganizations: () => administration.listOrganizations(),
-    findOrganization: (input) => organizationOf(input.organization),
+    findOrganization: (input) => acting.organizationOf(input.organization),
     suspendOrganization: (input) => setStatus(input.organization, "suspended"),
     resumeOrganization: (input) => setStatus(input.organization, "active"),
+  };
+}
 
+function keyVerbs(acting: Acting): Pick<Management, KeyVerb> {
+  const { administration, actor, catalog, newUuid, nowMs } = acting;
+  return {
     async createKey(input) {
       const name = wish.name(input.name, "The key's name");
-      const scopes: Scope[] = wish.scopes(input.scopes);
-      const allowedModels = wish.isAbsent(input.models)
-        ? null
-        : wish.models(input.models, (await options.catalog()).models);
-      const expiresAt = wish.isAbsent(input.expires) ? null : wish.futureInstant(input.expires, options.nowMs());
-      const organization = await organizationOf(input.organization);
-      const { secret, stored } = newSecret();
+      const scopes = wish.scopes(input.scopes);
+      const allowedModels = wish.isAbsent(input.models) ? null : wish.models(input.models, (await catalog()).models);
+      const expiresAt = wish.isAbsent(input.expires) ? null : wish.futureInstant(input.expires, nowMs());
+      const organization = await acting.organizationOf(input.organization);
+      const secret = newKey(acting.random(key_random_bytes));
       const key = await administration.createKey({
-        id: idOf(options.newUuid(), "key_"),
+        id: idOf(newUuid(), "key_"),
         organizationId: organization.id,
         name,
         scopes,
         allowedModels,
         expiresAt,
-        secret: stored,
+        secret: secretOf(secret),
         actor,
       });
       return { key, organization, secret };
@@ -159,46 +139,78 @@ export function management(options: ManagementOptions): Management {
     async listKeys(input) {
       const organizations = wish.isAbsent(input.organization)
         ? await administration.listOrganizations()
-        : [await organizationOf(input.organization)];
+        : [await acting.organizationOf(input.organization)];
       const lists: OwnedKey[] = [];
       for (const organization of organizations) {
         for (const key of await administration.listKeys(organization.id)) lists.push({ key, organization });
       }
       return lists;
     },
-    findKey: async (input) => owned(await keyOf(input.id)),
+    findKey: async (input) => acting.owned(await acting.keyOf(input.id)),
     async rotateKey(input) {
       const grace_ms = wish.isAbsent(input.grace) ? null : wish.duration(input.grace);
-      const before = await keyOf(input.id);
-      if (before.revokedAt) refuse(`The key ${before.id} is revoked and cannot be rotated. Create a new one.`);
-      if (before.expiresAt && before.expiresAt.getTime() <= options.nowMs()) {
-        refuse(`The key ${before.id} has expired and cannot be rotated. Create a new one.`);
-      }
-      const { secret, stored } = newSecret();
-      let key = await administration.rotateKey({
-        id: before.id,
-        secret: stored,
-        graceEndsAt: grace_ms === null ? null : new Date(options.nowMs() + grace_ms),
-        actor,
-      });
-      if (key === "revoked") refuse(`The key ${before.id} is revoked and cannot be rotated. Create a new one.`);
+      const { id, revokedAt, expiresAt } = await acting.keyOf(input.id);
+      if (revokedAt) refuse(cannotRotate(id, "is revoked"));
+      if (expiresAt && expiresAt.getTime() <= nowMs()) refuse(cannotRotate(id, "has expired"));
+      const secret = newKey(acting.random(key_random_bytes));
+      const graceEndsAt = grace_ms === null ? null : new Date(nowMs() + grace_ms);
+      let key = await administration.rotateKey({ id, secret: secretOf(secret), graceEndsAt, actor });
+      if (key === "revoked") refuse(cannotRotate(id, "is revoked"));
       // No grace at all is a revocation: a deadline would be this machine's clock, and the store's may be behind it.
-      if (key && grace_ms === 0) key = await administration.revokeKey({ id: before.id, old: true, actor });
-      await announce(before.id);
-      return { ...(await owned(key ?? noKey(before.id))), secret };
+      if (key && grace_ms === 0) key = await administration.revokeKey({ id, old: true, actor });
+      await acting.announce(id);
+      return { ...(await acting.owned(key ?? noKey(id))), secret };
     },
     async revokeKey(input) {
-      const { id } = await keyOf(input.id);
+      const { id } = await acting.keyOf(input.id);
       const key = await administration.revokeKey({ id, old: input.old === true, actor });
-      await announce(id);
-      return owned(key ?? noKey(id));
+      await acting.announce(id);
+      return acting.owned(key ?? noKey(id));
     },
+  };
+}
 
+function auditVerbs({ administration, organizationOf }: Acting): Pick<Management, "listAudit"> {
+  return {
     async listAudit(input) {
       const limit = wish.count(input.limit ?? 50, 1000, "The number of entries");
       if (wish.isAbsent(input.organization)) return administration.listAudit({ limit });
       const { id } = await organizationOf(input.organization);
       return administration.listAudit({ organizationId: id, limit });
+    },
+  };
+}
+
+type Acting = ReturnType<typeof actingFor>;
+
+/** What the verbs have in common: finding what is meant, and telling the nodes. */
+function actingFor(options: ManagementOptions) {
+  const { administration } = options;
+  return {
+    ...options,
+    async organizationOf(slugOrId: unknown): Promise<Organization> {
+      const asked = wish.text(slugOrId, "an organization's slug or id");
+      const organization = await administration.findOrganization(asked);
+      return (
+        organization ?? refuse(`There is no organization '${wish.shown(asked)}'. 'sluice org list' shows them all.`)
+      );
+    },
+    async keyOf(id: unknown): Promise<Key> {
+      const asked = wish.text(id, "a key's id");
+      if (asked.startsWith("slk_")) refuse("That is a key itself; name it by its id, which begins with 'key_'.");
+      return (await administration.findKey(asked)) ?? noKey(asked);
+    },
+    async owned(key: Key): Promise<OwnedKey> {
+      const organization = await administration.findOrganization(key.organizationId);
+      if (!organization) throw new Error(`the organization of ${key.id} is gone`);
+      return { key, organization };
+    },
+    async announce(id: string): Promise<void> {
+      try {
+        await options.changed?.(id);
+      } catch {
+        // The change is written; a node that was not told of it sees it within a second.
+      }
     },
   };
 }
@@ -217,6 +229,10 @@ export const managementVerbs = [
   "revokeKey",
   "listAudit",
 ] as const satisfies readonly (keyof Management)[];
+
+function cannotRotate(id: string, why: string): string {
+  return `The key ${id} ${why} and cannot be rotated. Create a new one.`;
+}
 
 function noKey(id: string): never {
   return refuse(`There is no key '${wish.shown(id)}'. 'sluice key list' shows them all.`);

@@ -9,9 +9,8 @@ import type { Upstream } from "../upstream/target.ts";
 import type { Building } from "./building.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
 import { jsonOption, printJson } from "./option.ts";
-import { actorOf } from "./reach.ts";
+import { runningServer } from "./reach.ts";
 import type { Services } from "./services.ts";
-import { socketManagement } from "./socket.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
 
 interface Finding {
@@ -97,9 +96,7 @@ function dataFolder(dataDir: string): string {
 }
 
 async function database(services: Services, storage: StorageSettings): Promise<string> {
-  if (!storage.databaseUrl && (await socketManagement({ dataDir: storage.dataDir, actor: actorOf(services) }))) {
-    return "embedded, held by the running server, which answers";
-  }
+  if (await runningServer(services, storage)) return "embedded, held by the running server, which answers";
   if (!storage.databaseUrl && !hasData(storage.dataDir)) return "embedded, to be made at the first start";
   return services.inspectDatabase(storage);
 }

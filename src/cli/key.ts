@@ -108,12 +108,11 @@ function addRevoke(key: Command, services: Services): void {
     .addOption(jsonOption())
     .action(async (id: string, options: Format & { old?: boolean; yes?: boolean }) => {
       const old = options.old === true;
-      const revoked = await reached(services, async (manage) => {
-        if (services.terminal.interactive && !options.json && !options.yes) {
-          await confirmed(services, await manage.findKey({ id }), old);
-        }
-        return manage.revokeKey({ id, old });
-      });
+      if (services.terminal.interactive && !options.json && !options.yes) {
+        // Asked before the data are reached again: nobody else has to wait for the answer.
+        await confirmed(services, await reached(services, (manage) => manage.findKey({ id })), old);
+      }
+      const revoked = await reached(services, (manage) => manage.revokeKey({ id, old }));
       if (options.json) return printJson(services.terminal, keyJson(revoked));
       const what = old ? "The old secrets of the key" : "The key";
       const { key, organization } = revoked;

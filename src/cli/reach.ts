@@ -4,36 +4,55 @@
  * keeps everybody else out meanwhile. A command does not know which it was.
  */
 import { type Management, management } from "../auth/administration.ts";
+import type { StorageSettings } from "../config/configuration.ts";
 import type { OpenStore, Services } from "./services.ts";
 import { socketManagement } from "./socket.ts";
 
-/** A server that has just been started holds the lock before it opens its socket: so long, a command waits for it. */
-const socket_wait_ms = 3000;
-const socket_poll_ms = 100;
+/**
+ * How long a command waits for a data folder that is in use and has no open door: a server that has just been started
+ * opens its socket last, and another command is done in a moment.
+ */
+const busy_wait_ms = 5000;
+const busy_poll_ms = 50;
 
 export async function reached<T>(services: Services, work: (manage: Management) => Promise<T>): Promise<T> {
   const storage = services.storage();
-  const asked = () =>
-    storage.databaseUrl ? null : socketManagement({ dataDir: storage.dataDir, actor: actorOf(services) });
-  const running = await asked();
-  if (running) return work(running);
-  let store: OpenStore;
-  try {
-    store = await services.openStore(storage);
-  } catch (cause) {
-    const late = storage.databaseUrl ? null : await appearing(asked);
-    if (late) return work(late);
-    throw cause;
+  const deadline_ms = performance.now() + busy_wait_ms;
+  for (;;) {
+    const running = await runningServer(services, storage);
+    if (running) return work(running);
+    const store = await opened(services, storage, performance.now() < deadline_ms);
+    if (!store) {
+      await Bun.sleep(busy_poll_ms);
+      continue;
+    }
+    try {
+      return await work(overStore(services, store));
+    } finally {
+      await store.close();
+    }
   }
+}
+
+/** The server that holds the data folder, where there is one; a database of its own has none to ask. */
+export async function runningServer(services: Services, storage: StorageSettings): Promise<Management | null> {
+  if (storage.databaseUrl) return null;
+  return socketManagement({ dataDir: storage.dataDir, actor: actorOf(services) });
+}
+
+/** Null when the data folder is in use and there is time to ask again. */
+async function opened(services: Services, storage: StorageSettings, mayWait: boolean): Promise<OpenStore | null> {
   try {
-    return await work(overStore(services, store));
-  } finally {
-    await store.close();
+    return await services.openStore(storage);
+  } catch (cause) {
+    const isBusy = cause instanceof Error && "code" in cause && cause.code === "in_use";
+    if (isBusy && mayWait) return null;
+    throw cause;
   }
 }
 
 /** Who does it, as the audit log names them. */
-export function actorOf(services: Services): string {
+function actorOf(services: Services): string {
   return `cli:${services.user.replace(/[^\w.@+-]/g, "_").slice(0, 64) || "unknown"}`;
 }
 
@@ -50,13 +69,4 @@ function overStore(services: Services, store: OpenStore): Management {
     random: services.random,
     changed: store.changed,
   });
-}
-
-async function appearing(asked: () => Promise<Management | null> | null): Promise<Management | null> {
-  for (let waited_ms = 0; waited_ms < socket_wait_ms; waited_ms += socket_poll_ms) {
-    const found = await asked();
-    if (found) return found;
-    await Bun.sleep(socket_poll_ms);
-  }
-  return null;
 }

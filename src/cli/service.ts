@@ -3,9 +3,8 @@ import { writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { Building } from "./building.ts";
 import { jsonOption, printJson, wholeNumber } from "./option.ts";
-import { actorOf } from "./reach.ts";
+import { runningServer } from "./reach.ts";
 import type { Services } from "./services.ts";
-import { socketManagement } from "./socket.ts";
 
 const contract_file = "openapi.json";
 
@@ -43,21 +42,20 @@ export function addServiceCommands(program: Command, { services, exitWith }: Bui
   program
     .command("openapi")
     .description("print the contract: OpenAPI 3.1, JSON")
-    .option("--write", `write it to ${contract_file} in the working directory instead`)
-    .action(async ({ write }: { write?: boolean }) => {
+    .option("--write [file]", `write it to a file instead (default: ${contract_file})`)
+    .action(async ({ write }: { write?: string | true }) => {
       const contract = await services.openapi();
       if (!write) return services.terminal.out(contract);
-      writeFileSync(contract_file, contract);
-      services.terminal.out(`Wrote ${contract_file}.\n`);
+      const file = write === true ? contract_file : write;
+      writeFileSync(file, contract);
+      services.terminal.out(`Wrote ${file}.\n`);
     });
 }
 
 /** A server that holds the embedded database has migrated it at its start. */
 async function migrated(services: Services): Promise<string[]> {
   const storage = services.storage();
-  const isHeld =
-    !storage.databaseUrl && (await socketManagement({ dataDir: storage.dataDir, actor: actorOf(services) })) !== null;
-  return isHeld ? [] : services.migrate(storage);
+  return (await runningServer(services, storage)) ? [] : services.migrate(storage);
 }
 
 const serveHelp = `

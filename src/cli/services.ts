@@ -23,7 +23,10 @@ export interface Services {
   storage(): StorageSettings;
   /** Environment and sluice.yaml, checked; throws an Error that names line and field. */
   configuration(): Promise<Configuration>;
-  /** Opens the database that these settings name, brought to this build's shape where that is safe. */
+  /**
+   * Opens the database that these settings name, brought to this build's shape where that is safe. Throws an Error whose
+   * `code` is `in_use` when another process holds the embedded one.
+   */
   openStore(storage: StorageSettings): Promise<OpenStore>;
   /** Brings the database to this build's shape; answers the names of what was applied. */
   migrate(storage: StorageSettings): Promise<string[]>;

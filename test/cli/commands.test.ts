@@ -329,7 +329,12 @@ describe("files and services", () => {
   });
 
   test("openapi prints the contract as it is", async () => {
-    expect((await shell().typed("openapi")).out).toBe('{"openapi":"3.1.0"}\n');
+    const { typed } = shell();
+    expect((await typed("openapi")).out).toBe('{"openapi":"3.1.0"}\n');
+    const file = join(mkdtempSync(join(tmpdir(), "sluice-openapi-")), "openapi.json");
+    expect((await typed(["openapi", "--write", file])).out).toBe(`Wrote ${file}.\n`);
+    expect(readFileSync(file, "utf8")).toBe('{"openapi":"3.1.0"}\n');
+    expect(await typed(["openapi", "--write", "/does/not/exist"])).toMatchObject({ code: 1, out: "" });
   });
 
   test("init writes the draft, replaces no file unasked, and asks the engine with the key of the environment", async () => {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
+import { keyPattern } from "../../src/auth/key.ts";
 import { commands } from "../../src/cli/run.ts";
 import { shell } from "./typed.ts";
 
@@ -35,6 +36,9 @@ What scripts rely on: exit code 0 is done, 1 is refused or failed with one line 
 
 Commands reach the data by themselves: the database that \`DATABASE_URL\` names; else a server that runs on the data folder
 (\`SLUICE_DATA_DIR\`), through a socket that only its owner can open; else the embedded database in that folder.
+
+For secret scanners: a key matches \`${keyPattern}\`, and its last six characters are the CRC-32 of what stands before them,
+in base62 (0-9, A-Z, a-z; most significant first).
 
 ${(await Promise.all(sections)).join("\n")}`;
 }

@@ -258,13 +258,43 @@ describe("commands find the data where they are", () => {
       storage,
       openStore: () => {
         starting.resolve();
-        return Promise.reject(new Error("the data folder is in use"));
+        return Promise.reject(Object.assign(new Error("the data folder is in use"), { code: "in_use" }));
       },
     });
     const listed = it.typed("org list --json");
     await starting.promise;
     await served(dataDir);
     expect(await listed).toEqual({ code: 0, out: "[]\n", err: "" });
+  });
+
+  test("commands at the same time wait for each other, and what cannot be opened at all fails at once", async () => {
+    const storage = () => ({ databaseUrl: null, redisUrl: null, dataDir: newFolder() });
+    const own = memoryDirectory();
+    let open = 0;
+    const openStore = async () => {
+      if (open > 0) throw Object.assign(new Error("the data folder is in use"), { code: "in_use" });
+      open++;
+      return {
+        administration: own,
+        close: async () => {
+          open--;
+        },
+      };
+    };
+    const codes = await Promise.all(
+      Array.from(
+        { length: 5 },
+        async (_, at) => (await shell({ storage, openStore }).typed(`org create org-${at}`)).code,
+      ),
+    );
+    expect(codes).toEqual([0, 0, 0, 0, 0]);
+    let asked = 0;
+    const broken = () => {
+      asked++;
+      return Promise.reject(new Error("the disk is full"));
+    };
+    expect((await shell({ storage, openStore: broken }).typed("org list")).err).toBe("sluice: the disk is full\n");
+    expect(asked).toBe(1);
   });
 
   test("the name of who does it fits the audit log, whatever the system calls them", async () => {
