@@ -69,8 +69,9 @@ export async function infer<Wire extends { stream?: boolean | null }, Reply>(
     createdAtSeconds: Math.floor(Date.now() / 1000),
     model: model.id,
   };
-  const capped = withCap(request, model, inputTokens);
-  const { route, events: upstream } = open(model, capped, identity, call.signal, house.routing());
+  const room = roomFor(model, inputTokens);
+  const capped = withCap(request, room);
+  const { route, events: upstream } = open(model, capped, room, identity, call.signal, house.routing());
   let firstPartMs: number | null = null;
 
   const settle = (ending: Ending) => {
@@ -104,8 +105,11 @@ export async function infer<Wire extends { stream?: boolean | null }, Reply>(
 
   call.streaming = true;
   return sseResponse(stream, {
-    encoder: codec.stream.encoder(wire, call.requestId),
-    heartbeat: codec.stream.heartbeat,
+    encoder: codec.stream.encoder(wire, {
+      requestId: call.requestId,
+      identity,
+      inputTokensEstimate: Math.max(1, inputTokens),
+    }),
     heartbeat_ms: house.limits.heartbeat_ms,
     headers,
     left: () => call.leave(),
@@ -135,9 +139,13 @@ function refuseHopelessInput(model: Model, inputTokens: number): void {
   );
 }
 
-/** A cap above the model's own, or above what its context leaves, is lowered; the answer then ends with `length`. */
-function withCap(request: InferenceRequest, model: Model, inputTokens: number): InferenceRequest {
+/** Output tokens that the model's own cap and what its context leaves allow. */
+function roomFor(model: Model, inputTokens: number): number {
+  return Math.min(model.outputTokensMax, Math.max(1, model.contextTokens - inputTokens));
+}
+
+/** A cap above that is lowered; the answer then ends with `length`. */
+function withCap(request: InferenceRequest, room: number): InferenceRequest {
   if (request.outputTokensMax === undefined) return request;
-  const room = Math.max(1, model.contextTokens - inputTokens);
-  return { ...request, outputTokensMax: Math.min(request.outputTokensMax, model.outputTokensMax, room) };
+  return { ...request, outputTokensMax: Math.min(request.outputTokensMax, room) };
 }

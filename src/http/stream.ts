@@ -1,9 +1,8 @@
 /** The caller's end of a stream: held back until it is worth a 200, then written event by event, as fast as it is read. */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
-import type { Transducer } from "../protocol/codec.ts";
+import type { StreamEncoder } from "../protocol/codec.ts";
 import { encodeSse } from "../sse/encode.ts";
-import type { SseMessage } from "../sse/message.ts";
 
 type Batch = readonly InferenceEvent[];
 type Next = Promise<IteratorResult<Batch, void>>;
@@ -59,8 +58,7 @@ export async function* replayed({ head, pending, rest }: Primed): AsyncGenerator
 }
 
 export interface SseOptions {
-  encoder: Transducer<InferenceEvent, SseMessage>;
-  heartbeat: string;
+  encoder: StreamEncoder;
   heartbeat_ms: number;
   headers: Record<string, string>;
   /** The client went away: the upstream is to stop. Called before the generator is ended, or nothing would wake it. */
@@ -70,9 +68,8 @@ export interface SseOptions {
 }
 
 export function sseResponse(stream: Primed, options: SseOptions): Response {
-  const { encoder, heartbeat, heartbeat_ms } = options;
+  const { encoder, heartbeat_ms } = options;
   const text = new TextEncoder();
-  const beat = text.encode(heartbeat);
   let wroteMs = performance.now();
   let beats: ReturnType<typeof setInterval> | undefined;
   let closed = false;
@@ -82,6 +79,10 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
       .flatMap((event) => encoder.push(event))
       .map(encodeSse)
       .join("");
+  const beat = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    const out = encoder.heartbeat();
+    if (out !== "") controller.enqueue(text.encode(out));
+  };
   const close = () => {
     if (closed) return;
     closed = true;
@@ -99,12 +100,12 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
 
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      if (stream.pending && stream.head.length === 0) controller.enqueue(beat);
+      if (stream.pending) beat(controller);
       // A reader that is behind needs no heartbeat, and would have it queued for nothing.
       beats = setInterval(() => {
         if (performance.now() - wroteMs < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
         wroteMs = performance.now();
-        controller.enqueue(beat);
+        beat(controller);
       }, heartbeat_ms / 4);
     },
     async pull(controller) {

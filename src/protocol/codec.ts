@@ -27,18 +27,30 @@ export interface UpstreamAsk {
   /** The engine's own name of the model. */
   model: string;
   stream: boolean;
+  /** The cap where the caller gave none, for protocols that cannot do without: what model and context leave. */
+  outputTokensMax: number;
+}
+
+/** What the writer of a stream knows beside the request. */
+export interface StreamContext {
+  /** Stands in the protocol's own error. */
+  requestId: string;
+  identity: ResponseIdentity;
+  /** At least 1; what is shown of the input until the engine has reported. */
+  inputTokensEstimate: number;
+}
+
+/** Ends with the protocol's own terminal marker, or its own error. */
+export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
+  /** What is written while the model is silent, in the form that this protocol's clients count: whole frames, or "". */
+  heartbeat(): string;
 }
 
 /** The side that faces our callers. `Wire` has been validated against the contract. */
 export interface CallerCodec<Wire, Reply> {
   request: { decode(wire: Wire): InferenceRequest };
   response: { encode(result: Result, wire: Wire): Reply };
-  /** Ends with the protocol's own terminal marker, or its own error; `requestId` stands in the error. */
-  stream: {
-    encoder(wire: Wire, requestId: string): Transducer<InferenceEvent, SseMessage>;
-    /** What is written while the model is silent, in the form that this protocol's clients count. */
-    heartbeat: string;
-  };
+  stream: { encoder(wire: Wire, context: StreamContext): StreamEncoder };
   fault: { encode(fault: Fault, requestId: string): unknown };
 }
 

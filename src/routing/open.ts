@@ -22,6 +22,8 @@ export interface RouterSettings {
 export function open(
   model: CatalogModel,
   request: InferenceRequest,
+  /** Output tokens that the model and its context allow at most. */
+  outputTokensMax: number,
   identity: ResponseIdentity,
   signal: AbortSignal,
   settings: RouterSettings,
@@ -30,10 +32,13 @@ export function open(
   const codec = upstreamCodecs[route.upstream.protocol];
   if (!codec)
     throw new Fault("upstream_unavailable", "This model is not available at the moment.", { retryAfterSeconds: 30 });
-  const cap = Math.min(request.outputTokensMax ?? model.outputTokensMax, model.outputTokensMax);
+  const cap = Math.min(request.outputTokensMax ?? outputTokensMax, outputTokensMax);
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
   const { upstream } = route;
-  return { route, events: ask({ upstream, codec, request, model: route.model, stream, identity, signal }) };
+  return {
+    route,
+    events: ask({ upstream, codec, request, model: route.model, stream, outputTokensMax, identity, signal }),
+  };
 }
 
 /** A stable number from 0 to 1. */

@@ -21,6 +21,8 @@ export interface Question {
   model: string;
   /** Whether the engine is asked to stream; its answer is read by what it is, not by what was asked. */
   stream: boolean;
+  /** The cap where the caller gave none, for protocols that cannot do without one. */
+  outputTokensMax: number;
   identity: ResponseIdentity;
   /** The caller's patience: its abort ends the request, and its reason (a Fault) the stream. */
   signal: AbortSignal;
@@ -91,8 +93,8 @@ function isTerminal(event: InferenceEvent): boolean {
 
 /** A pooled connection may have been closed by the engine just now: one more try, where no answer had begun. */
 async function post(question: Question, signal: AbortSignal): Promise<Response> {
-  const { upstream, codec, request, model, stream } = question;
-  const body = JSON.stringify(codec.request.encode(request, { model, stream }));
+  const { upstream, codec, request, model, stream, outputTokensMax } = question;
+  const body = JSON.stringify(codec.request.encode(request, { model, stream, outputTokensMax }));
   const headers: Record<string, string> = { "content-type": "application/json", ...credentials(upstream) };
   const send = () =>
     fetch(upstream.url + codec.path, { method: "POST", headers, body, signal, redirect: "manual", ...transport });
@@ -148,6 +150,8 @@ function tooSlow(waitedFor: string): Fault {
 
 function faultOf(signal: AbortSignal, cause: unknown): Fault {
   if (signal.aborted && signal.reason instanceof Fault) return signal.reason;
+  // What this engine's protocol has no words for is the caller's to change.
+  if (cause instanceof Fault) return cause;
   return new Fault(
     "upstream_unavailable",
     "The model's engine could not be reached, or broke off its answer. Please try again.",

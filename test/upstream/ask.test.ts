@@ -78,6 +78,7 @@ async function outcomeOf(
     request,
     model: "m",
     stream: true,
+    outputTokensMax: 1024,
     identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
     signal: options.signal ?? new AbortController().signal,
   })) {

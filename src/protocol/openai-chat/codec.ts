@@ -10,7 +10,7 @@ import { decodeFault, encodeFault } from "./fault.ts";
 export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion> = {
   request: { decode: decodeRequest },
   response: { encode: encodeResponse },
-  stream: { encoder: streamEncoder, heartbeat: ": waiting for the model\n\n" },
+  stream: { encoder: streamEncoder },
   fault: { encode: encodeFault },
 };
 

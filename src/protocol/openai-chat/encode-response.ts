@@ -2,13 +2,14 @@
 import type { InferenceEvent, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Result, ResultPart } from "../../inference/result.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
+import { comment } from "../../sse/encode.ts";
 import type { SseMessage } from "../../sse/message.ts";
-import type { Transducer } from "../codec.ts";
+import type { StreamContext, StreamEncoder } from "../codec.ts";
 import type { ChatCompletion, ChatCompletionRequest, ChatDelta } from "./contract.ts";
 import { encodeFault } from "./fault.ts";
 import { encodeUsage } from "./usage.ts";
 
-export function streamEncoder(wire: ChatCompletionRequest, requestId: string): Transducer<InferenceEvent, SseMessage> {
+export function streamEncoder(wire: ChatCompletionRequest, { requestId }: StreamContext): StreamEncoder {
   const wantsUsage = wire.stream_options?.include_usage === true;
   /** Everything before `choices`: the same bytes in every chunk of the stream. */
   let head = "";
@@ -66,10 +67,11 @@ export function streamEncoder(wire: ChatCompletionRequest, requestId: string): T
         return [{ data: JSON.stringify(encodeFault(event.fault, requestId)) }, done];
     }
   }
-  return { push, end: () => [] };
+  return { push, end: () => [], heartbeat: () => waiting };
 }
 
 const done: SseMessage = { data: "[DONE]" };
+const waiting = comment("waiting for the model");
 
 export function encodeResponse(result: Result): ChatCompletion {
   const of = (kind: ResultPart["head"]["kind"]) => result.parts.filter((part) => part.head.kind === kind);

@@ -68,7 +68,7 @@ const stream = fc.record({ parts, usage, cut: fc.boolean() }).map(({ parts, usag
 });
 
 function encoded(events: InferenceEvent[]): string {
-  const encoder = openaiChatCaller.stream.encoder(wire, "req_1");
+  const encoder = openaiChatCaller.stream.encoder(wire, { requestId: "req_1", identity, inputTokensEstimate: 1 });
   return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()].map(encodeSse).join("");
 }
 
