@@ -16,9 +16,15 @@ export interface Answer {
   /** Path and query, as requested. */
   path: string;
   status: number;
-  headers: Headers;
+  headers: ReadHeaders;
   /** Null when it was not read to its end; then only status and headers are judged. */
   body: string | null;
+}
+
+/** The part of a Headers object that is looked at: two platforms' types of it do not agree on the rest. */
+export interface ReadHeaders {
+  get(name: string): string | null;
+  has(name: string): boolean;
 }
 
 /** What is wrong with an answer, each in a sentence; empty when it conforms. Schemas are compiled as they are needed. */
@@ -68,7 +74,7 @@ function matches(operation: Operation, pathname: string): boolean {
   return pathname.startsWith(before) && pathname.endsWith(after) && pathname.length > before.length + after.length;
 }
 
-function mediaType(headers: Headers): string {
+function mediaType(headers: ReadHeaders): string {
   return (headers.get("content-type") ?? "").split(";", 1)[0]!.trim();
 }
 
