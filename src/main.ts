@@ -3,14 +3,13 @@
  * no top-level await), and nothing here decides anything.
  */
 import { randomBytes } from "node:crypto";
-import { userInfo } from "node:os";
 import { join } from "node:path";
 import { migrate } from "../db/migrate.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { clackPrompts } from "./cli/prompts.ts";
 import { run } from "./cli/run.ts";
 import type { Services } from "./cli/services.ts";
 import { processTerminal } from "./cli/terminal.ts";
+import { systemUser } from "./cli/user.ts";
 import type { Configuration, StorageSettings } from "./config/configuration.ts";
 import { readEnvironment } from "./config/environment.ts";
 import { loadConfiguration } from "./config/load.ts";
@@ -38,6 +37,8 @@ async function main(): Promise<void> {
   const words = Bun.argv.slice(2);
   if (words[0] === "serve" || words[0] === "simulator") restartWithEnvironment(words);
   process.exitCode = await run(words, services(process.env));
+  // Everything is settled, written and closed: nothing that still ticks may keep a stopped node alive.
+  if (words[0] === "serve") process.exit();
 }
 
 /** Bun reads this variable before any code of ours runs, so the process replaces itself once, under the same pid. */
@@ -59,11 +60,11 @@ function services(environment: NodeJS.ProcessEnv): Services {
     version,
     terminal,
     environment,
-    user: userInfo().username,
+    user: systemUser(),
     nowMs: Date.now,
     newUuid: () => Bun.randomUUIDv7(),
     random: (bytes) => randomBytes(bytes),
-    prompts: async () => clackPrompts(),
+    prompts: async () => (await import("./cli/prompts.ts")).clackPrompts(),
     storage: () => {
       const read = readEnvironment(environment);
       if ("problems" in read) throw new ConfigurationError(read.problems);

@@ -35,6 +35,7 @@ const columns: Column<AuditEntry>[] = [
 
 function detailsOf({ details }: AuditEntry): string {
   return Object.entries(details)
+    .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" ");
 }

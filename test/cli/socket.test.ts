@@ -310,6 +310,18 @@ describe("commands find the data where they are", () => {
   });
 });
 
+test("the user's name is found without USER, and a nameless number is named by it", async () => {
+  const source = `import { systemUser } from ${JSON.stringify(join(import.meta.dir, "../../src/cli/user.ts"))}; console.log(systemUser());`;
+  const named = async (options: { uid?: number; env: Record<string, string> }) =>
+    (
+      await new Response(Bun.spawn([process.execPath, "-e", source], { ...options, stdout: "pipe" }).stdout).text()
+    ).trim();
+  expect(await named({ env: { USER: "ann" } })).toBe("ann");
+  expect(await named({ env: {} })).toMatch(/^[\w.@+-]+$/);
+  expect(await named({ env: {} })).not.toBe("unknown");
+  if (process.getuid?.() === 0) expect(await named({ uid: 54_321, env: {} })).toBe("uid-54321");
+});
+
 test("values survive the wire: instants, and keys that look like ours", () => {
   const value = fc.letrec((tie) => ({
     any: fc.oneof(
