@@ -5,7 +5,7 @@
 import { Elysia } from "elysia";
 import { Fault } from "../inference/fault.ts";
 import { encodeFault } from "../protocol/openai-chat/fault.ts";
-import { door, identified, type Route } from "./door.ts";
+import { door, identified, type Route, routeNotFound } from "./door.ts";
 import type { House } from "./house.ts";
 import { json } from "./json.ts";
 import { chatRoute } from "./routes/chat.ts";
@@ -56,10 +56,7 @@ function mounted(house: House, routes: Route[]) {
 }
 
 const nothingHere = () => {
-  throw new Fault(
-    "route_not_found",
-    "There is nothing at this path. The contract at /openapi.json lists what there is.",
-  );
+  throw routeNotFound();
 };
 
 /** Every path that no other route names, whatever the method. */

@@ -65,6 +65,13 @@ function allowed(route: Route): string {
   );
 }
 
+export function routeNotFound(): Fault {
+  return new Fault(
+    "route_not_found",
+    "There is nothing at this path. The contract at /openapi.json lists what there is.",
+  );
+}
+
 export function answerFault(call: Call, fault: Fault, body: FaultBody): Response {
   const { headers, retryAfterSeconds, cause } = fault.details;
   call.notes.code = fault.code;

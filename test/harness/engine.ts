@@ -35,7 +35,7 @@ export async function startService(
   const engine = await startSimulator({
     key: engineKey,
     models: [engineModel],
-    directives: "[simulator: echo]",
+    directives: "echo",
     ...options.engine,
   });
   const url = options.engineUrl ?? engine.url;
@@ -91,6 +91,11 @@ function configTo(url: string, options: { limits?: string; metering?: string; ti
 /** A user's message for the simulator: directives, then what it echoes. */
 export function says(directives: string, text = "hello there"): { role: "user"; content: string }[] {
   return [{ role: "user", content: `${directives ? `[simulator: ${directives}] ` : ""}${text}` }];
+}
+
+/** So many words, each of which the simulator counts as one token. */
+export function words(count: number): string {
+  return Array(count).fill("hello").join(" ");
 }
 
 /** The data of each event, [DONE] included. */

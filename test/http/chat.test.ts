@@ -10,6 +10,7 @@ import {
   says,
   smallModel,
   startService,
+  words,
 } from "../harness/engine.ts";
 import { until } from "../harness/sluice.ts";
 
@@ -36,7 +37,7 @@ const weather = {
 
 describe("an answer", () => {
   test("has the model's words, the public model id, a reason and exact usage", async () => {
-    const response = await chat({ messages: says("tokens=12") });
+    const response = await chat({ messages: says("", words(12)) });
     expect(response.status).toBe(200);
     // biome-ignore lint/suspicious/noExplicitAny: as above
     const body = (await response.json()) as any;
@@ -59,7 +60,7 @@ describe("an answer", () => {
   });
 
   test("is the same streamed and not", async () => {
-    const messages = says("tokens=20");
+    const messages = says("", words(20));
     const whole = await answer({ messages });
     const events = await eventsOf(await chat({ messages, stream: true, stream_options: { include_usage: true } }));
     const chunks = events.slice(0, -1).map((data) => JSON.parse(data));
@@ -79,7 +80,7 @@ describe("an answer", () => {
 
 describe("a stream", () => {
   test("opens with the role, ends with a reason, exactly one [DONE], and no usage that nobody asked for", async () => {
-    const response = await chat({ messages: says("tokens=5"), stream: true });
+    const response = await chat({ messages: says("", words(5)), stream: true });
     expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     const events = await eventsOf(response);
     expect(events.filter((data) => data === "[DONE]")).toHaveLength(1);
@@ -93,7 +94,7 @@ describe("a stream", () => {
 
   test("with include_usage, usage is null until the last chunk, which has no choices", async () => {
     const events = await eventsOf(
-      await chat({ messages: says("tokens=5"), stream: true, stream_options: { include_usage: true } }),
+      await chat({ messages: says("", words(5)), stream: true, stream_options: { include_usage: true } }),
     );
     const chunks = events.slice(0, -1).map((data) => JSON.parse(data));
     expect(chunks.slice(0, -1).every((chunk) => chunk.usage === null)).toBe(true);
@@ -126,11 +127,11 @@ describe("a stream", () => {
 
   test("broken in the middle ends with an error and one [DONE], and never with a finish_reason", async () => {
     for (const directive of ["cut-after=3", "malformed-after=3", "error-after=3", "no-finish no-done"]) {
-      const events = await eventsOf(await chat({ messages: says(`tokens=10 ${directive}`), stream: true }));
+      const events = await eventsOf(await chat({ messages: says(directive, words(10)), stream: true }));
       expect(events.at(-1)).toBe("[DONE]");
       expect(JSON.parse(events.at(-2) ?? "")).toMatchObject({ error: { code: "upstream_unavailable" } });
       expect(events.join("")).not.toContain('"finish_reason":"');
-      const whole = await chat({ messages: says(`tokens=10 ${directive}`) });
+      const whole = await chat({ messages: says(directive, words(10)) });
       expect(whole.status).toBe(503);
     }
   });
@@ -259,7 +260,7 @@ describe("what a request may carry reaches the engine as it was sent", () => {
   });
 
   test("a cap above the model's own is lowered, and the answer ends with length", async () => {
-    const body = await answer({ model: smallModel, messages: says("tokens=1000"), max_tokens: 32_000 });
+    const body = await answer({ model: smallModel, messages: says("", words(1000)), max_tokens: 32_000 });
     expect(asked().max_tokens).toBe(256);
     expect(body.choices[0].finish_reason).toBe("length");
     expect(body.usage.completion_tokens).toBe(256);
@@ -326,7 +327,7 @@ describe("a client that leaves", () => {
       const pending = service
         .post(
           "/v1/chat/completions",
-          { model, messages: says("tokens=10000 tps=50"), stream },
+          { model, messages: says("tps=50", words(10_000)), stream },
           { signal: abort.signal },
         )
         .then((response) => response.text());

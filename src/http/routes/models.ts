@@ -4,7 +4,7 @@ import { Fault } from "../../inference/fault.ts";
 import type { Model } from "../../inference/model.ts";
 import { encodeFault } from "../../protocol/openai-chat/fault.ts";
 import type { Call } from "../call.ts";
-import type { Route } from "../door.ts";
+import { type Route, routeNotFound } from "../door.ts";
 import type { House } from "../house.ts";
 import { json } from "../json.ts";
 
@@ -31,6 +31,7 @@ export function modelRoutes(house: House): Route[] {
       async GET(call) {
         const models = await reader(call);
         const id = idOf(call.request);
+        if (id === "") throw routeNotFound();
         const model = models.find((candidate) => candidate.id === id);
         if (!model) {
           throw new Fault("model_not_found", "This model does not exist. GET /v1/models lists the models that do.", {

@@ -19,7 +19,6 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
   const { sampling } = request;
   const { tools, choice } = allowed(request);
   return {
-    ...request.extra,
     model: ask.model,
     messages: request.turns.map(encodeTurn),
     stream: ask.stream,
@@ -41,6 +40,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     reasoning_effort: request.reasoning?.effort && engineEffort[request.reasoning.effort],
     logprobs: request.logprobs ? true : undefined,
     top_logprobs: request.logprobs?.top || undefined,
+    ...request.extra,
   };
 }
 
