@@ -6,6 +6,8 @@
  * (upkeep.ts does), and memory is small. It never waits for the disk: what is confirmed has been handed to the operating
  * system, so it survives the death of this process, but not a loss of power. Who needs that runs a Postgres server.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
 
 export interface Engine {
@@ -44,10 +46,11 @@ export async function loadEngine(): Promise<Engine> {
     major: "18",
     identity: `pglite ${postgresFile!.size} ${dataFile!.size}`,
     async open(folder) {
+      const isThere = existsSync(join(folder, "PG_VERSION"));
       return PGlite.create({
         dataDir: folder,
         pgliteWasmModule: code,
-        initdbWasmModule: await WebAssembly.compile(await initdbFile!.arrayBuffer()),
+        initdbWasmModule: isThere ? undefined : await WebAssembly.compile(await initdbFile!.arrayBuffer()),
         fsBundle: dataFile!,
         startParams: [
           ...PGlite.defaultStartParams,

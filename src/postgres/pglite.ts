@@ -94,12 +94,14 @@ function transactionOver(session: Session, ask: Ask, { idle_ms, depth }: Depth):
           idle.stop();
         }
       };
-      try {
-        await ask(() => session.transaction(steps));
-      } catch (error) {
-        throw outcome && "thrown" in outcome ? outcome.thrown : error;
-      }
-      if (!outcome || "thrown" in outcome) throw new Error("a transaction was committed without its work");
+      // What the work threw is its own affair, and no failure of the engine.
+      await ask(() =>
+        session.transaction(steps).catch((error: unknown) => {
+          if (!(outcome && "thrown" in outcome)) throw error;
+        }),
+      );
+      if (!outcome) throw new Error("a transaction was committed without its work");
+      if ("thrown" in outcome) throw outcome.thrown;
       return outcome.value;
     },
     async notify(channel, payload) {
@@ -165,11 +167,11 @@ function guarded(): Ask {
         broken ??= new DatabaseError(
           `the embedded database has failed (${message}); see that its disk is not full, and restart`,
           "unavailable",
-          { cause: error },
         );
         throw broken;
       }
-      throw new DatabaseError(message, code, { cause: error });
+      // Without the driver's error as its cause: that one carries every parameter, and logs print causes.
+      throw new DatabaseError(message, code);
     }
   };
 }

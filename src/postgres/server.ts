@@ -102,7 +102,7 @@ export async function serverDatabase(url: string, options: ServerOptions = {}): 
   } catch (error) {
     await Promise.all([pool.current(), listener].map((sql) => sql.end({ timeout: 0 })));
     const { message, code } = failure(error);
-    throw new DatabaseError(`cannot use the database at ${address.shown}: ${message}`, code, { cause: error });
+    throw new DatabaseError(`cannot use the database at ${address.shown}: ${message}`, code);
   }
 }
 
@@ -189,9 +189,9 @@ async function asked<T>(answer: PromiseLike<T>): Promise<T> {
 
 function failure(error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;
-  if (error instanceof postgres.PostgresError) return new DatabaseError(error.message, error.code, { cause: error });
-  const message = error instanceof Error ? error.message : String(error);
-  return new DatabaseError(message, "unavailable", { cause: error });
+  // Without the driver's error as its cause: that one carries what was written, and logs print causes.
+  if (error instanceof postgres.PostgresError) return new DatabaseError(error.message, error.code);
+  return new DatabaseError(error instanceof Error ? error.message : String(error), "unavailable");
 }
 
 /** Ours for every type, so that parameters are sent as they are and nothing is guessed. */

@@ -1,0 +1,51 @@
+// A database of one's own for a test, of either kind: the same suites run on both.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { migrate } from "../../db/migrate.ts";
+import { makeSeed } from "../../db/seed.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { embeddedDatabase } from "../../src/postgres/embedded.ts";
+import { serverDatabase } from "../../src/postgres/server.ts";
+import { freshDatabase } from "../harness/services.ts";
+
+export interface Owned {
+  db: Database;
+  /** Closes it, and leaves nothing behind. */
+  drop(): Promise<void>;
+}
+
+export type Open = (options?: { migrated?: boolean }) => Promise<Owned>;
+
+export const kinds: { kind: Database["kind"]; open: Open }[] = [
+  {
+    kind: "pglite",
+    async open({ migrated = true } = {}) {
+      await makeSeed();
+      const folder = temporaryFolder();
+      const db = await embeddedDatabase(folder);
+      if (migrated) await migrate(db);
+      else await emptied(db);
+      return { db, drop: () => db.close().finally(() => rmSync(folder, { recursive: true, force: true })) };
+    },
+  },
+  {
+    kind: "postgres",
+    async open({ migrated = true } = {}) {
+      const { url, drop } = await freshDatabase();
+      const db = await serverDatabase(url);
+      if (migrated) await migrate(db);
+      return { db, drop: () => db.close().finally(drop) };
+    },
+  },
+];
+
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), "sluice-test-database-"));
+}
+
+/** The seed is migrated; a test of the migrator wants nothing there. */
+async function emptied(db: Database): Promise<void> {
+  await db.exec("drop schema public cascade; create schema public");
+}

@@ -1,0 +1,323 @@
+// What a Directory and its Administration promise, on both kinds of database.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { administration } from "../../src/postgres/administration.ts";
+import { directory } from "../../src/postgres/directory.ts";
+import { revocations } from "../../src/postgres/revocations.ts";
+import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
+import { idOf } from "../../src/store/ids.ts";
+import { kinds, type Open, type Owned } from "../postgres/databases.ts";
+
+for (const { kind, open } of kinds) describe(kind, () => contract(open));
+
+function contract(open: Open): void {
+  let owned: Owned;
+  let store: Directory;
+  let admin: Administration;
+  beforeAll(async () => {
+    owned = await open();
+    store = directory(owned.db);
+    admin = administration(owned.db);
+  }, 60_000);
+  afterAll(() => owned.drop());
+
+  const newId = (prefix: "org_" | "key_") => idOf(Bun.randomUUIDv7(), prefix);
+  const newSecret = (): NewSecret => ({
+    hash: crypto.getRandomValues(new Uint8Array(32)),
+    prefix: "slk_abcd",
+    suffix: "wxyz",
+  });
+
+  async function organization(plan: string | null = "pro"): Promise<Organization> {
+    const id = newId("org_");
+    const made = await admin.createOrganization({ id, slug: id.slice(4), name: "Acmé — 株", plan, actor: "cli:ann" });
+    if (made === "slug_taken") throw new Error("a fresh slug is taken");
+    return made;
+  }
+
+  async function key(
+    owner: Organization,
+    secret: NewSecret,
+    more: { expiresAt?: Date; allowedModels?: string[] } = {},
+  ): Promise<Key> {
+    return admin.createKey({
+      id: newId("key_"),
+      organizationId: owner.id,
+      name: "laptop",
+      scopes: ["models:read", "inference:create"],
+      allowedModels: more.allowedModels ?? null,
+      expiresAt: more.expiresAt ?? null,
+      secret,
+      actor: "cli:ann",
+    });
+  }
+
+  /** The store's clock, moved. */
+  async function at<T>(instant: Date, work: () => Promise<T>): Promise<T> {
+    const define = (body: string) =>
+      owned.db.exec(
+        `create or replace function store_now() returns timestamptz language sql volatile as $$ ${body} $$`,
+      );
+    await define(`select timestamptz '${instant.toISOString()}'`);
+    try {
+      return await work();
+    } finally {
+      await define("select date_trunc('milliseconds', clock_timestamp())");
+    }
+  }
+
+  describe("organizations", () => {
+    test("one is found by slug and by id, as it was made", async () => {
+      const made = await organization();
+      expect(made).toMatchObject({ name: "Acmé — 株", status: "active", plan: "pro" });
+      expect(made.extraUsage).toEqual({ enabled: false, capUnits: null });
+      expect(made.anchorAt).toEqual(made.createdAt);
+      expect(await admin.findOrganization(made.slug)).toEqual(made);
+      expect(await admin.findOrganization(made.id)).toEqual(made);
+      expect(await admin.listOrganizations()).toContainEqual(made);
+    });
+
+    test("a slug belongs to one, also when two ask at once", async () => {
+      const slug = `twice-${newId("org_").slice(4)}`;
+      const ask = () => admin.createOrganization({ id: newId("org_"), slug, name: slug, plan: null, actor: "cli:ann" });
+      const made = await Promise.all([ask(), ask(), ask()]);
+      expect(made.filter((one) => one === "slug_taken")).toHaveLength(2);
+      const first = made.find((one) => one !== "slug_taken")!;
+      expect(await admin.listAudit({ organizationId: (first as Organization).id, limit: 10 })).toHaveLength(1);
+    });
+
+    test("what is not there is null, whatever is asked for", async () => {
+      for (const asked of [
+        "",
+        "nobody",
+        newId("org_"),
+        "org_",
+        "org_xyz",
+        "'; drop table organization; --",
+        "k".repeat(9999),
+      ]) {
+        expect(await admin.findOrganization(asked)).toBeNull();
+        expect(await admin.setOrganizationStatus(asked, "suspended", "cli:ann")).toBeNull();
+        expect(await admin.findKey(asked)).toBeNull();
+        expect(await admin.listKeys(asked)).toEqual([]);
+        expect(await admin.revokeKey({ id: asked, old: false, actor: "cli:ann" })).toBeNull();
+      }
+    });
+
+    test("suspending shows in every look-up, resuming undoes it, and repeating either writes nothing", async () => {
+      const owner = await organization();
+      const secret = newSecret();
+      await key(owner, secret);
+      for (const status of ["suspended", "suspended", "active"] as const) {
+        expect((await admin.setOrganizationStatus(owner.id, status, "cli:bob"))?.status).toBe(status);
+        expect((await store.credential(secret.hash))?.organization.status).toBe(status);
+      }
+      const entries = await admin.listAudit({ organizationId: owner.id, limit: 2 });
+      expect(entries.map(({ action, actor, subject }) => [action, actor, subject])).toEqual([
+        ["organization.resume", "cli:bob", owner.id],
+        ["organization.suspend", "cli:bob", owner.id],
+      ]);
+    });
+  });
+
+  describe("keys", () => {
+    test("a look-up by hash answers all that authentication needs, at the store's time", async () => {
+      const owner = await organization(null);
+      const secret = newSecret();
+      const expiresAt = new Date("2031-02-03T04:05:06.789Z");
+      const made = await key(owner, secret, { expiresAt, allowedModels: ["acme/writer-1", 'odd,"{name}\\'] });
+      const found = (await at(new Date("2030-01-01T00:00:00.001Z"), () => store.credential(secret.hash)))!;
+      expect(found.organization).toEqual(owner);
+      expect(found.key).toEqual({
+        id: made.id,
+        name: "laptop",
+        scopes: ["models:read", "inference:create"],
+        allowedModels: ["acme/writer-1", 'odd,"{name}\\'],
+        expiresAt,
+        revokedAt: null,
+      });
+      expect(found.secret).toEqual({ expiresAt: null, revokedAt: null });
+      expect(found.readAt).toEqual(new Date("2030-01-01T00:00:00.001Z"));
+    });
+
+    test("an unknown hash is null, of whatever length", async () => {
+      for (const bytes of [0, 1, 31, 32, 33, 10_000]) {
+        expect(await store.credential(new Uint8Array(bytes))).toBeNull();
+      }
+    });
+
+    test("many look-ups at once each get their own answer", async () => {
+      const owner = await organization();
+      const secrets = Array.from({ length: 20 }, newSecret);
+      const keys = await Promise.all(secrets.map((secret) => key(owner, secret)));
+      const found = await Promise.all(Array.from({ length: 200 }, (_, i) => store.credential(secrets[i % 20]!.hash)));
+      expect(found.map((one) => one?.key.id)).toEqual(Array.from({ length: 200 }, (_, i) => keys[i % 20]!.id));
+    });
+
+    test("nothing of a key is kept when a part of it cannot be", async () => {
+      const owner = await organization();
+      const secret = newSecret();
+      await key(owner, secret);
+      await expect(key(owner, secret)).rejects.toThrow("key_secret_hash_key");
+      await expect(key({ ...owner, id: newId("org_") }, newSecret())).rejects.toThrow("foreign key");
+      expect(await admin.listKeys(owner.id)).toHaveLength(1);
+      expect(await admin.listAudit({ organizationId: owner.id, limit: 10 })).toHaveLength(2);
+    });
+
+    test("an error never shows what was being written", async () => {
+      const owner = await organization();
+      const secret = newSecret();
+      await key(owner, secret);
+      const error = await key(owner, secret).catch((thrown: unknown) => thrown);
+      const printed = Bun.inspect(error);
+      expect(printed).toContain("key_secret_hash_key");
+      expect(printed).not.toContain(Buffer.from(secret.hash).toString("hex"));
+      expect(printed).not.toContain("insert into");
+    });
+
+    test("last use is remembered for those that exist, and what is no key's id does no harm", async () => {
+      const owner = await organization();
+      const made = await key(owner, newSecret());
+      const usedAt = new Date("2030-05-05T05:05:05.005Z");
+      await at(usedAt, () => store.touch([made.id, made.id, newId("key_"), "key_", "", "nonsense"]));
+      expect((await admin.findKey(made.id))?.lastUsedAt).toEqual(usedAt);
+      await store.touch([]);
+    });
+  });
+
+  describe("rotation", () => {
+    test("both secrets work for one id until the grace is over, to the millisecond of the store's clock", async () => {
+      const owner = await organization();
+      const [old, fresh] = [newSecret(), newSecret()];
+      const made = await key(owner, old);
+      const graceEndsAt = new Date("2030-01-01T01:00:00.000Z");
+      const rotated = await admin.rotateKey({ id: made.id, secret: fresh, graceEndsAt, actor: "cli:ann" });
+      expect(rotated).toMatchObject({ id: made.id, secrets: [{ expiresAt: null }, { expiresAt: graceEndsAt }] });
+      const before = (await at(new Date("2030-01-01T00:59:59.999Z"), () => store.credential(old.hash)))!;
+      const after = (await at(graceEndsAt, () => store.credential(old.hash)))!;
+      expect(before.readAt < before.secret.expiresAt!).toBeTrue();
+      expect(after.readAt < after.secret.expiresAt!).toBeFalse();
+      expect((await store.credential(fresh.hash))?.key.id).toBe(made.id);
+    });
+
+    test("without a grace the old secret works until it is revoked, and the new one goes on", async () => {
+      const owner = await organization();
+      const [old, fresh] = [newSecret(), newSecret()];
+      const made = await key(owner, old);
+      await admin.rotateKey({ id: made.id, secret: fresh, graceEndsAt: null, actor: "cli:ann" });
+      expect((await store.credential(old.hash))?.secret).toEqual({ expiresAt: null, revokedAt: null });
+      const revoked = (await admin.revokeKey({ id: made.id, old: true, actor: "cli:ann" }))!;
+      expect(revoked.revokedAt).toBeNull();
+      expect((await store.credential(old.hash))?.secret.revokedAt).toBeInstanceOf(Date);
+      expect((await store.credential(fresh.hash))?.secret.revokedAt).toBeNull();
+      expect(await admin.revokeKey({ id: made.id, old: true, actor: "cli:ann" })).toEqual(revoked);
+    });
+
+    test("a later rotation never lengthens an earlier grace", async () => {
+      const made = await key(await organization(), newSecret());
+      const graces = [new Date("2030-01-02T00:00:00Z"), new Date("2030-01-03T00:00:00Z"), null];
+      for (const graceEndsAt of graces) {
+        await admin.rotateKey({ id: made.id, secret: newSecret(), graceEndsAt, actor: "cli:ann" });
+      }
+      const secrets = (await admin.findKey(made.id))!.secrets.map((secret) => secret.expiresAt);
+      expect(secrets).toEqual([null, null, graces[1]!, graces[0]!]);
+    });
+
+    test("rotations at once each add a secret, newest first", async () => {
+      const made = await key(await organization(), newSecret());
+      const secrets = Array.from({ length: 6 }, newSecret);
+      await Promise.all(
+        secrets.map((secret) => admin.rotateKey({ id: made.id, secret, graceEndsAt: null, actor: "cli:ann" })),
+      );
+      expect((await admin.findKey(made.id))?.secrets).toHaveLength(7);
+      for (const { hash } of secrets) expect((await store.credential(hash))?.key.id).toBe(made.id);
+    });
+
+    test("a revoked key is not rotated; one that is not there is null", async () => {
+      const made = await key(await organization(), newSecret());
+      await admin.revokeKey({ id: made.id, old: false, actor: "cli:ann" });
+      const ask = (id: string) => admin.rotateKey({ id, secret: newSecret(), graceEndsAt: null, actor: "cli:ann" });
+      expect(await ask(made.id)).toBe("revoked");
+      expect(await ask(newId("key_"))).toBeNull();
+      expect((await admin.findKey(made.id))?.secrets).toHaveLength(1);
+    });
+  });
+
+  describe("revocation", () => {
+    test("a revoked key says so with all its secrets, keeps its first instant, and is told once", async () => {
+      const owner = await organization();
+      const [old, fresh] = [newSecret(), newSecret()];
+      const made = await key(owner, old);
+      await admin.rotateKey({ id: made.id, secret: fresh, graceEndsAt: null, actor: "cli:ann" });
+      const revoked = await admin.revokeKey({ id: made.id, old: false, actor: "cli:ann" });
+      expect(await admin.revokeKey({ id: made.id, old: false, actor: "cli:bob" })).toEqual(revoked);
+      for (const { hash } of [old, fresh]) {
+        expect((await store.credential(hash))?.key.revokedAt).toEqual(revoked!.revokedAt);
+      }
+      const actions = await admin.listAudit({ organizationId: owner.id, limit: 10 });
+      expect(actions.map((entry) => entry.action)).toEqual([
+        "key.revoke",
+        "key.rotate",
+        "key.create",
+        "organization.create",
+      ]);
+    });
+
+    test("whoever listens hears the id of each key and organization that changed, once it is written", async () => {
+      const heard: { id: string; wasWritten: Promise<boolean> }[] = [];
+      const owner = await organization();
+      const made = await key(owner, newSecret());
+      const stop = await revocations(owned.db, (id) => {
+        const written = id.startsWith("org_")
+          ? admin.findOrganization(id).then((one) => one?.status === "suspended")
+          : admin.findKey(id).then((one) => one?.secrets.length === 2 || one?.revokedAt != null);
+        heard.push({ id, wasWritten: written });
+      });
+      await admin.setOrganizationStatus(owner.id, "suspended", "cli:ann");
+      await until(() => heard.length === 1);
+      await admin.rotateKey({ id: made.id, secret: newSecret(), graceEndsAt: null, actor: "cli:ann" });
+      await until(() => heard.length === 2);
+      await admin.revokeKey({ id: made.id, old: false, actor: "cli:ann" });
+      await until(() => heard.length === 3);
+      await admin.revokeKey({ id: made.id, old: false, actor: "cli:ann" });
+      await stop();
+      await admin.setOrganizationStatus(owner.id, "active", "cli:ann");
+      expect(heard.map(({ id }) => id)).toEqual([owner.id, made.id, made.id]);
+      expect(await Promise.all(heard.map(({ wasWritten }) => wasWritten))).toEqual([true, true, true]);
+    });
+  });
+
+  test("the audit log tells who did what to whom and never a hash, newest first, to a limit", async () => {
+    const owner = await organization();
+    const secret = newSecret();
+    const made = await key(owner, secret, { expiresAt: new Date("2031-01-01T00:00:00Z") });
+    const [newest, ...rest] = await admin.listAudit({ organizationId: owner.id, limit: 2 });
+    expect(newest).toEqual({
+      at: made.createdAt,
+      actor: "cli:ann",
+      action: "key.create",
+      organizationId: owner.id,
+      subject: made.id,
+      details: {
+        name: "laptop",
+        scopes: ["models:read", "inference:create"],
+        allowed_models: null,
+        expires_at: "2031-01-01T00:00:00.000Z",
+        secret: "slk_abcd…wxyz",
+      },
+    });
+    expect(rest).toHaveLength(1);
+    expect(await admin.listAudit({ organizationId: owner.id, limit: 1 })).toEqual([newest!]);
+    expect((await admin.listAudit({ limit: 1 }))[0]?.subject).toBe(made.id);
+    expect(await admin.listAudit({ organizationId: "org_nobody", limit: 10 })).toEqual([]);
+    expect(JSON.stringify(newest)).not.toContain(Buffer.from(secret.hash).toString("hex"));
+  });
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const deadline = performance.now() + 5_000;
+  while (!isSo()) {
+    if (performance.now() > deadline) throw new Error("it did not come to pass within 5 s");
+    await Bun.sleep(2);
+  }
+}
