@@ -4,6 +4,7 @@
  */
 import { requireScope } from "../auth/authenticate.ts";
 import { Fault } from "../inference/fault.ts";
+import { withoutLostHints } from "../inference/hints.ts";
 import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { collect } from "../inference/result.ts";
@@ -45,8 +46,9 @@ export async function infer<Wire extends { stream?: boolean | null }, Reply>(
   const body = await readJson(call.request, house.limits);
   const catalog = house.catalog();
   const wire = adapter.validate(body.value, extraParamsOf(catalog, body.value));
-  const request = codec.request.decode(wire);
-  const model = findModel(catalog, request, principal.key.allowedModels);
+  const asked = codec.request.decode(wire);
+  const model = findModel(catalog, asked, principal.key.allowedModels);
+  const request = withoutLostHints(asked, model);
   Object.assign(call.notes, { model: model.id, stream: request.stream });
   const plan = planOf(catalog, principal.organization);
   const inputTokens = house.inputEstimate.tokens(model, request, body.bytes);

@@ -7,14 +7,15 @@
  * be open side by side (engines interleave tool fragments); `index` counts up from 0 in order of part-start.
  */
 import type { Fault } from "./fault.ts";
+import type { Native } from "./request.ts";
 import type { Usage } from "./usage.ts";
 
 export type InferenceEvent =
   | { type: "response-start"; responseId: string; model: string; createdAtSeconds: number }
   | { type: "part-start"; index: number; part: PartHead }
   | { type: "part-delta"; index: number; delta: string; logprobs?: TokenLogprob[] }
-  /** `signature` proves a reasoning part; `logprobs` never stand here. */
-  | { type: "part-end"; index: number; signature?: string }
+  /** `signature` proves a reasoning part; `citations` belong to a text part, in the words of the engine's protocol. */
+  | { type: "part-end"; index: number; signature?: string; citations?: Native[] }
   | { type: "usage"; usage: Usage }
   | { type: "response-end"; reason: StopReason; stopSequence?: string }
   | { type: "response-failed"; fault: Fault };

@@ -22,6 +22,28 @@ export interface Need {
   param: string;
 }
 
+/** The wire protocols that are spoken, on either side. */
+export type Protocol = "openai-chat" | "anthropic-messages" | "openai-responses";
+
+/**
+ * A wire object that says more than the centre models (cache marks, citations, a document's title), as its author wrote
+ * it. Whoever speaks the same protocol on the other side gets it in place of what the centre says; anybody else gets what
+ * the centre says. Parts that share one `Native` are one wire object.
+ */
+export interface Native {
+  protocol: Protocol;
+  wire: Readonly<Record<string, unknown>>;
+}
+
+/** Something that only engines of one protocol can do; asked of another it is refused by name. */
+export interface NativeNeed {
+  protocol: Protocol;
+  /** In words: "citations". */
+  feature: string;
+  /** Wire path of the field that asks for it. */
+  param: string;
+}
+
 export interface InferenceRequest {
   /** Public model id, `<vendor>/<model_name>`. */
   model: string;
@@ -45,6 +67,9 @@ export interface InferenceRequest {
   /** Fields that the catalog allows for this model (`extra_params`), handed on untouched. */
   extra: Record<string, unknown>;
   needs: Need[];
+  nativeNeeds?: NativeNeed[];
+  /** Top-level fields beside all this. */
+  native?: Native;
 }
 
 export interface Sampling {
@@ -59,10 +84,12 @@ export interface Sampling {
 
 export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
+/** Hints: a model that does not reason is not told of them (hints.ts). */
 export interface Reasoning {
   effort?: ReasoningEffort;
   /** Messages' `thinking.budget_tokens`, where a caller gave one. */
   budgetTokens?: number;
+  native?: Native;
 }
 
 export type OutputFormat =
@@ -93,17 +120,21 @@ export interface ToolTurn {
   callId: string;
   parts: InputPart[];
   failed?: boolean;
+  /** Fields beside the result itself. */
+  native?: Native;
 }
 
 export interface TextPart {
   kind: "text";
   text: string;
+  native?: Native;
 }
 /** `url` is `https:` or `data:`; `detail` as the caller said it. */
 export interface ImagePart {
   kind: "image";
   url: string;
   detail?: string;
+  native?: Native;
 }
 export interface FilePart {
   kind: "file";
@@ -111,6 +142,7 @@ export interface FilePart {
   data: string;
   filename?: string;
   mediaType?: string;
+  native?: Native;
 }
 export interface AudioPart {
   kind: "audio";
@@ -139,6 +171,7 @@ export interface ToolCallPart {
   arguments: string;
   namespace?: string;
   custom?: boolean;
+  native?: Native;
 }
 export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;
 
@@ -152,6 +185,7 @@ export interface Tool {
   /** Responses' namespaces, restored on the way back. */
   namespace?: string;
   grammar?: { syntax: string; definition: string };
+  native?: Native;
 }
 
 export type ToolChoice =

@@ -1,6 +1,7 @@
 /** A whole answer: what the events of a stream add up to. Not streaming is this fold, never a second implementation. */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "./event.ts";
 import { asFault } from "./fault.ts";
+import type { Native } from "./request.ts";
 import { noUsage, type Usage } from "./usage.ts";
 
 export interface ResultPart {
@@ -8,6 +9,7 @@ export interface ResultPart {
   /** Text, or a tool call's arguments. */
   text: string;
   signature?: string;
+  citations?: Native[];
   logprobs?: TokenLogprob[];
 }
 
@@ -56,6 +58,7 @@ export function folding() {
         case "part-end": {
           const part = parts[event.index];
           if (part && event.signature !== undefined) part.signature = event.signature;
+          if (part && event.citations !== undefined) part.citations = event.citations;
           return;
         }
         case "usage":

@@ -56,6 +56,14 @@ export function findModel(
       { param: need.param },
     );
   }
+  for (const need of request.nativeNeeds ?? []) {
+    if (model.routes.some((route) => route.upstream.protocol === need.protocol)) continue;
+    throw new Fault(
+      "unsupported_feature",
+      `The model '${model.id}' does not support ${need.feature}, which '${need.param}' asks for. Remove it, or choose another model.`,
+      { param: need.param },
+    );
+  }
   return model;
 }
 
