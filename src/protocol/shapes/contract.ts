@@ -1,11 +1,10 @@
 /**
  * The words that the contracts of all protocols are written in, and the one shape that they share.
  *
- * Three annotations say to people what a JSON Schema cannot, and are published with it:
+ * Two annotations say to people what a JSON Schema cannot, and are published with it:
  * - `x-must-be`: the constraint in words, for error messages ("an https: or data: URL");
  * - `x-unsupported`: values that the protocol defines and this service does not have, and what to call them. Such a value
- *   is `unsupported_feature`, not `invalid_value`; the key "*" stands for every value of the right type but the allowed;
- * - `x-hint`: what to do about a wrong value, where the constraint alone does not say it.
+ *   is `unsupported_feature`, not `invalid_value`; the key "*" stands for every value of the right type but the allowed.
  */
 import type { TProperties, TSchema, TUnion } from "typebox";
 import Type from "typebox";
