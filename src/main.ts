@@ -12,6 +12,7 @@ import { processTerminal } from "./cli/terminal.ts";
 import { systemUser } from "./cli/user.ts";
 import type { Configuration, StorageSettings } from "./config/configuration.ts";
 import { readEnvironment } from "./config/environment.ts";
+import { initConfiguration } from "./config/init.ts";
 import { loadConfiguration } from "./config/load.ts";
 import { defaultModels } from "./config/models.ts";
 import { ConfigurationError } from "./config/problem.ts";
@@ -105,11 +106,8 @@ function services(environment: NodeJS.ProcessEnv): Services {
         redis.close();
       }
     },
-    draftConfiguration: async ({ url, apiKey }) => {
-      const { draftConfiguration, probeEngine } = await import("./config/init.ts");
-      const engine = await probeEngine(url, apiKey, fetch);
-      return { yaml: draftConfiguration(engine), models: engine.models.map((model) => model.id) };
-    },
+    draftConfiguration: async ({ url, apiKey }) =>
+      initConfiguration({ url, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) }),
     openapi: async () => renderOpenapi(defaultModels(), packageJson.version),
     async serve() {
       const { configuration, stop } = await configurationInForce(environment);

@@ -1,5 +1,6 @@
 /** `sluice init`: a sluice.yaml for an engine that is already there. */
 import { existsSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import { Refusal } from "../auth/refusal.ts";
 import type { Building } from "./building.ts";
@@ -26,6 +27,7 @@ export function addInitCommand(program: Command, { services }: Building): void {
         if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") throw taken();
         throw cause;
       }
+      writeFileSync(join(dirname(output), "sluice.schema.json"), draft.schema);
       if (options.json) return printJson(services.terminal, { file: output, models: draft.models });
       const shown = draft.models.slice(0, 5).join(", ") + (draft.models.length > 5 ? ", …" : "");
       services.terminal.out(

@@ -58,4 +58,6 @@ export interface Draft {
   yaml: string;
   /** Public ids of the models found. */
   models: string[];
+  /** The JSON Schema that the file's first line names, to stand beside it. */
+  schema: string;
 }

@@ -77,9 +77,16 @@ export function answerFault(call: Call, fault: Fault, body: FaultBody): Response
   call.notes.code = fault.code;
   if (fault.status >= 500) call.notes.cause = cause ?? fault;
   return json(fault.status, body(fault, call.requestId), {
+    ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
     ...headers,
   });
+}
+
+/** Whether the same request cannot succeed within a minute: clients that obey stop at once, instead of hammering. */
+function isFinal({ status, details }: Fault): boolean {
+  if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;
+  return true;
 }
 
 function withoutBody(response: Response): Response {

@@ -345,7 +345,7 @@ describe("files and services", () => {
       environment: { SLUICE_UPSTREAM_KEY: "engine-secret" },
       draftConfiguration: async (upstream) => {
         asked.push(upstream);
-        return { yaml: "upstreams: {}\n", models: ["local/tiny"] };
+        return { yaml: "upstreams: {}\n", models: ["local/tiny"], schema: "{}\n" };
       },
     });
     const words = ["init", "--upstream", "http://127.0.0.1:11434/v1", "--output", file];

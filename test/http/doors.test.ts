@@ -257,7 +257,7 @@ describe("bodies", () => {
   const send = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
     service.fetch(path, {
       method: "POST",
-      body: body as BodyInit,
+      body: body as unknown as string,
       headers: { "content-type": "application/json", ...headers },
     });
 
