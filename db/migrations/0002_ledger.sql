@@ -125,14 +125,17 @@ create table usage_record (
 ) partition by range (request_id);
 create table usage_record_default partition of usage_record default;
 
+-- The functions below that are called within a batch are PL/pgSQL, also where SQL would do: it keeps their plans.
+
 -- Windows are functions of anchor and instant. UTC throughout; hours and not days, so that no zone's summer time counts.
 
 create function usage_week(anchor_at timestamptz, at timestamptz, out starts_at timestamptz, out ends_at timestamptz)
-  language sql immutable parallel safe
+  language plpgsql immutable parallel safe
   as $$
-    select anchor_at + weeks * interval '168 hours', anchor_at + (weeks + 1) * interval '168 hours'
-    from floor(extract(epoch from at - anchor_at) / 604800) weeks
-  $$;
+  begin
+    starts_at := anchor_at + floor(extract(epoch from at - anchor_at) / 604800) * interval '168 hours';
+    ends_at := starts_at + interval '168 hours';
+  end $$;
 
 -- Counted from the anchor itself, never from the month before: the day is clamped afresh (31 January, 28 February,
 -- 31 March).
@@ -273,22 +276,27 @@ create function usage_totals_of(
   week_starts_at timestamptz, week_ends_at timestamptz,
   month_starts_at timestamptz, month_ends_at timestamptz
 ) returns usage_totals
-  language sql stable
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  language plpgsql stable
   as $$
+  declare
+    totals usage_totals;
+  begin
     select organization,
-      $2, $3, coalesce(sum(used) filter (where k = 'session'), 0)::bigint, coalesce(sum(held) filter (where k = 'session'), 0)::bigint,
-      $4, $5, coalesce(sum(used) filter (where k = 'week'), 0)::bigint, coalesce(sum(held) filter (where k = 'week'), 0)::bigint,
-      $6, $7, coalesce(sum(used) filter (where k = 'month'), 0)::bigint, coalesce(sum(held) filter (where k = 'month'), 0)::bigint,
-      coalesce(sum(used) filter (where k = 'extra'), 0)::bigint, coalesce(sum(held) filter (where k = 'extra'), 0)::bigint,
+      $2, $3, coalesce(sum(used) filter (where k = 'session'), 0), coalesce(sum(held) filter (where k = 'session'), 0),
+      $4, $5, coalesce(sum(used) filter (where k = 'week'), 0), coalesce(sum(held) filter (where k = 'week'), 0),
+      $6, $7, coalesce(sum(used) filter (where k = 'month'), 0), coalesce(sum(held) filter (where k = 'month'), 0),
+      coalesce(sum(used) filter (where k = 'extra'), 0), coalesce(sum(held) filter (where k = 'extra'), 0),
       false, false
+    into totals
     from (values ('session'::usage_window_kind, $2), ('week', $4), ('month', $6), ('extra', $6)) wanted (k, s)
-    left join usage_window on organization_id = organization and kind = k and starts_at = s
-  $$;
+    left join usage_window w on w.organization_id = organization and w.kind = k and w.starts_at = s;
+    return totals;
+  end $$;
 
 create function usage_save(totals usage_totals) returns void
-  language sql volatile
+  language plpgsql volatile
   as $$
+  begin
     insert into usage_window (organization_id, kind, starts_at, ends_at, used, held)
     select totals.organization_id, k, s, e, u, h
     from (values
@@ -298,17 +306,18 @@ create function usage_save(totals usage_totals) returns void
       ('extra', totals.month_starts_at, totals.month_ends_at, totals.extra_used, totals.extra_held, totals.extra_changed)
     ) changed (k, s, e, u, h, yes)
     where yes
-    on conflict (organization_id, kind, starts_at) do update set used = excluded.used, held = excluded.held
-  $$;
+    on conflict (organization_id, kind, starts_at) do update set used = excluded.used, held = excluded.held;
+  end $$;
 
-create function usage_save_account(organization uuid, running bigint, session_starts_at timestamptz) returns void
-  language sql volatile
+create function usage_save_account(organization uuid, running_now bigint, session_at timestamptz) returns void
+  language plpgsql volatile
   as $$
+  begin
     insert into usage_account (organization_id, running, session_starts_at)
-    values (organization, usage_save_account.running, usage_save_account.session_starts_at)
+    values (organization, running_now, session_at)
     on conflict (organization_id) do update
-      set running = excluded.running, session_starts_at = excluded.session_starts_at
-  $$;
+      set running = excluded.running, session_starts_at = excluded.session_starts_at;
+  end $$;
 
 create function usage_cost(
   input bigint, cached_input bigint, cache_write bigint, output bigint,
@@ -711,6 +720,7 @@ create function usage_recover(most integer, charge_holds boolean) returns intege
 -- The windows of now and their totals, for reading. An idle session is five hours from now, unused.
 create function usage_windows(organization uuid) returns usage_answer
   language plpgsql volatile
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $$
   declare
     clock timestamptz := store_now();

@@ -1,0 +1,260 @@
+// The SQL of the ledger against the rules said plainly in memory (ledger-model.ts): random histories of commands, clocks,
+// plans, anchors and extra usage, every answer and every total compared.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { withAnchor } from "../../src/admission/windows.ts";
+import type { Usage } from "../../src/inference/usage.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { uuidOf } from "../../src/store/ids.ts";
+import type { Admit, Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
+import { LedgerModel, type ModelOrganization } from "./ledger-model.ts";
+import { admitOf, factsOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+
+const hour_ms = 3_600_000;
+const limit = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 6000 }));
+const limits: fc.Arbitrary<UsageLimits> = fc.record({
+  session: limit,
+  week: limit,
+  month: limit,
+  concurrentRequests: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 4 })),
+});
+const tokens = fc.integer({ min: 0, max: 60 });
+const usage: fc.Arbitrary<Usage> = fc.record({
+  inputTokens: tokens,
+  cachedInputTokens: tokens,
+  cacheWriteTokens: tokens,
+  outputTokens: tokens,
+  reasoningTokens: tokens,
+  source: fc.constantFrom("reported", "counted", "estimated"),
+});
+/** One of twelve requests, of which the first eight belong to one organization. */
+const which = fc.integer({ min: 0, max: 11 });
+const lease = fc.constantFrom(1_000, hour_ms, 100 * hour_ms);
+const command = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      verb: fc.constant("admit" as const),
+      which,
+      plan: fc.integer({ min: 0, max: 1 }),
+      inputUnits: fc.integer({ min: 0, max: 800 }),
+      price: fc.constantFrom(0, 1, 7),
+      outputTokens: fc.integer({ min: 1, max: 200 }),
+      least: fc.integer({ min: 1, max: 200 }),
+      leaseMs: lease,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      verb: fc.constant("grow" as const),
+      which,
+      plan: fc.integer({ min: 0, max: 1 }),
+      unitsTotal: fc.integer({ min: 0, max: 4000 }),
+      least: fc.integer({ min: 0, max: 4000 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      verb: fc.constant("checkpoint" as const),
+      which,
+      number: fc.integer({ min: 1, max: 5 }),
+      usage,
+      leaseMs: lease,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      verb: fc.constant("settle" as const),
+      which,
+      plan: fc.integer({ min: 0, max: 1 }),
+      usage,
+      units: fc.integer({ min: 0, max: 3000 }),
+    }),
+  },
+);
+const step = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant("batch" as const),
+      commands: fc.uniqueArray(command, { minLength: 1, maxLength: 8, selector: (one) => one.which }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("time" as const),
+      by_ms: fc.oneof(
+        fc.integer({ min: 0, max: 2 * hour_ms }),
+        fc.constantFrom(1, 5 * hour_ms, 7 * 24 * hour_ms),
+        fc.integer({ min: 0, max: 40 * 24 * hour_ms }),
+      ),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("plan" as const), plan: fc.integer({ min: 0, max: 1 }), limits }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("anchor" as const),
+      at_ms: fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2027, 0, 1) }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("extra" as const), enabled: fc.boolean(), capUnits: limit }) },
+);
+const history = fc.record({
+  anchorAt_ms: fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2026, 0, 31) }),
+  plans: fc.tuple(limits, limits),
+  steps: fc.array(step, { minLength: 5, maxLength: 40 }),
+});
+
+for (const [name, runs] of [
+  ["postgres", 40],
+  ["pglite", 40],
+] as const) {
+  describe(`the ledger's laws on ${name}`, () => {
+    let store: Store;
+    let book: Ledger;
+    beforeAll(async () => {
+      store = await stores[name]();
+      book = ledger(store.db, { recovery: "checkpoint" });
+    }, 60_000);
+    afterAll(async () => {
+      await book.close();
+      await store.close();
+    }, 30_000);
+
+    test("any history of commands is answered and booked as the rules say", async () => {
+      await fc.assert(
+        fc.asyncProperty(history, async ({ anchorAt_ms, plans, steps }) => {
+          let now_ms = Date.UTC(2026, 1, 27, 12);
+          const first = {
+            at_ms: anchorAt_ms,
+            weekFrom_ms: Number.NEGATIVE_INFINITY,
+            monthFrom_ms: Number.NEGATIVE_INFINITY,
+          };
+          const organizations = [await newOrganization(anchorAt_ms), await newOrganization(anchorAt_ms)];
+          const known = new Map<string, ModelOrganization>(
+            organizations.map((id) => [id, { anchors: [first], extra: { enabled: false, capUnits: null } }]),
+          );
+          const model = new LedgerModel(known, () => now_ms);
+          const requests = Array.from({ length: 12 }, (_, index) =>
+            factsOf(organizations[index < 8 ? 0 : 1]!, newRequestId()),
+          );
+          const current = [...plans];
+          await store.setClock(new Date(now_ms));
+
+          for (const one of steps) {
+            switch (one.kind) {
+              case "batch": {
+                const commands = one.commands.map((wish) => commandOf(wish, requests, current));
+                expect(comparable(await book.run(commands))).toEqual(comparable(model.run(commands)));
+                break;
+              }
+              case "time":
+                now_ms += one.by_ms;
+                await store.setClock(new Date(now_ms));
+                break;
+              case "recover":
+                expect(await book.recover(1000)).toBe(model.recover(1000));
+                break;
+              case "plan":
+                current[one.plan] = one.limits;
+                break;
+              case "anchor": {
+                const organization = known.get(organizations[0]!)!;
+                organization.anchors = withAnchor(organization.anchors, one.at_ms, now_ms);
+                const effectiveAt = await book.setAnchor(organizations[0]!, new Date(one.at_ms));
+                expect(effectiveAt?.getTime()).toBe(organization.anchors.at(-1)!.monthFrom_ms);
+                break;
+              }
+              case "extra": {
+                known.get(organizations[0]!)!.extra = { enabled: one.enabled, capUnits: one.capUnits };
+                await store.db.query(
+                  "update organization set extra_usage_enabled = $2, extra_usage_cap_units = $3 where id = $1",
+                  [uuidOf(organizations[0]!, "org_"), one.enabled, one.capUnits],
+                );
+                break;
+              }
+            }
+          }
+
+          for (const organization of organizations) {
+            expect(await book.windows(organization, unlimited)).toEqual(model.readings(organization, unlimited));
+          }
+          for (const { organizationId, requestId } of requests) {
+            const receipt = await book.receipt(organizationId, requestId);
+            const record = model.records.get(requestId);
+            expect(receipt?.endedAt ? receipt.units.charged : null).toBe(record?.charged ?? null);
+            expect(receipt?.endedAt ? receipt.recovered : null).toBe(record?.recovered ?? null);
+            expect(receipt?.outcome === "running").toBe(model.holds.has(requestId));
+          }
+          expect(await book.check()).toEqual([]);
+          await store.setClock(new Date(now_ms + 1e11));
+          await book.recover(1000); // the next history begins with an empty house
+        }),
+        { numRuns: runs },
+      );
+    }, 60_000);
+
+    const newOrganization = (anchorAt_ms: number) => store.newOrganization({ anchorAt: new Date(anchorAt_ms) });
+  });
+}
+
+type Wish = typeof command extends fc.Arbitrary<infer T> ? T : never;
+
+function commandOf(wish: Wish, requests: ReturnType<typeof factsOf>[], plans: UsageLimits[]): Command {
+  const facts = requests[wish.which]!;
+  const { requestId, organizationId } = facts;
+  switch (wish.verb) {
+    case "admit": {
+      const { inputUnits, outputTokens, leaseMs } = wish;
+      const prices = { ...facts.prices, output: wish.price };
+      const outputTokensMin = Math.min(outputTokens, wish.least);
+      const change: Partial<Admit> = {
+        ...facts,
+        prices,
+        limits: plans[wish.plan]!,
+        inputUnits,
+        outputTokens,
+        outputTokensMin,
+        leaseMs,
+      };
+      return admitOf(organizationId, change);
+    }
+    case "grow": {
+      const unitsTotalMin = Math.min(wish.least, wish.unitsTotal);
+      return {
+        verb: "grow",
+        requestId,
+        organizationId,
+        limits: plans[wish.plan]!,
+        unitsTotal: wish.unitsTotal,
+        unitsTotalMin,
+      };
+    }
+    case "checkpoint":
+      return {
+        verb: "checkpoint",
+        requestId,
+        organizationId,
+        number: wish.number,
+        usage: wish.usage,
+        leaseMs: wish.leaseMs,
+      };
+    case "settle":
+      return settleOf({ ...facts, limits: plans[wish.plan]! }, wish.units, { usage: wish.usage });
+  }
+}
+
+/** Infinity and null alike mean that nothing limits. */
+function comparable(answers: Answer[]): unknown {
+  return answers.map((answer) => JSON.parse(JSON.stringify(answer)));
+}

@@ -1,0 +1,330 @@
+// The ledger's rules in memory, as plainly as they can be said: what SQL must agree with, and what a node is tried
+// against under a virtual clock. One command at a time, no batching, no cleverness.
+
+import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "../../src/admission/windows.ts";
+import { noUsage, type Usage } from "../../src/inference/usage.ts";
+import type {
+  Admit,
+  Answer,
+  BillingSource,
+  Checkpoint,
+  Command,
+  Grow,
+  RequestFacts,
+  Settle,
+  UsageLimits,
+  WindowKind,
+  WindowReadings,
+} from "../../src/store/ledger.ts";
+
+export interface ModelOrganization {
+  anchors: Anchor[];
+  extra: { enabled: boolean; capUnits: number | null };
+}
+
+interface Total {
+  used: number;
+  held: number;
+}
+interface Window extends Interval {
+  kind: WindowKind | "extra";
+  total: Total;
+}
+interface Hold {
+  facts: RequestFacts;
+  limits: UsageLimits;
+  units: number;
+  outputTokens: number;
+  source: BillingSource;
+  windows: Record<WindowKind | "extra", Window>;
+  usedBefore: Record<WindowKind, number>;
+  leaseUntil_ms: number;
+  checkpoint: number;
+  usage: Usage;
+}
+export interface ModelRecord {
+  requestId: string;
+  organizationId: string;
+  source: BillingSource;
+  charged: number;
+  uncharged: number;
+  usage: Usage;
+  recovered: boolean;
+  outcome: Settle["outcome"];
+  /** Null: given up before it was admitted. */
+  windows: Record<WindowKind | "extra", Window> | null;
+}
+interface Account {
+  sessionOpenedAt_ms: number | null;
+  windows: Map<string, Window>;
+}
+
+const kinds: readonly WindowKind[] = ["session", "week", "month"];
+const infinite = (limit: number | null): number => limit ?? Number.POSITIVE_INFINITY;
+
+export class LedgerModel {
+  readonly holds = new Map<string, Hold>();
+  readonly records = new Map<string, ModelRecord>();
+  readonly #accounts = new Map<string, Account>();
+
+  constructor(
+    readonly organizations: Map<string, ModelOrganization>,
+    readonly now_ms: () => number,
+    readonly chargeHolds = false,
+  ) {}
+
+  /** As a batch is carried out: settles, grows, admits, organization by organization; then checkpoints. */
+  run(commands: readonly Command[]): Answer[] {
+    const verbs = ["settle", "grow", "admit", "checkpoint"];
+    const answers: Answer[] = [];
+    const order = [...commands.keys()].sort((a, b) => {
+      const [one, other] = [commands[a]!, commands[b]!];
+      return verbs.indexOf(one.verb) - verbs.indexOf(other.verb) || a - b;
+    });
+    for (const position of order) answers[position] = this.#carryOut(commands[position]!);
+    return answers;
+  }
+
+  recover(limit: number): number {
+    const lapsed = [...this.holds.values()]
+      .filter((hold) => hold.leaseUntil_ms <= this.now_ms())
+      .sort((a, b) => a.leaseUntil_ms - b.leaseUntil_ms)
+      .slice(0, limit);
+    for (const hold of lapsed) {
+      const units = this.chargeHolds ? hold.units : costOf(hold.usage, hold);
+      this.#end(hold, hold.limits, hold.usage, units, "failed", true);
+    }
+    return lapsed.length;
+  }
+
+  /** The windows in force, and their totals. */
+  readings(organizationId: string, limits: UsageLimits): WindowReadings {
+    return readings(this.#windowsNow(organizationId), limits);
+  }
+
+  /** Every window that was ever used. */
+  windows(organizationId: string): Window[] {
+    return [...this.#account(organizationId).windows.values()];
+  }
+
+  #carryOut(command: Command): Answer {
+    switch (command.verb) {
+      case "admit":
+        return this.#admit(command);
+      case "grow":
+        return this.#grow(command);
+      case "checkpoint":
+        return this.#checkpoint(command);
+      case "settle":
+        return this.#settle(command);
+    }
+  }
+
+  #admit(admit: Admit): Answer {
+    const organization = this.organizations.get(admit.organizationId);
+    if (this.records.has(admit.requestId)) return { answer: "over" };
+    if (!organization) return { answer: "unknown" };
+    const at = new Date(this.now_ms());
+    const already = this.holds.get(admit.requestId);
+    if (already) {
+      const { units, outputTokens, source, windows, usedBefore } = already;
+      const seen = readings(windows, admit.limits);
+      for (const kind of kinds) {
+        seen[kind].used = usedBefore[kind];
+        if (source === "plan") seen[kind].held -= units;
+      }
+      return { answer: "granted", units, outputTokens, source, windows: seen, at };
+    }
+    const windows = this.#windowsNow(admit.organizationId);
+    const seen = readings(windows, admit.limits);
+    const price = admit.prices.output;
+    const whole = admit.inputUnits + admit.outputTokens * price;
+    const least = admit.inputUnits + admit.outputTokensMin * price;
+    const roomIn = (kind: WindowKind) => infinite(admit.limits[kind]) - seen[kind].used - seen[kind].held;
+    const planRoom = Math.min(...kinds.map(roomIn));
+    const { enabled } = organization.extra;
+    const cap = infinite(organization.extra.capUnits);
+    const extraTotal = windows.extra.total;
+    const extraRoom = enabled ? cap - extraTotal.used - extraTotal.held : Number.NEGATIVE_INFINITY;
+
+    const source: BillingSource | null =
+      whole <= planRoom
+        ? "plan"
+        : whole <= extraRoom
+          ? "extra"
+          : least <= planRoom
+            ? "plan"
+            : least <= extraRoom
+              ? "extra"
+              : null;
+    if (source === null) {
+      const settledFull = kinds.filter((kind) => infinite(admit.limits[kind]) - seen[kind].used < least);
+      const waitingHelps = settledFull.length === 0 || (enabled && least <= cap - extraTotal.used);
+      const full = waitingHelps ? kinds.filter((kind) => roomIn(kind) < least) : settledFull;
+      full.sort((a, b) => seen[b].resetAt.getTime() - seen[a].resetAt.getTime());
+      const extra = { ...organization.extra, ...extraTotal };
+      return { answer: waitingHelps ? "reserved" : "exhausted", kinds: full, windows: seen, extra, at };
+    }
+    const running = [...this.holds.values()].filter(
+      (hold) => hold.facts.organizationId === admit.organizationId,
+    ).length;
+    if (running >= infinite(admit.limits.concurrentRequests)) return { answer: "concurrency", windows: seen, at };
+
+    const room = source === "plan" ? planRoom : extraRoom;
+    const outputTokens = whole <= room ? admit.outputTokens : Math.floor((room - admit.inputUnits) / price);
+    const units = admit.inputUnits + outputTokens * price;
+    if (source === "plan") this.#account(admit.organizationId).sessionOpenedAt_ms = windows.session.startsAt_ms;
+    const hold: Hold = {
+      facts: admit,
+      limits: admit.limits,
+      units,
+      outputTokens,
+      source,
+      windows,
+      usedBefore: { session: seen.session.used, week: seen.week.used, month: seen.month.used },
+      leaseUntil_ms: this.now_ms() + admit.leaseMs,
+      checkpoint: 0,
+      usage: noUsage,
+    };
+    this.holds.set(admit.requestId, hold);
+    for (const window of this.#billed(hold)) window.total.held += units;
+    return { answer: "granted", units, outputTokens, source, windows: seen, at };
+  }
+
+  #grow(grow: Grow): Answer {
+    const hold = this.holds.get(grow.requestId);
+    if (!hold) return { answer: "gone" };
+    const room = Math.min(
+      ...this.#billed(hold).map(
+        (window) => this.#limit(hold, grow.limits, window) - window.total.used - window.total.held,
+      ),
+    );
+    const { extra } = this.organizations.get(grow.organizationId)!;
+    const allowed = hold.source === "extra" && !extra.enabled ? 0 : room;
+    const units = Math.max(hold.units, Math.min(grow.unitsTotal, hold.units + allowed));
+    if (units < grow.unitsTotalMin) return { answer: "full" };
+    for (const window of this.#billed(hold)) window.total.held += units - hold.units;
+    hold.units = units;
+    return { answer: "granted", units };
+  }
+
+  #checkpoint(checkpoint: Checkpoint): Answer {
+    const hold = this.holds.get(checkpoint.requestId);
+    if (!hold) return { answer: "gone" };
+    hold.leaseUntil_ms = Math.max(hold.leaseUntil_ms, this.now_ms() + checkpoint.leaseMs);
+    const newer = checkpoint.number > hold.checkpoint ? checkpoint.usage : hold.usage;
+    hold.usage = {
+      ...newer,
+      outputTokens: Math.max(hold.usage.outputTokens, checkpoint.usage.outputTokens),
+      reasoningTokens: Math.max(hold.usage.reasoningTokens, checkpoint.usage.reasoningTokens),
+    };
+    hold.checkpoint = Math.max(hold.checkpoint, checkpoint.number);
+    return { answer: "extended" };
+  }
+
+  #settle(settle: Settle): Answer {
+    if (this.records.has(settle.requestId)) return { answer: "already" };
+    const hold = this.holds.get(settle.requestId);
+    if (hold) return this.#end(hold, settle.limits, settle.usage, settle.units, settle.outcome, false);
+    const { requestId, organizationId, usage, units, outcome } = settle;
+    const ending = { source: "plan", charged: 0, uncharged: units, recovered: false, windows: null } as const;
+    this.records.set(requestId, { requestId, organizationId, usage, outcome, ...ending });
+    return { answer: "settled", charged: 0, uncharged: units };
+  }
+
+  #end(
+    hold: Hold,
+    limits: UsageLimits,
+    usage: Usage,
+    units: number,
+    outcome: Settle["outcome"],
+    recovered: boolean,
+  ): Answer {
+    const { requestId, organizationId } = hold.facts;
+    const room = this.#billed(hold).map((window) => {
+      const left = this.#limit(hold, limits, window) - window.total.used;
+      const others = Math.max(0, Math.min(window.total.held - hold.units, left - hold.units));
+      return left - others;
+    });
+    const charged = Math.max(0, Math.min(units, ...room));
+    for (const window of this.#billed(hold)) {
+      window.total.used += charged;
+      window.total.held -= hold.units;
+    }
+    this.holds.delete(requestId);
+    const { source, windows } = hold;
+    this.records.set(requestId, {
+      requestId,
+      organizationId,
+      source,
+      charged,
+      uncharged: units - charged,
+      usage,
+      recovered,
+      outcome,
+      windows,
+    });
+    return { answer: "settled", charged, uncharged: units - charged };
+  }
+
+  #billed(hold: Hold): Window[] {
+    return hold.source === "extra" ? [hold.windows.extra] : kinds.map((kind) => hold.windows[kind]);
+  }
+
+  #limit(hold: Hold, limits: UsageLimits, window: Window): number {
+    if (window.kind !== "extra") return infinite(limits[window.kind]);
+    return infinite(this.organizations.get(hold.facts.organizationId)!.extra.capUnits);
+  }
+
+  #account(organizationId: string): Account {
+    let account = this.#accounts.get(organizationId);
+    if (account) return account;
+    account = { sessionOpenedAt_ms: null, windows: new Map() };
+    this.#accounts.set(organizationId, account);
+    return account;
+  }
+
+  #windowsNow(organizationId: string): Record<WindowKind | "extra", Window> {
+    const { anchors } = this.organizations.get(organizationId)!;
+    const account = this.#account(organizationId);
+    const now_ms = this.now_ms();
+    const session = sessionAt(account.sessionOpenedAt_ms, now_ms) ?? {
+      startsAt_ms: now_ms,
+      endsAt_ms: now_ms + session_ms,
+    };
+    const window = (kind: Window["kind"], interval: Interval): Window => {
+      const name = `${kind} ${interval.startsAt_ms}`;
+      const found = account.windows.get(name) ?? { kind, ...interval, total: { used: 0, held: 0 } };
+      account.windows.set(name, found);
+      return found;
+    };
+    const month = monthAt(anchors, now_ms);
+    return {
+      session: window("session", session),
+      week: window("week", weekAt(anchors, now_ms)),
+      month: window("month", month),
+      extra: window("extra", month),
+    };
+  }
+}
+
+function costOf(usage: Usage, hold: Hold): number {
+  const { prices } = hold.facts;
+  return (
+    usage.inputTokens * prices.input +
+    usage.cachedInputTokens * prices.cachedInput +
+    usage.cacheWriteTokens * prices.cacheWrite +
+    usage.outputTokens * prices.output
+  );
+}
+
+function readings(windows: Record<WindowKind, Window>, limits: UsageLimits): WindowReadings {
+  const reading = (kind: WindowKind) => ({
+    kind,
+    limit: limits[kind],
+    ...windows[kind].total,
+    startsAt: new Date(windows[kind].startsAt_ms),
+    resetAt: new Date(windows[kind].endsAt_ms),
+  });
+  return { session: reading("session"), week: reading("week"), month: reading("month") };
+}

@@ -1,0 +1,131 @@
+// The stores that keep a ledger, each brought to the shape of this build, with a clock that a test can set.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { migrate } from "../../db/migrate.ts";
+import { noUsage } from "../../src/inference/usage.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { embeddedDatabase } from "../../src/postgres/embedded.ts";
+import { serverDatabase } from "../../src/postgres/server.ts";
+import { uuidOf } from "../../src/store/ids.ts";
+import type { Admit, RequestFacts, Settle, UsageLimits } from "../../src/store/ledger.ts";
+import { freshDatabase } from "../harness/services.ts";
+
+export interface Store {
+  db: Database;
+  /** Another node's connections to the same store. */
+  another(): Promise<Database>;
+  /** Sets the store's clock; null lets it run. */
+  setClock(at: Date | null): Promise<void>;
+  newOrganization(options?: {
+    anchorAt?: Date;
+    extra?: { enabled: boolean; capUnits: number | null };
+  }): Promise<string>;
+  close(): Promise<void>;
+}
+
+export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
+  async pglite() {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-ledger-"));
+    const db = await embeddedDatabase(join(folder, "data"));
+    return open(db, {
+      another: async () => db,
+      async close() {
+        await db.close();
+        rmSync(folder, { recursive: true, force: true });
+      },
+    });
+  },
+  async postgres() {
+    const { url, drop } = await freshDatabase();
+    const databases = [await serverDatabase(url)];
+    return open(databases[0]!, {
+      async another() {
+        const db = await serverDatabase(url);
+        databases.push(db);
+        return db;
+      },
+      async close() {
+        await Promise.all(databases.map((db) => db.close()));
+        await drop();
+      },
+    });
+  },
+};
+
+async function open(db: Database, rest: Pick<Store, "another" | "close">): Promise<Store> {
+  await migrate(db);
+  await db.exec(`
+    create table test_clock (at timestamptz);
+    create or replace function store_now() returns timestamptz language sql volatile
+      as $$ select coalesce((select at from test_clock), date_trunc('milliseconds', clock_timestamp())) $$;
+  `);
+  return {
+    db,
+    ...rest,
+    async setClock(at) {
+      await db.exec("delete from test_clock");
+      if (at) await db.query("insert into test_clock values ($1)", [at]);
+    },
+    async newOrganization({ anchorAt = new Date("2026-01-31T10:00:00Z"), extra } = {}) {
+      const id = `org_${newHex()}`;
+      await db.query(
+        `insert into organization (id, slug, name, plan, anchor_at, extra_usage_enabled, extra_usage_cap_units)
+         values ($1, $2, 'Test', 'test', $3, $4, $5)`,
+        [uuidOf(id, "org_"), id.slice(4, 40), anchorAt, extra?.enabled ?? false, extra?.capUnits ?? null],
+      );
+      return id;
+    },
+  };
+}
+
+export const newHex = (): string => Bun.randomUUIDv7().replaceAll("-", "");
+export const newRequestId = (): string => `req_${newHex()}`;
+
+export const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };
+
+export function factsOf(organizationId: string, requestId = newRequestId()): RequestFacts {
+  return {
+    requestId,
+    organizationId,
+    keyId: "key_00000000000070008000000000000001",
+    operation: "chat.completions",
+    model: "acme/writer-1",
+    stream: true,
+    prices: { input: 1, cachedInput: 1, cacheWrite: 2, output: 10 },
+  };
+}
+
+/** Holds 100 units of input and 10 a token. */
+export function admitOf(organizationId: string, change: Partial<Admit> = {}): Admit {
+  return {
+    verb: "admit",
+    ...factsOf(organizationId),
+    limits: unlimited,
+    inputUnits: 100,
+    outputTokens: 90,
+    outputTokensMin: 90,
+    leaseMs: 60_000,
+    ...change,
+  };
+}
+
+export function settleOf(
+  admit: RequestFacts & { limits: UsageLimits },
+  units: number,
+  change: Partial<Settle> = {},
+): Settle {
+  const { requestId, organizationId, keyId, operation, model, stream, prices, limits } = admit;
+  return {
+    verb: "settle",
+    ...{ requestId, organizationId, keyId, operation, model, stream, prices, limits },
+    usage: { ...noUsage, outputTokens: Math.floor(units / 10) },
+    units,
+    outcome: "completed",
+    stoppedBy: null,
+    errorCode: null,
+    route: { upstream: "main", attempts: 1, firstPartMs: 12 },
+    ...change,
+  };
+}

@@ -1,0 +1,449 @@
+// What every ledger keeps, whatever store is under it.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { noUsage } from "../../src/inference/usage.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
+import type { Admit, AdmitAnswer, Answer, Ledger, UsageLimits } from "../../src/store/ledger.ts";
+import { admitOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+
+const noon = new Date("2026-03-10T12:00:00.000Z");
+const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
+const limited = (change: Partial<UsageLimits>): UsageLimits => ({ ...unlimited, ...change });
+
+for (const name of ["postgres", "pglite"] as const) {
+  describe(`the ledger on ${name}`, () => {
+    let store: Store;
+    let book: Ledger;
+    const run = async <A extends Answer>(command: Parameters<Ledger["run"]>[0][number]) =>
+      (await book.run([command]))[0] as A;
+    const admit = (command: Admit) => run<AdmitAnswer>(command);
+
+    beforeAll(async () => {
+      store = await stores[name]();
+      book = ledger(store.db, { recovery: "checkpoint" });
+    }, 60_000);
+    afterAll(async () => {
+      expect(await book.check()).toEqual([]);
+      await book.close();
+      await store.close();
+    }, 30_000);
+    beforeEach(() => store.setClock(noon));
+
+    test("an organization without limits has windows all the same; its session is opened by the first admission and never moves", async () => {
+      const organization = await store.newOrganization();
+      const idle = await book.windows(organization, unlimited);
+      expect(idle.session).toMatchObject({ used: 0, limit: null, resetAt: hours(5) });
+      await store.setClock(hours(1));
+      expect((await book.windows(organization, unlimited)).session.resetAt).toEqual(hours(6));
+
+      const first = admitOf(organization);
+      expect(await admit(first)).toMatchObject({ answer: "granted", units: 1000, outputTokens: 90, source: "plan" });
+      await store.setClock(hours(3));
+      const later = await admit(admitOf(organization));
+      expect(later).toMatchObject({
+        windows: { session: { startsAt: hours(1), resetAt: hours(6), used: 0, held: 1000 } },
+      });
+      expect(await run(settleOf(first, 700))).toEqual({ answer: "settled", charged: 700, uncharged: 0 });
+      expect(await book.windows(organization, unlimited)).toMatchObject({
+        session: { used: 700, held: 1000, resetAt: hours(6) },
+        week: { used: 700, startsAt: new Date("2026-03-07T10:00:00Z"), resetAt: new Date("2026-03-14T10:00:00Z") },
+        month: { used: 700, startsAt: new Date("2026-02-28T10:00:00Z"), resetAt: new Date("2026-03-31T10:00:00Z") },
+      });
+      await store.setClock(hours(6));
+      expect((await book.windows(organization, unlimited)).session).toMatchObject({
+        used: 0,
+        held: 0,
+        resetAt: hours(11),
+      });
+    });
+
+    test("what is refused, and what is only read, opens no session", async () => {
+      const organization = await store.newOrganization();
+      const refused = await admit(admitOf(organization, { limits: limited({ week: 999 }) }));
+      expect(refused).toMatchObject({ answer: "exhausted", kinds: ["week"] });
+      await store.setClock(hours(1));
+      expect((await book.windows(organization, unlimited)).session.startsAt).toEqual(hours(1));
+    });
+
+    test("a request leaves one record, and its receipt says what the book knows, running and ended", async () => {
+      const organization = await store.newOrganization();
+      const command = admitOf(organization, { limits: limited({ session: 10_000 }) });
+      await admit(command);
+      expect(await book.receipt(organization, command.requestId)).toMatchObject({
+        outcome: "running",
+        endedAt: null,
+        createdAt: noon,
+        units: { held: 1000, charged: 0 },
+        windows: { session: { limit: 10_000, usedBefore: 0, usedAfter: null, resetAt: hours(5) } },
+      });
+      await store.setClock(hours(1));
+      const usage = {
+        inputTokens: 5,
+        cachedInputTokens: 6,
+        cacheWriteTokens: 7,
+        outputTokens: 8,
+        reasoningTokens: 3,
+        source: "reported",
+      } as const;
+      await run(settleOf(command, 105, { usage }));
+      const receipt = await book.receipt(organization, command.requestId);
+      expect(receipt).toMatchObject({
+        requestId: command.requestId,
+        organizationId: organization,
+        keyId: command.keyId,
+        model: "acme/writer-1",
+        operation: "chat.completions",
+        stream: true,
+        createdAt: noon,
+        endedAt: hours(1),
+        outcome: "completed",
+        recovered: false,
+        usage,
+        prices: command.prices,
+        units: { held: 1000, charged: 105, uncharged: 0 },
+        source: "plan",
+        windows: { session: { usedBefore: 0, usedAfter: 105 }, week: { limit: null, usedAfter: 105 } },
+        route: { upstream: "main", attempts: 1, firstPartMs: 12 },
+      });
+      expect(await book.receipt(await store.newOrganization(), command.requestId)).toBeNull();
+      expect(await book.receipt(organization, newRequestId())).toBeNull();
+    });
+
+    test("commands that are doubled or late change nothing twice", async () => {
+      const organization = await store.newOrganization();
+      const command = admitOf(organization, { limits: limited({ session: 1000 }) });
+      const granted = await admit(command);
+      expect(granted).toMatchObject({ answer: "granted", windows: { session: { used: 0, held: 0 } } });
+      expect(await admit(command)).toEqual(granted);
+      const settle = settleOf(command, 400);
+      const checkpoint = {
+        verb: "checkpoint",
+        requestId: command.requestId,
+        organizationId: organization,
+        number: 1,
+        usage: noUsage,
+        leaseMs: 60_000,
+      } as const;
+      const grow = {
+        ...checkpoint,
+        verb: "grow",
+        limits: command.limits,
+        unitsTotal: 1000,
+        unitsTotalMin: 1000,
+      } as const;
+      expect(await run(grow)).toEqual({ answer: "granted", units: 1000 });
+      expect(await run(checkpoint)).toEqual({ answer: "extended" });
+      expect(await run(settle)).toEqual({ answer: "settled", charged: 400, uncharged: 0 });
+      expect(await run(settle)).toEqual({ answer: "already" });
+      expect(await admit(command)).toEqual({ answer: "over" });
+      expect(await run(grow)).toEqual({ answer: "gone" });
+      expect(await run(checkpoint)).toEqual({ answer: "gone" });
+      expect((await book.windows(organization, command.limits)).session).toMatchObject({ used: 400, held: 0 });
+    });
+
+    test("commands of one request in one batch are carried out in their order", async () => {
+      const organization = await store.newOrganization();
+      const command = admitOf(organization);
+      const settle = settleOf(command, 10);
+      expect((await book.run([command, command, settle, command, settle])).map((one) => one.answer)).toEqual([
+        "granted",
+        "granted",
+        "settled",
+        "over",
+        "already",
+      ]);
+    });
+
+    test("a request that was given up before its admission arrived never runs, and is charged nothing", async () => {
+      const organization = await store.newOrganization();
+      const command = admitOf(organization);
+      expect(await run(settleOf(command, 0, { outcome: "failed", errorCode: "storage_unavailable" }))).toMatchObject({
+        answer: "settled",
+        charged: 0,
+      });
+      expect(await admit(command)).toEqual({ answer: "over" });
+      const receipt = await book.receipt(organization, command.requestId);
+      expect(receipt).toMatchObject({ outcome: "failed", errorCode: "storage_unavailable", windows: null });
+      expect((await book.windows(organization, unlimited)).session.used).toBe(0);
+    });
+
+    test("of 1,000 simultaneous requests on three nodes against room for five, five are admitted", async () => {
+      const nodes = await Promise.all(
+        [0, 1, 2].map(async () => ledger(await store.another(), { recovery: "checkpoint" })),
+      );
+      const organization = await store.newOrganization();
+      const limits = limited({ month: 5999 });
+      const commands = Array.from({ length: 1000 }, () => admitOf(organization, { limits }));
+      const batches = Array.from({ length: 50 }, (_, at) => commands.slice(at * 20, at * 20 + 20));
+      const answers = (await Promise.all(batches.map((batch, at) => nodes[at % 3]!.run(batch)))).flat();
+      expect(answers.filter((one) => one.answer === "granted")).toHaveLength(5);
+      expect(answers.filter((one) => one.answer === "reserved")).toHaveLength(995);
+      expect((await book.windows(organization, limits)).month).toMatchObject({ used: 0, held: 5000 });
+      await Promise.all(nodes.map((node) => node.close()));
+    }, 20_000);
+
+    test("a hold shrinks to what is left, down to its least; then settled use is told from what others hold", async () => {
+      const organization = await store.newOrganization();
+      const limits = limited({ session: 2000, week: 5000 });
+      const shrinking = () => admitOf(organization, { limits, outputTokens: 150, outputTokensMin: 20 });
+      const first = shrinking();
+      expect(await admit(first)).toMatchObject({ answer: "granted", outputTokens: 150, units: 1600 });
+      const second = shrinking();
+      expect(await admit(second)).toMatchObject({ answer: "granted", outputTokens: 30, units: 400 });
+      expect(await admit(shrinking())).toMatchObject({ answer: "reserved", kinds: ["session"] });
+      await book.run([settleOf(first, 1500), settleOf(second, 300)]);
+      expect(await admit(shrinking())).toMatchObject({
+        answer: "exhausted",
+        kinds: ["session"],
+        extra: { enabled: false },
+      });
+      const small = admitOf(organization, { limits, inputUnits: 0, outputTokens: 20, outputTokensMin: 20 });
+      expect(await admit(small)).toMatchObject({ answer: "granted", units: 200 });
+      await run(settleOf(small, 200));
+      // Used to its end; another organization is not touched by it.
+      expect((await book.windows(organization, limits)).session).toMatchObject({ used: 2000, held: 0 });
+      expect(await admit(admitOf(await store.newOrganization(), { limits }))).toMatchObject({ answer: "granted" });
+    });
+
+    test("of several full windows the one that resets last comes first", async () => {
+      const organization = await store.newOrganization();
+      const limits = limited({ session: 10, week: 10, month: 10 });
+      expect(await admit(admitOf(organization, { limits }))).toMatchObject({ kinds: ["month", "week", "session"] });
+    });
+
+    test("concurrency counts what runs, and a refusal in a batch fails nothing beside it", async () => {
+      const [organization, other] = [await store.newOrganization(), await store.newOrganization()];
+      const limits = limited({ concurrentRequests: 2 });
+      const commands = [organization, organization, organization, other].map((one) => admitOf(one, { limits }));
+      const answers = await book.run(commands);
+      expect(answers.map((one) => one.answer)).toEqual(["granted", "granted", "concurrency", "granted"]);
+      await run(settleOf(commands[0]!, 1));
+      expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "granted" });
+      expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "concurrency" });
+    });
+
+    test("a hold grows to a new total, to what is left where that is of use, and not past any window's end", async () => {
+      const organization = await store.newOrganization();
+      const limits = limited({ week: 3000 });
+      const command = admitOf(organization, { limits });
+      await admit(command);
+      const grow = (unitsTotal: number, unitsTotalMin: number) =>
+        run({
+          verb: "grow",
+          requestId: command.requestId,
+          organizationId: organization,
+          limits,
+          unitsTotal,
+          unitsTotalMin,
+        });
+      expect(await grow(2000, 2000)).toEqual({ answer: "granted", units: 2000 });
+      expect(await grow(2000, 2000)).toEqual({ answer: "granted", units: 2000 });
+      expect(await grow(4000, 2100)).toEqual({ answer: "granted", units: 3000 });
+      expect(await grow(4000, 2100)).toEqual({ answer: "granted", units: 3000 });
+      expect(await grow(4000, 3001)).toEqual({ answer: "full" });
+      expect((await book.windows(organization, limits)).week).toMatchObject({ held: 3000 });
+      await run(settleOf(command, 2500));
+      expect((await book.windows(organization, limits)).week).toMatchObject({ used: 2500, held: 0 });
+    });
+
+    test("charged is what fits under every limit beside what others hold; the rest stands as uncharged", async () => {
+      const organization = await store.newOrganization();
+      const limits = limited({ session: 2500 });
+      const [one, other] = [admitOf(organization, { limits }), admitOf(organization, { limits })];
+      await book.run([one, other]);
+      expect(await run(settleOf(one, 2000))).toEqual({ answer: "settled", charged: 1500, uncharged: 500 });
+      expect(await run(settleOf(other, 1000))).toEqual({ answer: "settled", charged: 1000, uncharged: 0 });
+      expect(await book.receipt(organization, one.requestId)).toMatchObject({
+        units: { held: 1000, charged: 1500, uncharged: 500 },
+      });
+    });
+
+    test("a limit that was lowered meanwhile is not passed, and counts at once", async () => {
+      const organization = await store.newOrganization();
+      const commands = [admitOf(organization), admitOf(organization)];
+      await book.run(commands);
+      const limits = limited({ session: 1200 });
+      expect(await run(settleOf({ ...commands[0]!, limits }, 1000))).toMatchObject({ charged: 1000 });
+      expect(await run(settleOf({ ...commands[1]!, limits }, 1000))).toMatchObject({ charged: 200, uncharged: 800 });
+      expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "exhausted" });
+    });
+
+    test("extra usage takes what the plan cannot, up to its cap, and neither consumes nor opens a window", async () => {
+      const organization = await store.newOrganization({ extra: { enabled: true, capUnits: 1500 } });
+      const limits = limited({ week: 999 });
+      const command = admitOf(organization, { limits });
+      expect(await admit(command)).toMatchObject({ answer: "granted", source: "extra", units: 1000 });
+      expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "reserved" });
+      expect(await run(settleOf(command, 900))).toMatchObject({ charged: 900 });
+      const refused = await admit(admitOf(organization, { limits }));
+      expect(refused).toMatchObject({
+        answer: "exhausted",
+        extra: { enabled: true, capUnits: 1500, used: 900, held: 0 },
+      });
+      await store.setClock(hours(1));
+      expect(await book.windows(organization, limits)).toMatchObject({
+        session: { used: 0, startsAt: hours(1) },
+        week: { used: 0 },
+      });
+      expect(await book.receipt(organization, command.requestId)).toMatchObject({
+        source: "extra",
+        units: { charged: 900 },
+      });
+      // Its cap is per month of the anchor.
+      await store.setClock(new Date("2026-03-31T10:00:00Z"));
+      expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "granted", source: "extra" });
+    });
+
+    test("a request belongs to the windows it was admitted in, also when it ends in later ones", async () => {
+      const organization = await store.newOrganization();
+      const command = admitOf(organization, { limits: limited({ session: 1000 }) });
+      await admit(command);
+      await store.setClock(hours(5));
+      const next = admitOf(organization, { limits: command.limits });
+      expect(await admit(next)).toMatchObject({
+        answer: "granted",
+        windows: { session: { startsAt: hours(5), held: 0 } },
+      });
+      await run(settleOf(command, 800));
+      expect((await book.windows(organization, command.limits)).session).toMatchObject({ used: 0, held: 1000 });
+      expect(await book.receipt(organization, command.requestId)).toMatchObject({
+        windows: { session: { startsAt: noon, usedAfter: 800 } },
+      });
+    });
+
+    /** What other tests have left running is out of the way. */
+    const recoverTheRest = async () => {
+      await store.setClock(hours(1000));
+      await book.recover(1000);
+      await store.setClock(noon);
+    };
+
+    test("a lapsed hold is settled at its last checkpoint, once; one whose lease was extended is left alone", async () => {
+      await recoverTheRest();
+      const organization = await store.newOrganization();
+      const [gone, silent, alive] = [admitOf(organization), admitOf(organization), admitOf(organization)];
+      await book.run([gone, silent, alive]);
+      const usage = { ...noUsage, inputTokens: 100, outputTokens: 7 };
+      const checkpoint = (command: Admit, number: number, outputTokens: number) =>
+        ({
+          verb: "checkpoint",
+          requestId: command.requestId,
+          organizationId: organization,
+          number,
+          usage: { ...usage, outputTokens },
+          leaseMs: 60_000,
+        }) as const;
+      await book.run([checkpoint(gone, 2, 7)]);
+      await book.run([checkpoint(gone, 1, 5)]); // overtaken on its way
+      expect(await book.recover(100)).toBe(0);
+      await store.setClock(new Date(noon.getTime() + 40_000));
+      await book.run([checkpoint(alive, 1, 3)]);
+      await store.setClock(new Date(noon.getTime() + 60_000));
+      expect(await book.recover(0)).toBe(0);
+      expect(await book.recover(100)).toBe(2);
+      expect(await book.recover(100)).toBe(0);
+      expect(await book.receipt(organization, gone.requestId)).toMatchObject({
+        recovered: true,
+        outcome: "failed",
+        usage,
+        units: { charged: 170 },
+      });
+      expect(await book.receipt(organization, silent.requestId)).toMatchObject({
+        recovered: true,
+        units: { charged: 0 },
+      });
+      expect(await run(settleOf(gone, 500))).toEqual({ answer: "already" });
+      expect((await book.windows(organization, unlimited)).session).toMatchObject({ used: 170, held: 1000 });
+      await run(settleOf(alive, 30));
+    });
+
+    test("an operator may have lapsed holds charged whole", async () => {
+      await recoverTheRest();
+      const organization = await store.newOrganization();
+      const command = admitOf(organization);
+      await admit(command);
+      await store.setClock(hours(1));
+      expect(await ledger(store.db, { recovery: "hold" }).recover(100)).toBe(1);
+      expect(await book.receipt(organization, command.requestId)).toMatchObject({
+        recovered: true,
+        units: { charged: 1000 },
+      });
+    });
+
+    test("a new anchor moves no open window: it counts from the end of the running month", async () => {
+      const organization = await store.newOrganization();
+      const effectiveAt = new Date("2026-03-31T10:00:00Z");
+      expect(await book.setAnchor(organization, new Date("2026-01-15T00:00:00Z"))).toEqual(effectiveAt);
+      const before = await book.windows(organization, unlimited);
+      expect(before.month.resetAt).toEqual(effectiveAt);
+      await store.setClock(effectiveAt);
+      const after = await book.windows(organization, unlimited);
+      expect(after.month).toMatchObject({ startsAt: effectiveAt, resetAt: new Date("2026-04-15T00:00:00Z") });
+      expect(after.week).toMatchObject({
+        startsAt: new Date("2026-03-28T10:00:00Z"),
+        resetAt: new Date("2026-04-04T10:00:00Z"),
+      });
+      await store.setClock(new Date("2026-04-04T10:00:00Z"));
+      const week = (await book.windows(organization, unlimited)).week;
+      expect(week).toMatchObject({
+        startsAt: new Date("2026-04-04T10:00:00Z"),
+        resetAt: new Date("2026-04-09T00:00:00Z"),
+      });
+      expect(await book.setAnchor("org_00000000000070008000000000000000", noon)).toBeNull();
+    });
+
+    test("an organization that is not known is named, and harms no other command", async () => {
+      const nobody = "org_00000000000070008000000000000000";
+      const answers = await book.run([admitOf(nobody), admitOf(await store.newOrganization())]);
+      expect(answers.map((one) => one.answer)).toEqual(["unknown", "granted"]);
+      expect(book.windows(nobody, unlimited)).rejects.toThrow(nobody);
+    });
+
+    test("any text can stand in a record, and numbers are exact to 10^15", async () => {
+      for (const text of ['"', "\\", 'a,b)("{}', "", " ", "NULL", "\n\t", "ü😀", '\\"', "a\0b"]) {
+        const organization = await store.newOrganization();
+        const command = admitOf(organization, { model: text });
+        await admit(command);
+        await run(
+          settleOf(command, 1e15, { errorCode: text, route: { upstream: text, attempts: 2, firstPartMs: null } }),
+        );
+        const kept = text.replaceAll("\0", "\uFFFD");
+        expect(await book.receipt(organization, command.requestId)).toMatchObject({
+          model: kept,
+          errorCode: kept,
+          units: { charged: 1e15 },
+          route: { upstream: kept, attempts: 2, firstPartMs: null },
+        });
+      }
+    });
+
+    test("records live in monthly partitions, made ahead; strays are moved in, and old ones dropped", async () => {
+      const organization = await store.newOrganization();
+      const stray = admitOf(organization, {
+        requestId: `req_${new Date("2031-05-10").getTime().toString(16).padStart(12, "0")}70008000000000000001`,
+      });
+      await admit(stray);
+      await run(settleOf(stray, 5));
+      const partitionOf = async () =>
+        (
+          await store.db.query<{ name: string }>(
+            "select tableoid::regclass::text as name from usage_record where organization_id = $1",
+            [
+              `${organization.slice(4, 12)}-${organization.slice(12, 16)}-${organization.slice(16, 20)}-${organization.slice(20, 24)}-${organization.slice(24)}`,
+            ],
+          )
+        )[0]?.name;
+      expect(await partitionOf()).toBe("usage_record_default");
+      await store.setClock(new Date("2031-03-31T23:59:00Z"));
+      await book.maintain();
+      expect(await partitionOf()).toBe("usage_record_2031_05");
+      expect(await run(settleOf(stray, 5))).toEqual({ answer: "already" });
+      await store.setClock(new Date("2032-06-30T23:59:59Z"));
+      await book.maintain();
+      expect(await partitionOf()).toBe("usage_record_2031_05");
+      await store.setClock(new Date("2032-07-01T00:00:00Z"));
+      await book.maintain();
+      expect(await partitionOf()).toBeUndefined();
+    });
+  });
+}
