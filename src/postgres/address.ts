@@ -20,6 +20,7 @@ const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcomp
 
 export function connectionOf(url: string): Connection {
   const [, user, password, hosts = "", name, query = ""] = form.exec(url.trim()) ?? refuse("it has not that form");
+  if (/[@/]/.test(name ?? "")) refuse("an @ or / in it must be escaped (write %40 or %2F)");
   const asked = new URLSearchParams(query);
   const take = (option: string): string | undefined => {
     const value = asked.get(option) ?? undefined;
@@ -49,7 +50,7 @@ function placesOf(hosts: string, port = "5432"): { path?: string; hosts: string[
   }
   const places = (hosts || "localhost").split(",").map((place) => {
     const [, host, own = port] =
-      /^(\[[0-9a-fA-F:]+\]|[^:[\]\s]+)(?::(\d+))?$/.exec(place) ?? refuse("a host in it is malformed");
+      /^(\[[0-9a-fA-F:]+\]|[^:[\]\s@]+)(?::(\d+))?$/.exec(place) ?? refuse("a host in it is malformed");
     if (Number(own) < 1 || Number(own) > 65_535) refuse("a port in it is not one");
     return { host: host!.replace(/^\[|\]$/g, ""), port: Number(own), shown: `${host}:${own}` };
   });

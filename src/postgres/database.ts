@@ -20,7 +20,7 @@ export interface Transaction {
   exec(sql: string): Promise<void>;
   /** Inside a transaction: a savepoint. Rolls back when `work` throws, and throws the same. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
-  /** Inside a transaction it is sent by the commit. Payload: less than 8,000 bytes. */
+  /** Inside a transaction it is sent by the commit. `channel`: lower-case letters and `_`. Payload: less than 8,000 bytes. */
   notify(channel: string, payload: string): Promise<void>;
   drizzle: Drizzle;
 }

@@ -33,7 +33,7 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
       return { query: base.query, close: async () => {} };
     },
     async listen(channel, onMessage, onConnect) {
-      const stop = await ask(() => pglite.listen(`"${channel.replaceAll('"', '""')}"`, onMessage));
+      const stop = await ask(() => pglite.listen(channel, onMessage));
       onConnect?.();
       return () => ask(() => stop());
     },

@@ -5,6 +5,7 @@
  * (whole milliseconds) · date, timestamp → string · bytea → Uint8Array · json, jsonb → parsed · arrays of these → arrays
  * · all else → string · null → null.
  */
+import { DatabaseError } from "./database.ts";
 
 /** A parameter as text. Objects become JSON; an array becomes an array literal (for jsonb, give the JSON text). */
 export function parameter(value: unknown): string | null {
@@ -26,16 +27,19 @@ function element(value: unknown): string {
 
 export type Parse = (text: string) => unknown;
 
+/** SQLSTATE numeric_value_out_of_range. */
+const out_of_range = "22003";
+
 const identity: Parse = (text) => text;
 const integer64: Parse = (text) => {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError(`a 64-bit integer beyond 2^53: ${text}`);
+  if (!Number.isSafeInteger(value)) throw new DatabaseError(`a 64-bit integer beyond 2^53: ${text}`, out_of_range);
   return value;
 };
 /** `2026-11-21 03:00:00.123456+00`; the session's zone is UTC. */
 const instant: Parse = (text) => {
   const value = new Date(`${text.replace(" ", "T").replace(/\+00$/, "Z")}`);
-  if (Number.isNaN(value.getTime())) throw new RangeError(`not an instant: ${text}`);
+  if (Number.isNaN(value.getTime())) throw new DatabaseError(`not an instant: ${text}`, out_of_range);
   return value;
 };
 const bytes: Parse = (text) => new Uint8Array(Buffer.from(text.slice(2), "hex"));

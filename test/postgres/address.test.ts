@@ -1,0 +1,58 @@
+// A database's address is read as libpq reads it, and no error ever shows the password in it.
+
+import { describe, expect, test } from "bun:test";
+import { connectionOf } from "../../src/postgres/address.ts";
+import { serverDatabase } from "../../src/postgres/server.ts";
+
+const secret = "hunter2";
+
+describe("an address", () => {
+  test("is taken apart, escapes undone", () => {
+    const { options, settings, shown } = connectionOf("postgres://ann%40x:p%3Aw%2F@db.example:6543/my%20db");
+    expect(options).toMatchObject({ user: "ann@x", password: "p:w/", database: "my db", host: ["db.example"] });
+    expect(options.port as unknown).toEqual([6543]);
+    expect(settings).toEqual({});
+    expect(shown).toBe("db.example:6543/my db");
+  });
+
+  test("may leave out what has a default", () => {
+    expect(connectionOf("postgresql://").shown).toBe("localhost:5432/");
+    expect(connectionOf("postgres://localhost/sluice").options).not.toHaveProperty("password");
+    expect(connectionOf("  postgres://localhost/sluice\n").shown).toBe("localhost:5432/sluice");
+  });
+
+  test("may name several hosts, an IPv6 host, or a socket's folder", () => {
+    expect(connectionOf("postgres://a:1,b,c:3/d").shown).toBe("a:1,b:5432,c:3/d");
+    expect(connectionOf("postgres://u@[::1]:5433/d").options.host as unknown).toEqual(["::1"]);
+    expect(connectionOf("postgres:///d?host=/run/postgresql").options.path).toBe("/run/postgresql/.s.PGSQL.5432");
+  });
+
+  test("takes libpq's options: what the driver knows, what the session takes, what means nothing here", () => {
+    const url = "postgres://h/d?sslmode=require&channel_binding=require&application_name=mine&search_path=x";
+    const { options, settings } = connectionOf(url);
+    expect(options.ssl).toBe("require");
+    expect(settings).toEqual({ application_name: "mine", search_path: "x" });
+  });
+
+  const bad = {
+    empty: "",
+    "of another kind": `mysql://ann:${secret}@h/d`,
+    "without its form": `ann:${secret}@h/d`,
+    "with a bare percent sign": `postgres://ann:${secret}%zz@h/d`,
+    "with a bare slash in the password": `postgres://ann:${secret}/x@h/d`,
+    "with a bare at sign in the password": `postgres://ann:${secret}@x@h/d`,
+    "with a bare slash after a number": `postgres://ann:12345/x${secret}@h/d`,
+    "with a port that is none": `postgres://ann:${secret}@h:99999/d`,
+    "with a space in the host": `postgres://ann:${secret}@h h/d`,
+    "with an unknown sslmode": `postgres://ann:${secret}@h/d?sslmode=maybe`,
+    "with a certificate that is not there": `postgres://ann:${secret}@h/d?sslrootcert=/nowhere.pem`,
+  };
+  for (const [how, url] of Object.entries(bad)) {
+    test(`${how} is refused with a sentence that shows no password`, async () => {
+      const error = await serverDatabase(url).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ name: "DatabaseError", code: "unavailable" });
+      expect(Bun.inspect(error)).toContain("DATABASE_URL");
+      expect(Bun.inspect(error)).not.toContain(secret);
+    });
+  }
+});

@@ -1,0 +1,79 @@
+// The migrator: each migration once, in order, whole or not at all, whoever starts it and however often.
+
+import { afterEach, describe, expect, test } from "bun:test";
+import { type Migration, MigrationError, migrate, migrations, pendingMigrations } from "../../db/migrate.ts";
+import { serverDatabase } from "../../src/postgres/server.ts";
+import { freshDatabase } from "../harness/services.ts";
+import { kinds, type Open, type Owned } from "./databases.ts";
+
+const first: Migration = { name: "0001_first", sql: "create table first (n int); create table other (n int);" };
+const second: Migration = { name: "0002_second", sql: "insert into first values (1); create table second (n int);" };
+
+for (const { kind, open } of kinds) describe(kind, () => contract(open));
+
+function contract(open: Open): void {
+  let owned: Owned | undefined;
+  const fresh = async () => {
+    owned = await open({ migrated: false });
+    return owned.db;
+  };
+  afterEach(async () => {
+    await owned?.drop();
+    owned = undefined;
+  });
+
+  test("an empty database gets all of this build's migrations, and a second start finds nothing to do", async () => {
+    const db = await fresh();
+    const names = migrations.map(({ name }) => name);
+    expect(await pendingMigrations(db)).toEqual(names);
+    expect(await migrate(db)).toEqual(names);
+    expect(await pendingMigrations(db)).toEqual([]);
+    expect(await migrate(db)).toEqual([]);
+  }, 60_000);
+
+  test("an older database is brought up to date by what is missing alone", async () => {
+    const db = await fresh();
+    expect(await migrate(db, [first])).toEqual(["0001_first"]);
+    expect(await migrate(db, [first, second])).toEqual(["0002_second"]);
+    expect(await db.query("select n from first")).toEqual([{ n: 1 }]);
+  });
+
+  test("a database that is newer than the build is refused, and left as it is", async () => {
+    const db = await fresh();
+    await migrate(db, [first, second]);
+    await expect(migrate(db, [first])).rejects.toThrow("the database is newer than this build of sluice");
+    await expect(pendingMigrations(db, [first])).rejects.toBeInstanceOf(MigrationError);
+    expect(await pendingMigrations(db, [first, second])).toEqual([]);
+  });
+
+  test("a migration that was edited after it was applied is refused, but not for its line ends", async () => {
+    const db = await fresh();
+    const lines = { name: "0001_lines", sql: "create table a (n int);\ncreate table b (n int);\n" };
+    await migrate(db, [lines]);
+    expect(await pendingMigrations(db, [{ ...lines, sql: lines.sql.replaceAll("\n", "\r\n") }])).toEqual([]);
+    await expect(migrate(db, [{ ...lines, sql: `${lines.sql} ` }])).rejects.toThrow("0001_lines is not the one");
+  });
+
+  test("a migration that fails leaves nothing of itself, and can be tried again when it is mended", async () => {
+    const db = await fresh();
+    const broken = { name: "0002_second", sql: "create table second (n int); select 1 / 0;" };
+    await expect(migrate(db, [first, broken])).rejects.toMatchObject({ code: "22012" });
+    expect(await pendingMigrations(db, [first, second])).toEqual(["0002_second"]);
+    expect(await migrate(db, [first, second])).toEqual(["0002_second"]);
+  });
+}
+
+test("nodes that start together apply each migration once", async () => {
+  const { url, drop } = await freshDatabase();
+  const nodes = await Promise.all(Array.from({ length: 4 }, () => serverDatabase(url, { connections_max: 2 })));
+  const applied = await Promise.all(nodes.map((db) => migrate(db)));
+  expect(applied.flat().sort()).toEqual(migrations.map(({ name }) => name));
+  await Promise.all(nodes.map((db) => db.close()));
+  await drop();
+}, 30_000);
+
+test("migrations are numbered without gaps, in the order of the list", () => {
+  for (const [at, { name }] of migrations.entries()) {
+    expect(name).toMatch(new RegExp(`^${String(at + 1).padStart(4, "0")}_[a-z0-9_]+$`));
+  }
+});
