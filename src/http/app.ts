@@ -12,6 +12,7 @@ import { chatRoute } from "./routes/chat.ts";
 import { contractRoutes } from "./routes/contract.ts";
 import { healthRoutes, metricsRoute } from "./routes/health.ts";
 import { modelRoutes } from "./routes/models.ts";
+import { receiptRoute } from "./routes/receipt.ts";
 import { usageRoute } from "./routes/usage.ts";
 
 export function routesOf(house: House, options: { metrics: boolean }): Route[] {
@@ -19,6 +20,7 @@ export function routesOf(house: House, options: { metrics: boolean }): Route[] {
     ...modelRoutes(house),
     chatRoute(house),
     usageRoute(house),
+    receiptRoute(house),
     ...healthRoutes(house),
     ...contractRoutes(house),
     ...(options.metrics ? [metricsRoute(house)] : []),

@@ -1,5 +1,4 @@
 /** One HTTP request on its way through the house: who, since when, and the signal that ends its work. */
-import type { Principal } from "../auth/authenticate.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 
@@ -19,7 +18,6 @@ export interface CallNotes {
 export class Call {
   readonly notes: CallNotes = {};
   readonly startedMs = performance.now();
-  principal: Principal | null = null;
   /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
   streaming = false;
   #abort = new AbortController();

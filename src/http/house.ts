@@ -18,7 +18,7 @@ export interface House {
   catalog(): Catalog;
   authenticate(headers: Headers): Promise<Principal>;
   admission: Admission;
-  ledger: Pick<Ledger, "windows">;
+  ledger: Pick<Ledger, "windows" | "receipt">;
   inputEstimate: InputEstimate;
   outputCalibration: OutputCalibration;
   routing(): RouterSettings;

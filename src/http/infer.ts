@@ -2,7 +2,6 @@
  * THE SPINE: one function is the whole of an inference request, top to bottom, for every protocol; nothing else calls
  * these in order. What differs between protocols is in the adapter.
  */
-import { requireScope } from "../auth/authenticate.ts";
 import { Fault } from "../inference/fault.ts";
 import { withoutLostHints } from "../inference/hints.ts";
 import type { Model } from "../inference/model.ts";
@@ -16,6 +15,7 @@ import type { Operation } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import { type Ending, metered } from "../usage/meter.ts";
 import { priceOf } from "../usage/price.ts";
+import { admitted } from "./admitted.ts";
 import { readJson } from "./body.ts";
 import type { Call } from "./call.ts";
 import type { House } from "./house.ts";
@@ -39,9 +39,7 @@ export async function infer<Wire extends { stream?: boolean | null }, Reply>(
 ): Promise<Response> {
   const { operation, codec } = adapter;
   call.keepOpen();
-  const principal = await house.authenticate(call.request.headers);
-  call.principal = principal;
-  requireScope(principal, "inference:create");
+  const principal = await admitted(house, call, "inference:create");
 
   const body = await readJson(call.request, house.limits);
   const catalog = house.catalog();

@@ -4,6 +4,7 @@ import { createChatCompletion } from "./operations/chat.ts";
 import { getContract, getDocs } from "./operations/documentation.ts";
 import { helloProbe, liveness, readiness, rootProbe } from "./operations/health.ts";
 import { listModels, retrieveModel } from "./operations/models.ts";
+import { getRequest } from "./operations/requests.ts";
 import { getUsage } from "./operations/usage.ts";
 
 export const operations: readonly Operation[] = [
@@ -11,6 +12,7 @@ export const operations: readonly Operation[] = [
   retrieveModel,
   createChatCompletion,
   getUsage,
+  getRequest,
   liveness,
   readiness,
   rootProbe,

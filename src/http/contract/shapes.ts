@@ -3,7 +3,7 @@ import Type from "typebox";
 import type { Capability } from "../../inference/request.ts";
 import { ModelId } from "../../protocol/shapes/contract.ts";
 
-const instant = (description: string) =>
+export const instant = (description: string) =>
   Type.String({
     format: "date-time",
     pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$",

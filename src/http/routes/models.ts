@@ -1,8 +1,8 @@
 /** GET /v1/models and /v1/models/{id}; with an `anthropic-version` header in the shapes of the Messages world. */
-import { requireScope } from "../../auth/authenticate.ts";
 import { Fault } from "../../inference/fault.ts";
 import type { Model } from "../../inference/model.ts";
 import { encodeFault } from "../../protocol/openai-chat/fault.ts";
+import { admitted } from "../admitted.ts";
 import type { Call } from "../call.ts";
 import { type Route, routeNotFound } from "../door.ts";
 import type { House } from "../house.ts";
@@ -10,9 +10,7 @@ import { json } from "../json.ts";
 
 export function modelRoutes(house: House): Route[] {
   const reader = async (call: Call) => {
-    const principal = await house.authenticate(call.request.headers);
-    call.principal = principal;
-    requireScope(principal, "models:read");
+    await admitted(house, call, "models:read");
     return [...house.catalog().models.values()];
   };
   const list: Route = {

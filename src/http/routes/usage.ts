@@ -1,9 +1,9 @@
 /** GET /v1/service/usage: the three windows of the calling organization, as admission sees them. */
 import { percentOf } from "../../admission/windows.ts";
-import { requireScope } from "../../auth/authenticate.ts";
 import { encodeFault } from "../../protocol/openai-chat/fault.ts";
 import type { WindowReading } from "../../store/ledger.ts";
 import { noLimits } from "../../store/plan.ts";
+import { admitted } from "../admitted.ts";
 import type { Route } from "../door.ts";
 import type { House } from "../house.ts";
 import { json } from "../json.ts";
@@ -13,9 +13,7 @@ export function usageRoute(house: House): Route {
     path: "/v1/service/usage",
     methods: {
       async GET(call) {
-        const principal = await house.authenticate(call.request.headers);
-        call.principal = principal;
-        requireScope(principal, "usage:read");
+        const principal = await admitted(house, call, "usage:read");
         const { organization } = principal;
         const plan = (organization.plan !== null && house.catalog().plans.get(organization.plan)) || noLimits;
         const windows = await house.ledger.windows(organization.id, plan);

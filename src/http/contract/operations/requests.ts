@@ -1,0 +1,66 @@
+/** GET /v1/service/requests/{id} in the contract. */
+import Type from "typebox";
+import { credentialFaults } from "../faults.ts";
+import type { Operation } from "../operation.ts";
+import { RequestReceipt } from "../receipt.ts";
+
+const window = { usage_percent_before: 12.5, usage_percent_after: 12.92, reset_at: "2026-11-21T08:00:00.000Z" };
+
+export const getRequest: Operation = {
+  operationId: "getRequest",
+  method: "get",
+  path: "/v1/service/requests/{id}",
+  tag: "Usage",
+  summary: "Read a receipt",
+  description:
+    "What one inference request of the calling organization used and cost. It answers while the request runs, too.",
+  scope: "usage:read",
+  parameters: [
+    {
+      name: "id",
+      in: "path",
+      required: true,
+      description: "The request's id, as its answer's `x-service-request-id` named it.",
+      schema: Type.String({ minLength: 1 }),
+    },
+  ],
+  success: {
+    description: "The receipt.",
+    headers: [],
+    content: {
+      "application/json": {
+        schema: RequestReceipt,
+        example: {
+          object: "service.request",
+          id: "req_01a1fd39bc7c7647888383851a8aba9d",
+          operation: "chat.completions",
+          model: "acme/writer-1",
+          stream: true,
+          key_id: "key_01a1fd39bc7c7647888383851a8aba9d",
+          created_at: "2026-11-21T03:00:00.000Z",
+          ended_at: "2026-11-21T03:00:04.120Z",
+          outcome: "completed",
+          stopped_by: null,
+          error_code: null,
+          recovered: false,
+          usage: {
+            input_tokens: 812,
+            cached_input_tokens: 1024,
+            cache_write_tokens: 0,
+            output_tokens: 305,
+            reasoning_tokens: 120,
+            source: "reported",
+          },
+          prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 },
+          units: { held: 1720000, charged: 213440, uncharged: 0 },
+          billing_source: "plan",
+          windows: { session: window, week: window, month: window },
+        },
+      },
+    },
+  },
+  faults: [...credentialFaults, "request_not_found"],
+  otherFaults: true,
+  // An id is made by a request: there is none that works as written.
+  examples: [],
+};
