@@ -1,0 +1,71 @@
+/** Which tools an answer calls, and with what. */
+import type { Conversation } from "./conversation.ts";
+import type { Cues, Quirk } from "./directives.ts";
+import type { Part } from "./parts.ts";
+import { Refusal } from "./refusal.ts";
+import type { ChatRequest, Tool } from "./request.ts";
+import { satisfying } from "./schema.ts";
+import { hash, type Random, tokens } from "./text.ts";
+
+export interface Calling {
+  request: ChatRequest;
+  conversation: Conversation;
+  cues: Cues;
+  choice: number;
+}
+
+type Call = Extract<Part, { kind: "call" }>;
+
+const needOne: Quirk[] = ["whole-tool-call", "stop-with-tools", "cut-arguments", "text-after-tools", "repeated-ids"];
+const needTwo: Quirk[] = [
+  "two-calls-one-chunk",
+  "interleaved-tools",
+  "same-ids",
+  "ids-missing",
+  "index-always-0",
+  "index-missing",
+];
+
+export function callsFor(calling: Calling, next: Random): Call[] {
+  const { request, conversation, cues } = calling;
+  const called = toolsCalled(calling);
+  const calls = called.map((tool, index): Call => {
+    const id = hash(`${calling.choice} ${index}`, conversation.seed).toString(36).padStart(7, "0");
+    const args = tokens(JSON.stringify(satisfying(withObject(tool.parameters), next)));
+    return { kind: "call", id: `call_sim${id}`, name: tool.name, tokens: args };
+  });
+  const last = calls.at(-1);
+  if (last && cues.quirks.has("cut-arguments")) last.tokens = last.tokens.slice(0, Math.ceil(last.tokens.length / 2));
+  if (cues.quirks.has("same-ids")) for (const call of calls) call.id = calls[0]!.id;
+  return request.parallelCalls ? calls : calls.slice(0, 1);
+}
+
+/** Arguments are an object whatever the schema leaves open. */
+function withObject(parameters: unknown): unknown {
+  const schema = typeof parameters === "object" && parameters !== null ? parameters : {};
+  return "type" in schema || "$ref" in schema ? schema : { type: "object", ...schema };
+}
+
+function toolsCalled({ request, conversation, cues }: Calling): Tool[] {
+  const { mode, only } = request.toolChoice;
+  const allowed = request.tools.filter((tool) => only === null || only.includes(tool.name));
+  const count = countAsked(cues);
+  const demanded = mode === "required";
+  // A result in hand is answered in words, or an agent with a cue in its history would never end.
+  const cued = count > 0 && conversation.results.length === 0;
+  if (mode === "none" || allowed.length === 0 || !(demanded || cued)) return [];
+  const named = cues.calls.map((name) => {
+    const tool = allowed.find((each) => each.name === name);
+    if (tool) return tool;
+    const known = allowed.map((each) => each.name).join(", ");
+    throw new Refusal(400, `Simulator: there is no tool “${name}” to call. Known are: ${known}.`, "unknown_tool");
+  });
+  const pool = named.length > 0 ? named : allowed;
+  return Array.from({ length: Math.max(1, count) }, (_, index) => pool[index % pool.length]!);
+}
+
+function countAsked(cues: Cues): number {
+  const has = (quirk: Quirk) => cues.quirks.has(quirk);
+  const quirky = needTwo.some(has) ? 2 : needOne.some(has) ? 1 : 0;
+  return Math.max(cues.numbers.calls ?? 0, cues.calls.length, quirky);
+}

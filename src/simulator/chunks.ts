@@ -1,0 +1,190 @@
+/** An answer → chat completion chunks, in the order and with the habits that were asked for. */
+import type { Quirk } from "./directives.ts";
+import { logprobOf } from "./logprobs.ts";
+import type { Answer, Choice, Part, Usage } from "./parts.ts";
+
+/** `json` is the chunk as it is sent, `tokens` how many output tokens it brings. */
+export interface Chunk {
+  json: string;
+  tokens: number;
+}
+
+export type Json = Record<string, unknown>;
+export type Call = Extract<Part, { kind: "call" }>;
+
+export interface ChunkOptions {
+  id: string;
+  model: string;
+  created_s: number;
+  includeUsage: boolean;
+  runningUsage: boolean;
+  topLogprobs: number | null;
+  tokensPerChunk: number;
+  quirks: ReadonlySet<Quirk>;
+  finishes: boolean;
+}
+
+export function* chunks(answer: Answer, options: ChunkOptions): Generator<Chunk> {
+  const { quirks } = options;
+  const envelope = {
+    id: options.id,
+    object: "chat.completion.chunk",
+    created: options.created_s,
+    model: options.model,
+  };
+  const { prompt_tokens, prompt_tokens_details } = answer.usage;
+  let made = 0;
+  // What all chunks have in common is written once: at thousands of streams it is most of the work.
+  const head = `${JSON.stringify(envelope).slice(0, -1)},"choices":`;
+  const tail = options.includeUsage ? ',"usage":null}' : "}";
+  const chunk = (choices: Json[], tokens: number, usage: Usage | null): Chunk => {
+    made += tokens;
+    const json = head + JSON.stringify(choices);
+    if (usage !== null) return { json: `${json},"usage":${JSON.stringify(usage)}}`, tokens };
+    if (!options.runningUsage) return { json: json + tail, tokens };
+    const running = {
+      prompt_tokens,
+      completion_tokens: made,
+      total_tokens: prompt_tokens + made,
+      prompt_tokens_details,
+    };
+    return { json: `${json},"usage":${JSON.stringify(running)}}`, tokens };
+  };
+
+  if (quirks.has("empty-choices-first")) yield chunk([], 0, null);
+  const onFinish = quirks.has("usage-on-finish") && options.includeUsage ? answer.usage : null;
+  const streams = answer.choices.map((choice, index) => choiceSteps(choice, index, options));
+  for (const { step, isLast } of inTurn(streams)) {
+    yield chunk([step.choice], step.tokens, isLast ? onFinish : null);
+  }
+  if (!options.includeUsage || onFinish !== null) return;
+  if (quirks.has("usage-after")) {
+    const again = answer.choices.map((_, index) => ({ index, delta: {}, logprobs: null, finish_reason: null }));
+    yield chunk(again, 0, answer.usage);
+  } else yield chunk([], 0, answer.usage);
+}
+
+interface Step {
+  choice: Json;
+  tokens: number;
+}
+
+/** One step of each in turn, as an engine that generates its choices side by side. */
+function* inTurn(streams: Generator<Step>[]): Generator<{ step: Step; isLast: boolean }> {
+  let held: Step | null = null;
+  let open = streams;
+  while (open.length > 0) {
+    const still: Generator<Step>[] = [];
+    for (const stream of open) {
+      const { done, value } = stream.next();
+      if (done) continue;
+      if (held) yield { step: held, isLast: false };
+      held = value;
+      still.push(stream);
+    }
+    open = still;
+  }
+  if (held) yield { step: held, isLast: true };
+}
+
+function* choiceSteps(choice: Choice, index: number, options: ChunkOptions): Generator<Step> {
+  const { quirks, finishes } = options;
+  const step = (delta: Json, tokens: number, logprobs: Json | null = null): Step => ({
+    choice: { index, delta: quirks.has("empties") ? emptied(delta) : delta, logprobs, finish_reason: null },
+    tokens,
+  });
+  const finish_reason = finishes ? choice.finish : null;
+  yield step({ role: "assistant", content: contentBefore(choice) }, 0);
+  let held: Step | null = null;
+  for (const [delta, tokens, logprobs] of deltas(choice, options)) {
+    if (held) yield held;
+    held = step(delta, tokens, logprobs);
+  }
+  if (held && quirks.has("text-with-finish")) {
+    yield { ...held, choice: { ...held.choice, finish_reason } };
+    return;
+  }
+  if (held) yield held;
+  if (finish_reason !== null) yield { choice: { index, delta: {}, logprobs: null, finish_reason }, tokens: 0 };
+}
+
+/** What `content` is before any text: null where there will be none because something else is said. */
+export function contentBefore(choice: Choice): "" | null {
+  const kinds = choice.parts.map((part) => part.kind);
+  return !kinds.includes("text") && (kinds.includes("call") || kinds.includes("refusal")) ? null : "";
+}
+
+function emptied(delta: Json): Json {
+  return { role: "assistant", content: null, tool_calls: [], ...delta };
+}
+
+type Delta = [delta: Json, tokens: number, logprobs: Json | null];
+
+function* deltas(choice: Choice, options: ChunkOptions): Generator<Delta> {
+  const calls = choice.parts.filter((part) => part.kind === "call");
+  for (const part of choice.parts) {
+    // Calls stand together in every order there is.
+    if (part.kind !== "call") yield* textDeltas(part, options);
+    else if (part === calls[0]) yield* callDeltas(calls, options);
+  }
+}
+
+function* textDeltas(part: Exclude<Part, Call>, options: ChunkOptions): Generator<Delta> {
+  const reasoning = options.quirks.has("reasoning-field") ? "reasoning" : "reasoning_content";
+  const field = { text: "content", refusal: "refusal", reasoning }[part.kind];
+  const top = part.kind === "text" ? options.topLogprobs : null;
+  for (let at = 0; at < part.tokens.length; at += options.tokensPerChunk) {
+    const pieces = part.tokens.slice(at, at + options.tokensPerChunk);
+    const content = top === null ? null : pieces.map((piece, index) => logprobOf(piece, at + index, top));
+    yield [{ [field]: pieces.join("") }, pieces.length, content && { content, refusal: null }];
+  }
+}
+
+function* callDeltas(calls: Call[], options: ChunkOptions): Generator<Delta> {
+  const { quirks } = options;
+  if (quirks.has("two-calls-one-chunk")) {
+    const whole = calls.map((call, index) => wholeCall(call, index, quirks));
+    yield [{ tool_calls: whole }, calls.reduce((sum, call) => sum + call.tokens.length + 1, 0), null];
+    return;
+  }
+  const rows = calls.map((call, index) => callFragments(call, index, options));
+  if (!quirks.has("interleaved-tools")) {
+    for (const row of rows) yield* row;
+    return;
+  }
+  for (let open = rows; open.length > 0; ) {
+    const still: Generator<Delta>[] = [];
+    for (const row of open) {
+      const { done, value } = row.next();
+      if (done) continue;
+      yield value;
+      still.push(row);
+    }
+    open = still;
+  }
+}
+
+function* callFragments(call: Call, index: number, { quirks, tokensPerChunk }: ChunkOptions): Generator<Delta> {
+  if (quirks.has("whole-tool-call")) {
+    yield [{ tool_calls: [wholeCall(call, index, quirks)] }, call.tokens.length + 1, null];
+    return;
+  }
+  yield [{ tool_calls: [fragment(call, index, "", true, quirks)] }, 1, null];
+  for (let at = 0; at < call.tokens.length; at += tokensPerChunk) {
+    const pieces = call.tokens.slice(at, at + tokensPerChunk);
+    const again = quirks.has("repeated-ids");
+    yield [{ tool_calls: [fragment(call, index, pieces.join(""), again, quirks)] }, pieces.length, null];
+  }
+}
+
+/** A whole call as one fragment. */
+export function wholeCall(call: Call, index: number, quirks: ReadonlySet<Quirk>): Json {
+  return fragment(call, index, call.tokens.join(""), true, quirks);
+}
+
+function fragment(call: Call, index: number, text: string, isNamed: boolean, quirks: ReadonlySet<Quirk>): Json {
+  const place = quirks.has("index-missing") ? {} : { index: quirks.has("index-always-0") ? 0 : index };
+  if (!isNamed) return { ...place, function: { arguments: text } };
+  const identity = quirks.has("ids-missing") ? {} : { id: call.id };
+  return { ...place, ...identity, type: "function", function: { name: call.name, arguments: text } };
+}

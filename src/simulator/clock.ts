@@ -1,0 +1,33 @@
+/**
+ * One timer for all who wait for the same millisecond: thousands of streams at a set pace would otherwise set one for
+ * each of their tokens.
+ */
+export class Clock {
+  readonly #slots = new Map<number, (() => void)[]>();
+
+  /** Calls `wake` once this moment of `performance.now` has come. */
+  at(due_ms: number, wake: () => void): void {
+    const slot = Math.ceil(due_ms);
+    const waiting = this.#slots.get(slot);
+    if (waiting) {
+      waiting.push(wake);
+      return;
+    }
+    this.#slots.set(slot, [wake]);
+    this.#arm(slot);
+  }
+
+  #arm(slot: number): void {
+    // Timers fire up to a millisecond early, and none can be set beyond 24 days.
+    const wait_ms = Math.min(Math.max(1, slot - performance.now() + 0.5), 1_000_000_000);
+    const timer = setTimeout(() => (performance.now() < slot ? this.#arm(slot) : this.#ring(slot)), wait_ms);
+    // What keeps the process alive is the server, not someone who waits.
+    timer.unref();
+  }
+
+  #ring(slot: number): void {
+    const waiting = this.#slots.get(slot) ?? [];
+    this.#slots.delete(slot);
+    for (const wake of waiting) wake();
+  }
+}

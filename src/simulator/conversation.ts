@@ -1,0 +1,59 @@
+/** What a conversation holds that an answer depends on. */
+import { separated } from "./directives.ts";
+import type { ChatRequest, Message } from "./request.ts";
+import { hash, inputTokens } from "./text.ts";
+
+export interface Conversation {
+  /** The same messages give the same seed, streamed or not. */
+  seed: number;
+  /** The last user message, without its directives. */
+  question: string;
+  directives: string;
+  images: number;
+  files: number;
+  /** Results that came after the last answer, each with the name of the tool that was called. */
+  results: { name: string; text: string }[];
+  prompt_tokens: number;
+}
+
+const message_tokens = 4;
+const attachment_tokens = 85;
+
+/**
+ * Prompt tokens: 3, and for each message 4, its text and calls by length, and 85 for each image or file; tools by the
+ * length of their JSON.
+ */
+export function readConversation(request: ChatRequest): Conversation {
+  const { messages } = request;
+  const { directives, rest } = separated(messages.findLast((message) => message.role === "user")?.text ?? "");
+  let seed = 0;
+  let prompt_tokens = 3 + (request.tools.length > 0 ? inputTokens(JSON.stringify(request.tools)) : 0);
+  for (const message of messages) {
+    const calls = message.calls.map((call) => `${call.id}${call.name}${call.arguments}`).join("");
+    const attachments = message.images + message.files;
+    seed = hash(message.role + message.text + calls + attachments, seed);
+    prompt_tokens += message_tokens + inputTokens(message.text + calls) + attachment_tokens * attachments;
+  }
+  return {
+    seed,
+    question: rest,
+    directives,
+    images: sum(messages.map((message) => message.images)),
+    files: sum(messages.map((message) => message.files)),
+    results: results(messages),
+    prompt_tokens,
+  };
+}
+
+function results(messages: Message[]): Conversation["results"] {
+  const asked = messages.findLastIndex((message) => message.role === "assistant");
+  const calls = new Map(messages[asked]?.calls.map((call) => [call.id, call.name]));
+  return messages
+    .slice(asked + 1)
+    .filter((message) => message.role === "tool" || message.role === "function")
+    .map((message) => ({ name: calls.get(message.toolCallId ?? "") ?? "a tool", text: message.text }));
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,200 @@
+/**
+ * Directives: what a request can ask of the simulator besides an answer, as `[simulator: status=503 retry-after=7]` in
+ * the text of its last user message (so that it passes through a gateway), in the header `x-simulator`, or for every
+ * request in the simulator's options. The tables here are the documentation: a test holds docs/simulator.md to them.
+ */
+import { Refusal } from "./refusal.ts";
+
+interface DirectiveRule {
+  /** How it is written, its value included. */
+  form: string;
+  means: string;
+  value: "none" | "word" | "whole" | "number" | "optional-whole";
+  min?: number;
+  max?: number;
+}
+
+const rules = {
+  status: { form: "status=503", value: "whole", min: 400, max: 599, means: "answers with this status and an error" },
+  "retry-after": { form: "retry-after=7", value: "whole", means: "`retry-after` in seconds, on an error of any kind" },
+  "context-length": {
+    form: "context-length",
+    value: "none",
+    means: "400 `context_length_exceeded`, worded as engines do",
+  },
+  "html-error": {
+    form: "html-error or html-error=504",
+    value: "optional-whole",
+    min: 400,
+    max: 599,
+    means: "an HTML page, as a proxy in between would send; 502 unless said otherwise",
+  },
+  "wrong-content-type": { form: "wrong-content-type", value: "none", means: "the right body as `text/plain`" },
+  "slow-headers": {
+    form: "slow-headers=2000",
+    value: "whole",
+    max: 3_600_000,
+    means: "milliseconds before the status line",
+  },
+  ttft: {
+    form: "ttft=300",
+    value: "number",
+    max: 3_600_000,
+    means: "milliseconds from the request to the first token",
+  },
+  tps: { form: "tps=20", value: "number", max: 1_000_000, means: "tokens a second; 0 is as fast as possible" },
+  tokens: { form: "tokens=500", value: "whole", max: 200_000, means: "exactly so many tokens of text" },
+  reasoning: {
+    form: "reasoning=40",
+    value: "whole",
+    max: 200_000,
+    means: "exactly so many tokens of reasoning, asked for or not",
+  },
+  cached: { form: "cached=100", value: "whole", means: "reports so many prompt tokens as cached, at most all" },
+  "per-chunk": { form: "per-chunk=4", value: "whole", min: 1, max: 1000, means: "so many tokens in each chunk" },
+  echo: {
+    form: "echo",
+    value: "none",
+    means: "the answer is the last user text, directives left out, and nothing else",
+  },
+  call: { form: "call=NAME", value: "word", means: "calls this tool; may stand several times, for parallel calls" },
+  calls: { form: "calls=2", value: "whole", min: 1, max: 128, means: "so many parallel calls, going round the tools" },
+  "text-with-calls": { form: "text-with-calls", value: "none", means: "says something before it calls tools" },
+  refusal: { form: "refusal", value: "none", means: "refuses, in the field `refusal`" },
+  finish: { form: "finish=content_filter", value: "word", means: "ends with this `finish_reason`" },
+  stall: { form: "stall", value: "none", means: "sends the head, then nothing, and keeps the connection open" },
+  "stall-after": { form: "stall-after=5", value: "whole", means: "the same after so many tokens" },
+  "cut-after": { form: "cut-after=5", value: "whole", means: "breaks the connection after so many tokens" },
+  "malformed-after": {
+    form: "malformed-after=3",
+    value: "whole",
+    means: "an event that is not JSON, after so many tokens",
+  },
+  "error-after": {
+    form: "error-after=3",
+    value: "whole",
+    means: "an error object in the stream, which then ends; 500 where not streamed",
+  },
+  "no-finish": { form: "no-finish", value: "none", means: "no `finish_reason`" },
+  "no-done": { form: "no-done", value: "none", means: "no `[DONE]`" },
+  "no-usage": { form: "no-usage", value: "none", means: "no usage, asked for or not" },
+  quirk: {
+    form: "quirk=NAME",
+    value: "word",
+    means: "one of the habits of real engines below; may stand several times",
+  },
+} satisfies Record<string, DirectiveRule>;
+
+const habits = {
+  "empty-choices-first": "a first chunk with `choices: []`",
+  empties: "each chunk repeats `role` and carries `content: null` and `tool_calls: []` where it has none",
+  comments: "a comment frame before each event",
+  crlf: "lines end with CR LF",
+  "no-space": "`data:` without the space",
+  bom: "a byte order mark at the head of the stream",
+  "split-utf8": "writes end in the middle of multi-byte characters",
+  "text-with-finish": "the last token and `finish_reason` in one chunk",
+  "usage-on-finish": "usage on the chunk that has the `finish_reason`",
+  "usage-after": "usage after the finish, on one more chunk that repeats the choice",
+  "whole-tool-call": "a tool call in one chunk",
+  "two-calls-one-chunk": "two whole tool calls in one chunk",
+  "interleaved-tools": "fragments of two tool calls in turn",
+  "repeated-ids": "`id`, `type` and `name` on each fragment of a call",
+  "same-ids": "two tool calls with one id",
+  "ids-missing": "tool calls without `id`",
+  "index-always-0": "`index` 0 for each tool call",
+  "index-missing": "tool calls without `index`",
+  "stop-with-tools": "`finish_reason` is `stop` though tools are called",
+  "cut-arguments": "the last call's arguments are cut in the middle, with `length`",
+  "text-after-tools": "text after the tool calls",
+  "reasoning-field": "the field is named `reasoning`",
+  "reasoning-after-text": "reasoning after the text",
+  "integer-code": "errors have their status as an integer `code`",
+  "detail-error": 'errors are `{"detail": …}`',
+  "object-error": 'errors are `{"object": "error", "message": …}`',
+} satisfies Record<string, string>;
+
+export type Directive = keyof typeof rules;
+export type Quirk = keyof typeof habits;
+
+/** For docs/simulator.md: each directive as it is written, each quirk by its name, and what it means. */
+export const documentation = {
+  directives: Object.values(rules).map((rule) => ({ form: rule.form, means: rule.means })),
+  quirks: Object.entries(habits).map(([form, means]) => ({ form: `quirk=${form}`, means })),
+};
+
+/** The directives of one request. */
+export interface Cues {
+  flags: ReadonlySet<Directive>;
+  numbers: { [name in Directive]?: number };
+  calls: string[];
+  finish: string | null;
+  quirks: ReadonlySet<Quirk>;
+}
+
+/** Reads directives, later ones over earlier ones. Throws a Refusal (400) that lists the known ones. */
+export function readCues(...sources: string[]): Cues {
+  const flags = new Set<Directive>();
+  const quirks = new Set<Quirk>();
+  const cues: Cues = { flags, numbers: {}, calls: [], finish: null, quirks };
+  for (const word of sources.flatMap((source) => source.split(/[\s,]+/))) {
+    if (word === "") continue;
+    const equals = word.indexOf("=");
+    const name = equals < 0 ? word : word.slice(0, equals);
+    const value = equals < 0 ? null : word.slice(equals + 1);
+    if (!isDirective(name)) throw unknown("directive", name, Object.keys(rules));
+    flags.add(name);
+    const rule: DirectiveRule = rules[name];
+    if (rule.value === "none" ? value !== null : value === null && rule.value !== "optional-whole") throw misused(rule);
+    if (value === null) continue;
+    if (rule.value !== "word") cues.numbers[name] = numberOf(value, rule);
+    else if (value === "") throw misused(rule);
+    else if (name === "call") cues.calls.push(value);
+    else if (name === "finish") cues.finish = value;
+    else if (isQuirk(value)) quirks.add(value);
+    else throw unknown("quirk", value, Object.keys(habits));
+  }
+  return cues;
+}
+
+// Neither bracket inside, so that openings without end cost no more than their length.
+const brackets = /\[simulator:([^[\]]*)\]/gi;
+
+/** A text's directives and what is left of it without them. */
+export function separated(text: string): { directives: string; rest: string } {
+  const found: string[] = [];
+  const rest = text.replace(brackets, (_, inside: string) => {
+    found.push(inside);
+    return "";
+  });
+  return { directives: found.join(" "), rest: rest.trim() };
+}
+
+function isDirective(name: string): name is Directive {
+  return Object.hasOwn(rules, name);
+}
+
+function isQuirk(name: string): name is Quirk {
+  return Object.hasOwn(habits, name);
+}
+
+function numberOf(value: string, rule: DirectiveRule): number {
+  const number = /^\d{1,12}(\.\d{1,6})?$/.test(value) ? Number(value) : Number.NaN;
+  const fits = number >= (rule.min ?? 0) && number <= (rule.max ?? Number.MAX_SAFE_INTEGER);
+  if (!fits || (rule.value !== "number" && !Number.isInteger(number))) throw misused(rule);
+  return number;
+}
+
+function misused(rule: DirectiveRule): Refusal {
+  const range = rule.max === undefined ? "" : `, with a value from ${rule.min ?? 0} to ${rule.max}`;
+  return new Refusal(
+    400,
+    `Simulator: this directive is written ${rule.form}${range}: ${rule.means}.`,
+    "invalid_directive",
+  );
+}
+
+function unknown(what: string, name: string, known: string[]): Refusal {
+  const message = `Simulator: there is no ${what} “${name.slice(0, 80)}”. Known are: ${known.join(", ")}.`;
+  return new Refusal(400, message, `unknown_${what}`);
+}

@@ -1,0 +1,51 @@
+/** Errors in the forms that engines give them. */
+import type { Cues, Quirk } from "./directives.ts";
+import { Refusal } from "./refusal.ts";
+
+/** OpenAI's envelope, unless a quirk asks for another. */
+export function errorBody(refusal: Refusal, quirks: ReadonlySet<Quirk>): Record<string, unknown> {
+  const { message, type, param, status } = refusal;
+  if (quirks.has("detail-error")) return { detail: message };
+  const code = quirks.has("integer-code") ? status : refusal.code;
+  if (quirks.has("object-error")) return { object: "error", message, type, param, code };
+  return { error: { message, type, param, code } };
+}
+
+export function errorResponse(refusal: Refusal, cues: Cues | null): Response {
+  const body = JSON.stringify(errorBody(refusal, cues?.quirks ?? new Set()));
+  return new Response(body, { status: refusal.status, headers: headers(cues, "application/json") });
+}
+
+/** The answer that the directives ask for in place of a good one, or null. */
+export function faultResponse(cues: Cues, stream: boolean, prompt_tokens: number): Response | null {
+  const { flags, numbers } = cues;
+  if (flags.has("html-error")) return htmlError(numbers["html-error"] ?? 502, cues);
+  if (flags.has("context-length")) return errorResponse(contextLength(prompt_tokens), cues);
+  if (numbers.status !== undefined) return errorResponse(asked(numbers.status), cues);
+  if (numbers["error-after"] !== undefined && !stream) return errorResponse(asked(500), cues);
+  return null;
+}
+
+function asked(status: number): Refusal {
+  const code = status === 429 ? "rate_limit_exceeded" : status === 401 ? "invalid_api_key" : null;
+  return new Refusal(status, `Simulator: status ${status}, as asked.`, code);
+}
+
+function contextLength(prompt_tokens: number): Refusal {
+  const limit = Math.max(1, prompt_tokens - 1);
+  const message =
+    `This model's maximum context length is ${limit} tokens. However, your messages resulted in ` +
+    `${prompt_tokens} tokens. Please reduce the length of the messages.`;
+  return new Refusal(400, message, "context_length_exceeded", "messages");
+}
+
+function htmlError(status: number, cues: Cues): Response {
+  const page = `<html><head><title>${status}</title></head><body><h1>${status}</h1><hr>simulator</body></html>\n`;
+  return new Response(page, { status, headers: headers(cues, "text/html") });
+}
+
+function headers(cues: Cues | null, contentType: string): Record<string, string> {
+  const retry_after_s = cues?.numbers["retry-after"];
+  if (retry_after_s === undefined) return { "content-type": contentType };
+  return { "content-type": contentType, "retry-after": String(retry_after_s) };
+}

@@ -1,0 +1,47 @@
+/** Log probabilities that look like a model's and mean nothing: each is a hash of its token and place. */
+import { hash } from "./text.ts";
+
+export interface TokenLogprob {
+  token: string;
+  logprob: number;
+  bytes: number[];
+  top_logprobs: { token: string; logprob: number; bytes: number[] }[];
+}
+
+const others = [
+  " the",
+  " a",
+  ",",
+  ".",
+  " of",
+  " and",
+  " is",
+  " to",
+  " in",
+  "水",
+  "é",
+  " water",
+  " gate",
+  " it",
+  " not",
+];
+const others_more = [" at", " on", " by", " one", " so", " as", " or"];
+
+/** `place` is where the token stands in its answer; `top` how many alternatives, the token itself the first of them. */
+export function logprobOf(token: string, place: number, top: number): TokenLogprob {
+  const logprob = -(hash(token, place) % 20_000) / 10_000;
+  const likely = { token, logprob, bytes: bytesOf(token) };
+  const rest = [...others, ...others_more]
+    .filter((other) => other !== token)
+    .slice(0, Math.max(0, top - 1))
+    .map((other, rank) => ({
+      token: other,
+      logprob: Math.round((logprob - (rank + 1) * 0.75) * 10_000) / 10_000,
+      bytes: bytesOf(other),
+    }));
+  return { ...likely, top_logprobs: top > 0 ? [likely, ...rest] : [] };
+}
+
+function bytesOf(text: string): number[] {
+  return [...new TextEncoder().encode(text)];
+}

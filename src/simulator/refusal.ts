@@ -1,0 +1,17 @@
+/** An answer that is an error: the simulator throws it, the server writes it in the form of engines. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly code: string | null = null,
+    readonly param: string | null = null,
+  ) {
+    super(message);
+  }
+
+  get type(): string {
+    if (this.status === 401) return "authentication_error";
+    if (this.status === 429) return "rate_limit_error";
+    return this.status < 500 ? "invalid_request_error" : "server_error";
+  }
+}

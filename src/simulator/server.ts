@@ -1,0 +1,114 @@
+/**
+ * The simulator: an OpenAI-compatible engine that is no model. It is deterministic, says what it is, goes at a set pace
+ * and fails on cue (directives.ts, docs/simulator.md). It is reached over HTTP like any engine; this room imports no
+ * other, and none but cli and main know it.
+ */
+import { type ChatOptions, chat } from "./chat.ts";
+import { Clock } from "./clock.ts";
+import { readCues } from "./directives.ts";
+import { errorResponse } from "./errors.ts";
+import { type LogLimits, RequestLog, type SimulatorRequest } from "./log.ts";
+import { Refusal } from "./refusal.ts";
+
+export interface SimulatorOptions extends ChatOptions {
+  /** 0 takes a free one. */
+  port?: number;
+  hostname?: string;
+  /** A key to require; without one any or none will do. */
+  key?: string;
+  /** What GET /v1/models lists. Any other name is answered too. */
+  models?: string[];
+  log?: Partial<LogLimits>;
+}
+
+export interface Simulator {
+  /** With `/v1`, no trailing slash. */
+  url: string;
+  port: number;
+  /** The newest last; the oldest leave it (`SimulatorOptions.log`). */
+  requests: readonly SimulatorRequest[];
+  counts: Readonly<RequestLog["counts"]>;
+  /** Breaks what is running. */
+  stop(): Promise<void>;
+}
+
+const defaultLog: LogLimits = { entries_max: 256, body_characters_max: 16 * 1024 * 1024 };
+const body_bytes_max = 128 * 1024 * 1024;
+
+/** Throws what Bun.serve throws when the port is taken, and a Refusal when the options' directives are not known. */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  readCues(options.directives ?? "");
+  const log = new RequestLog({ ...defaultLog, ...options.log });
+  const clock = new Clock();
+  const hostname = options.hostname ?? "127.0.0.1";
+  const server = Bun.serve({
+    port: options.port ?? 0,
+    hostname,
+    development: false,
+    // Without development, Bun shares a port that is taken, and half the requests would go to a stranger.
+    reusePort: false,
+    maxRequestBodySize: body_bytes_max,
+    // Bun's own ten seconds would cut a stream that is quiet on purpose.
+    idleTimeout: 0,
+    fetch: (request) => answered(request, options, clock, log),
+    error: () => errorResponse(new Refusal(500, "Simulator: a defect of the simulator."), null),
+  });
+  return {
+    url: `http://${hostname}:${server.port}/v1`,
+    port: server.port ?? 0,
+    requests: log.entries,
+    counts: log.counts,
+    stop: async () => {
+      log.endAll("stopped");
+      await server.stop(true);
+    },
+  };
+}
+
+async function answered(request: Request, options: SimulatorOptions, clock: Clock, log: RequestLog): Promise<Response> {
+  const path = new URL(request.url).pathname;
+  if (path === "/health") return Response.json({ status: "ok", engine: "Sluice simulator" });
+  const entry = log.open(request, path);
+  let response: Response;
+  try {
+    response = await routed(path, request, options, clock, log, entry);
+  } catch (error) {
+    log.end(entry, request.signal.aborted ? "client-left" : "complete");
+    const defect = () => new Refusal(500, `Simulator: a defect of the simulator: ${error}`);
+    response = errorResponse(error instanceof Refusal ? error : defect(), null);
+  }
+  entry.status = response.status;
+  return response;
+}
+
+async function routed(
+  path: string,
+  request: Request,
+  options: SimulatorOptions,
+  clock: Clock,
+  log: RequestLog,
+  entry: SimulatorRequest,
+): Promise<Response> {
+  if (options.key !== undefined && request.headers.get("authorization") !== `Bearer ${options.key}`) {
+    throw new Refusal(401, "Simulator: this key is not the one that was set.", "invalid_api_key");
+  }
+  if (path === "/v1/chat/completions") {
+    if (request.method === "POST") return chat(request, options, clock, log, entry);
+    throw new Refusal(405, "Simulator: this path takes POST.", "method_not_allowed");
+  }
+  const body = modelsBody(path, options);
+  if (body === null) throw new Refusal(404, "Simulator: there is nothing at this path.", "unknown_url");
+  log.end(entry, "complete");
+  return Response.json(body);
+}
+
+function modelsBody(path: string, options: SimulatorOptions): object | null {
+  const model = (id: string) => ({ id, object: "model", created: 1_790_000_000, owned_by: "sluice-simulator" });
+  if (path === "/v1/models") return { object: "list", data: (options.models ?? ["simulator"]).map(model) };
+  if (!path.startsWith("/v1/models/")) return null;
+  try {
+    return model(decodeURIComponent(path.slice("/v1/models/".length)));
+  } catch {
+    return null;
+  }
+}
