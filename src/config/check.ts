@@ -26,7 +26,7 @@ export function checkFile(file: CheckedFile, problems: Problems): void {
   const names = Object.keys(record(sections.upstreams));
   if (Array.isArray(sections.models)) {
     checkModels(sections.models, [...names, simulatorName], add, text);
-  } else if (names.length > 1 && sections.models === undefined && !file.upstreamFromEnvironment) {
+  } else if (names.length > 1 && !file.written.has("models") && !file.upstreamFromEnvironment) {
     add("upstreams", `are ${names.length}, and nothing says which of them serves which model; add models with routes`);
   }
   if (Check(Metering, sections.metering)) checkMetering(sections.metering, add);

@@ -1,0 +1,262 @@
+/**
+ * Asks an engine what it serves, in the dialects that engines have: the list of OpenAI's form with what vLLM, llama.cpp,
+ * the Messages world and aggregators add to it, and Ollama's own. Everything that comes back is somebody else's: bounded,
+ * and believed only where it has the right form.
+ */
+import type { Capability } from "../inference/request.ts";
+import type { UpstreamProtocol } from "../upstream/target.ts";
+import { checkedUrl } from "./upstream-url.ts";
+
+export interface EngineModel {
+  /** The engine's own name of it. */
+  name: string;
+  contextTokens: number | null;
+  outputTokensMax: number | null;
+  /** Null where the engine does not say. */
+  capabilities: Capability[] | null;
+  /** Unix seconds; null where the engine does not say. */
+  created: number | null;
+}
+
+export interface Engine {
+  /** The base URL that answered, up to and with `/v1` where the engine has that. */
+  url: string;
+  models: EngineModel[];
+}
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+const answer_ms = 10_000;
+const answer_bytes_max = 16 * 1024 * 1024;
+const models_max = 1000;
+const details_max = 100;
+
+/** Throws an Error whose message says what to do. `key` is the engine's, or null; it is never in a message. */
+export async function probeEngine(
+  written: string,
+  key: string | null,
+  fetch: Fetch,
+  protocol: UpstreamProtocol = "openai-chat",
+): Promise<Engine> {
+  const checked = checkedUrl(written);
+  if ("problem" in checked) throw new Error(`The engine's URL ${checked.problem}.`);
+  const ask = asker(key, fetch, protocol);
+  const root = checked.url.replace(/\/v1$/, "");
+  const tried: Answer[] = [];
+  for (const base of new Set([checked.url, `${root}/v1`, root])) {
+    const answer = await ask(`${base}/models`);
+    const models = modelsOf(answer.body);
+    if (models && models.length > 0) return { url: base, models: await detailed(models, root, ask) };
+    tried.push(answer);
+    // No answer at all, or no to this key: another path would not be heard either.
+    if (answer.status === null || answer.status === 401 || answer.status === 403) break;
+  }
+  const tags = tried[0]?.status === null ? null : modelsOf((await ask(`${root}/api/tags`)).body);
+  if (tags && tags.length > 0) return { url: `${root}/v1`, models: await detailed(tags, root, ask) };
+  throw new Error(complaint(checked.url, tried, key !== null));
+}
+
+interface Answer {
+  /** Null when nobody answered. */
+  status: number | null;
+  body: unknown;
+}
+
+type Ask = (url: string, body?: Record<string, unknown>) => Promise<Answer>;
+
+function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtocol): Ask {
+  const headers: Record<string, string> = { accept: "application/json" };
+  if (protocol === "anthropic-messages") {
+    headers["anthropic-version"] = "2023-06-01";
+    if (key) headers["x-api-key"] = key;
+  } else if (key) headers.authorization = `Bearer ${key}`;
+  return async (url, body) => {
+    const signal = AbortSignal.timeout(answer_ms);
+    const post = body && {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { ...headers, "content-type": "application/json" },
+    };
+    try {
+      // The environment's proxy is not for engines (stack.md, 6); a redirect could carry the key elsewhere.
+      const direct = { proxy: false } as unknown as RequestInit;
+      const response = await fetch(url, { headers, signal, redirect: "manual", ...direct, ...post });
+      return { status: response.status, body: response.ok ? await jsonOf(response) : await dropped(response) };
+    } catch {
+      return { status: null, body: null };
+    }
+  };
+}
+
+async function dropped(response: Response): Promise<null> {
+  await response.body?.cancel();
+  return null;
+}
+
+async function jsonOf(response: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > answer_bytes_max) return null;
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
+  } catch {
+    return null;
+  }
+}
+
+function complaint(url: string, tried: Answer[], withKey: boolean): string {
+  const statuses = tried.map((answer) => answer.status);
+  if (statuses[0] === null) return `Nothing answers at ${url}. Start the engine, or correct the URL.`;
+  if (statuses.some((status) => status === 401 || status === 403)) {
+    return withKey
+      ? `The engine at ${url} refuses the key.`
+      : `The engine at ${url} wants a key. Put it into SLUICE_UPSTREAM_KEY.`;
+  }
+  const answered = `${url}/models answers ${statuses[0]}`;
+  if (tried.some((answer) => Array.isArray(record(answer.body).data) || Array.isArray(record(answer.body).models))) {
+    return `The engine at ${url} lists no models. Load one into it, then try again.`;
+  }
+  return `No list of models at ${url}: ${answered}. Is this the base URL of an engine, up to and with /v1?`;
+}
+
+/** `{data: [{id}]}` of OpenAI's form, `{models: [{name}]}` of Ollama's, or a bare list; null where it is neither. */
+function modelsOf(body: unknown): EngineModel[] | null {
+  const { data, models } = record(body);
+  const list = [data, models, body].find((candidate) => Array.isArray(candidate)) as unknown[] | undefined;
+  if (!list) return null;
+  const found = new Map<string, EngineModel>();
+  for (const item of list) {
+    const model = modelOf(item);
+    if (model && !found.has(model.name) && found.size < models_max) found.set(model.name, model);
+  }
+  return [...found.values()];
+}
+
+function modelOf(item: unknown): EngineModel | null {
+  const entry = record(item);
+  const name = [entry.id, entry.name, entry.model].find((candidate) => typeof candidate === "string");
+  if (!name || name.length > 512 || !name.isWellFormed() || /\p{Cc}/u.test(name)) return null;
+  const meta = record(entry.meta);
+  const provider = record(entry.top_provider);
+  return {
+    name,
+    contextTokens: firstCount(
+      entry.max_model_len,
+      meta.n_ctx,
+      meta.n_ctx_train,
+      entry.context_length,
+      entry.context_window,
+      entry.max_context_length,
+      entry.max_input_tokens,
+    ),
+    outputTokensMax: firstCount(provider.max_completion_tokens, entry.max_output_tokens, entry.max_tokens),
+    capabilities: capabilitiesOf(entry),
+    created: createdOf(entry),
+  };
+}
+
+/** Aggregators say which parameters a model takes and what it reads. */
+function capabilitiesOf(entry: Record<string, unknown>): Capability[] | null {
+  const parameters = entry.supported_parameters;
+  if (!Array.isArray(parameters)) return null;
+  const inputs = record(entry.architecture).input_modalities;
+  const reads = (kind: string) => Array.isArray(inputs) && inputs.includes(kind);
+  const has = (...names: string[]) => names.some((name) => parameters.includes(name));
+  return known({
+    tools: has("tools"),
+    parallel_tools: has("tools") && has("parallel_tool_calls"),
+    vision: reads("image"),
+    reasoning: has("reasoning", "reasoning_effort", "include_reasoning"),
+    structured_output: has("structured_outputs", "response_format"),
+    logprobs: has("logprobs"),
+    files: reads("file"),
+    audio_input: reads("audio"),
+  });
+}
+
+function known(flags: Record<Capability, boolean>): Capability[] {
+  return (Object.keys(flags) as Capability[]).filter((name) => flags[name]);
+}
+
+function createdOf({ created, created_at }: Record<string, unknown>): number | null {
+  const seconds = typeof created_at === "string" ? Math.floor(Date.parse(created_at) / 1000) : created;
+  // Before the first chat models, or a counter of milliseconds: not a date to repeat.
+  return typeof seconds === "number" && Number.isSafeInteger(seconds) && seconds > 1.5e9 && seconds < 1e10
+    ? seconds
+    : null;
+}
+
+/** What the list leaves out: Ollama says it model by model, llama.cpp about the one model that it has loaded. */
+async function detailed(models: EngineModel[], root: string, ask: Ask): Promise<EngineModel[]> {
+  if (models.every((model) => model.capabilities !== null)) return models;
+  if (models.length === 1) {
+    const props = record((await ask(`${root}/props`)).body);
+    if (props.default_generation_settings) return models.map((model) => withProps(model, props));
+  }
+  if (models.some((model) => model.contextTokens !== null)) return models;
+  const tags = modelsOf((await ask(`${root}/api/tags`)).body);
+  if (!tags || tags.length === 0) return models;
+  const shown: EngineModel[] = [];
+  for (const model of models.slice(0, details_max)) {
+    const show = record((await ask(`${root}/api/show`, { model: model.name })).body);
+    if (!isEmbedding(show)) shown.push(withShow(model, show));
+  }
+  return [...shown, ...models.slice(details_max)];
+}
+
+function withProps(model: EngineModel, props: Record<string, unknown>): EngineModel {
+  const template = record(props.chat_template_caps);
+  const modalities = record(props.modalities);
+  const contextTokens = firstCount(record(props.default_generation_settings).n_ctx) ?? model.contextTokens;
+  if (Object.keys(template).length === 0) return { ...model, contextTokens };
+  const tools = template.supports_tools === true || template.supports_tool_calls === true;
+  const capabilities = known({
+    tools,
+    parallel_tools: tools && template.supports_parallel_tool_calls === true,
+    vision: modalities.vision === true,
+    reasoning: template.supports_preserve_reasoning === true,
+    // The engine's own: a grammar and the sampler do it, whatever the model.
+    structured_output: true,
+    logprobs: true,
+    files: false,
+    audio_input: modalities.audio === true,
+  });
+  return { ...model, contextTokens, capabilities };
+}
+
+function isEmbedding({ capabilities }: Record<string, unknown>): boolean {
+  return Array.isArray(capabilities) && capabilities.includes("embedding") && !capabilities.includes("completion");
+}
+
+function withShow(model: EngineModel, { capabilities, model_info }: Record<string, unknown>): EngineModel {
+  const context = Object.entries(record(model_info)).find(([name]) => name.endsWith(".context_length"))?.[1];
+  const contextTokens = firstCount(context) ?? model.contextTokens;
+  if (!Array.isArray(capabilities)) return { ...model, contextTokens };
+  const tools = capabilities.includes("tools");
+  const flags = {
+    tools,
+    parallel_tools: tools,
+    vision: capabilities.includes("vision"),
+    reasoning: capabilities.includes("thinking"),
+    structured_output: true,
+    logprobs: true,
+    files: false,
+    audio_input: capabilities.includes("audio"),
+  };
+  return { ...model, contextTokens, capabilities: known(flags) };
+}
+
+function firstCount(...candidates: unknown[]): number | null {
+  const count = candidates.find(
+    (candidate) => typeof candidate === "number" && Number.isSafeInteger(candidate) && candidate >= 1,
+  );
+  return typeof count === "number" ? Math.min(count, 100_000_000) : null;
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,112 @@
+/** A first sluice.yaml for an engine that is already there: what it serves, with comments where a person should look. */
+import type { Model } from "../inference/model.ts";
+import type { UpstreamProtocol } from "../upstream/target.ts";
+import { checkedKey } from "./api-key.ts";
+import { type EngineModel, type Fetch, probeEngine } from "./engine.ts";
+import { defaultModels } from "./models.ts";
+import { publicIds } from "./public-id.ts";
+import { schemaText } from "./schema.ts";
+
+export interface DraftUpstream {
+  /** Its name in the file. */
+  name: string;
+  url: string;
+  protocol: UpstreamProtocol;
+  /** The environment variable that holds the engine's key; null where it wants none. */
+  keyVariable: string | null;
+  /** Unix seconds: the date of models whose engine gives none. */
+  nowSeconds: number;
+}
+
+/** Written beside the draft, so that the path in its first line works: `schemaText()`. */
+export const schema_file = "sluice.schema.json";
+export const upstreamKeyVariable = "SLUICE_UPSTREAM_KEY";
+
+export interface InitWish {
+  url: string;
+  apiKey: string | null;
+  protocol?: UpstreamProtocol;
+  fetch: Fetch;
+  nowSeconds: number;
+}
+
+export interface InitDraft {
+  /** The text of sluice.yaml. */
+  yaml: string;
+  /** Public ids of the models found. */
+  models: string[];
+  /** The text of `schema_file`, to stand beside it. */
+  schema: string;
+}
+
+/** Probes and drafts; throws an Error whose message says what to do. The key itself never enters the file. */
+export async function initConfiguration(wish: InitWish): Promise<InitDraft> {
+  const { url: written, apiKey, protocol = "openai-chat", fetch, nowSeconds } = wish;
+  const checked = apiKey === null ? null : checkedKey(apiKey);
+  if (checked && "problem" in checked) throw new Error(`The engine's key ${checked.problem}.`);
+  const { url, models } = await probeEngine(written, checked?.key ?? null, fetch, protocol);
+  const keyVariable = checked ? upstreamKeyVariable : null;
+  const yaml = draftConfiguration(models, { name: "main", url, protocol, keyVariable, nowSeconds });
+  return { yaml, models: publicIds(models.map((model) => model.name)), schema: schemaText() };
+}
+
+export function draftConfiguration(models: EngineModel[], upstream: DraftUpstream): string {
+  const ids = publicIds(models.map((model) => model.name));
+  const catalog = new Map(defaultModels().map((model) => [likeness(model.id), model]));
+  const entries = models.map((model, index) =>
+    entryOf(model, ids[index]!, catalog.get(likeness(ids[index]!)) ?? null, upstream),
+  );
+  return [
+    `# yaml-language-server: $schema=./${schema_file}`,
+    "#",
+    "# What this Sluice serves. Every field: docs/configuration.md. Read again on SIGHUP; a file with a mistake changes nothing.",
+    "# The plans starter, pro and unlimited are there unasked; write 'plans:' to add your own.",
+    "",
+    "upstreams:",
+    `  ${upstream.name}:`,
+    `    url: ${quoted(upstream.url)}`,
+    `    protocol: ${upstream.protocol}`,
+    ...(upstream.keyVariable ? [`    api_key: "\${${upstream.keyVariable}}"   # from the environment`] : []),
+    "",
+    "# Prices are micro-units a token: what a request uses up of its organization's plan.",
+    "models:",
+    ...entries,
+    "",
+  ].join("\n");
+}
+
+/** What a public model of the default catalog is known for is taken from there, where the engine does not say. */
+function entryOf(model: EngineModel, id: string, like: Model | null, upstream: DraftUpstream): string {
+  const context = model.contextTokens ?? like?.contextTokens ?? context_tokens_default;
+  const guessedContext = model.contextTokens === null && !like;
+  const output = model.outputTokensMax ?? like?.outputTokensMax ?? context;
+  const capabilities = model.capabilities ?? (like ? [...like.capabilities] : ["tools", "structured_output"]);
+  const guessedCapabilities = model.capabilities === null && !like;
+  const prices = like?.prices ?? { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };
+  const lines = [
+    `  - id: ${quoted(id)}`,
+    ...(like ? [`    owned_by: ${quoted(like.ownedBy)}`] : []),
+    `    created: ${like?.created ?? model.created ?? upstream.nowSeconds}`,
+    `    context_window: ${context}${guessedContext ? "   # a guess: the engine does not say" : ""}`,
+    ...(output < context ? [`    max_output_tokens: ${output}`] : []),
+    `    capabilities: [${capabilities.join(", ")}]${guessedCapabilities ? "   # a guess: the engine does not say" : ""}`,
+    `    prices: { input: ${prices.input}, cached_input: ${prices.cachedInput}, cache_write: ${prices.cacheWrite}, output: ${prices.output} }`,
+    `    routes: [{ upstream: ${upstream.name}, model: ${quoted(model.name)} }]`,
+  ];
+  return lines.join("\n");
+}
+
+/** What most engines can hold; where it is too much, the engine itself refuses and says so. */
+const context_tokens_default = 131_072;
+
+/** JSON's strings are YAML's; a `${` of a name must not be taken for a variable. */
+function quoted(text: string): string {
+  return JSON.stringify(text.replaceAll("${", () => "$${"));
+}
+
+function likeness(id: string): string {
+  return id
+    .slice(id.indexOf("/") + 1)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, "");
+}

@@ -1,0 +1,117 @@
+import { describe, expect, test } from "bun:test";
+import { configured, problemsOf } from "./reading.ts";
+
+describe("the environment", () => {
+  test("when it says nothing, the service listens on 127.0.0.1:8080 and keeps its data in ./data", () => {
+    const { server, storage, notices } = configured(null);
+    expect(server).toEqual({ host: "127.0.0.1", port: 8080, operator: null });
+    expect(storage).toEqual({ databaseUrl: null, redisUrl: null, dataDir: "./data" });
+    expect(notices).toEqual([]);
+  });
+
+  test("an empty variable is an unset one", () => {
+    const empty = { PORT: "", HOST: " ", DATABASE_URL: "", SLUICE_CONFIG: "", SLUICE_UPSTREAM_URL: "" };
+    expect(configured(null, empty)).toEqual(configured(null));
+  });
+
+  test("is read", () => {
+    const { server, storage } = configured(null, {
+      PORT: "0",
+      HOST: "[::]",
+      DATABASE_URL: "postgres://sluice@db.example:5432/sluice",
+      REDIS_URL: "rediss://:secret@cache.example:6380/1",
+      SLUICE_DATA_DIR: "/var/lib/sluice",
+      SLUICE_OPERATOR_PORT: "9090",
+      SLUICE_OPERATOR_HOST: "10.0.0.1",
+    });
+    expect(server).toEqual({ host: "::", port: 0, operator: { host: "10.0.0.1", port: 9090 } });
+    expect(storage).toEqual({
+      databaseUrl: "postgres://sluice@db.example:5432/sluice",
+      redisUrl: "rediss://:secret@cache.example:6380/1",
+      dataDir: "/var/lib/sluice",
+    });
+  });
+
+  test.each([
+    [{ PORT: "abc" }, 'PORT must be a whole number from 0 to 65535, not "abc"'],
+    [{ PORT: "65536" }, 'PORT must be a whole number from 0 to 65535, not "65536"'],
+    [{ PORT: "-1" }, 'PORT must be a whole number from 0 to 65535, not "-1"'],
+    [{ PORT: "80.5" }, 'PORT must be a whole number from 0 to 65535, not "80.5"'],
+    [
+      { SLUICE_OPERATOR_PORT: "tcp://10.0.0.1:9090" },
+      'SLUICE_OPERATOR_PORT must be a whole number from 0 to 65535, not "tcp://10.0.0.1:9090"; Kubernetes set it: give the pod enableServiceLinks: false',
+    ],
+    [{ SLUICE_OPERATOR_PORT: "8080" }, "SLUICE_OPERATOR_PORT must be another port than PORT (8080)"],
+    [{ SLUICE_OPERATOR_HOST: "::1" }, "SLUICE_OPERATOR_HOST needs SLUICE_OPERATOR_PORT, which is not set"],
+    [
+      { HOST: "http://localhost" },
+      'HOST must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::, not "http://localhost"',
+    ],
+    [
+      { HOST: "127.0.0.1:8080" },
+      'HOST must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::, not "127.0.0.1:8080"',
+    ],
+    [
+      { DATABASE_URL: "mysql://root:hunter2@db/x" },
+      "DATABASE_URL must be a URL such as postgres://user@host:5432/name; its text is not shown, it may hold a password",
+    ],
+    [
+      { REDIS_URL: "cache:6379" },
+      "REDIS_URL must be a URL such as redis://host:6379; its text is not shown, it may hold a password",
+    ],
+    [{ SLUICE_UPSTREAM_MODEL: "m" }, "SLUICE_UPSTREAM_MODEL needs SLUICE_UPSTREAM_URL, which is not set"],
+    [
+      { SLUICE_UPSTREAM_URL: "localhost:8000" },
+      "SLUICE_UPSTREAM_URL must be a URL that begins with http:// or https://, such as http://127.0.0.1:8000/v1",
+    ],
+    [
+      { SLUICE_UPSTREAM_URL: "http://x/v1", SLUICE_UPSTREAM_KEY: "hunter two" },
+      "SLUICE_UPSTREAM_KEY holds a space, a line break or a character outside ASCII, which no header can carry",
+    ],
+    [{ SLUICE_CONFIG: "/etc/sluice.yaml" }, "/etc/sluice.yaml: there is no such file; SLUICE_CONFIG names it"],
+  ])("%j is refused in plain words", (env, problem) => {
+    expect(problemsOf(null, env)).toEqual([problem]);
+  });
+
+  test("everything wrong in environment and file is said at once", () => {
+    const problems = problemsOf("plan: {}", { PORT: "x", REDIS_URL: "y" });
+    expect(problems).toHaveLength(3);
+    expect(problems[2]).toBe("1:1: plan: is not a known field; did you mean 'plans'?");
+  });
+
+  test("a variable that looks like a slip of the pen is named, others are none of our business", () => {
+    const { notices } = configured(null, {
+      SLUICE_UPSTREAM_URI: "http://127.0.0.1:9000/v1",
+      SLUICE_PORT_8080_TCP_ADDR: "10.0.0.1",
+      SLUICE_SERVICE_HOST: "10.0.0.1",
+    });
+    expect(notices).toEqual(["SLUICE_UPSTREAM_URI is not read; did you mean SLUICE_UPSTREAM_URL?"]);
+  });
+});
+
+describe("the URL of an engine", () => {
+  test.each([
+    ["http://127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"],
+    ["http://127.0.0.1:8000/v1/", "http://127.0.0.1:8000/v1"],
+    ["http://127.0.0.1:8000", "http://127.0.0.1:8000/v1"],
+    ["HTTPS://Engine.Example:443///", "https://engine.example/v1"],
+    ["https://engine.example/openai/v1beta//", "https://engine.example/openai/v1beta"],
+    [" http://[::1]:9/v1 ", "http://[::1]:9/v1"],
+  ])("%s becomes %s", (written, url) => {
+    expect(configured(null, { SLUICE_UPSTREAM_URL: written }).upstreams.map((one) => one.url)).toEqual([url]);
+  });
+
+  test.each([
+    ["ftp://engine.example", "begins with http://"],
+    ["http://", "cannot be read|is not a URL"],
+    ["http://user:hunter2@engine.example/v1", "user name or password"],
+    ["https://engine.example/v1?key=hunter2", "must not hold a query"],
+    ["https://engine.example/v1#hunter2", "must not hold a fragment"],
+    ["https://engine.example/v1/chat/completions", "must end with /v1"],
+    ["http://engine.example:0/v1", "port 0"],
+  ])("%s is refused, and not repeated", (written, words) => {
+    const [problem] = problemsOf(null, { SLUICE_UPSTREAM_URL: written });
+    expect(problem).toMatch(new RegExp(words));
+    expect(problem).not.toContain("hunter2");
+  });
+});

@@ -1,0 +1,304 @@
+import { describe, expect, test } from "bun:test";
+import { loadConfiguration } from "../../src/config/load.ts";
+import { configured, example, problemsOf, withModel } from "./reading.ts";
+
+describe("sluice.yaml", () => {
+  test("the example in the repository loads, with every section in force", () => {
+    const { catalog, upstreams, metering, limits } = configured(example, { MAIN_KEY: "slumber" });
+    expect(upstreams.map(({ name, url, apiKey }) => [name, url, apiKey])).toEqual([
+      ["main", "http://127.0.0.1:9000/v1", "slumber"],
+      ["spare", "http://127.0.0.1:9001/v1", null],
+      ["simulator", "http://simulator.invalid/v1", null],
+    ]);
+    expect(upstreams[1]?.timeouts).toEqual({
+      connect_ms: 600_000,
+      first_part_ms: 120_000,
+      idle_ms: 60_000,
+      total_ms: 3_600_000,
+    });
+    const writer = catalog.models.get("acme/writer-1");
+    expect(writer).toMatchObject({
+      ownedBy: "acme",
+      created: 1790000000,
+      contextTokens: 131_072,
+      outputTokensMax: 16_384,
+      prices: { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 },
+      extraParams: ["top_k", "min_p"],
+    });
+    expect(writer?.routes.map(({ upstream, ...route }) => [upstream.name, route])).toEqual([
+      ["main", { model: "writer-awq", priority: 0, weight: 1 }],
+      ["spare", { model: "writer", priority: 1, weight: 1 }],
+    ]);
+    expect(catalog.plans.get("team")).toEqual({
+      name: "team",
+      session: 50_000_000,
+      week: 250_000_000,
+      month: 800_000_000,
+      requestsPerMinute: 600,
+      tokensPerMinute: 2_000_000,
+      concurrentRequests: 32,
+    });
+    expect(metering).toEqual({
+      lease_s: 60,
+      checkpoint_s: 2,
+      sweep_s: 5,
+      unstreamed_tokens_max: 512,
+      recovery: "checkpoint",
+    });
+    expect(limits).toMatchObject({ body_bytes_max: 33_554_432, drain_delay_ms: 5000, drain_ms: 25_000 });
+  });
+
+  test("what a model leaves out is filled in", () => {
+    const model = configured(withModel()).catalog.models.get("acme/writer-1");
+    expect(model).toMatchObject({
+      ownedBy: "acme",
+      outputTokensMax: 8192,
+      prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 2 },
+      extraParams: [],
+    });
+    expect(model?.capabilities.size).toBe(0);
+  });
+
+  test("a value may be written once and referred to (&anchor and *alias)", () => {
+    const text = `
+upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }
+models:
+  - { id: a/a, created: 1, context_window: 9, prices: &prices { input: 7, output: 8 }, routes: &routes [{ upstream: main, model: a }] }
+  - { id: a/b, created: 1, context_window: 9, prices: *prices, routes: *routes }`;
+    expect(configured(text).catalog.models.get("a/b")?.prices.output).toBe(8);
+  });
+
+  test("CRLF, a byte order mark and JSON are fine", () => {
+    expect(configured(`\uFEFF${withModel().replaceAll("\n", "\r\n")}`).catalog.models.size).toBe(1);
+    expect(configured('{"plans": {"team": {"session": 5}}}').catalog.plans.get("team")?.session).toBe(5);
+  });
+});
+
+describe("a mistake in sluice.yaml is named with line, column and field", () => {
+  test.each<[name: string, text: string, problems: string[]]>([
+    [
+      "nothing in it",
+      "",
+      ["is empty; remove the file for the defaults, or begin one with: sluice init --upstream URL"],
+    ],
+    [
+      "comments alone",
+      "# plans:\n#  pro: {}\n",
+      ["is empty; remove the file for the defaults, or begin one with: sluice init --upstream URL"],
+    ],
+    [
+      "plain text",
+      "hello",
+      ['1:1: must be a mapping of fields (upstreams, models, plans, metering, limits), not "hello"'],
+    ],
+    ["a list", "- a", ["1:1: must be a mapping of fields (upstreams, models, plans, metering, limits), not a list"]],
+    ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; YAML wants spaces"]],
+    [
+      "uneven indentation",
+      "plans:\n    pro: {}\n  more: {}\n",
+      ["3:1: is not indented like its neighbours, or a bracket before it is not closed"],
+    ],
+    ["two colons", "plans: pro: {}", ["1:8: has two ':' on one line, or its text needs quotes"]],
+    ["an open quote", 'plans: "pro', ["1:12: lacks a character: a closing quote or bracket, or the ':' after a name"]],
+    ["two documents", "plans: {}\n---\nplans: {}", ["2:1: begins a second document (---); the file must hold one"]],
+    ["an unknown field", "modles: []", ["1:1: modles: is not a known field; did you mean 'models'?"]],
+    [
+      "an unknown field like no other",
+      "colour: red",
+      ["1:1: colour: is not a known field; known are upstreams, models, plans, metering, limits"],
+    ],
+    [
+      "an unknown field in camel case",
+      withModel({ maxOutputTokens: 5 }),
+      ["2:155: models[0].maxOutputTokens: is not a known field; did you mean 'max_output_tokens'?"],
+    ],
+    [
+      "a merge key",
+      "plans:\n  a: &a { session: 1 }\n  b:\n    <<: *a\n",
+      ["4:5: plans.b.<<: is not a known field; merge keys are not supported, write the fields out"],
+    ],
+    ["a field twice", "plans: {}\nplans: {}", ["2:1: plans: stands here a second time; first on line 1"]],
+    [
+      "a plan twice",
+      "plans:\n  team: {}\n  team: { session: 5 }",
+      ["3:3: plans.team: stands here a second time; first on line 2"],
+    ],
+    ["a name that is no text", "? [a, b]\n: 1", ["1:3: has a name that is no plain text; write name: value"]],
+    [
+      "a name of Object.prototype",
+      "plans: { __proto__: { session: 1 } }\nconstructor: 1",
+      [
+        "1:10: plans.__proto__: must be a name: letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit",
+        "2:1: constructor: is not a known field; known are upstreams, models, plans, metering, limits",
+      ],
+    ],
+    [
+      "an alias of nothing",
+      "plans: *nothing",
+      ["1:8: plans: is an alias (*) of an anchor (&) that does not stand before it; a text needs quotes"],
+    ],
+    [
+      "a missing field",
+      "upstreams:\n  main: {}",
+      ["2:9: upstreams.main.url: is missing; it must be text of 1 to 2048 characters"],
+    ],
+    [
+      "a field without a value",
+      "plans:\n  team:\n    session:",
+      ["3:13: plans.team.session: must be a whole number from 1 to 1000000000000000, not empty"],
+    ],
+    [
+      "a number in quotes",
+      'plans: { team: { session: "600" } }',
+      [
+        '1:27: plans.team.session: must be a whole number from 1 to 1000000000000000, not "600"; write it without quotes',
+      ],
+    ],
+    [
+      "a number with separators",
+      "plans: { team: { session: 1_000_000 } }",
+      [
+        '1:27: plans.team.session: must be a whole number from 1 to 1000000000000000, not "1_000_000"; write the digits alone',
+      ],
+    ],
+    [
+      "a fraction",
+      "plans: { team: { session: 1.5 } }",
+      ['1:27: plans.team.session: must be a whole number from 1 to 1000000000000000, not "1.5"'],
+    ],
+    [
+      "an infinite number",
+      "metering: { lease_s: .inf }",
+      ['1:22: metering.lease_s: must be a number from 0.1 to 3600, not ".inf"'],
+    ],
+    [
+      "a limit that nothing passes",
+      "plans: { team: { concurrent_requests: 0 } }",
+      ['1:39: plans.team.concurrent_requests: must be a whole number from 1 to 1000000, not "0"'],
+    ],
+    [
+      "a limit beyond what is exact",
+      "plans: { team: { month: 1000000000000001 } }",
+      ['1:25: plans.team.month: must be a whole number from 1 to 1000000000000000, not "1000000000000001"'],
+    ],
+    [
+      "an unknown protocol",
+      'upstreams: { main: { url: "http://x", protocol: openai } }',
+      ['1:49: upstreams.main.protocol: must be one of openai-chat, anthropic-messages, openai-responses, not "openai"'],
+    ],
+    [
+      "a capability with a slip",
+      withModel({ capabilities: ["tool"] }),
+      [
+        "2:171: models[0].capabilities[0]: must be one of tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input, not \"tool\"; did you mean 'tools'?",
+      ],
+    ],
+  ])("%s", (_, text, problems) => {
+    expect(problemsOf(text)).toEqual(problems);
+  });
+
+  test("what could match nothing is refused", () => {
+    const said = (fields: Record<string, unknown>, more = "") =>
+      problemsOf(withModel(fields, more)).map((problem) => problem.replace(/^\d+:\d+: /, ""));
+    expect(said({ routes: [] })).toEqual(["models[0].routes: must be a list of 1 to 32 items, not an empty one"]);
+    expect(said({ routes: undefined })).toEqual(["models[0].routes: is missing; it must be a list of 1 to 32 items"]);
+    expect(said({ routes: [{ upstream: "mian", model: "m" }] })).toEqual([
+      "models[0].routes[0].upstream: names no upstream of this file; did you mean 'main'?",
+    ]);
+    expect(said({ routes: [{ upstream: "elsewhere", model: "m" }] })).toEqual([
+      "models[0].routes[0].upstream: names no upstream of this file; known are main, simulator",
+    ]);
+    expect(said({ routes: [{ upstream: "main", model: "m", weight: 0 }] })).toEqual([
+      "models[0].routes: all have weight 0, so no request could take one; give one of them a weight",
+    ]);
+    const twice = { upstream: "main", model: "m" };
+    expect(said({ routes: [twice, { ...twice, priority: 1 }] })).toEqual([
+      "models[0].routes[1]: leads where models[0].routes[0] leads already; give that one more weight instead",
+    ]);
+    expect(said({ max_output_tokens: 8193 })).toEqual([
+      "models[0].max_output_tokens: must be at most the context_window (8192)",
+    ]);
+    expect(said({ capabilities: ["parallel_tools"] })).toEqual([
+      "models[0].capabilities: has parallel_tools without tools; add tools",
+    ]);
+    expect(said({ capabilities: ["tools", "tools"] })).toEqual([
+      "models[0].capabilities[1]: repeats models[0].capabilities[0]",
+    ]);
+    expect(said({ extra_params: ["top_k", "messages"] })).toEqual([
+      "models[0].extra_params[1]: is a field of the contract, which every request may carry; remove it",
+    ]);
+    expect(said({}, "metering: { lease_s: 2, checkpoint_s: 2 }")).toEqual([
+      "metering.checkpoint_s: must be shorter than lease_s (2), or every lease lapses between two checkpoints",
+    ]);
+    expect(problemsOf('upstreams: { a: { url: "http://a" }, b: { url: "http://b" } }')).toEqual([
+      "1:12: upstreams: are 2, and nothing says which of them serves which model; add models with routes",
+    ]);
+    expect(problemsOf('upstreams: { simulator: { url: "http://a" } }')).toEqual([
+      "1:25: upstreams.simulator: 'simulator' is the engine that is built in; choose another name",
+    ]);
+    expect(problemsOf("models: []")).toEqual(["1:9: models: must be a list of 1 to 1000 items, not an empty one"]);
+  });
+
+  test("a model id stands once, and has the form vendor/model_name of at most 256 characters", () => {
+    const model = (id: string) =>
+      `{ id: "${id}", created: 1, context_window: 9, prices: { input: 0, output: 0 }, routes: [{ upstream: simulator, model: m }] }`;
+    const ids = (...list: string[]) => problemsOf(`models: [${list.map(model).join(", ")}]`);
+    expect(ids("a/b", "a/c", "A/b")).toEqual([]);
+    expect(ids(`a/${"b".repeat(254)}`)).toEqual([]);
+    expect(ids("a/b", "a/b")[0]).toEndWith("models[1].id: is the id of models[0] already");
+    for (const id of ["", "a", "a/", "/a", "a/b/c", "a b/c", "a/b?", `a/${"b".repeat(255)}`]) {
+      expect(ids(id)[0]).toContain("models[0].id: must be a model id of the form vendor/model_name");
+    }
+  });
+
+  test("at most 20 are shown, in the order of the file, and the rest are counted", () => {
+    const problems = problemsOf(Array.from({ length: 30 }, (_, index) => `wrong${index}: 1`).join("\n"));
+    expect(problems).toHaveLength(21);
+    expect(problems.slice(0, 20).map((problem) => Number.parseInt(problem, 10))).toEqual(
+      Array.from({ length: 20 }, (_, index) => index + 1),
+    );
+    expect(problems[20]).toBe("and 10 more problems");
+  });
+
+  test("a problem is one line, whatever the file holds", () => {
+    for (const problem of problemsOf('"one\\ntwo\\e[31m": 1\nplans: { a: "x\\ny" }')) {
+      expect(problem).not.toMatch(/\p{Cc}/u);
+    }
+  });
+});
+
+describe("a hostile file is refused quickly", () => {
+  const bomb = ["a: &a [x, x, x, x, x, x, x, x, x]"];
+  for (const [from, to] of ["ab", "bc", "cd", "de", "ef", "fg", "gh", "hi"]) {
+    bomb.push(`${to}: &${to} [${Array.from({ length: 9 }, () => `*${from}`).join(", ")}]`);
+  }
+
+  test.each<[name: string, text: string]>([
+    ["10 MB", "x".repeat(10_000_000)],
+    ["aliases of aliases", `${bomb.join("\n")}\nmodels: *i`],
+    ["aliases of aliases in a valid place", `models: &m\n${"  - *m\n".repeat(1000)}`],
+    ["brackets", `plans: ${"[".repeat(50_000)}`],
+    ["closed brackets", `plans: ${"[".repeat(5000)}${"]".repeat(5000)}`],
+    ["deep indentation", Array.from({ length: 500 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n")],
+    ["dashes", "- ".repeat(50_000)],
+    ["names", Array.from({ length: 20_000 }, (_, index) => `k${index}: 1`).join("\n")],
+    ["plans", `plans: {${Array.from({ length: 20_000 }, (_, index) => `k${index}: {}`).join(", ")}}`],
+    ["a long name", `${"x".repeat(900_000)}: 1`],
+    ["variables", `plans: "${"${".repeat(400_000)}"`],
+    ["NUL", "plans: {}\0"],
+  ])("%s", (_, text) => {
+    const problems = problemsOf(text);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.length).toBeLessThanOrEqual(21);
+    expect(problems.join("\n").length).toBeLessThan(8000);
+  });
+
+  test("bytes that are no UTF-8", () => {
+    const latin = loadConfiguration({
+      env: {},
+      readFile: () => new Uint8Array([0x61, 0x3a, 0xe9]),
+      simulatorUrl: null,
+    });
+    expect((latin as Error).message).toContain("is not UTF-8 text; save it as UTF-8");
+  });
+});

@@ -1,0 +1,301 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: names that look like variables are tested here
+import { afterAll, describe, expect, test } from "bun:test";
+import type { Configuration } from "../../src/config/configuration.ts";
+import { probeEngine } from "../../src/config/engine.ts";
+import { draftConfiguration, initConfiguration } from "../../src/config/init.ts";
+import { publicIds } from "../../src/config/public-id.ts";
+import { schemaText } from "../../src/config/schema.ts";
+import { configured, type Variables } from "./reading.ts";
+
+const nowSeconds = 1_795_000_000;
+const servers: { stop(force: boolean): unknown }[] = [];
+afterAll(() => {
+  for (const server of servers) server.stop(true);
+});
+
+type Answer = unknown | ((request: Request) => Response | Promise<Response>);
+
+/** An engine that answers these paths, and 404 elsewhere; answers its origin. */
+function engine(answers: Record<string, Answer>): string {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const answer = answers[new URL(request.url).pathname];
+      if (answer === undefined) return new Response("Not Found", { status: 404 });
+      return typeof answer === "function" ? answer(request) : Response.json(answer);
+    },
+  });
+  servers.push(server);
+  return `http://127.0.0.1:${server.port}`;
+}
+
+/** What init writes for an engine, and the configuration that it makes. */
+async function drafted(url: string, apiKey: string | null = null, env: Variables = {}) {
+  const draft = await initConfiguration({ url, apiKey, fetch, nowSeconds });
+  const configuration = configured(draft.yaml, env);
+  expect([...configuration.catalog.models.keys()]).toEqual(draft.models);
+  return { ...draft, configuration, models: [...configuration.catalog.models.values()] };
+}
+
+const routesOf = ({ catalog }: Configuration) =>
+  [...catalog.models.values()].flatMap(({ routes }) => routes.map(({ upstream, model }) => [upstream.url, model]));
+
+const vllm = {
+  object: "list",
+  data: [
+    {
+      id: "Qwen/Qwen3-32B",
+      object: "model",
+      created: 1_794_000_000,
+      owned_by: "vllm",
+      root: "Qwen/Qwen3-32B",
+      parent: null,
+      max_model_len: 32_768,
+      permission: [],
+    },
+  ],
+};
+
+describe("sluice init", () => {
+  test("vLLM: its window, and the rest from the catalog, where it knows the model", async () => {
+    const origin = engine({ "/v1/models": vllm });
+    const { yaml, models, configuration, schema } = await drafted(`${origin}/v1`);
+    expect(models).toMatchObject([
+      { id: "Qwen/Qwen3-32B", ownedBy: "Alibaba", contextTokens: 32_768, outputTokensMax: 32_768 },
+    ]);
+    expect(models[0]?.capabilities).toEqual(new Set(["tools", "parallel_tools", "reasoning", "structured_output"]));
+    expect(routesOf(configuration)).toEqual([[`${origin}/v1`, "Qwen/Qwen3-32B"]]);
+    expect(yaml.split("\n")[0]).toBe("# yaml-language-server: $schema=./sluice.schema.json");
+    expect(schema).toBe(schemaText());
+  });
+
+  test("a URL with or without /v1, with slashes at the end, or with a path of its own", async () => {
+    const origin = engine({ "/v1/models": vllm, "/proxy/v1/models": vllm });
+    for (const written of [origin, `${origin}/`, `${origin}/v1/`]) {
+      expect((await probeEngine(written, null, fetch)).url).toBe(`${origin}/v1`);
+    }
+    expect((await probeEngine(`${origin}/proxy`, null, fetch)).url).toBe(`${origin}/proxy/v1`);
+    const bare = engine({ "/models": vllm });
+    expect((await probeEngine(bare, null, fetch)).url).toBe(bare);
+  });
+
+  test("llama.cpp: the window it was started with, what its template can do, and a name out of a path", async () => {
+    const list = {
+      object: "list",
+      data: [
+        {
+          id: "/models/Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf",
+          object: "model",
+          created: 1_794_000_000,
+          owned_by: "llamacpp",
+          meta: { vocab_type: 2, n_vocab: 128_256, n_ctx_train: 131_072, n_embd: 4096 },
+        },
+      ],
+    };
+    const props = {
+      default_generation_settings: { n_ctx: 16_384 },
+      modalities: { vision: false, audio: false },
+      chat_template_caps: { supports_tools: true, supports_tool_calls: true, supports_parallel_tool_calls: false },
+    };
+    const { models } = await drafted(engine({ "/v1/models": list, "/props": props }));
+    expect(models[0]).toMatchObject({ id: "meta-llama/Meta-Llama-3.1-8B-Instruct-Q4_K_M", contextTokens: 16_384 });
+    expect(models[0]?.capabilities).toEqual(new Set(["tools", "structured_output", "logprobs"]));
+    const older = await drafted(engine({ "/v1/models": list }));
+    expect(older.models[0]?.contextTokens).toBe(131_072);
+  });
+
+  test("Ollama: window and capabilities model by model, without the embedding models; also where only its own API is there", async () => {
+    const show = async (request: Request) => {
+      const { model } = (await request.json()) as { model: string };
+      if (model.startsWith("nomic")) {
+        return Response.json({ capabilities: ["embedding"], model_info: { "nomic-bert.context_length": 2048 } });
+      }
+      return Response.json({
+        capabilities: ["completion", "tools", "thinking", "vision"],
+        model_info: { "general.architecture": "qwen3", "qwen3.context_length": 40_960 },
+      });
+    };
+    const tags = { models: [{ name: "qwen3:8b", model: "qwen3:8b" }, { name: "nomic-embed-text:latest" }] };
+    const list = {
+      object: "list",
+      data: [
+        { id: "qwen3:8b", object: "model", created: 1_794_000_000, owned_by: "library" },
+        { id: "nomic-embed-text:latest", object: "model", created: 1_794_000_000, owned_by: "library" },
+      ],
+    };
+    const origin = engine({ "/v1/models": list, "/api/tags": tags, "/api/show": show });
+    const { models, configuration } = await drafted(origin);
+    expect(models).toMatchObject([{ id: "qwen/qwen3:8b", contextTokens: 40_960, created: 1_794_000_000 }]);
+    expect(models[0]?.capabilities).toEqual(
+      new Set(["tools", "parallel_tools", "vision", "reasoning", "structured_output", "logprobs"]),
+    );
+    expect(routesOf(configuration)).toEqual([[`${origin}/v1`, "qwen3:8b"]]);
+    const old = engine({ "/api/tags": tags, "/api/show": show });
+    expect(routesOf((await drafted(old)).configuration)).toEqual([[`${old}/v1`, "qwen3:8b"]]);
+  });
+
+  test("an aggregator: windows, caps and capabilities as it lists them", async () => {
+    const { models } = await drafted(
+      engine({
+        "/v1/models": {
+          data: [
+            {
+              id: "acme/writer",
+              created: 1_794_000_000,
+              context_length: 65_536,
+              architecture: { input_modalities: ["text", "image", "file"] },
+              top_provider: { max_completion_tokens: 4096 },
+              supported_parameters: ["tools", "reasoning", "response_format", "logprobs"],
+            },
+          ],
+        },
+      }),
+    );
+    expect(models[0]).toMatchObject({ id: "acme/writer", contextTokens: 65_536, outputTokensMax: 4096 });
+    expect(models[0]?.capabilities).toEqual(
+      new Set(["tools", "vision", "reasoning", "structured_output", "logprobs", "files"]),
+    );
+  });
+
+  test("a Messages engine is asked in its own way", async () => {
+    const origin = engine({
+      "/v1/models": (request: Request) =>
+        request.headers.get("x-api-key") === "slumber" && request.headers.has("anthropic-version")
+          ? Response.json({ data: [{ type: "model", id: "claude-writer-1", created_at: "2026-02-01T00:00:00Z" }] })
+          : new Response("no", { status: 401 }),
+    });
+    const protocol = "anthropic-messages" as const;
+    const { yaml, models } = await initConfiguration({ url: origin, apiKey: "slumber", protocol, fetch, nowSeconds });
+    expect(models).toEqual(["anthropic/claude-writer-1"]);
+    const configuration = configured(yaml, { SLUICE_UPSTREAM_KEY: "slumber" });
+    expect(configuration.upstreams).toMatchObject([{ protocol, apiKey: "slumber" }]);
+    expect(configuration.catalog.models.get("anthropic/claude-writer-1")?.created).toBe(1_769_904_000);
+  });
+
+  test("the key goes to the engine, and only its variable's name into the file", async () => {
+    const origin = engine({
+      "/v1/models": (request: Request) =>
+        request.headers.get("authorization") === "Bearer hunter2-hunter2"
+          ? Response.json(vllm)
+          : new Response("no", { status: 401 }),
+    });
+    const env = { SLUICE_UPSTREAM_KEY: "hunter2-hunter2" };
+    const { yaml, configuration } = await drafted(origin, "hunter2-hunter2", env);
+    expect(yaml).not.toContain("hunter2");
+    expect(configuration.upstreams[0]?.apiKey).toBe("hunter2-hunter2");
+    const refused = (key: string | null) => initConfiguration({ url: origin, apiKey: key, fetch, nowSeconds });
+    expect(refused(null)).rejects.toThrow("wants a key. Put it into SLUICE_UPSTREAM_KEY.");
+    expect(refused("wrong-key")).rejects.toThrow(`The engine at ${origin}/v1 refuses the key.`);
+    expect(refused("two words")).rejects.toThrow("The engine's key holds a space");
+  });
+
+  test("where the engine does not say, the file says that it guesses", async () => {
+    const { yaml, models } = await drafted(engine({ "/v1/models": { data: [{ id: "writer" }] } }));
+    expect(models[0]).toMatchObject({ id: "local/writer", created: nowSeconds, contextTokens: 131_072 });
+    expect(yaml.match(/# a guess: the engine does not say/g)).toHaveLength(2);
+  });
+
+  test("what is no engine is said to be none", async () => {
+    const nobody = engine({});
+    const refusal = async (url: string) => {
+      try {
+        await probeEngine(url, null, fetch);
+        return "no refusal";
+      } catch (thrown) {
+        return (thrown as Error).message;
+      }
+    };
+    expect(await refusal(nobody)).toBe(
+      `No list of models at ${nobody}/v1: ${nobody}/v1/models answers 404. Is this the base URL of an engine, up to and with /v1?`,
+    );
+    expect(await refusal(engine({ "/v1/models": { data: [] } }))).toContain("lists no models. Load one into it");
+    expect(await refusal(engine({ "/v1/models": () => new Response("<html>") }))).toContain("No list of models");
+    expect(await refusal("http://127.0.0.1:1")).toBe(
+      "Nothing answers at http://127.0.0.1:1/v1. Start the engine, or correct the URL.",
+    );
+    expect(await refusal("localhost:8000")).toStartWith("The engine's URL must be a URL that begins with http://");
+    const astray = engine({ "/v1/models": () => Response.redirect("http://127.0.0.1:1/v1/models") });
+    expect(await refusal(astray)).toContain("No list of models");
+  });
+
+  test("whatever an engine calls its models, the file loads", async () => {
+    const names = [
+      ...[
+        "",
+        " ",
+        "a b",
+        "a/b/c",
+        "../..",
+        "/",
+        "${HOME}",
+        "$${X}",
+        'quo"te',
+        "back\\slash",
+        "x: y # z",
+        "- x",
+        "naïve",
+      ],
+      ...["same", "same", "local/same", "same.gguf", "x".repeat(512), "x".repeat(513), "\u0000", "new\nline", "\uD800"],
+      ...[
+        "hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M",
+        "C:\\models\\phi-4.gguf",
+        "accounts/fireworks/models/glm-4p6",
+        "*x",
+        "&x",
+      ],
+    ];
+    const list = [
+      ...names.map((id) => ({ id })),
+      null,
+      5,
+      "text",
+      { id: 5 },
+      { max_model_len: 9 },
+      [],
+      { name: "named" },
+    ];
+    const odd = { id: "odd", max_model_len: -1, created: 1e15, context_length: "8192", supported_parameters: "tools" };
+    const huge = { id: "huge", max_model_len: 2 ** 53 - 1, created: 3 };
+    const { configuration, models } = await drafted(engine({ "/v1/models": { data: [...list, odd, huge] } }));
+    const usable = names.filter(
+      (name) => name.length > 0 && name.length <= 512 && name.isWellFormed() && !/\p{Cc}/u.test(name),
+    );
+    const asked = routesOf(configuration).map(([, model]) => model);
+    expect(asked).toEqual([...new Set([...usable, "named", "odd", "huge"])]);
+    expect(models.at(-1)?.contextTokens).toBe(100_000_000);
+  });
+
+  test("a thousand models are enough", async () => {
+    const data = Array.from({ length: 1500 }, (_, index) => ({ id: `m${index}`, max_model_len: 9 }));
+    expect((await drafted(engine({ "/v1/models": { data } }))).models).toHaveLength(1000);
+  });
+
+  test("a draft without models is still said in words, not in silence", () => {
+    const upstream = {
+      name: "main",
+      url: "http://x/v1",
+      protocol: "openai-chat",
+      keyVariable: null,
+      nowSeconds,
+    } as const;
+    expect(draftConfiguration([], upstream)).toEndWith("models:\n");
+  });
+});
+
+describe("public ids", () => {
+  test.each([
+    ["meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"],
+    ["qwen3:8b", "qwen/qwen3:8b"],
+    ["gpt-oss-20b", "openai/gpt-oss-20b"],
+    ["hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M", "unsloth/Qwen3-8B-GGUF:Q4_K_M"],
+    ["/srv/models/phi-4-Q8_0.gguf", "microsoft/phi-4-Q8_0"],
+    ["something", "local/something"],
+  ])("%s becomes %s", (name, id) => {
+    expect(publicIds([name])).toEqual([id]);
+  });
+
+  test("two names never share one", () => {
+    expect(publicIds(["a b", "a_b", "a?b", "a!b"])).toEqual(["local/a-b", "local/a_b", "local/a-b-2", "local/a-b-3"]);
+  });
+});

@@ -1,0 +1,273 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Configuration } from "../../src/config/configuration.ts";
+import { defaultsOf, serviceLimits } from "../../src/config/limits.ts";
+import { loadConfiguration } from "../../src/config/load.ts";
+import { unenforced } from "../../src/config/plans.ts";
+import { ConfigurationError } from "../../src/config/problem.ts";
+import { reloadable } from "../../src/config/reload.ts";
+import { needsSimulator, withSimulatorAt } from "../../src/config/simulator.ts";
+import { readFileBounded } from "../../src/config/source.ts";
+import { configured, load, problemsOf, withModel } from "./reading.ts";
+
+/** Every route as `id → upstream url model`. */
+function routes({ catalog }: Configuration): string[] {
+  return [...catalog.models.values()].flatMap(({ id, routes }) =>
+    routes.map(({ upstream, model }) => `${id} → ${upstream.name} ${upstream.url} ${model}`),
+  );
+}
+
+const engine = { SLUICE_UPSTREAM_URL: "http://127.0.0.1:8000", SLUICE_UPSTREAM_KEY: "slumber" };
+
+describe("without a file", () => {
+  test("the simulator serves the 31 models of the default catalog", () => {
+    const configuration = configured(null);
+    expect(needsSimulator(configuration)).toBe(true);
+    expect(routes(configuration)).toHaveLength(31);
+    expect(new Set([...configuration.catalog.models.values()].map(({ routes }) => routes[0]?.upstream))).toEqual(
+      new Set(configuration.upstreams),
+    );
+    expect(configuration.limits).toEqual(defaultsOf(serviceLimits));
+    expect([...configuration.catalog.plans.keys()]).toEqual(["starter", "pro", "unlimited"]);
+  });
+
+  test("the simulator's address is put in where it is known, and every route leads there", () => {
+    const url = "http://127.0.0.1:4100/v1";
+    const given = loadConfiguration({ env: {}, readFile: () => null, simulatorUrl: url }) as Configuration;
+    expect(given.upstreams.map((upstream) => upstream.url)).toEqual([url]);
+    const moved = withSimulatorAt(configured(null), url);
+    expect(moved).toEqual(given);
+    expect(routes(moved)[0]).toBe(
+      `meta-llama/llama-3.1-8b-instruct → simulator ${url} meta-llama/llama-3.1-8b-instruct`,
+    );
+  });
+
+  test("SLUICE_UPSTREAM_URL sends every model to one engine, under its public id", () => {
+    const configuration = configured(null, engine);
+    expect(needsSimulator(configuration)).toBe(false);
+    expect(configuration.upstreams).toMatchObject([
+      { url: "http://127.0.0.1:8000/v1", protocol: "openai-chat", apiKey: "slumber" },
+    ]);
+    const ids = [...configuration.catalog.models.keys()];
+    expect(routes(configuration)).toEqual(ids.map((id) => `${id} → environment http://127.0.0.1:8000/v1 ${id}`));
+  });
+
+  test("SLUICE_UPSTREAM_MODEL is the engine's name for all of them", () => {
+    const configuration = configured(null, { ...engine, SLUICE_UPSTREAM_MODEL: "qwen3:8b" });
+    expect(routes(configuration).every((route) => route.endsWith(" qwen3:8b"))).toBe(true);
+  });
+});
+
+describe("a file that says only a part", () => {
+  test("models alone replace the default catalog, and the default plans stay", () => {
+    const { catalog } = configured(
+      "models: [{ id: a/b, created: 1, context_window: 9, prices: { input: 0, output: 0 }, routes: [{ upstream: simulator, model: b }] }]",
+    );
+    expect([...catalog.models.keys()]).toEqual(["a/b"]);
+    expect([...catalog.plans.keys()]).toEqual(["starter", "pro", "unlimited"]);
+  });
+
+  test("plans alone stand beside the default ones or replace them by name, and the default models stay", () => {
+    const { catalog } = configured("plans: { pro: { session: 7 }, team: {} }");
+    expect(catalog.models.size).toBe(31);
+    expect([...catalog.plans.keys()]).toEqual(["starter", "pro", "unlimited", "team"]);
+    expect(catalog.plans.get("pro")).toMatchObject({ session: 7, week: null, requestsPerMinute: null });
+    expect(Object.values(catalog.plans.get("team") ?? {}).filter((limit) => limit !== null)).toEqual(["team"]);
+  });
+
+  test("one upstream alone serves the default catalog", () => {
+    const configuration = configured('upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }');
+    expect(configuration.upstreams.map((upstream) => upstream.name)).toEqual(["main"]);
+    expect(routes(configuration)).toHaveLength(31);
+    expect(routes(configuration)[0]).toContain(" → main http://127.0.0.1:9000/v1 ");
+  });
+
+  test("an upstream that no model uses yet is kept, and the simulator runs only where a route leads to it", () => {
+    const text = withModel().replace("} }", '}, spare: { url: "http://127.0.0.1:9001" } }');
+    const configuration = configured(text);
+    expect(configuration.upstreams.map((upstream) => upstream.name)).toEqual(["main", "spare"]);
+    expect(needsSimulator(configuration)).toBe(false);
+  });
+
+  test("settings left out keep their defaults", () => {
+    const { metering, limits } = configured("metering: { sweep_s: 0.5 }\nlimits: { drain_ms: 0 }");
+    expect(metering).toEqual({
+      lease_s: 60,
+      checkpoint_s: 2,
+      sweep_s: 0.5,
+      unstreamed_tokens_max: 512,
+      recovery: "checkpoint",
+    });
+    expect(limits).toEqual({ ...defaultsOf(serviceLimits), drain_ms: 0 });
+  });
+
+  test("a short lease alone gets checkpoints that are shorter still", () => {
+    expect(configured("metering: { lease_s: 1.5 }").metering.checkpoint_s).toBe(0.5);
+    expect(configured("metering: { lease_s: 1.5, checkpoint_s: 1 }").metering.checkpoint_s).toBe(1);
+  });
+});
+
+describe("environment and file together", () => {
+  test("the environment's engine wins over the file's routes, keeps their names of models, and says so", () => {
+    const text = withModel({
+      routes: [
+        { upstream: "main", model: "second", priority: 2 },
+        { upstream: "main", model: "closed", priority: 0, weight: 0 },
+        { upstream: "main", model: "best", priority: 1 },
+      ],
+    });
+    const configuration = configured(text, engine);
+    expect(routes(configuration)).toEqual(["acme/writer-1 → environment http://127.0.0.1:8000/v1 best"]);
+    expect(configuration.upstreams).toHaveLength(1);
+    expect(configuration.notices).toEqual([
+      "SLUICE_UPSTREAM_URL is set, so every model goes to it; the routes of sluice.yaml are not used",
+    ]);
+    const named = configured(text, { ...engine, SLUICE_UPSTREAM_MODEL: "one" });
+    expect(routes(named)).toEqual(["acme/writer-1 → environment http://127.0.0.1:8000/v1 one"]);
+  });
+
+  test("a file of plans says nothing about engines, and several upstreams need no models then", () => {
+    const plans = configured("plans: { team: {} }", engine);
+    expect(plans.notices).toEqual([]);
+    expect(routes(plans)[0]).toContain("→ environment");
+    const upstreams = 'upstreams: { a: { url: "http://a" }, b: { url: "http://b" } }';
+    expect(configured(upstreams, engine).catalog.models.size).toBe(31);
+  });
+
+  test("the file is checked all the same", () => {
+    expect(problemsOf("plans: { team: { session: 0 } }", engine)).toHaveLength(1);
+  });
+});
+
+describe("which file is read", () => {
+  test("./sluice.yaml where it exists, else the one that SLUICE_CONFIG names", () => {
+    const asked: string[] = [];
+    const read = (env: Record<string, string>) =>
+      loadConfiguration({
+        env,
+        simulatorUrl: null,
+        readFile: (path) => {
+          asked.push(path);
+          return new TextEncoder().encode("plans: {}");
+        },
+      });
+    read({});
+    read({ SLUICE_CONFIG: "/etc/sluice/main.yaml" });
+    expect(asked).toEqual(["./sluice.yaml", "/etc/sluice/main.yaml"]);
+  });
+
+  test("a file that cannot be read is a problem, and sluice.yml is pointed at", () => {
+    const refusing = (code: string) =>
+      loadConfiguration({
+        env: {},
+        simulatorUrl: null,
+        readFile: () => {
+          throw Object.assign(new Error("no"), { code });
+        },
+      }) as ConfigurationError;
+    expect(refusing("EACCES").problems).toEqual(["./sluice.yaml: cannot be read: this user may not read it"]);
+    expect(refusing("EISDIR").problems).toEqual(["./sluice.yaml: cannot be read: it is a folder"]);
+    expect(refusing("EIO").problems).toEqual(["./sluice.yaml: cannot be read: EIO"]);
+    const misnamed = loadConfiguration({
+      env: {},
+      simulatorUrl: null,
+      readFile: (path) => (path.endsWith(".yml") ? new Uint8Array() : null),
+    }) as Configuration;
+    expect(misnamed.notices).toEqual(["./sluice.yml is not read; name it sluice.yaml, or name it in SLUICE_CONFIG"]);
+  });
+
+  test("from disk: bounded, null where there is none, an error where it is a folder", () => {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-config-"));
+    try {
+      const file = join(folder, "sluice.yaml");
+      expect(readFileBounded(file)).toBeNull();
+      expect(readFileBounded(join(file, "below"))).toBeNull();
+      writeFileSync(file, "plans: {}");
+      expect(new TextDecoder().decode(readFileBounded(file) ?? undefined)).toBe("plans: {}");
+      expect(readFileBounded(join(file, "below"))).toBeNull();
+      expect(readFileBounded("/dev/zero")?.byteLength).toBe(1024 * 1024 + 1);
+      expect(() => readFileBounded(folder)).toThrow("EISDIR");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe("what this build cannot keep is named", () => {
+  test("nothing of the default catalog, and nothing of plans that limit nothing", () => {
+    expect(unenforced(configured(null))).toEqual([]);
+    expect(unenforced(configured("plans: { team: {}, pro: {}, unlimited: {} }"))).toEqual([]);
+  });
+
+  test("limits of a file's own plans, default names included", () => {
+    expect(unenforced(configured("plans: { pro: { session: 7 }, team: { tokens_per_minute: 9, week: 3 } }"))).toEqual([
+      "plans.pro: session cannot be enforced yet",
+      "plans.team: week, tokens_per_minute cannot be enforced yet",
+    ]);
+  });
+});
+
+describe("a reload", () => {
+  test("puts a good file in force, and leaves the old one in force where the new one is bad", async () => {
+    let text: string | null = "plans: { one: {} }";
+    const first = configured(text);
+    const configuration = reloadable(first, { load: () => load(text) });
+    expect(configuration.current()).toBe(first);
+
+    text = "plans: { two: {} }";
+    const second = await configuration.reload();
+    expect(second.ok).toBe(true);
+    expect([...configuration.current().catalog.plans.keys()]).toContain("two");
+    expect([...first.catalog.plans.keys()]).toContain("one");
+
+    text = "plans: { three: { session: 0 } }";
+    const refused = await configuration.reload();
+    expect(refused).toEqual({
+      ok: false,
+      problems: ['./sluice.yaml:1:28: plans.three.session: must be a whole number from 1 to 1000000000000000, not "0"'],
+    });
+    expect([...configuration.current().catalog.plans.keys()]).toContain("two");
+
+    text = null;
+    expect((await configuration.reload()).ok).toBe(true);
+    expect([...configuration.current().catalog.plans.keys()]).not.toContain("two");
+  });
+
+  test("comes into force only when what it needs is ready, and not at all where that fails", async () => {
+    const first = configured(null);
+    let fails = true;
+    const configuration = reloadable(first, {
+      load: () => load(null),
+      prepare: async (next) => {
+        if (fails) throw new Error("the simulator cannot listen");
+        return withSimulatorAt(next, "http://127.0.0.1:1/v1");
+      },
+    });
+    expect(await configuration.reload()).toEqual({ ok: false, problems: ["the simulator cannot listen"] });
+    expect(configuration.current()).toBe(first);
+    fails = false;
+    expect((await configuration.reload()).ok).toBe(true);
+    expect(configuration.current().upstreams[0]?.url).toBe("http://127.0.0.1:1/v1");
+    const refusing = reloadable(first, { load: () => load(null), prepare: async () => new ConfigurationError(["no"]) });
+    expect(await refusing.reload()).toEqual({ ok: false, problems: ["no"] });
+  });
+
+  test("two at once run one after the other, and the last wins", async () => {
+    const finish: (() => void)[] = [];
+    let loads = 0;
+    const configuration = reloadable(configured(null), {
+      load: () => load(`plans: { number${++loads}: {} }`),
+      prepare: (next) => new Promise((resolve) => finish.push(() => resolve(next))),
+    });
+    const both = Promise.all([configuration.reload(), configuration.reload()]);
+    while (finish.length < 1) await Promise.resolve();
+    expect(loads).toBe(1);
+    finish[0]?.();
+    while (finish.length < 2) await Promise.resolve();
+    finish[1]?.();
+    await both;
+    expect(configuration.current().catalog.plans.has("number2")).toBe(true);
+  });
+});

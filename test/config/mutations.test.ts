@@ -1,0 +1,153 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is tested here
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { parse, stringify } from "yaml";
+import { loadConfiguration } from "../../src/config/load.ts";
+import { ConfigurationError } from "../../src/config/problem.ts";
+import { example } from "./reading.ts";
+
+const secret = "hunter2-hunter2";
+/** For a machine that does much else. */
+const patience_ms = 30_000;
+
+/** Whatever the bytes, there is a configuration, or problems of one line that name the file and, but for the file as a whole, the place. */
+function sound(bytes: Uint8Array): void {
+  const result = loadConfiguration({
+    env: { MAIN_KEY: secret },
+    simulatorUrl: null,
+    readFile: (path) => (path === "./sluice.yaml" ? bytes : null),
+  });
+  if (!(result instanceof ConfigurationError)) {
+    for (const model of result.catalog.models.values()) expect(model.routes.length).toBeGreaterThan(0);
+    return;
+  }
+  expect(result.problems.length).toBeGreaterThan(0);
+  expect(result.problems.length).toBeLessThanOrEqual(21);
+  for (const problem of result.problems) {
+    expect(problem).toMatch(/^\.\/sluice\.yaml(:[1-9]\d*:[1-9]\d*)?: (?!undefined)[^\p{Cc}]{5,}$/u);
+    if (!/: (is empty;|is not UTF-8|is larger|and \d+ more)/.test(problem)) expect(problem).toMatch(/yaml:\d+:\d+: /);
+    expect(problem).not.toContain(secret);
+  }
+}
+
+const encoded = (text: string) => new TextEncoder().encode(text);
+
+describe("any change of a valid file is a configuration or says where it is wrong", () => {
+  test(
+    "characters cut out, put in or moved",
+    () => {
+      const piece = fc.oneof(
+        fc.constantFrom(
+          "\t",
+          "\n",
+          ": ",
+          "- ",
+          "{",
+          "}",
+          "[",
+          "]",
+          '"',
+          "'",
+          "#",
+          "&a ",
+          "*a",
+          "!!",
+          "%",
+          "---\n",
+          "${",
+          "}",
+          "~",
+        ),
+        fc.string({ unit: "binary", maxLength: 4 }),
+        fc.constantFrom(
+          "${MAIN_KEY}",
+          "null",
+          "-1",
+          "1e999",
+          ".nan",
+          "__proto__: ",
+          "<<: *a",
+          "? ",
+          "|\n",
+          "\u2028",
+          "\0",
+        ),
+      );
+      const edit = fc.record({ at: fc.nat(example.length), remove: fc.nat(40), put: piece });
+      fc.assert(
+        fc.property(fc.array(edit, { minLength: 1, maxLength: 4 }), (edits) => {
+          let text = example;
+          for (const { at, remove, put } of edits) text = text.slice(0, at) + put + text.slice(at + remove);
+          sound(encoded(text));
+        }),
+        { numRuns: 60 },
+      );
+    },
+    patience_ms,
+  );
+
+  test(
+    "values replaced, at any depth",
+    () => {
+      const value = fc.oneof(
+        fc.constantFrom<unknown>(
+          null,
+          "",
+          0,
+          -1,
+          1.5,
+          1e300,
+          true,
+          [],
+          {},
+          [[]],
+          "main",
+          "simulator",
+          "acme/writer-1",
+          "tools",
+        ),
+        fc.jsonValue({ maxDepth: 3 }),
+      );
+      const paths = [...places(parse(example))];
+      const change = fc.record({ at: fc.constantFrom(...paths), value, name: fc.option(fc.string(), { freq: 6 }) });
+      fc.assert(
+        fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
+          const file = parse(example);
+          for (const { at, value, name } of changes) replace(file, at, value, name);
+          sound(encoded(stringify(file)));
+        }),
+        { numRuns: 60 },
+      );
+    },
+    patience_ms,
+  );
+
+  test(
+    "any bytes at all",
+    () => {
+      fc.assert(
+        fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => sound(bytes)),
+        { numRuns: 200 },
+      );
+    },
+    patience_ms,
+  );
+});
+
+type Path = (string | number)[];
+
+function* places(value: unknown, path: Path = []): Generator<Path> {
+  if (path.length > 0) yield path;
+  if (Array.isArray(value)) for (const [index, item] of value.entries()) yield* places(item, [...path, index]);
+  else if (value && typeof value === "object") {
+    for (const [name, item] of Object.entries(value)) yield* places(item, [...path, name]);
+  }
+}
+
+/** Puts the value there, under another name where one is given; where an earlier change took the place away, nothing. */
+function replace(file: Record<string | number, unknown>, path: Path, value: unknown, name: string | null): void {
+  let at: unknown = file;
+  for (const step of path.slice(0, -1)) at = (at as Record<string | number, unknown> | null)?.[step];
+  if (at === null || typeof at !== "object") return;
+  (at as Record<string | number, unknown>)[name !== null && !Array.isArray(at) ? name : path.at(-1)!] = value;
+}

@@ -1,0 +1,43 @@
+/** How the tests of this room read a configuration: from text, without a disk. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Configuration } from "../../src/config/configuration.ts";
+import { loadConfiguration } from "../../src/config/load.ts";
+import { ConfigurationError } from "../../src/config/problem.ts";
+
+export type Variables = Record<string, string | undefined>;
+
+export function load(text: string | null, env: Variables = {}): Configuration | ConfigurationError {
+  const bytes = text === null ? null : new TextEncoder().encode(text);
+  const path = env.SLUICE_CONFIG ?? "./sluice.yaml";
+  return loadConfiguration({ env, simulatorUrl: null, readFile: (asked) => (asked === path ? bytes : null) });
+}
+
+export function configured(text: string | null, env: Variables = {}): Configuration {
+  const result = load(text, env);
+  if (result instanceof ConfigurationError) throw result;
+  return result;
+}
+
+/** What is said against a file, without its name. */
+export function problemsOf(text: string | null, env: Variables = {}): string[] {
+  const result = load(text, env);
+  if (!(result instanceof ConfigurationError)) return [];
+  return result.problems.map((problem) => problem.replace(/^\.\/sluice\.yaml:? ?/, ""));
+}
+
+/** A file with one upstream and one model, whose fields may be replaced. */
+export function withModel(fields: Record<string, unknown> = {}, more = ""): string {
+  const model = {
+    id: "acme/writer-1",
+    created: 1790000000,
+    context_window: 8192,
+    prices: { input: 1, output: 2 },
+    routes: [{ upstream: "main", model: "writer" }],
+    ...fields,
+  };
+  return `upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }\nmodels: [${JSON.stringify(model)}]\n${more}`;
+}
+
+export const root = join(import.meta.dir, "..", "..");
+export const example = readFileSync(join(root, "sluice.example.yaml"), "utf8");

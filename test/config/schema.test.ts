@@ -1,0 +1,57 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { variables } from "../../src/config/environment.ts";
+import { type Limit, meteringLimits, serviceLimits, upstreamTimeouts } from "../../src/config/limits.ts";
+import { schemaText } from "../../src/config/schema.ts";
+import { root } from "./reading.ts";
+
+/** As a reader of the published file sees it. */
+const schema: Shape = JSON.parse(schemaText());
+const documentation = readFileSync(join(root, "docs", "configuration.md"), "utf8");
+
+describe("sluice.schema.json", () => {
+  test("is what the code checks (write it anew: bun scripts/schema.ts)", () => {
+    expect(readFileSync(join(root, "sluice.schema.json"), "utf8")).toBe(schemaText());
+  });
+
+  test("describes every field, so that an editor can", () => {
+    for (const [name, field] of fields(schema)) {
+      expect([name, typeof field.description === "string" || field.items !== undefined]).toEqual([name, true]);
+    }
+  });
+});
+
+describe("docs/configuration.md", () => {
+  test("names every field of sluice.yaml", () => {
+    for (const [name] of fields(schema)) expect(documentation).toContain(`\`${name}\``);
+  });
+
+  test("names every limit with its default", () => {
+    const all: Record<string, Limit> = { ...serviceLimits, ...upstreamTimeouts, ...meteringLimits };
+    for (const [name, limit] of Object.entries(all)) {
+      expect(documentation).toMatch(new RegExp(`^\\| \`${name}\` \\| ${limit.default} \\|`, "m"));
+    }
+  });
+
+  test("names every variable of the environment", () => {
+    for (const name of variables) expect(documentation).toContain(`\`${name}\``);
+  });
+});
+
+interface Shape {
+  description?: string;
+  properties?: Record<string, Shape>;
+  patternProperties?: Record<string, Shape>;
+  items?: Shape;
+}
+
+/** Every named field, at every depth. */
+function* fields(shape: Shape): Generator<[string, Shape]> {
+  for (const [name, field] of Object.entries(shape.properties ?? {})) {
+    yield [name, field];
+    yield* fields(field);
+  }
+  for (const field of Object.values(shape.patternProperties ?? {})) yield* fields(field);
+  if (shape.items) yield* fields(shape.items);
+}
