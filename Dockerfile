@@ -1,9 +1,10 @@
 # Two stages: Bun compiles one executable; the image holds that and a C library, no shell and no package manager.
-# deploy/replay.sh does what each line says without a container engine.
+# deploy/replay.ts does what each line says without a container engine.
 
 FROM oven/bun:1.4.5 AS build
 WORKDIR /src
 COPY package.json bun.lock bunfig.toml ./
+COPY scripts/already-bundled scripts/already-bundled
 RUN bun install --frozen-lockfile
 COPY . .
 # The commit that `sluice --version` names: docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .

@@ -1,4 +1,5 @@
-// `npm run build`: one executable, dist/sluice. `npm run build -- --target=bun-linux-arm64` builds it for another machine.
+// `npm run build`: one executable, dist/sluice. `npm run build -- --target=bun-linux-arm64` makes dist/sluice-linux-arm64;
+// other options of `bun build` pass through as well.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
@@ -13,23 +14,22 @@ const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
 
 async function main(): Promise<void> {
   mkdirSync("dist", { recursive: true });
-  const target = process.argv.slice(2);
-  const version = `--define=SLUICE_BUILD=${JSON.stringify(versionOf())}`;
-  const words = [
-    process.execPath,
-    "build",
-    ...flags,
-    ...closed,
-    version,
-    ...target,
-    "--outfile=dist/sluice",
-    "src/main.ts",
-  ];
-  const { code, took_ms } = await command(words, { limit_ms });
+  const options = process.argv.slice(2);
+  const version = versionOf();
+  const outfile = outfileOf(options);
+  const fixed = [...flags, ...closed, `--define=SLUICE_BUILD=${JSON.stringify(version)}`, `--outfile=${outfile}`];
+  const { code, took_ms } = await command([process.execPath, "build", ...fixed, ...options, "src/main.ts"], {
+    limit_ms,
+  });
   if (code !== 0) process.exit(code);
-  console.error(
-    `dist/sluice ${versionOf()}: ${(statSync("dist/sluice").size / 1e6).toFixed(1)} MB in ${Math.round(took_ms)} ms`,
-  );
+  const megabytes = (statSync(outfile).size / 1e6).toFixed(1);
+  console.error(`${outfile} ${version}: ${megabytes} MB in ${Math.round(took_ms)} ms`);
+}
+
+function outfileOf(options: string[]): string {
+  const after = (name: string) => options.find((option) => option.startsWith(`${name}=`))?.slice(name.length + 1);
+  const target = after("--target")?.replace(/^bun-/, "-") ?? "";
+  return after("--outfile") ?? `dist/sluice${target}${target.includes("windows") ? ".exe" : ""}`;
 }
 
 /** package.json's version, and the commit where there is one: from git, or as CI and the image hand it over. */
