@@ -85,6 +85,8 @@ export function listen(elysia: ReturnType<typeof app>, address: { host: string; 
     hostname: address.host,
     port: address.port,
     development: false,
+    // Else a port that is taken would be shared in silence.
+    reusePort: false,
     idleTimeout: idle_s,
     maxRequestBodySize: runtime_body_bytes_max,
     fetch: elysia.fetch,

@@ -1,0 +1,182 @@
+/** Each admitted request leaves exactly one record, with the tokens that were produced, however it ended. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { RequestReceipt } from "../../src/http/contract/receipt.ts";
+import { errorOf, eventsOf, model, plainModel, type Service, says, startService, words } from "../harness/engine.ts";
+import { until } from "../harness/sluice.ts";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+}, 60_000);
+afterAll(async () => {
+  await service.stop();
+}, 60_000);
+
+const chat = (body: object, init: RequestInit = {}) => service.post("/v1/chat/completions", { model, ...body }, init);
+
+async function receiptOf(id: string): Promise<RequestReceipt | null> {
+  const response = await service.fetch(`/v1/service/requests/${id}`);
+  return response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
+}
+
+async function settled(id: string, within_ms = 2000): Promise<RequestReceipt> {
+  let receipt: RequestReceipt | null = null;
+  await until(
+    async () => {
+      receipt = await receiptOf(id);
+      return receipt !== null && receipt.outcome !== "running";
+    },
+    within_ms,
+    `the record of ${id}`,
+  );
+  return receipt!;
+}
+
+const idOf = (response: Response) => response.headers.get("x-service-request-id") ?? "";
+
+describe("a record", () => {
+  test("of an answer has the engine's counts, the prices and the sum", async () => {
+    for (const stream of [false, true]) {
+      const response = await chat({ messages: says("cached=4", words(30)), stream });
+      await response.text();
+      const receipt = await settled(idOf(response));
+      expect(receipt).toMatchObject({
+        operation: "chat.completions",
+        model,
+        stream,
+        outcome: "completed",
+        recovered: false,
+        error_code: null,
+      });
+      const { input_tokens, cached_input_tokens, output_tokens, source } = receipt.usage;
+      expect([cached_input_tokens, output_tokens, source]).toEqual([4, 30, "reported"]);
+      expect(receipt.units.charged).toBe(input_tokens * 100 + 4 * 10 + 30 * 400);
+      expect(receipt.units.uncharged).toBe(0);
+    }
+  });
+
+  test("of an answer whose engine never reports says what the client was told", async () => {
+    const response = await chat({
+      messages: says("no-usage", words(25)),
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const events = await eventsOf(response);
+    const { usage } = JSON.parse(events.at(-2) ?? "");
+    const receipt = await settled(idOf(response));
+    expect(receipt.usage).toMatchObject({ output_tokens: 25, source: "counted" });
+    expect(usage.completion_tokens).toBe(25);
+    expect(usage.prompt_tokens).toBe(receipt.usage.input_tokens);
+  });
+
+  test("of a failure before any output charges nothing", async () => {
+    for (const directive of ["status=500", "cut-after=0", "context-length"]) {
+      const response = await chat({ messages: says(directive) });
+      const receipt = await settled(idOf(response));
+      expect(receipt).toMatchObject({
+        outcome: "failed",
+        error_code: (await errorOf(response)).code,
+        units: { charged: 0 },
+      });
+    }
+  });
+
+  test("of a stream that broke charges what was produced", async () => {
+    const response = await chat({ messages: says("cut-after=7", words(30)), stream: true });
+    await response.text();
+    const receipt = await settled(idOf(response));
+    expect(receipt).toMatchObject({
+      outcome: "failed",
+      error_code: "upstream_unavailable",
+      usage: { output_tokens: 7 },
+    });
+    expect(receipt.units.charged).toBeGreaterThanOrEqual(7 * 400);
+  });
+
+  test("of a client that left in the middle has exactly the tokens that the upstream produced", async () => {
+    const abort = new AbortController();
+    const response = await chat({ messages: says("tps=100", words(5000)), stream: true }, { signal: abort.signal });
+    const reader = response.body!.getReader();
+    let text = "";
+    while (!text.includes('content":" hello')) text += new TextDecoder().decode((await reader.read()).value);
+    abort.abort();
+    const receipt = await settled(idOf(response));
+    const produced = service.engine.requests.at(-1)!;
+    expect(receipt.outcome).toBe("cancelled");
+    expect(produced.ended).toBe("client-left");
+    // What the engine generated after its last write reached nobody; it may be ahead by the token under way.
+    expect(produced.tokens - receipt.usage.output_tokens).toBeLessThanOrEqual(1);
+    expect(receipt.usage.output_tokens).toBeGreaterThan(0);
+  });
+
+  test("of a client that left before the first byte has the input alone", async () => {
+    const seen = service.engine.counts.requests;
+    const abort = new AbortController();
+    const pending = chat({ messages: says("ttft=20000"), stream: true }, { signal: abort.signal }).catch(() => null);
+    await until(() => service.engine.counts.requests > seen, 5000, "the upstream to be asked");
+    abort.abort();
+    await pending;
+    await until(() => service.engine.requests.at(-1)?.ended === "client-left", 1000, "the upstream to be let go");
+    await until(() => /"outcome":"cancelled"/.test(service.stderr()), 2000, "the log line");
+    const id = /"request_id":"(req_\w+)"[^\n]*"outcome":"cancelled"[^\n]*\n?$/.exec(service.stderr().trim())?.[1] ?? "";
+    const receipt = await settled(id);
+    expect(receipt).toMatchObject({ outcome: "cancelled", usage: { output_tokens: 0, source: "estimated" } });
+    expect(receipt.usage.input_tokens).toBeGreaterThan(0);
+  });
+});
+
+describe("what was refused", () => {
+  test("leaves no usage record, and opens no session", async () => {
+    const response = await chat({ model: plainModel, messages: says(""), logprobs: true });
+    expect(response.status).toBe(400);
+    const receipt = await service.fetch(`/v1/service/requests/${idOf(response)}`);
+    expect([receipt.status, (await errorOf(receipt)).code]).toEqual([404, "request_not_found"]);
+  });
+});
+
+describe("receipts", () => {
+  test("of other organizations, and of nonsense, do not exist", async () => {
+    const response = await chat({ messages: says("") });
+    await response.text();
+    await settled(idOf(response));
+    await service.json("org", "create", "other", "--plan", "unlimited");
+    const other = await service.json<{ key: string }>("key", "create", "--org", "other", "--name", "k");
+    expect((await service.fetch(`/v1/service/requests/${idOf(response)}`, { key: other.key })).status).toBe(404);
+    for (const id of ["x", "req_", `req_${"0".repeat(32)}`, "%ff", "req_../x"])
+      expect((await service.fetch(`/v1/service/requests/${id}`)).status).toBe(404);
+  }, 20_000);
+});
+
+test("a hundred requests at once, some failing, some leaving, leave a hundred records", async () => {
+  const ids: string[] = [];
+  await Promise.all(
+    Array.from({ length: 100 }, async (_, index) => {
+      const abort = new AbortController();
+      const directive = ["", "cut-after=2", "status=500", "tps=50"][index % 4]!;
+      const response = await chat(
+        { messages: says(directive, words(20)), stream: index % 2 === 0 },
+        { signal: abort.signal },
+      );
+      ids.push(idOf(response));
+      if (directive === "tps=50") abort.abort();
+      await response.text().catch(() => {});
+    }),
+  );
+  expect(new Set(ids).size).toBe(100);
+  const receipts = await Promise.all(ids.map((id) => settled(id, 5000)));
+  expect(receipts.filter((receipt) => receipt.outcome === "completed").length).toBeGreaterThanOrEqual(25);
+  expect(receipts.every((receipt) => receipt.ended_at !== null)).toBe(true);
+}, 30_000);
+
+test("the usage read-out of an organization without limits is 0 percent, with three resets", async () => {
+  const usage = (await (await service.fetch("/v1/service/usage")).json()) as Record<
+    string,
+    { usage_percent: number; reset_at: string }
+  >;
+  for (const window of ["session", "week", "month"]) {
+    expect(usage[window]?.usage_percent).toBe(0);
+    expect(Date.parse(usage[window]?.reset_at ?? "")).toBeGreaterThan(Date.now());
+  }
+  const again = await (await service.fetch("/v1/service/usage")).json();
+  expect(again).toEqual(usage);
+});
