@@ -31,12 +31,11 @@ export interface MeteringSettings {
   recovery: "checkpoint" | "hold";
 }
 
-/** Every limit of the doors. Their defaults and ranges: limits.ts. */
+/** Every limit of the doors that an operator sets; defaults and ranges: limits.ts. What the contract fixes stands there. */
 export interface ServiceLimits {
   body_bytes_max: number;
   body_read_ms: number;
   body_depth_max: number;
-  messages_max: number;
   grant_ms: number;
   first_event_hold_ms: number;
   heartbeat_ms: number;

@@ -32,8 +32,6 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     maximum: 1000,
     says: "How deep objects and arrays of a body may be nested.",
   },
-  // The contract says 2,000: an operator may ask for less, never promise more.
-  messages_max: { default: 2000, minimum: 1, maximum: 2000, says: "Messages in one chat completion." },
   grant_ms: {
     default: 3000,
     minimum: 10,

@@ -1,4 +1,5 @@
 /** The configuration in force, and its replacement without a restart: a bad new one leaves the old one in force. */
+import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError } from "./problem.ts";
 
@@ -20,6 +21,15 @@ export interface ReloadSources {
   prepare?(next: Configuration): Promise<Configuration | ConfigurationError>;
 }
 
+/** What the doors and the meter are built with stays: two halves of a service with different leases would disagree. */
+function startingFrom(first: Configuration, next: Configuration): Configuration {
+  const sections = ["metering", "limits"] as const;
+  const changed = sections.filter((section) => !isDeepStrictEqual(first[section], next[section]));
+  const notice = `${changed.join(" and ")} changed in the file; that takes effect when the service starts again`;
+  const notices = changed.length > 0 ? [...next.notices, notice] : next.notices;
+  return { ...next, metering: first.metering, limits: first.limits, notices };
+}
+
 export function reloadable(first: Configuration, { load, prepare }: ReloadSources): Reloadable {
   let current = first;
   let last: Promise<unknown> = Promise.resolve();
@@ -29,8 +39,8 @@ export function reloadable(first: Configuration, { load, prepare }: ReloadSource
       const loaded = load();
       const next = loaded instanceof ConfigurationError || !prepare ? loaded : await prepare(loaded);
       if (next instanceof ConfigurationError) return { ok: false, problems: next.problems };
-      current = next;
-      return { ok: true, configuration: next };
+      current = startingFrom(first, next);
+      return { ok: true, configuration: current };
     } catch (cause) {
       return { ok: false, problems: [cause instanceof Error ? cause.message : String(cause)] };
     }

@@ -192,7 +192,6 @@ const limits = Type.Object(
     body_bytes_max: limited(serviceLimits.body_bytes_max),
     body_read_ms: limited(serviceLimits.body_read_ms),
     body_depth_max: limited(serviceLimits.body_depth_max),
-    messages_max: limited(serviceLimits.messages_max),
     grant_ms: limited(serviceLimits.grant_ms),
     first_event_hold_ms: limited(serviceLimits.first_event_hold_ms),
     heartbeat_ms: limited(serviceLimits.heartbeat_ms),

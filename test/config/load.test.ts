@@ -254,6 +254,22 @@ describe("a reload", () => {
     expect(await refusing.reload()).toEqual({ ok: false, problems: ["no"] });
   });
 
+  test("leaves metering and limits as they were at the start, and says so", async () => {
+    const first = configured("limits: { drain_ms: 5 }");
+    let text = "limits: { drain_ms: 6 }\nmetering: { lease_s: 30 }\nplans: { team: {} }";
+    const configuration = reloadable(first, { load: () => load(text) });
+    await configuration.reload();
+    const { limits, metering, catalog, notices } = configuration.current();
+    expect([limits, metering]).toEqual([first.limits, first.metering]);
+    expect(catalog.plans.has("team")).toBe(true);
+    expect(notices).toEqual([
+      "metering and limits changed in the file; that takes effect when the service starts again",
+    ]);
+    text = "limits: { drain_ms: 5 }";
+    await configuration.reload();
+    expect(configuration.current().notices).toEqual([]);
+  });
+
   test("two at once run one after the other, and the last wins", async () => {
     const finish: (() => void)[] = [];
     let loads = 0;

@@ -58,7 +58,7 @@ describe("any change of a valid file is a configuration or says where it is wron
           "}",
           "~",
         ),
-        fc.string({ unit: "binary", maxLength: 4 }),
+        fc.string({ unit: "grapheme-ascii", maxLength: 4 }),
         fc.constantFrom(
           "${MAIN_KEY}",
           "null",
