@@ -1,0 +1,334 @@
+"""The official openai SDK for Python, unchanged but for base URL, key and model id: what its users do works.
+
+`npm run test:clients` runs it against the service in front of the simulator over HTTP. From the environment: SLUICE_URL (up
+to and with /v1), SLUICE_KEY, SLUICE_READER_KEY (scope models:read alone) and ENGINE_COUNTS_URL, which tells how many
+requests run at the engine and how many clients left it.
+"""
+
+import asyncio
+import base64
+import json
+import os
+import sys
+import time
+import unittest
+import urllib.request
+from typing import Literal
+
+import openai
+from openai import AsyncOpenAI, OpenAI
+from pydantic import BaseModel
+
+URL = os.environ["SLUICE_URL"]
+KEY = os.environ["SLUICE_KEY"]
+MODEL = "acme/writer-1"
+PLAIN_MODEL = "acme/plain-1"
+
+
+def client_with(key: str = KEY, max_retries: int = 0) -> OpenAI:
+    return OpenAI(base_url=URL, api_key=key, max_retries=max_retries)
+
+
+client = client_with()
+
+
+def says(directives: str, text: str = "hello there") -> list:
+    return [{"role": "user", "content": f"[simulator: {directives}] {text}" if directives else text}]
+
+
+def words(count: int) -> str:
+    return " ".join(["hello"] * count)
+
+
+def counts() -> dict:
+    with urllib.request.urlopen(os.environ["ENGINE_COUNTS_URL"]) as answer:
+        return json.load(answer)
+
+
+def until(holds, deadline_s: float, what: str) -> None:
+    end = time.monotonic() + deadline_s
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {deadline_s} s for {what}")
+        time.sleep(0.01)
+
+
+class City(BaseModel):
+    city: str
+
+
+class Event(BaseModel):
+    name: str
+    participants: list[str]
+    day: Literal["Friday", "Saturday"]
+
+
+TOOLS = [openai.pydantic_function_tool(City, name=name, description=f"{name} of a city") for name in ("weather", "time")]
+
+
+class Models(unittest.TestCase):
+    def test_are_listed(self):
+        listed = list(client.models.list())
+        self.assertEqual([model.id for model in listed], [MODEL, PLAIN_MODEL, "acme/small-1"])
+        self.assertEqual({(model.object, model.owned_by) for model in listed}, {("model", "acme")})
+
+    def test_are_retrieved_by_an_id_with_a_slash(self):
+        self.assertEqual(client.models.retrieve(MODEL).id, MODEL)
+
+
+class Chat(unittest.TestCase):
+    def test_answers_with_text_usage_and_request_id(self):
+        completion = client.chat.completions.create(model=MODEL, messages=says("echo", words(7)))
+        self.assertEqual(completion.choices[0].message.content, words(7))
+        self.assertEqual(completion.choices[0].finish_reason, "stop")
+        self.assertEqual(completion.usage.completion_tokens, 7)
+        self.assertEqual(completion.usage.total_tokens, completion.usage.prompt_tokens + 7)
+        self.assertRegex(completion._request_id, r"^req_[0-9a-f]{32}$")
+
+    def test_the_raw_response_has_the_usage_headers(self):
+        raw = client.chat.completions.with_raw_response.create(model=MODEL, messages=says("echo"))
+        self.assertEqual(raw.headers["x-service-request-id"], raw.parse()._request_id)
+        self.assertEqual(raw.headers["x-service-usage-month-percent"], "0")
+
+    def test_max_tokens_and_stop(self):
+        short = client.chat.completions.create(model=MODEL, messages=says("echo", words(50)), max_completion_tokens=5)
+        self.assertEqual((short.choices[0].finish_reason, short.choices[0].message.content), ("length", words(5)))
+        stopped = client.chat.completions.create(model=MODEL, messages=says("echo", "a b END c"), stop=["END"])
+        self.assertEqual(stopped.choices[0].message.content.strip(), "a b")
+
+    def test_logprobs(self):
+        ask = dict(model=MODEL, messages=says("echo", words(3)), logprobs=True, top_logprobs=2)
+        tokens = client.chat.completions.create(**ask).choices[0].logprobs.content
+        self.assertEqual([len(token.top_logprobs) for token in tokens], [2, 2, 2])
+
+    def test_an_image_is_seen(self):
+        image = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+        content = [
+            {"type": "text", "text": "what is this?"},
+            {"type": "image_url", "image_url": {"url": image}},
+            {"type": "image_url", "image_url": {"url": "https://images.test/a.png", "detail": "low"}},
+        ]
+        completion = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": content}])
+        self.assertIn("I was given 2 image(s).", completion.choices[0].message.content)
+
+
+class Stream(unittest.TestCase):
+    def test_chunk_by_chunk_without_usage(self):
+        chunks = list(client.chat.completions.create(model=MODEL, messages=says("echo", words(9)), stream=True))
+        self.assertEqual("".join(chunk.choices[0].delta.content or "" for chunk in chunks), words(9))
+        self.assertEqual([chunk.choices[0].finish_reason for chunk in chunks][-1], "stop")
+        self.assertTrue(all(chunk.usage is None for chunk in chunks))
+
+    def test_include_usage(self):
+        messages = says("echo", words(9))
+        ask = dict(model=MODEL, messages=messages, stream=True, stream_options={"include_usage": True})
+        last = list(client.chat.completions.create(**ask))[-1]
+        whole = client.chat.completions.create(model=MODEL, messages=messages)
+        self.assertEqual((last.choices, last.usage), ([], whole.usage))
+
+    def test_helper_with_its_events_and_snapshot(self):
+        ask = dict(model=MODEL, messages=says("echo", words(9)), stream_options={"include_usage": True})
+        with client.chat.completions.stream(**ask) as stream:
+            kinds = [event.type for event in stream]
+            completion = stream.get_final_completion()
+        self.assertEqual(kinds.count("content.done"), 1)
+        self.assertGreater(kinds.count("content.delta"), 1)
+        self.assertEqual(completion.choices[0].message.content, words(9))
+        self.assertEqual(completion.usage.completion_tokens, 9)
+
+    def test_reasoning_beside_the_text(self):
+        ask = dict(model=MODEL, messages=says("echo"), reasoning_effort="low")
+        whole = client.chat.completions.create(**ask)
+        chunks = list(client.chat.completions.create(**ask, stream=True))
+        thought = "".join(getattr(chunk.choices[0].delta, "reasoning_content", None) or "" for chunk in chunks)
+        self.assertEqual(whole.choices[0].message.reasoning_content, thought)
+        self.assertGreater(whole.usage.completion_tokens_details.reasoning_tokens, 0)
+
+    def test_async(self):
+        async def read() -> str:
+            async with AsyncOpenAI(base_url=URL, api_key=KEY, max_retries=0) as asynchronous:
+                ask = dict(model=MODEL, messages=says("echo", words(9)), stream=True)
+                stream = await asynchronous.chat.completions.create(**ask)
+                return "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
+
+        self.assertEqual(asyncio.run(read()), words(9))
+
+
+class Tools(unittest.TestCase):
+    question = says("call=weather call=time", "weather and time?")
+
+    def two_turns(self, ask):
+        first = ask(self.question)
+        self.assertEqual(first.finish_reason, "tool_calls")
+        calls = first.message.tool_calls
+        self.assertEqual([call.function.name for call in calls], ["weather", "time"])
+        for call in calls:
+            self.assertIsInstance(call.function.parsed_arguments, City)
+        results = [{"role": "tool", "tool_call_id": call.id, "content": f"{call.function.name} is fine"} for call in calls]
+        second = ask([*self.question, first.message, *results])
+        self.assertEqual(second.finish_reason, "stop")
+        self.assertIn("The tool weather said: “weather is fine”.", second.message.content)
+        self.assertIn("The tool time said: “time is fine”.", second.message.content)
+
+    def test_two_parallel_calls_over_two_turns(self):
+        self.two_turns(
+            lambda messages: client.chat.completions.parse(model=MODEL, messages=messages, tools=TOOLS).choices[0]
+        )
+
+    def test_two_parallel_calls_over_two_turns_streamed(self):
+        def ask(messages):
+            with client.chat.completions.stream(model=MODEL, messages=messages, tools=TOOLS) as stream:
+                return stream.get_final_completion().choices[0]
+
+        self.two_turns(ask)
+
+    def test_a_forced_choice(self):
+        choice = {"type": "function", "function": {"name": "time"}}
+        ask = dict(model=MODEL, messages=says(""), tools=TOOLS, tool_choice=choice, parallel_tool_calls=False)
+        calls = client.chat.completions.create(**ask).choices[0].message.tool_calls
+        self.assertEqual([call.function.name for call in calls], ["time"])
+
+
+class StructuredOutput(unittest.TestCase):
+    ask = dict(model=MODEL, messages=says("", "Alice and Bob go to a fair"), response_format=Event)
+
+    def test_by_parse(self):
+        message = client.chat.completions.parse(**self.ask).choices[0].message
+        self.assertIsInstance(message.parsed, Event)
+
+    def test_by_stream(self):
+        with client.chat.completions.stream(**self.ask) as stream:
+            self.assertIsInstance(stream.get_final_completion().choices[0].message.parsed, Event)
+
+    def test_a_refusal(self):
+        message = client.chat.completions.parse(**{**self.ask, "messages": says("refusal")}).choices[0].message
+        self.assertIsNone(message.parsed)
+        self.assertIn("refuse", message.refusal)
+
+
+class Leaving(unittest.TestCase):
+    """Stops the engine within a second."""
+
+    long = dict(model=MODEL, messages=says("echo tps=50", words(10_000)))
+
+    def setUp(self):
+        self.before = counts()["clients_left"]
+
+    def tearDown(self):
+        def stopped():
+            now = counts()
+            return now["clients_left"] > self.before and now["active"] == 0
+
+        until(stopped, 1, "the engine to be let go")
+
+    def test_by_close(self):
+        stream = client.chat.completions.create(**self.long, stream=True)
+        next(iter(stream))
+        stream.close()
+
+    def test_by_leaving_the_helper(self):
+        with client.chat.completions.stream(**self.long) as stream:
+            next(iter(stream))
+
+    def test_by_timeout(self):
+        with self.assertRaises(openai.APITimeoutError):
+            client.chat.completions.create(**self.long, timeout=0.5)
+
+    def test_by_cancelling_a_task(self):
+        async def cancelled():
+            async with AsyncOpenAI(base_url=URL, api_key=KEY, max_retries=0) as asynchronous:
+                task = asyncio.create_task(asynchronous.chat.completions.create(**self.long))
+                while counts()["active"] == 0:
+                    await asyncio.sleep(0.01)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+
+        asyncio.run(cancelled())
+
+
+class Errors(unittest.TestCase):
+    def refused(self, kind, ask, **expected):
+        with self.assertRaises(kind) as caught:
+            ask()
+        error = caught.exception
+        self.assertEqual({name: getattr(error, name) for name in expected}, expected)
+        self.assertRegex(error.body["request_id"], r"^req_[0-9a-f]{32}$")
+        if isinstance(error, openai.APIStatusError):
+            self.assertEqual(error.request_id, error.body["request_id"])
+        return error
+
+    @staticmethod
+    def chat(through=client, **body):
+        return lambda: through.chat.completions.create(**{"model": MODEL, "messages": says("echo"), **body})
+
+    def test_400(self):
+        bad = openai.BadRequestError
+        self.refused(bad, self.chat(temperature=9), code="invalid_value", param="temperature", status_code=400)
+        self.refused(bad, self.chat(model=PLAIN_MODEL, logprobs=True), code="unsupported_feature", param="logprobs")
+        self.refused(bad, self.chat(messages=says("context-length")), code="context_length_exceeded")
+
+    def test_401(self):
+        garbage = self.chat(client_with("sk-garbage"))
+        self.refused(openai.AuthenticationError, garbage, code="invalid_api_key", type="authentication_error")
+
+    def test_403(self):
+        reader = self.chat(client_with(os.environ["SLUICE_READER_KEY"]))
+        self.refused(openai.PermissionDeniedError, reader, code="missing_scope", type="permission_error")
+
+    def test_404(self):
+        for stream in (False, True):
+            ask = self.chat(model="acme/nothing", stream=stream)
+            self.refused(openai.NotFoundError, ask, code="model_not_found", param="model")
+        self.refused(openai.NotFoundError, lambda: client.models.retrieve("acme/nothing"), code="model_not_found")
+
+    def test_429(self):
+        ask = self.chat(messages=says("status=429 retry-after=7"))
+        error = self.refused(openai.RateLimitError, ask, code="capacity_exceeded", type="rate_limit_error")
+        self.assertEqual(error.response.headers["retry-after"], "7")
+
+    def test_503(self):
+        for stream in (False, True):
+            ask = self.chat(messages=says("status=503"), stream=stream)
+            self.refused(openai.InternalServerError, ask, code="overloaded", status_code=503)
+
+    def test_in_the_middle_of_a_stream(self):
+        for fault in ("cut-after=3", "error-after=3", "malformed-after=3"):
+            text = []
+
+            def read():
+                for chunk in self.chat(messages=says(f"echo {fault}", words(20)), stream=True)():
+                    text.append(chunk.choices[0].delta.content or "")
+                    self.assertIsNone(chunk.choices[0].finish_reason)
+
+            with self.subTest(fault):
+                self.refused(openai.APIError, read, code="upstream_unavailable", type="api_error")
+                self.assertEqual("".join(text), words(3))
+
+    def test_what_can_succeed_is_tried_again_when_it_was_told(self):
+        before, started = counts()["requests"], time.monotonic()
+        ask = self.chat(client_with(max_retries=1), messages=says("status=503 retry-after=1"))
+        self.refused(openai.InternalServerError, ask, status_code=503)
+        self.assertEqual(counts()["requests"] - before, 2)
+        self.assertGreater(time.monotonic() - started, 0.9)
+
+    def test_what_cannot_succeed_is_not_tried_again(self):
+        before = counts()["requests"]
+        patient = client_with(max_retries=2)
+        self.refused(openai.BadRequestError, self.chat(patient, temperature=9))
+        self.refused(openai.BadRequestError, self.chat(patient, messages=says("status=400")))
+        self.refused(openai.AuthenticationError, self.chat(client_with("sk-garbage", 2)))
+        self.refused(openai.NotFoundError, self.chat(patient, model="acme/nothing"))
+        self.assertEqual(counts()["requests"] - before, 1)
+
+
+def main() -> int:
+    """The counts in the form of `bun test`, so that one reader serves both."""
+    result = unittest.main(exit=False, verbosity=2).result
+    failed, skipped = len(result.failures + result.errors), len(result.skipped)
+    print(f" {max(0, result.testsRun - failed - skipped)} pass\n {failed} fail\n {skipped} skip", flush=True)
+    return 0 if result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

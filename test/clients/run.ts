@@ -1,0 +1,29 @@
+// `npm run test:clients`: clients and engines that need more than npm. No part of `npm test`, because they fetch packages
+// of Python, and the engine is compiled on the spot. Closes with the line `N passed, N failed, N skipped`.
+//
+//   npm run test:clients              the official openai SDK for Python, in front of the service
+//   npm run test:clients -- engine    llama.cpp's own server behind the service
+
+import { type Counts, close } from "../../scripts/counts.ts";
+import { engineCounts } from "./engine/run.ts";
+import { pythonCounts } from "./python/run.ts";
+
+const runs: Record<string, () => Promise<Counts>> = { python: pythonCounts, engine: engineCounts };
+
+async function main(): Promise<void> {
+  const [wish = "python", ...more] = process.argv.slice(2);
+  const run = runs[wish];
+  if (!run || more.length > 0) {
+    console.error(`What to test is one of: ${Object.keys(runs).join(", ")}.`);
+    process.exit(2);
+  }
+  let counts: Counts = { passed: 0, failed: 1, skipped: 0 };
+  try {
+    counts = await run();
+  } catch (failure) {
+    console.error(failure instanceof Error ? failure.message : failure);
+  }
+  await close(counts);
+}
+
+await main();
