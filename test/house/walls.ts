@@ -131,10 +131,10 @@ export function strayTechnologies(tree: Tree): string[] {
   );
 }
 
-/** Pure are three rooms, and every file whose head comment says so. */
+/** Pure are three rooms, and every file whose head comment says `Pure.`, `Pure:` or `is pure`. */
 export function impurities(tree: Tree): string[] {
   const pure = [...tree].filter(
-    ([path, source]) => pureRooms.includes(roomOf(path)) || /\bpure\b/i.test(headOf(source)),
+    ([path, source]) => pureRooms.includes(roomOf(path)) || /\bPure[.:]|\bis pure\b/.test(headOf(source)),
   );
   return pure.flatMap(([path, source]) => {
     const code = codeOf(source);
