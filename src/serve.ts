@@ -18,6 +18,7 @@ import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { ledger } from "./postgres/ledger.ts";
 import { revocations } from "./postgres/revocations.ts";
+import { changed_channel } from "./redis/channel.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { outputCalibration } from "./usage/calibration.ts";
 import { welcome } from "./welcome.ts";
@@ -38,9 +39,6 @@ export interface Serving {
 
 /** How long a node that stops waits for a store that is away, with settlements in hand. */
 const settle_ms_max = 10_000;
-
-/** The channel on which nodes tell each other that a key or an organization changed. */
-export const changed_channel = "service:key_changed";
 
 export async function serve(serving: Serving): Promise<number> {
   const { configuration, database } = serving;
@@ -117,7 +115,7 @@ export async function serve(serving: Serving): Promise<number> {
   const listening = listen(app(house, { metrics: server.operator === null }), server);
   const operator = server.operator ? listen(operatorApp(house), server.operator) : null;
   serving.onReload(() => void reload(configuration, log.event));
-  for (const notice of configuration.current().notices) log.event("warn", "notice", { notice });
+  logNotices(configuration, log.event);
   if (isEmbedded) await welcome(manageAs("service"), listening.url, house.catalog(), serving.say);
   serving.say(`sluice is serving on ${listening.url}\n`);
 
@@ -143,12 +141,16 @@ export async function serve(serving: Serving): Promise<number> {
   return 0;
 }
 
+type LogEvent = (level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>) => void;
+
+function logNotices(configuration: Reloadable, event: LogEvent): void {
+  for (const notice of configuration.current().notices) event("warn", "notice", { notice });
+}
+
 /** A bad new file leaves the old one in force, and says so. */
-async function reload(
-  configuration: Reloadable,
-  event: (level: "info" | "error", message: string, fields?: Record<string, unknown>) => void,
-) {
+async function reload(configuration: Reloadable, event: LogEvent): Promise<void> {
   const outcome = await configuration.reload();
+  logNotices(configuration, event);
   if (!outcome.ok)
     event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
   else event("info", "configuration_reloaded", { models: configuration.current().catalog.models.size });

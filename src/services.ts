@@ -1,0 +1,170 @@
+/**
+ * Fills the CLI's services with the rooms that do the work; of main's room. Each is loaded when a command first needs it:
+ * `org list` through a server's socket reads neither a database driver nor the service itself.
+ */
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import packageJson from "../package.json" with { type: "json" };
+import type { Services } from "./cli/services.ts";
+import { processTerminal } from "./cli/terminal.ts";
+import { systemUser } from "./cli/user.ts";
+import type { Configuration, StorageSettings } from "./config/configuration.ts";
+import { readEnvironment } from "./config/environment.ts";
+import { ConfigurationError } from "./config/problem.ts";
+import { type Reloadable, reloadable } from "./config/reload.ts";
+import { needsSimulator, withSimulatorAt } from "./config/simulator.ts";
+import { readFileBounded } from "./config/source.ts";
+import type { Database } from "./postgres/database.ts";
+import { changed_channel } from "./redis/channel.ts";
+import type { RedisConnection } from "./redis/connection.ts";
+import type { Simulator } from "./simulator/server.ts";
+
+/** Set by the build to the version and the commit it was made from. */
+declare const SLUICE_BUILD: string | undefined;
+
+export function services(environment: NodeJS.ProcessEnv): Services {
+  const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
+  const terminal = processTerminal(environment);
+  return {
+    version,
+    terminal,
+    environment,
+    user: systemUser(),
+    nowMs: Date.now,
+    newUuid: () => Bun.randomUUIDv7(),
+    random: (bytes) => randomBytes(bytes),
+    prompts: async () => (await import("./cli/prompts.ts")).clackPrompts(),
+    storage: () => storageOf(environment),
+    configuration: async () => loaded(environment),
+    openStore: async (storage) => {
+      const [database, { administration }] = await Promise.all([
+        openDatabase(storage),
+        import("./postgres/administration.ts"),
+      ]);
+      const redis = storage.redisUrl ? await redisAt(storage.redisUrl) : null;
+      return {
+        administration: administration(database),
+        changed: async (id) => void (await redis?.publish(changed_channel, id)),
+        async close() {
+          redis?.close();
+          await database.close();
+        },
+      };
+    },
+    async migrate(storage) {
+      const [database, { migrate }] = await Promise.all([connected(storage), import("../db/migrate.ts")]);
+      try {
+        return await migrate(database);
+      } finally {
+        await database.close();
+      }
+    },
+    async inspectDatabase(storage) {
+      const database = await connected(storage);
+      await database.close();
+      return database.kind === "postgres" ? "Postgres answers." : `The embedded database in ${storage.dataDir} opens.`;
+    },
+    async inspectRedis(url) {
+      const redis = await redisAt(url);
+      try {
+        await redis.ping(2000);
+        return "Redis answers.";
+      } finally {
+        redis.close();
+      }
+    },
+    async draftConfiguration({ url, apiKey }) {
+      const { initConfiguration } = await import("./config/init.ts");
+      return initConfiguration({ url, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });
+    },
+    async openapi() {
+      const [{ renderOpenapi }, { defaultModels }] = await Promise.all([
+        import("./http/contract/openapi.ts"),
+        import("./config/models.ts"),
+      ]);
+      return renderOpenapi(defaultModels(), packageJson.version);
+    },
+    serve: async () => {
+      const { configuration, stop } = await configurationInForce(environment);
+      const { serve } = await import("./serve.ts");
+      const database = await openDatabase(configuration.current().storage);
+      try {
+        return await serve({
+          version,
+          contractVersion: packageJson.version,
+          configuration,
+          database,
+          say: terminal.out,
+          stopAsked,
+          onReload: (reload) => void process.on("SIGHUP", reload),
+        });
+      } finally {
+        await stop();
+      }
+    },
+    async simulate({ host, port }) {
+      const { startSimulator } = await import("./simulator/server.ts");
+      return startSimulator({ hostname: host, port });
+    },
+    untilStopped: async () => void (await stopAsked()),
+  };
+}
+
+/** Throws ConfigurationError. */
+function storageOf(environment: NodeJS.ProcessEnv): StorageSettings {
+  const read = readEnvironment(environment);
+  if ("problems" in read) throw new ConfigurationError(read.problems);
+  return read.settings.storage;
+}
+
+/** Throws ConfigurationError. */
+async function loaded(environment: NodeJS.ProcessEnv): Promise<Configuration> {
+  const { load } = await loader(environment);
+  const configuration = load();
+  if (configuration instanceof ConfigurationError) throw configuration;
+  return configuration;
+}
+
+async function loader(environment: NodeJS.ProcessEnv) {
+  const { loadConfiguration } = await import("./config/load.ts");
+  const load = () => loadConfiguration({ env: environment, readFile: readFileBounded, simulatorUrl: null });
+  return { load };
+}
+
+/** What serves: reloadable, and with the simulator running from the moment when a route first needs it. */
+async function configurationInForce(environment: NodeJS.ProcessEnv) {
+  const [{ load }, { unenforced }] = await Promise.all([loader(environment), import("./config/plans.ts")]);
+  let simulator: Simulator | null = null;
+  const prepare = async (configuration: Configuration): Promise<Configuration | ConfigurationError> => {
+    const missing = unenforced(configuration);
+    if (missing.length > 0) return new ConfigurationError(missing);
+    if (!needsSimulator(configuration)) return configuration;
+    simulator ??= await (await import("./simulator/server.ts")).startSimulator();
+    return withSimulatorAt(configuration, simulator.url);
+  };
+  const first = await prepare(await loaded(environment));
+  if (first instanceof ConfigurationError) throw first;
+  const configuration: Reloadable = reloadable(first, { load, prepare });
+  return { configuration, stop: async () => simulator?.stop() };
+}
+
+async function openDatabase(storage: StorageSettings): Promise<Database> {
+  const [database, { migrate }] = await Promise.all([connected(storage), import("../db/migrate.ts")]);
+  await migrate(database);
+  return database;
+}
+
+async function connected(storage: StorageSettings): Promise<Database> {
+  if (storage.databaseUrl) return (await import("./postgres/server.ts")).serverDatabase(storage.databaseUrl);
+  return (await import("./postgres/embedded.ts")).embeddedDatabase(join(storage.dataDir, "postgres"));
+}
+
+async function redisAt(url: string): Promise<RedisConnection> {
+  return (await import("./redis/connection.ts")).redisConnection(url, () => {});
+}
+
+function stopAsked(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, resolve);
+  });
+}
