@@ -155,7 +155,9 @@ export function untoldFaults(codes: readonly string[], tests: Tree, document: st
   return codes.flatMap((code) => [
     ...(new RegExp(`["'\`]${code}["'\`]`).test(told)
       ? []
-      : [`${code}: no test names it. Door: test/http/<route>/<status>.test.ts`]),
+      : [
+          `${code}: no test names it. Door: the test of the room that raises it, or test/inference/fault.test.ts until one does`,
+        ]),
     ...(document.includes(`\`${code}\``)
       ? []
       : [`${code}: docs/errors.md does not tell it. Door: a line in its table`]),
