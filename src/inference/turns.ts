@@ -1,5 +1,5 @@
 /** The order in which engines take a conversation, and the places where they take instructions. */
-import type { SystemTurn, TextPart, Turn } from "./request.ts";
+import type { InputPart, SystemTurn, TextPart, Turn } from "./request.ts";
 
 /**
  * Tool results directly after the assistant turn that called, before any text, image or instruction that the caller wrote
@@ -34,4 +34,25 @@ export function headInstructions(turns: readonly Turn[]): { parts: TextPart[]; r
   const parts: TextPart[] = [];
   for (let turn = turns[at]; turn && isSystem(turn); turn = turns[++at]) parts.push(...turn.parts);
   return { parts, rest: turns.slice(at) };
+}
+
+/**
+ * For engines that take instructions at the head alone: those become one turn, and later ones are said in the user's
+ * turn, marked, joined to what the user says beside them (such templates want user and assistant to take turns, too).
+ */
+export function withInstructionsAtHead(turns: readonly Turn[]): Turn[] {
+  const { parts, rest } = headInstructions(turns);
+  const moved: Turn[] = parts.length > 0 ? [{ role: "system", parts }] : [];
+  for (const turn of rest) {
+    const said = isSystem(turn) ? turn.parts.map(marked) : turn.role === "user" ? turn.parts : null;
+    const last = moved.at(-1);
+    if (said === null) moved.push(turn);
+    else if (last?.role === "user") moved[moved.length - 1] = { ...last, parts: [...last.parts, ...said] };
+    else moved.push(isSystem(turn) ? { role: "user", parts: said } : turn);
+  }
+  return moved;
+}
+
+function marked({ text }: TextPart): InputPart {
+  return { kind: "text", text: `<system>\n${text}\n</system>` };
 }

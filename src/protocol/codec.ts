@@ -29,6 +29,8 @@ export interface UpstreamAsk {
   stream: boolean;
   /** The cap where the caller gave none, for protocols that cannot do without: what model and context leave. */
   outputTokensMax: number;
+  /** False for engines whose chat template takes instructions at the head of a conversation alone. */
+  instructionsInside?: boolean;
 }
 
 /** What the writer of a stream knows beside the request. */

@@ -2,25 +2,26 @@
  * The centre → chat completions, as engines understand it: the names that all of them know (`max_tokens`, `system`), no
  * nulls, nothing that only OpenAI's own service reads. Identical requests render to identical bytes.
  */
+import { Fault } from "../../inference/fault.ts";
 import type {
-  AssistantTurn,
   InferenceRequest,
-  InputPart,
   OutputFormat,
+  Reasoning,
   ReasoningEffort,
-  TextPart,
   Tool,
   ToolChoice,
-  Turn,
 } from "../../inference/request.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import { encodeTurns } from "./encode-turns.ts";
 
+/** Throws `unsupported_feature` for what the protocol has no words for. */
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Record<string, unknown> {
+  refuseStrangers(request);
   const { sampling } = request;
   const { tools, choice } = allowed(request);
   return {
     model: ask.model,
-    messages: request.turns.map(encodeTurn),
+    messages: encodeTurns(request.turns, ask),
     stream: ask.stream,
     // Always asked for, whatever the caller wants to see: usage is what the service lives by.
     stream_options: ask.stream ? { include_usage: true } : undefined,
@@ -37,7 +38,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     tool_choice: tools.length > 0 ? choice : undefined,
     parallel_tool_calls: tools.length > 0 ? request.parallelToolCalls : undefined,
     response_format: request.format && encodeFormat(request.format),
-    reasoning_effort: request.reasoning?.effort && engineEffort[request.reasoning.effort],
+    reasoning_effort: request.reasoning && encodeEffort(request.reasoning),
     logprobs: request.logprobs ? true : undefined,
     top_logprobs: request.logprobs?.top || undefined,
     ...request.extra,
@@ -55,75 +56,22 @@ const engineEffort = {
   max: "high",
 } as const satisfies Record<ReasoningEffort, string>;
 
-function encodeTurn(turn: Turn): Record<string, unknown> {
-  switch (turn.role) {
-    case "system":
-    case "developer":
-      return { role: "system", content: encodeText(turn.parts), name: turn.name };
-    case "user":
-      return { role: "user", content: encodeInput(turn.parts), name: turn.name };
-    case "assistant":
-      return encodeAssistant(turn);
-    case "tool":
-      return {
-        role: "tool",
-        tool_call_id: turn.callId,
-        content: turn.failed
-          ? encodeText([{ kind: "text", text: "Error: " }, ...onlyText(turn.parts)])
-          : encodeInput(turn.parts),
-      };
-  }
+/** A budget in tokens, where that is all the caller said, is a level of effort (protocols.md, d). */
+function encodeEffort({ effort, budgetTokens }: Reasoning): string | undefined {
+  if (effort) return engineEffort[effort];
+  if (budgetTokens === undefined) return undefined;
+  return budgetTokens < 4096 ? "low" : budgetTokens < 16_384 ? "medium" : "high";
 }
 
-function encodeAssistant(turn: AssistantTurn): Record<string, unknown> {
-  const text = turn.parts.filter((part) => part.kind === "text");
-  const reasoning = turn.parts.filter((part) => part.kind === "reasoning");
-  const refusals = turn.parts.filter((part) => part.kind === "refusal");
-  const calls = turn.parts.filter((part) => part.kind === "tool-call");
-  return {
-    role: "assistant",
-    content: text.length > 0 ? encodeText(text) : calls.length > 0 ? null : "",
-    name: turn.name,
-    refusal: refusals.length > 0 ? refusals.map((part) => part.text).join("") : undefined,
-    reasoning_content: reasoning.length > 0 ? reasoning.map((part) => part.text).join("") : undefined,
-    tool_calls:
-      calls.length > 0
-        ? calls.map((call) => ({
-            id: call.callId,
-            type: "function",
-            function: { name: call.toolName, arguments: call.arguments },
-          }))
-        : undefined,
-  };
-}
-
-/** One text is a string, which every engine reads; several stay parts. */
-function encodeText(parts: TextPart[]): unknown {
-  if (parts.length === 1) return parts[0]?.text;
-  return parts.map((part) => ({ type: "text", text: part.text }));
-}
-
-function onlyText(parts: InputPart[]): TextPart[] {
-  return parts.filter((part) => part.kind === "text");
-}
-
-function encodeInput(parts: InputPart[]): unknown {
-  const first = parts[0];
-  if (parts.length === 1 && first?.kind === "text") return first.text;
-  return parts.map(encodePart);
-}
-
-function encodePart(part: InputPart): unknown {
-  switch (part.kind) {
-    case "text":
-      return { type: "text", text: part.text };
-    case "image":
-      return { type: "image_url", image_url: { url: part.url, detail: part.detail } };
-    case "audio":
-      return { type: "input_audio", input_audio: { data: part.data, format: part.format } };
-    case "file":
-      return { type: "file", file: { file_data: part.data, filename: part.filename } };
-  }
+/** The catalog refuses these before a request is admitted; here it is told, should one come through. */
+function refuseStrangers({ nativeNeeds = [] }: InferenceRequest): void {
+  const stranger = nativeNeeds.find((need) => need.protocol !== "openai-chat");
+  if (!stranger) return;
+  throw new Fault(
+    "unsupported_feature",
+    `The model's engine does not support ${stranger.feature}, which '${stranger.param}' asks for. Remove it, or choose another model.`,
+    { param: stranger.param },
+  );
 }
 
 function encodeTool(tool: Tool): unknown {

@@ -1,0 +1,26 @@
+/** Anthropic Messages, both ways. */
+import type { CallerCodec, UpstreamCodec } from "../codec.ts";
+import type { Message, MessagesRequest } from "./contract.ts";
+import { decodeRequest, type MessagesOptions } from "./decode-request.ts";
+import { decodeReply, streamDecoder } from "./decode-stream.ts";
+import { encodeRequest } from "./encode-request.ts";
+import { encodeResponse } from "./encode-response.ts";
+import { streamEncoder } from "./encode-stream.ts";
+import { decodeFault, encodeFault } from "./fault.ts";
+
+export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCodec<MessagesRequest, Message> {
+  return {
+    request: { decode: (wire) => decodeRequest(wire, options) },
+    response: { encode: encodeResponse },
+    stream: { encoder: streamEncoder },
+    fault: { encode: encodeFault },
+  };
+}
+
+export const anthropicMessagesUpstream: UpstreamCodec = {
+  path: "/messages",
+  request: { encode: encodeRequest },
+  response: { decode: decodeReply },
+  stream: { decoder: streamDecoder },
+  fault: { decode: decodeFault },
+};

@@ -1,0 +1,520 @@
+/**
+ * Every wire shape of Messages, once: a typebox value and the static type of the same name. Validation, types and the
+ * OpenAPI document are made from these. Rules: service-specification.md, POST /v1/messages; reference/protocols.md, b.
+ *
+ * Keys that are honoured are typed; additional keys of any type are accepted everywhere, and have no effect.
+ */
+import Type from "typebox";
+import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
+
+const wholeTokens = () => Type.Integer({ minimum: 1 });
+const nonEmpty = () => Type.String({ minLength: 1 });
+const base64 = (what: string) => Type.String({ minLength: 1, "x-must-be": `the base64 of ${what}` });
+
+// ---- request: content blocks -----------------------------------------------------------------------------------------
+
+/** `cache_control`, `citations` of a replayed block, and the like go to engines that speak Messages, and have no effect else. */
+export const TextBlockParam = Type.Object(
+  { type: Type.Literal("text"), text: Type.String() },
+  { $id: "TextBlockParam" },
+);
+export type TextBlockParam = Type.Static<typeof TextBlockParam>;
+
+const byId = { file: "files by id (send the data itself)" };
+
+export const ImageSource = Type.Union(
+  [
+    Type.Object({
+      type: Type.Literal("base64"),
+      media_type: oneOf(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+      data: base64("an image"),
+    }),
+    Type.Object({
+      type: Type.Literal("url"),
+      url: Type.String({
+        pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
+        "x-must-be": "an https: or data: URL",
+      }),
+    }),
+  ],
+  { $id: "ImageSource", "x-unsupported": byId },
+);
+export type ImageSource = Type.Static<typeof ImageSource>;
+
+export const ImageBlockParam = Type.Object(
+  { type: Type.Literal("image"), source: ImageSource },
+  { $id: "ImageBlockParam", description: "Needs a model with the capability `vision`." },
+);
+export type ImageBlockParam = Type.Static<typeof ImageBlockParam>;
+
+export const DocumentSource = Type.Union(
+  [
+    Type.Object({
+      type: Type.Literal("base64"),
+      media_type: Type.Literal("application/pdf"),
+      data: base64("a PDF"),
+    }),
+    Type.Object({ type: Type.Literal("text"), media_type: Type.Literal("text/plain"), data: Type.String() }),
+    Type.Object({
+      type: Type.Literal("content"),
+      content: Type.Union([Type.String(), Type.Array(Type.Union([TextBlockParam, ImageBlockParam]))]),
+    }),
+  ],
+  { $id: "DocumentSource", "x-unsupported": { ...byId, url: "documents by URL (send the data itself)" } },
+);
+export type DocumentSource = Type.Static<typeof DocumentSource>;
+
+export const DocumentBlockParam = Type.Object(
+  {
+    type: Type.Literal("document"),
+    source: DocumentSource,
+    title: optional(Type.String()),
+    context: optional(Type.String()),
+    citations: optional(
+      Type.Object(
+        { enabled: optional(Type.Boolean()) },
+        { description: "Enabled citations need a model whose engine speaks Messages." },
+      ),
+    ),
+  },
+  { $id: "DocumentBlockParam", description: "Text is read by every model; a PDF needs the capability `files`." },
+);
+export type DocumentBlockParam = Type.Static<typeof DocumentBlockParam>;
+
+export const SearchResultBlockParam = Type.Object(
+  {
+    type: Type.Literal("search_result"),
+    source: Type.String(),
+    title: Type.String(),
+    content: Type.Array(TextBlockParam),
+    citations: optional(Type.Object({ enabled: optional(Type.Boolean()) })),
+  },
+  { $id: "SearchResultBlockParam" },
+);
+export type SearchResultBlockParam = Type.Static<typeof SearchResultBlockParam>;
+
+export const ToolReferenceBlockParam = Type.Object(
+  { type: Type.Literal("tool_reference"), tool_name: nonEmpty() },
+  { $id: "ToolReferenceBlockParam", description: "A tool that a tool search of the caller found, told to the model." },
+);
+export type ToolReferenceBlockParam = Type.Static<typeof ToolReferenceBlockParam>;
+
+export const ToolResultContent = Type.Union(
+  [TextBlockParam, ImageBlockParam, DocumentBlockParam, SearchResultBlockParam, ToolReferenceBlockParam],
+  { $id: "ToolResultContent", "x-unsupported": { browser_state: "browser use" } },
+);
+export type ToolResultContent = Type.Static<typeof ToolResultContent>;
+
+export const ToolResultBlockParam = Type.Object(
+  {
+    type: Type.Literal("tool_result"),
+    tool_use_id: nonEmpty(),
+    content: optional(Type.Union([Type.String(), Type.Array(ToolResultContent)])),
+    is_error: optional(Type.Boolean()),
+  },
+  { $id: "ToolResultBlockParam", description: "The result of a tool use in an earlier assistant message." },
+);
+export type ToolResultBlockParam = Type.Static<typeof ToolResultBlockParam>;
+
+export const ToolUseBlockParam = Type.Object(
+  { type: Type.Literal("tool_use"), id: nonEmpty(), name: nonEmpty(), input: optional(openObject()) },
+  { $id: "ToolUseBlockParam" },
+);
+export type ToolUseBlockParam = Type.Static<typeof ToolUseBlockParam>;
+
+export const ThinkingBlockParam = Type.Object(
+  { type: Type.Literal("thinking"), thinking: Type.String(), signature: optional(Type.String()) },
+  { $id: "ThinkingBlockParam", description: "Accepted with any signature, also one that is not ours." },
+);
+export type ThinkingBlockParam = Type.Static<typeof ThinkingBlockParam>;
+
+export const RedactedThinkingBlockParam = Type.Object(
+  { type: Type.Literal("redacted_thinking"), data: Type.String() },
+  { $id: "RedactedThinkingBlockParam" },
+);
+export type RedactedThinkingBlockParam = Type.Static<typeof RedactedThinkingBlockParam>;
+
+/** Blocks of what only Anthropic's own service runs. */
+const hostedBlocks = {
+  container_upload: "containers",
+  server_tool_use: "tools that run at the service",
+  web_search_tool_result: "web search",
+  web_fetch_tool_result: "web fetch",
+  code_execution_tool_result: "code execution",
+  bash_code_execution_tool_result: "code execution",
+  text_editor_code_execution_tool_result: "code execution",
+  tool_search_tool_result: "tool search at the service",
+  advisor_tool_result: "the advisor tool",
+  mcp_tool_use: "MCP servers",
+  mcp_tool_result: "MCP servers",
+  mcp_tool_listing: "MCP servers",
+  compaction: "compaction",
+  fallback: "fallback models",
+  browser_state: "browser use",
+  tool_addition: "changes of the tools within a conversation",
+  tool_removal: "changes of the tools within a conversation",
+};
+
+export const UserContentBlock = Type.Union(
+  [TextBlockParam, ImageBlockParam, DocumentBlockParam, SearchResultBlockParam, ToolResultBlockParam],
+  { $id: "UserContentBlock", "x-unsupported": hostedBlocks },
+);
+export type UserContentBlock = Type.Static<typeof UserContentBlock>;
+
+export const AssistantContentBlock = Type.Union(
+  [TextBlockParam, ThinkingBlockParam, RedactedThinkingBlockParam, ToolUseBlockParam],
+  {
+    $id: "AssistantContentBlock",
+    "x-unsupported": { ...hostedBlocks, image: "an image in this role", document: "a document in this role" },
+  },
+);
+export type AssistantContentBlock = Type.Static<typeof AssistantContentBlock>;
+
+// ---- request: messages and tools -------------------------------------------------------------------------------------
+
+export const UserMessageParam = Type.Object(
+  {
+    role: Type.Literal("user"),
+    content: Type.Union([Type.String(), Type.Array(UserContentBlock, { minItems: 1 })]),
+  },
+  { $id: "UserMessageParam" },
+);
+export type UserMessageParam = Type.Static<typeof UserMessageParam>;
+
+export const AssistantMessageParam = Type.Object(
+  { role: Type.Literal("assistant"), content: Type.Union([Type.String(), Type.Array(AssistantContentBlock)]) },
+  { $id: "AssistantMessageParam" },
+);
+export type AssistantMessageParam = Type.Static<typeof AssistantMessageParam>;
+
+export const SystemMessageParam = Type.Object(
+  { role: Type.Literal("system"), content: Type.Union([Type.String(), Type.Array(TextBlockParam)]) },
+  { $id: "SystemMessageParam" },
+);
+export type SystemMessageParam = Type.Static<typeof SystemMessageParam>;
+
+export const MessageParam = Type.Union([UserMessageParam, AssistantMessageParam, SystemMessageParam], {
+  $id: "MessageParam",
+  description: "Messages of one role in a row are one turn. A last assistant message is the beginning of the answer.",
+});
+export type MessageParam = Type.Static<typeof MessageParam>;
+
+/** One shape for every kind of tool; which kinds there are, and what each needs, is in tools.ts. */
+export const MessagesTool = Type.Object(
+  {
+    type: optional(Type.String({ description: "Absent, null or `custom`: a tool that the caller runs." })),
+    name: optional(
+      Type.String({
+        pattern: "^[a-zA-Z0-9_-]{1,128}$",
+        "x-must-be": "1 to 128 letters, digits, underscores or hyphens",
+      }),
+    ),
+    description: optional(Type.String()),
+    input_schema: optional(
+      openObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
+    ),
+    strict: optional(Type.Boolean()),
+    defer_loading: optional(Type.Boolean({ description: "Accepted; the tool is told to the model like any other." })),
+  },
+  {
+    $id: "MessagesTool",
+    description:
+      "A tool that the caller runs has `name` and `input_schema`. Tools that run at Anthropic's service are left out of what the model sees, and refused where nothing else is listed.",
+  },
+);
+export type MessagesTool = Type.Static<typeof MessagesTool>;
+
+const alone = { disable_parallel_tool_use: optional(Type.Boolean()) };
+export const MessagesToolChoice = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("auto"), ...alone }),
+    Type.Object({ type: Type.Literal("any"), ...alone }),
+    Type.Object({ type: Type.Literal("tool"), name: nonEmpty(), ...alone }),
+    Type.Object({ type: Type.Literal("none") }),
+  ],
+  { $id: "MessagesToolChoice" },
+);
+export type MessagesToolChoice = Type.Static<typeof MessagesToolChoice>;
+
+// ---- request ---------------------------------------------------------------------------------------------------------
+
+export const Thinking = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("enabled"), budget_tokens: wholeTokens() }),
+    Type.Object({ type: Type.Literal("adaptive") }),
+    Type.Object({ type: Type.Literal("between_tools") }),
+    Type.Object({ type: Type.Literal("disabled") }),
+  ],
+  { $id: "Thinking", description: "A hint: ignored where the model does not reason." },
+);
+export type Thinking = Type.Static<typeof Thinking>;
+
+export const JsonOutputFormat = Type.Object(
+  { type: Type.Literal("json_schema"), schema: openObject({ description: "A JSON Schema." }) },
+  { $id: "JsonOutputFormat", description: "Needs a model with the capability `structured_output`." },
+);
+export type JsonOutputFormat = Type.Static<typeof JsonOutputFormat>;
+
+export const OutputConfig = Type.Object(
+  {
+    effort: optional(
+      oneOf(["low", "medium", "high", "xhigh", "max"], {
+        description: "A hint: ignored where the model does not reason.",
+      }),
+    ),
+    format: optional(JsonOutputFormat),
+  },
+  { $id: "OutputConfig" },
+);
+export type OutputConfig = Type.Static<typeof OutputConfig>;
+
+export const ContextManagement = Type.Object(
+  {
+    edits: optional(
+      Type.Array(
+        Type.Object({
+          type: oneOf(["clear_thinking_20251015"], {
+            "x-unsupported": {
+              clear_tool_uses_20250919: "clearing tool uses from the context",
+              compact_20260112: "compaction",
+              "*": "an edit of the context other than clear_thinking_20251015",
+            },
+          }),
+        }),
+      ),
+    ),
+  },
+  { $id: "ContextManagement", description: "Accepted without effect: thinking is kept." },
+);
+export type ContextManagement = Type.Static<typeof ContextManagement>;
+
+const conversation = {
+  model: ModelId,
+  messages: Type.Array(MessageParam, { minItems: 1 }),
+  system: optional(Type.Union([Type.String(), Type.Array(TextBlockParam)])),
+  tools: optional(Type.Array(MessagesTool)),
+  tool_choice: optional(MessagesToolChoice),
+  thinking: optional(Thinking),
+  output_config: optional(OutputConfig),
+};
+
+export const MessagesRequest = Type.Object(
+  {
+    ...conversation,
+    max_tokens: Type.Integer({
+      minimum: 1,
+      description: "Reasoning included. Above the model's own cap it is lowered to that.",
+    }),
+    stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
+    stop_sequences: optional(Type.Array(nonEmpty())),
+    temperature: optional(Type.Number({ minimum: 0, maximum: 1 })),
+    top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
+    top_k: optional(Type.Integer({ minimum: 0 })),
+    output_format: optional(JsonOutputFormat),
+    context_management: optional(ContextManagement),
+    mcp_servers: optional(Type.Array(Type.Unknown(), { description: "Not supported: MCP servers. May be empty." })),
+    metadata: optional(
+      openObject({ description: "Never handed on. Requests that share a `user_id` like to share a prompt cache." }),
+    ),
+    container: unsupported("containers"),
+    compaction: unsupported("compaction"),
+    thread: unsupported("message threads (send the whole conversation)"),
+  },
+  {
+    $id: "MessagesRequest",
+    description: "An explicit null equals absent. Additional keys of any type are accepted and have no effect.",
+  },
+);
+export type MessagesRequest = Type.Static<typeof MessagesRequest>;
+
+export const CountTokensRequest = Type.Object(conversation, {
+  $id: "CountTokensRequest",
+  description: "What a Messages request holds of the input. Everything else is accepted and ignored.",
+});
+export type CountTokensRequest = Type.Static<typeof CountTokensRequest>;
+
+export const TokenEstimate = Type.Object(
+  { input_tokens: Type.Integer({ minimum: 0, description: "Of system, messages and tools together." }) },
+  { $id: "TokenEstimate" },
+);
+export type TokenEstimate = Type.Static<typeof TokenEstimate>;
+
+// ---- response --------------------------------------------------------------------------------------------------------
+
+export const MessagesUsage = Type.Object(
+  {
+    input_tokens: Type.Integer({ minimum: 0, description: "Without cached tokens, which stand beside it." }),
+    cache_creation_input_tokens: count(),
+    cache_read_input_tokens: count(),
+    output_tokens: Type.Integer({ minimum: 0, description: "Thinking included." }),
+    output_tokens_details: Type.Optional(Type.Object({ thinking_tokens: count() })),
+  },
+  { $id: "MessagesUsage" },
+);
+export type MessagesUsage = Type.Static<typeof MessagesUsage>;
+
+export const TextBlock = Type.Object(
+  {
+    type: Type.Literal("text"),
+    text: Type.String(),
+    citations: Type.Optional(Type.Array(openObject(), { description: "From an engine that speaks Messages." })),
+  },
+  { $id: "TextBlock" },
+);
+export type TextBlock = Type.Static<typeof TextBlock>;
+
+export const ThinkingBlock = Type.Object(
+  { type: Type.Literal("thinking"), thinking: Type.String(), signature: Type.String() },
+  { $id: "ThinkingBlock", description: "Send it back as it is." },
+);
+export type ThinkingBlock = Type.Static<typeof ThinkingBlock>;
+
+export const RedactedThinkingBlock = Type.Object(
+  { type: Type.Literal("redacted_thinking"), data: Type.String() },
+  { $id: "RedactedThinkingBlock" },
+);
+export type RedactedThinkingBlock = Type.Static<typeof RedactedThinkingBlock>;
+
+export const ToolUseBlock = Type.Object(
+  { type: Type.Literal("tool_use"), id: nonEmpty(), name: nonEmpty(), input: openObject() },
+  { $id: "ToolUseBlock" },
+);
+export type ToolUseBlock = Type.Static<typeof ToolUseBlock>;
+
+export const ContentBlock = Type.Union([TextBlock, ThinkingBlock, RedactedThinkingBlock, ToolUseBlock], {
+  $id: "ContentBlock",
+});
+export type ContentBlock = Type.Static<typeof ContentBlock>;
+
+export const MessagesStopReason = oneOf(["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"], {
+  $id: "MessagesStopReason",
+});
+export type MessagesStopReason = Type.Static<typeof MessagesStopReason>;
+
+const messageKeys = {
+  id: Type.String({ pattern: "^msg_[0-9a-f]{32}$" }),
+  type: Type.Literal("message"),
+  role: Type.Literal("assistant"),
+  model: ModelId,
+};
+
+export const Message = Type.Object(
+  {
+    ...messageKeys,
+    content: Type.Array(ContentBlock),
+    stop_reason: MessagesStopReason,
+    stop_sequence: nullable(Type.String({ description: "The one of `stop_sequences` that ended the answer." })),
+    usage: MessagesUsage,
+  },
+  { $id: "Message" },
+);
+export type Message = Type.Static<typeof Message>;
+
+// ---- stream ----------------------------------------------------------------------------------------------------------
+
+export const MessageStartEvent = Type.Object(
+  {
+    type: Type.Literal("message_start"),
+    message: Type.Object({
+      ...messageKeys,
+      content: Type.Array(ContentBlock, { maxItems: 0 }),
+      stop_reason: Type.Null(),
+      stop_sequence: Type.Null(),
+      usage: MessagesUsage,
+    }),
+  },
+  { $id: "MessageStartEvent", description: "Its usage is an estimate, which `message_delta` corrects." },
+);
+export type MessageStartEvent = Type.Static<typeof MessageStartEvent>;
+
+export const ContentBlockStartEvent = Type.Object(
+  { type: Type.Literal("content_block_start"), index: count(), content_block: ContentBlock },
+  { $id: "ContentBlockStartEvent" },
+);
+export type ContentBlockStartEvent = Type.Static<typeof ContentBlockStartEvent>;
+
+export const ContentBlockDelta = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("text_delta"), text: Type.String() }),
+    Type.Object({ type: Type.Literal("input_json_delta"), partial_json: Type.String() }),
+    Type.Object({ type: Type.Literal("thinking_delta"), thinking: Type.String() }),
+    Type.Object({ type: Type.Literal("signature_delta"), signature: Type.String() }),
+    Type.Object({ type: Type.Literal("citations_delta"), citation: openObject() }),
+  ],
+  { $id: "ContentBlockDelta" },
+);
+export type ContentBlockDelta = Type.Static<typeof ContentBlockDelta>;
+
+export const ContentBlockDeltaEvent = Type.Object(
+  { type: Type.Literal("content_block_delta"), index: count(), delta: ContentBlockDelta },
+  { $id: "ContentBlockDeltaEvent" },
+);
+export type ContentBlockDeltaEvent = Type.Static<typeof ContentBlockDeltaEvent>;
+
+export const ContentBlockStopEvent = Type.Object(
+  { type: Type.Literal("content_block_stop"), index: count() },
+  { $id: "ContentBlockStopEvent" },
+);
+export type ContentBlockStopEvent = Type.Static<typeof ContentBlockStopEvent>;
+
+export const MessageDeltaEvent = Type.Object(
+  {
+    type: Type.Literal("message_delta"),
+    delta: Type.Object({ stop_reason: MessagesStopReason, stop_sequence: nullable(Type.String()) }),
+    usage: MessagesUsage,
+  },
+  { $id: "MessageDeltaEvent", description: "Totals of the whole message." },
+);
+export type MessageDeltaEvent = Type.Static<typeof MessageDeltaEvent>;
+
+export const MessageStopEvent = Type.Object({ type: Type.Literal("message_stop") }, { $id: "MessageStopEvent" });
+export type MessageStopEvent = Type.Static<typeof MessageStopEvent>;
+
+export const PingEvent = Type.Object({ type: Type.Literal("ping") }, { $id: "PingEvent" });
+export type PingEvent = Type.Static<typeof PingEvent>;
+
+// ---- errors ----------------------------------------------------------------------------------------------------------
+
+const faultCodes = Object.keys(faultCatalogue) as FaultCode[];
+const faultTypes = [...new Set(Object.values(faultCatalogue).map((entry) => entry.messages))];
+
+export const MessagesError = Type.Object(
+  {
+    type: Type.Literal("error"),
+    error: Type.Object({
+      type: Type.Enum(faultTypes, { type: "string" }),
+      message: Type.String({
+        minLength: 1,
+        description: "The path of the offending field, where there is one, then what is wrong and what to do about it.",
+      }),
+      details: Type.Optional(
+        openObject(
+          { description: "`error_code` is for programs." },
+          { error_code: Type.Enum([...faultCodes, "thread_unsupported_request"], { type: "string" }) },
+        ),
+      ),
+    }),
+    request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$", description: "Equals `x-service-request-id`." }),
+  },
+  { $id: "MessagesError" },
+);
+export type MessagesError = Type.Static<typeof MessagesError>;
+
+export const MessageStreamEvent = Type.Union(
+  [
+    MessageStartEvent,
+    ContentBlockStartEvent,
+    ContentBlockDeltaEvent,
+    ContentBlockStopEvent,
+    MessageDeltaEvent,
+    MessageStopEvent,
+    PingEvent,
+    MessagesError,
+  ],
+  {
+    $id: "MessageStreamEvent",
+    description: "Each event is named by its `type`. Blocks never overlap. An `error` event ends a stream that failed.",
+  },
+);
+export type MessageStreamEvent = Type.Static<typeof MessageStreamEvent>;

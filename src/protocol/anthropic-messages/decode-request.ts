@@ -1,0 +1,217 @@
+/** Messages → the centre. The wire has been validated (validate.ts); null equals absent throughout. */
+import type {
+  AssistantTurn,
+  Capability,
+  InferenceRequest,
+  InputPart,
+  NativeNeed,
+  Need,
+  OutputFormat,
+  Reasoning,
+  TextPart,
+  Tool,
+  ToolChoice,
+  ToolTurn,
+  Turn,
+} from "../../inference/request.ts";
+import { textOf } from "../json.ts";
+import { withoutBillingLine } from "./billing-line.ts";
+import type {
+  CountTokensRequest,
+  MessageParam,
+  MessagesRequest,
+  MessagesTool,
+  MessagesToolChoice,
+  Thinking,
+  UserContentBlock,
+} from "./contract.ts";
+import { assistantParts, inputParts, type Needs, textParts } from "./decode-blocks.ts";
+import { native } from "./native.ts";
+import { toldTools } from "./tools.ts";
+
+export interface MessagesOptions {
+  /** Leave the line that Claude Code puts at the head of its system text (billing-line.ts). */
+  keepBillingLine?: boolean;
+}
+
+/** What a request for an answer and one for a count have in common, the rest being absent in a count. */
+export type MessagesInput = CountTokensRequest & Partial<Omit<MessagesRequest, keyof CountTokensRequest>>;
+
+export function decodeRequest(wire: MessagesInput, options: MessagesOptions = {}): InferenceRequest {
+  const { needs, capabilities, nativeNeeds } = needing();
+  const turns = [...systemTurn(wire, options), ...decodeMessages(wire.messages, needs)];
+  const tools = toldTools(wire.tools ?? []).map(decodeTool);
+  if (tools.length > 0) needs.need("tools", "tools");
+  const format = decodeFormat(wire);
+  if (format) needs.need("structured_output", format.param);
+  if (isPrefilled(turns)) needs.nativeNeed(prefill, `messages[${wire.messages.length - 1}]`);
+  const { choice, parallel } = decodeChoice(wire.tool_choice, tools);
+
+  return {
+    model: wire.model,
+    stream: wire.stream === true,
+    turns,
+    tools,
+    toolChoice: choice,
+    parallelToolCalls: parallel,
+    outputTokensMax: wire.max_tokens,
+    sampling: {
+      temperature: wire.temperature ?? undefined,
+      topP: wire.top_p ?? undefined,
+      topK: wire.top_k ?? undefined,
+    },
+    stop: wire.stop_sequences ?? [],
+    format: format?.value,
+    reasoning: decodeReasoning(wire),
+    // Agents put their session here: what shares it shares a prefix. Used to choose a route, and never handed on.
+    cacheKey: textOf(wire.metadata?.user_id) || undefined,
+    extra: {},
+    needs: capabilities,
+    nativeNeeds,
+    native: native(wire, [], ["cache_control"]),
+  };
+}
+
+const prefill = "an answer that continues the last assistant message";
+
+function needing() {
+  const capabilities: Need[] = [];
+  const nativeNeeds: NativeNeed[] = [];
+  const needs: Needs = {
+    need(capability: Capability, param: string) {
+      if (!capabilities.some((known) => known.capability === capability)) capabilities.push({ capability, param });
+    },
+    nativeNeed(feature: string, param: string) {
+      if (nativeNeeds.some((known) => known.feature === feature)) return;
+      nativeNeeds.push({ protocol: "anthropic-messages", feature, param });
+    },
+  };
+  return { needs, capabilities, nativeNeeds };
+}
+
+// ---- turns -----------------------------------------------------------------------------------------------------------
+
+function systemTurn({ system }: MessagesInput, { keepBillingLine }: MessagesOptions): Turn[] {
+  const [first, ...others] = system ? textParts(system) : [];
+  if (!first) return [];
+  const head = keepBillingLine ? first.text : withoutBillingLine(first.text);
+  const parts = head === null ? others : [head === first.text ? first : retold(first, head), ...others];
+  return parts.some((part) => part.text !== "") ? [{ role: "system", parts }] : [];
+}
+
+function retold(part: TextPart, text: string): TextPart {
+  return { ...part, text, native: part.native && { ...part.native, wire: { ...part.native.wire, text } } };
+}
+
+/** Messages of one role in a row are one turn; tool results are turns of their own, before what is said beside them. */
+function decodeMessages(messages: readonly MessageParam[], needs: Needs): Turn[] {
+  const turns: Turn[] = [];
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at]!;
+    const path = `messages[${at}].content`;
+    if (message.role === "user") {
+      const { results, said } = userTurns(message.content, path, needs);
+      // Results that come late, after text of the same turn, still belong before it.
+      if (results.length > 0) insertResults(turns, results);
+      if (said.length > 0) append(turns, { role: "user", parts: said });
+    } else if (message.role === "assistant") {
+      const parts = assistantParts(message.content);
+      if (parts.some((part) => part.kind === "tool-call")) needs.need("tools", path);
+      if (parts.length > 0) append(turns, { role: "assistant", parts });
+    } else {
+      const parts = textParts(message.content).filter((part) => part.text !== "");
+      if (parts.length > 0) turns.push({ role: "system", parts });
+    }
+  }
+  return turns;
+}
+
+function append(turns: Turn[], turn: AssistantTurn | { role: "user"; parts: InputPart[] }): void {
+  const last = turns.at(-1);
+  if (last?.role === "user" && turn.role === "user") last.parts.push(...turn.parts);
+  else if (last?.role === "assistant" && turn.role === "assistant") last.parts.push(...turn.parts);
+  else turns.push(turn);
+}
+
+function insertResults(turns: Turn[], results: ToolTurn[]): void {
+  const last = turns.at(-1);
+  if (last?.role === "user") turns.splice(-1, 0, ...results);
+  else turns.push(...results);
+}
+
+function userTurns(content: string | readonly UserContentBlock[], path: string, needs: Needs) {
+  const results: ToolTurn[] = [];
+  const said: InputPart[] = [];
+  if (typeof content === "string") return { results, said: [{ kind: "text" as const, text: content }] };
+  for (const [at, block] of content.entries()) {
+    if (block.type !== "tool_result") {
+      said.push(...inputParts(block, `${path}[${at}]`, needs));
+      continue;
+    }
+    needs.need("tools", `${path}[${at}]`);
+    const inner = typeof block.content === "string" ? [{ type: "text" as const, text: block.content }] : block.content;
+    results.push({
+      role: "tool",
+      callId: block.tool_use_id,
+      parts: (inner ?? []).flatMap((part, index) => inputParts(part, `${path}[${at}].content[${index}]`, needs)),
+      failed: block.is_error === true || undefined,
+      native: native(block, [], ["cache_control"]),
+    });
+  }
+  return { results, said };
+}
+
+/** A last assistant message is the beginning of the answer; one that ends in a call is not. */
+function isPrefilled(turns: readonly Turn[]): boolean {
+  const last = turns.at(-1);
+  return last?.role === "assistant" && last.parts.at(-1)?.kind === "text";
+}
+
+// ---- tools and the rest ----------------------------------------------------------------------------------------------
+
+const modelledOfTool = ["type", "name", "description", "input_schema", "strict"];
+
+function decodeTool(tool: MessagesTool): Tool {
+  return {
+    kind: "function",
+    name: tool.name ?? "",
+    description: tool.description ?? undefined,
+    parameters: tool.input_schema ?? undefined,
+    strict: tool.strict ?? undefined,
+    native: native(tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]),
+  };
+}
+
+/** A choice without tools is none. */
+function decodeChoice(choice: MessagesToolChoice | null | undefined, tools: readonly Tool[]) {
+  if (!choice || tools.length === 0) return {};
+  const parallel = choice.type !== "none" && choice.disable_parallel_tool_use === true ? false : undefined;
+  return { choice: choiceOf(choice), parallel };
+}
+
+function choiceOf(choice: MessagesToolChoice): ToolChoice {
+  if (choice.type === "tool") return { kind: "tool", name: choice.name };
+  return { kind: choice.type === "any" ? "required" : choice.type };
+}
+
+/** Messages gives a schema neither name nor strictness; both are implied. */
+function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string } | undefined {
+  const inConfig = wire.output_config?.format;
+  const format = inConfig ?? wire.output_format;
+  if (!format) return undefined;
+  const value: OutputFormat = { kind: "json_schema", name: "output", schema: format.schema, strict: true };
+  return { value, param: inConfig ? "output_config.format" : "output_format" };
+}
+
+/** `disabled` wins over an effort; what is adaptive, or between tools, leaves it to the engine. */
+function decodeReasoning({ thinking, output_config: config }: MessagesInput): Reasoning | undefined {
+  const effort = config?.effort ?? undefined;
+  if (!thinking) return effort && { effort };
+  if (thinking.type === "disabled") return { effort: "none", native: wholeThinking(thinking) };
+  const budgetTokens = thinking.type === "enabled" ? thinking.budget_tokens : undefined;
+  return { effort, budgetTokens, native: wholeThinking(thinking) };
+}
+
+function wholeThinking(thinking: Thinking) {
+  return native(thinking, [], ["type", "budget_tokens", "display"]);
+}

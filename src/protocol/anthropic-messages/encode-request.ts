@@ -1,0 +1,128 @@
+/**
+ * The centre → Messages, for an engine that speaks it. What the protocol has no words for, and what would change the
+ * answer, is refused by name; what only tunes it and is unknown here (`seed`) is left out. No nulls, and identical
+ * requests render to identical bytes.
+ */
+import type { InferenceRequest, Need, OutputFormat, Reasoning, Tool, ToolChoice } from "../../inference/request.ts";
+import { headInstructions } from "../../inference/turns.ts";
+import type { UpstreamAsk } from "../codec.ts";
+import type { JsonObject } from "../json.ts";
+import { encodeTurns, strange, textBlocks } from "./encode-turns.ts";
+import { wireOf } from "./native.ts";
+
+/** Throws `unsupported_feature`. */
+export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
+  refuseStrangers(request);
+  const { sampling, needs } = request;
+  const { parts, rest } = headInstructions(request.turns);
+  const { tools, choice } = allowed(request);
+  const max_tokens = request.outputTokensMax ?? ask.outputTokensMax;
+  return {
+    ...request.extra,
+    model: ask.model,
+    max_tokens,
+    system: encodeSystem(textBlocks(parts)),
+    messages: encodeTurns(rest, ask, needs),
+    tools: tools.length > 0 ? tools.map(encodeTool) : undefined,
+    tool_choice: tools.length > 0 ? encodeChoice(choice, request.parallelToolCalls) : undefined,
+    stream: ask.stream,
+    stop_sequences: request.stop.length > 0 ? request.stop : undefined,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK,
+    thinking: request.reasoning && encodeThinking(request.reasoning, max_tokens),
+    output_config: encodeConfig(request),
+    ...wireOf(request.native),
+  };
+}
+
+/** Fields of chat completions and Responses that Messages lacks, by the names that callers know them by. */
+function refuseStrangers({ sampling, needs, logprobs, format, tools, nativeNeeds = [] }: InferenceRequest): void {
+  const param = (capability: Need["capability"], otherwise: string) =>
+    needs.find((need) => need.capability === capability)?.param ?? otherwise;
+  if (sampling.frequencyPenalty) throw strange("penalties", "frequency_penalty");
+  if (sampling.presencePenalty) throw strange("penalties", "presence_penalty");
+  if (Object.keys(sampling.logitBias ?? {}).length > 0) throw strange("a bias of tokens", "logit_bias");
+  if ((sampling.temperature ?? 0) > 1) throw strange("a temperature above 1", "temperature");
+  if (logprobs) throw strange("log probabilities", param("logprobs", "logprobs"));
+  if (format?.kind === "json_object")
+    throw strange("JSON without a schema", param("structured_output", "response_format"));
+  if (tools.some((tool) => tool.kind === "custom")) throw strange("custom tools", "tools");
+  const foreign = nativeNeeds.find((need) => need.protocol !== "anthropic-messages");
+  if (foreign) throw strange(foreign.feature, foreign.param);
+}
+
+/** One plain text is a string, as most callers write it. */
+function encodeSystem(blocks: JsonObject[]): unknown {
+  const said = blocks.filter((block) => block.text !== "");
+  const only = said.length === 1 ? said[0] : undefined;
+  if (said.length === 0) return undefined;
+  return only && Object.keys(only).length === 2 ? only.text : said;
+}
+
+// ---- tools -----------------------------------------------------------------------------------------------------------
+
+function encodeTool({ name, description, parameters, strict, native }: Tool): JsonObject {
+  const input_schema = { type: "object", ...(parameters ?? { properties: {} }) };
+  return { ...(wireOf(native) ?? { name, description, input_schema, ...(strict ? { strict } : {}) }) };
+}
+
+/** `allowed_tools` is a hard constraint that engines do not know: they see the allowed tools only. */
+function allowed({ tools, toolChoice }: InferenceRequest) {
+  if (toolChoice?.kind !== "allowed") return { tools, choice: toolChoice };
+  const names = new Set(toolChoice.names);
+  const choice: ToolChoice = { kind: toolChoice.mode };
+  return { tools: tools.filter((tool) => names.has(tool.name)), choice };
+}
+
+function encodeChoice(choice: ToolChoice | undefined, parallel: boolean | undefined): JsonObject | undefined {
+  const alone = parallel === false ? { disable_parallel_tool_use: true } : {};
+  switch (choice?.kind) {
+    case "none":
+      return { type: "none" };
+    case "required":
+      return { type: "any", ...alone };
+    case "tool":
+      return { type: "tool", name: choice.name, ...alone };
+    case "auto":
+      return { type: "auto", ...alone };
+    default:
+      return parallel === false ? { type: "auto", ...alone } : undefined;
+  }
+}
+
+// ---- reasoning and format --------------------------------------------------------------------------------------------
+
+const budgetMin = 1024;
+
+/** As the caller wrote it, within what the cap leaves: a budget must be below it, and one too small is none. */
+function encodeThinking({ effort, native }: Reasoning, max_tokens: number): JsonObject | undefined {
+  const wire = wireOf(native);
+  if (!wire) {
+    if (effort === undefined) return undefined;
+    return { type: effort === "none" ? "disabled" : "adaptive" };
+  }
+  if (typeof wire.budget_tokens !== "number" || wire.budget_tokens < max_tokens) return { ...wire };
+  return max_tokens > budgetMin ? { ...wire, budget_tokens: max_tokens - 1 } : { type: "disabled" };
+}
+
+function encodeConfig({ reasoning, format }: InferenceRequest): JsonObject | undefined {
+  const effort = reasoning?.effort && levels[reasoning.effort];
+  const config = { ...(effort ? { effort } : {}), ...(format ? { format: encodeFormat(format) } : {}) };
+  return Object.keys(config).length > 0 ? config : undefined;
+}
+
+/** `none` is said by `thinking`. */
+const levels = {
+  none: undefined,
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "xhigh",
+  max: "max",
+} as const;
+
+function encodeFormat(format: OutputFormat): JsonObject {
+  return { type: "json_schema", schema: format.kind === "json_schema" ? (format.schema ?? {}) : {} };
+}

@@ -1,0 +1,25 @@
+/** Whether base64 is what it says to be, by its first bytes; the rest is only looked at for its alphabet. */
+
+const kinds = ["image/jpeg", "image/png", "image/gif", "image/webp"] as const;
+export type ImageKind = (typeof kinds)[number];
+
+/** The kind of image that this base64 holds, whatever it is said to be; null where it holds none. */
+export function imageKindOf(data: string): ImageKind | null {
+  if (!isBase64(data)) return null;
+  const head = atob(data.slice(0, 16));
+  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (head.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (head.startsWith("GIF87a") || head.startsWith("GIF89a")) return "image/gif";
+  return head.startsWith("RIFF") && head.slice(8, 12) === "WEBP" ? "image/webp" : null;
+}
+
+export function isBase64(data: string): boolean {
+  return data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data);
+}
+
+/** The parts of a data URL that holds base64; null for any other. */
+export function base64Of(url: string): { mediaType: string; data: string } | null {
+  const head = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?((?:;[a-z0-9=._-]+)*);base64,/i.exec(url.slice(0, 256));
+  if (!head) return null;
+  return { mediaType: (head[1] ?? "text/plain").toLowerCase(), data: url.slice(head[0].length) };
+}

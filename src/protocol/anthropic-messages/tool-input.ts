@@ -1,0 +1,68 @@
+/**
+ * The arguments of a tool call, as `tool_use.input` has them: one JSON object. Engines write nothing at all, blanks
+ * before it, braces too many after it, or something else altogether; what is handed on is the object and nothing beside
+ * it. Its end is seen as it is written, so that a block ends when its call does, not when the whole answer does.
+ */
+
+/** Reads pieces in order; each `push` answers what of the piece belongs to the object. */
+export class ToolInput {
+  /** The object has been closed: whatever follows is not part of it. */
+  complete = false;
+  #broken = false;
+  #depth = 0;
+  #inText = false;
+  #escaped = false;
+
+  push(piece: string): string {
+    if (this.complete || this.#broken) return "";
+    let start = 0;
+    if (this.#depth === 0) {
+      while (start < piece.length && isBlank(piece.charCodeAt(start))) start += 1;
+      if (start === piece.length) return "";
+      if (piece[start] !== "{") {
+        this.#broken = true;
+        return "";
+      }
+    }
+    for (let at = start; at < piece.length; at++) {
+      this.#step(piece.charCodeAt(at));
+      if (!this.complete) continue;
+      return piece.slice(start, at + 1);
+    }
+    return piece.slice(start);
+  }
+
+  #step(code: number): void {
+    if (this.#inText) {
+      if (this.#escaped) this.#escaped = false;
+      else if (code === backslash) this.#escaped = true;
+      else if (code === quote) this.#inText = false;
+    } else if (code === quote) this.#inText = true;
+    else if (code === openBrace || code === openBracket) this.#depth += 1;
+    else if (code === closeBrace || code === closeBracket) {
+      this.#depth -= 1;
+      this.complete = this.#depth === 0;
+    }
+  }
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+/** The object that a whole text holds; empty where it holds none, or was cut off. */
+export function toolInputOf(written: string): Record<string, unknown> {
+  try {
+    // One that JSON.parse takes, and that begins with a brace, is an object.
+    return JSON.parse(new ToolInput().push(written) || "{}") as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * A body that claims to be a Messages request becomes one, or the fault that says what to change: first `thread`, whose
+ * refusal clients act on; then the shape (contract.ts); then the rules between fields, each time the first offence.
+ */
+import { Fault } from "../../inference/fault.ts";
+import { contract } from "../contract.ts";
+import { isObject } from "../json.ts";
+import { firstBrokenRule, given, type Rules } from "../rules.ts";
+import { looksSecret, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
+import { CountTokensRequest, type DocumentBlockParam, type ImageBlockParam, MessagesRequest } from "./contract.ts";
+import { imageKindOf, isBase64 } from "./images.ts";
+import { isPlaceholder, ownerOf, toldTools } from "./tools.ts";
+
+const request = contract(MessagesRequest);
+const count = contract(CountTokensRequest);
+
+/**
+ * The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`.
+ */
+export function validateMessagesRequest(body: unknown): MessagesRequest {
+  if (isObject(body) && given(body.thread)) throw threadRefused();
+  if (!request.satisfied(body)) throw violationFault(warmingOnly(body) ?? request.violation(body));
+  const broken = firstBrokenRule(body, rules);
+  if (broken) throw violationFault(broken);
+  return body;
+}
+
+/** The body of a count. What would be refused of a request for an answer is counted as far as it is understood. */
+export function validateCountTokens(body: unknown): CountTokensRequest {
+  if (!count.satisfied(body)) throw violationFault(count.violation(body));
+  return body;
+}
+
+/** The SDK's tool runner reads these details, and goes on with the whole history; any other refusal is fatal to it. */
+function threadRefused(): Fault {
+  return new Fault("unsupported_feature", "This service does not hold threads. Send the whole conversation instead.", {
+    param: "thread",
+    body: { error_code: "thread_unsupported_request", unsupported: ["thread"] },
+  });
+}
+
+/** `max_tokens: 0` asks to fill a cache and to answer nothing. It is told as what it is only where it is the first offence. */
+function warmingOnly(body: unknown): Violation | null {
+  if (!isObject(body) || body.max_tokens !== 0) return null;
+  if (request.violation(body).param !== "max_tokens") return null;
+  return unsupported("max_tokens", "filling a cache without an answer");
+}
+
+const rules: Rules<MessagesRequest> = [
+  ["messages", conversation],
+  ["tools", callableTools],
+  ["tool_choice", choosableTool],
+  ["mcp_servers", ({ mcp_servers: servers }) => (servers?.length ? unsupported("mcp_servers", "MCP servers") : null)],
+];
+
+function unsupported(param: string, feature: string): Violation {
+  const message = `This service does not support ${feature}, which '${param}' asks for. Remove it, or ask for something else.`;
+  return { code: "unsupported_feature", param, message };
+}
+
+// ---- tools -----------------------------------------------------------------------------------------------------------
+
+function callableTools({ tools }: MessagesRequest): Violation | null {
+  let hosted: { param: string; feature: string } | null = null;
+  for (const [at, tool] of (tools ?? []).entries()) {
+    const param = `tools[${at}]`;
+    const owner = ownerOf(tool);
+    if (owner.kind === "schemaless") return unsupported(`${param}.type`, owner.feature);
+    if (owner.kind === "unknown") return unsupported(`${param}.type`, `a tool whose type is ${shown(tool.type)}`);
+    if (owner.kind === "service") hosted ??= { param: `${param}.type`, feature: owner.feature };
+    if (owner.kind === "caller" && !given(tool.name)) return missing(`${param}.name`, "a name");
+    if (owner.kind === "caller" && !given(tool.input_schema) && !isPlaceholder(tool))
+      return missing(`${param}.input_schema`, "a JSON Schema of an object");
+  }
+  return hosted && toldTools(tools ?? []).length === 0 ? unsupported(hosted.param, hosted.feature) : null;
+}
+
+function missing(param: string, what: string): Violation {
+  return { code: "missing_field", param, message: `'${param}' is missing. It must be ${what}.` };
+}
+
+function choosableTool({ tools, tool_choice: choice }: MessagesRequest): Violation | null {
+  if (!choice || choice.type === "auto" || choice.type === "none") return null;
+  const told = toldTools(tools ?? []);
+  if (choice.type === "any") {
+    if (told.length > 0) return null;
+    const message = "'tool_choice' requires 'tools' that can be called. Add them, or remove it.";
+    return { code: "invalid_value", param: "tool_choice", message };
+  }
+  if (told.some((tool) => tool.name === choice.name)) return null;
+  const owner = (tools ?? []).filter((tool) => tool.name === choice.name).map(ownerOf)[0];
+  if (owner?.kind === "service") return unsupported("tool_choice.name", owner.feature);
+  const names = told.flatMap(({ name }) => (name && !looksSecret(name) ? [name] : []));
+  const among =
+    names.length === 0 ? "" : ` (${oneOfWords(names.slice(0, 16))}${names.length > 16 ? " and others" : ""})`;
+  const message = `'tool_choice.name' must name one of 'tools'${among}, but is ${shown(choice.name)}.`;
+  return { code: "invalid_value", param: "tool_choice.name", message };
+}
+
+// ---- messages --------------------------------------------------------------------------------------------------------
+
+/** Tool results answer an earlier tool use, and what is said to be an image or a PDF could be one. */
+function conversation({ messages }: MessagesRequest): Violation | null {
+  const calls = new Set<string>();
+  for (let at = 0; at < messages.length; at++) {
+    const { role, content } = messages[at]!;
+    if (typeof content === "string") continue;
+    for (let block = 0; block < content.length; block++) {
+      const found = content[block]!;
+      if (found.type === "text") continue;
+      if (found.type === "tool_use" && role === "assistant") calls.add(found.id);
+      const path = () => `messages[${at}].content[${block}]`;
+      if (found.type === "tool_result" && !calls.has(found.tool_use_id))
+        return unanswering(`${path()}.tool_use_id`, found.tool_use_id);
+      const wrong = mediaOf(found, path);
+      if (wrong) return wrong;
+    }
+  }
+  return null;
+}
+
+function unanswering(param: string, callId: string): Violation {
+  const message = `'${param}' must be the id of a 'tool_use' block in an assistant message before it, but is ${shown(callId)}. Send the assistant message with its 'tool_use' too.`;
+  return { code: "invalid_value", param, message };
+}
+
+/** The first block of this one and those inside it that is no image or no PDF. */
+function mediaOf(block: { type: string }, path: () => string): Violation | null {
+  if (block.type === "image") return image(block as ImageBlockParam, path);
+  if (block.type === "document") return document(block as DocumentBlockParam, path);
+  const { content } = block as { content?: unknown };
+  if (block.type !== "tool_result" || !Array.isArray(content)) return null;
+  return firstOf(content, (inner: { type: string }, at) => mediaOf(inner, () => `${path()}.content[${at}]`));
+}
+
+function image({ source }: ImageBlockParam, path: () => string): Violation | null {
+  if (source.type !== "base64" || imageKindOf(source.data) !== null) return null;
+  return notBase64Of("a JPEG, PNG, GIF or WebP image", `${path()}.source.data`);
+}
+
+function document({ source }: DocumentBlockParam, path: () => string): Violation | null {
+  if (source.type === "base64") return isBase64(source.data) ? null : notBase64Of("a PDF", `${path()}.source.data`);
+  if (source.type === "text" || typeof source.content === "string") return null;
+  return firstOf(source.content, (inner, at) => mediaOf(inner, () => `${path()}.source.content[${at}]`));
+}
+
+function notBase64Of(what: string, param: string): Violation {
+  return { code: "invalid_value", param, message: `'${param}' must be the base64 of ${what}.` };
+}
+
+function firstOf<Item>(items: readonly Item[], judge: (item: Item, at: number) => Violation | null): Violation | null {
+  for (let at = 0; at < items.length; at++) {
+    const found = judge(items[at]!, at);
+    if (found) return found;
+  }
+  return null;
+}

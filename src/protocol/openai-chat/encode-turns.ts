@@ -1,0 +1,102 @@
+/**
+ * Turns of the centre → messages of chat completions: results directly after their calls, and what `role: tool` cannot
+ * hold (images, files) in a user message that follows them.
+ */
+import type { AssistantTurn, InputPart, TextPart, ToolTurn, Turn } from "../../inference/request.ts";
+import { withInstructionsAtHead, withResultsInPlace } from "../../inference/turns.ts";
+import type { UpstreamAsk } from "../codec.ts";
+
+export function encodeTurns(turns: Turn[], ask: UpstreamAsk): Record<string, unknown>[] {
+  const ordered = withResultsInPlace(turns);
+  const messages: Record<string, unknown>[] = [];
+  let attached: InputPart[] = [];
+  for (const turn of ask.instructionsInside === false ? withInstructionsAtHead(ordered) : ordered) {
+    if (turn.role === "tool") {
+      messages.push(encodeResult(turn));
+      attached.push(...attachments(turn));
+      continue;
+    }
+    if (attached.length > 0 && turn.role !== "user") messages.push({ role: "user", content: encodeInput(attached) });
+    const parts = turn.role === "user" ? [...attached, ...turn.parts] : [];
+    attached = [];
+    messages.push(encodeTurn(turn.role === "user" ? { ...turn, parts } : turn));
+  }
+  if (attached.length > 0) messages.push({ role: "user", content: encodeInput(attached) });
+  return messages;
+}
+
+function encodeTurn(turn: Exclude<Turn, ToolTurn>): Record<string, unknown> {
+  switch (turn.role) {
+    case "system":
+    case "developer":
+      return { role: "system", content: encodeText(turn.parts), name: turn.name };
+    case "user":
+      return { role: "user", content: encodeInput(turn.parts), name: turn.name };
+    case "assistant":
+      return encodeAssistant(turn);
+  }
+}
+
+function encodeResult({ callId, parts, failed }: ToolTurn): Record<string, unknown> {
+  const text = parts.filter((part) => part.kind === "text");
+  if (text.length < parts.length && text.length === 0)
+    text.push({ kind: "text", text: "The result is attached to the next message." });
+  const [first, ...others] = text;
+  const said: TextPart[] = failed ? [{ kind: "text", text: `Error: ${first?.text ?? ""}` }, ...others] : text;
+  return { role: "tool", tool_call_id: callId, content: said.length === 0 ? "" : encodeText(said) };
+}
+
+/** What is no text of a result, with the call that it belongs to named before it. */
+function attachments({ callId, parts }: ToolTurn): InputPart[] {
+  const others = parts.filter((part) => part.kind !== "text");
+  return others.length === 0
+    ? []
+    : [{ kind: "text", text: `Attached to the result of the tool call ${callId}:` }, ...others];
+}
+
+function encodeAssistant(turn: AssistantTurn): Record<string, unknown> {
+  const text = turn.parts.filter((part) => part.kind === "text");
+  const reasoning = turn.parts.flatMap((part) => (part.kind === "reasoning" && part.text !== "" ? [part.text] : []));
+  const refusals = turn.parts.filter((part) => part.kind === "refusal");
+  const calls = turn.parts.filter((part) => part.kind === "tool-call");
+  return {
+    role: "assistant",
+    content: text.length > 0 ? encodeText(text) : calls.length > 0 ? null : "",
+    name: turn.name,
+    refusal: refusals.length > 0 ? refusals.map((part) => part.text).join("") : undefined,
+    reasoning_content: reasoning.length > 0 ? reasoning.join("") : undefined,
+    tool_calls:
+      calls.length > 0
+        ? calls.map((call) => ({
+            id: call.callId,
+            type: "function",
+            function: { name: call.toolName, arguments: call.arguments },
+          }))
+        : undefined,
+  };
+}
+
+/** One text is a string, which every engine reads; several stay parts. */
+function encodeText(parts: TextPart[]): unknown {
+  if (parts.length === 1) return parts[0]?.text;
+  return parts.map((part) => ({ type: "text", text: part.text }));
+}
+
+function encodeInput(parts: InputPart[]): unknown {
+  const first = parts[0];
+  if (parts.length === 1 && first?.kind === "text") return first.text;
+  return parts.map(encodePart);
+}
+
+function encodePart(part: InputPart): unknown {
+  switch (part.kind) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image":
+      return { type: "image_url", image_url: { url: part.url, detail: part.detail } };
+    case "audio":
+      return { type: "input_audio", input_audio: { data: part.data, format: part.format } };
+    case "file":
+      return { type: "file", file: { file_data: part.data, filename: part.filename } };
+  }
+}
