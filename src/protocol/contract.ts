@@ -19,13 +19,20 @@ export interface Contract<Value> {
 
 const none: readonly string[] = [];
 
-/** `topLevel: "closed"` refuses top-level fields that the schema does not name; else it is the schema that decides. */
+export interface ContractOptions {
+  /** Refuses top-level fields that the schema does not name; else it is the schema that decides. */
+  topLevel?: "closed";
+  /** A top-level array without bounds: its items are checked compiled, and only the first bad one is walked. */
+  longArray?: string;
+}
+
 export function contract<Schema extends TSchema>(
   schema: Schema,
-  options: { topLevel?: "closed" } = {},
+  options: ContractOptions = {},
 ): Contract<Static<Schema>> {
   const check = Compile(schema);
   const shape = schema as Shape;
+  const shortened = shortening(shape, options.longArray);
   const known = options.topLevel === "closed" ? new Set(Object.keys(shape.properties ?? {})) : null;
   return {
     satisfied: (value, extra = none): value is Static<Schema> => {
@@ -35,9 +42,26 @@ export function contract<Schema extends TSchema>(
       return true;
     },
     violation: (value, extra = none) => {
-      const found = walk(known === null ? shape : closedShape(shape, extra), value);
+      const { body, skipped } = shortened(value);
+      const found = walk(known === null ? shape : closedShape(shape, extra), body);
+      if (found?.path[0] === options.longArray && typeof found?.path[1] === "number") found.path[1] += skipped;
       return said(found ?? invalid("does not satisfy the contract"));
     },
+  };
+}
+
+/** A body without the good items at the head of its long array, and how many those are. */
+function shortening(shape: Shape, name: string | undefined) {
+  const items = name === undefined ? undefined : shape.properties?.[name]?.items;
+  if (name === undefined || items === undefined) return (body: unknown) => ({ body, skipped: 0 });
+  const check = Compile(items as TSchema);
+  return (body: unknown) => {
+    const long = typeof body === "object" && body !== null ? (body as Record<string, unknown>)[name] : undefined;
+    if (!Array.isArray(long) || long.length === 0) return { body, skipped: 0 };
+    const bad = long.findIndex((item) => !check.Check(item));
+    // Where all are good, one stays, for the array not to be empty.
+    const skipped = bad === -1 ? long.length - 1 : bad;
+    return { body: { ...(body as object), [name]: long.slice(skipped, skipped + 1) }, skipped };
   };
 }
 

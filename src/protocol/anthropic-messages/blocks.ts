@@ -1,11 +1,11 @@
 /** One part of an answer on its way to become a block: what has come of it and was not written yet. */
 import type { PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
+import { ToolInput } from "../tool-input.ts";
 import { citationsOf } from "./citations.ts";
 import type { ContentBlock, ContentBlockDelta } from "./contract.ts";
 import type { MessageWriter } from "./message-writer.ts";
 import { unsigned } from "./signature.ts";
-import { ToolInput } from "./tool-input.ts";
 
 export function blockOf(head: PartHead): Block {
   switch (head.kind) {

@@ -1,10 +1,10 @@
 /** A whole answer → a Message. */
 import type { Result, ResultPart } from "../../inference/result.ts";
+import { toolInputOf } from "../tool-input.ts";
 import { citationsOf } from "./citations.ts";
 import type { ContentBlock, Message, MessagesRequest } from "./contract.ts";
 import { unsigned } from "./signature.ts";
 import { encodeStop } from "./stop-reason.ts";
-import { toolInputOf } from "./tool-input.ts";
 import { encodeUsage } from "./usage.ts";
 
 export function encodeResponse(result: Result, wire: MessagesRequest): Message {

@@ -7,9 +7,9 @@ import type { AssistantPart, InputPart, Native, Need, TextPart, ToolTurn, Turn }
 import { isSystem, withInstructionsAtHead, withResultsInPlace } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
+import { toolInputOf } from "../tool-input.ts";
 import { base64Of, isBase64 } from "./images.ts";
 import { wireOf } from "./native.ts";
-import { toolInputOf } from "./tool-input.ts";
 
 interface Message {
   role: "user" | "assistant" | "system";

@@ -47,6 +47,8 @@ function answerDecoder(identity: ResponseIdentity) {
   let reason: StopReason | null = null;
   let stopSequence: string | undefined;
   let toolCalls = 0;
+  /** Of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
+  let early: TokenLogprob[] = [];
 
   function say(
     events: InferenceEvent[],
@@ -63,6 +65,14 @@ function answerDecoder(identity: ResponseIdentity) {
     events.push({ type: "part-delta", index: open.index, delta, ...(logprobs ? { logprobs } : {}) });
   }
 
+  /** Some engines send the probabilities of reasoning and of calls too: they are no text's, and open none. */
+  function sayText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean) {
+    early = isText ? [...early, ...logprobs] : [];
+    if (text === "" && (open?.kind !== "text" || early.length === 0)) return;
+    say(events, "text", text, early.length > 0 ? early : undefined);
+    early = [];
+  }
+
   function closeText(events: InferenceEvent[]) {
     if (open) events.push({ type: "part-end", index: open.index });
     open = null;
@@ -70,26 +80,30 @@ function answerDecoder(identity: ResponseIdentity) {
 
   function choice(events: InferenceEvent[], value: JsonObject) {
     const delta = isObject(value.delta) ? value.delta : isObject(value.message) ? value.message : {};
-    say(events, "reasoning", textOf(delta.reasoning_content) || textOf(delta.reasoning));
-    for (const { kind, text } of contentOf(delta.content))
-      say(events, kind, text, kind === "text" ? logprobsOf(value) : undefined);
-    say(events, "refusal", textOf(delta.refusal));
-    if (Array.isArray(delta.tool_calls)) {
-      delta.tool_calls.forEach((fragment, position) => {
-        if (!isObject(fragment)) return;
-        for (const step of tools.push(fragment, position)) {
-          if (step.type === "start") {
-            closeText(events);
-            step.call.partIndex = partCount++;
-            toolCalls += 1;
-            const { callId, toolName, partIndex: index } = step.call;
-            events.push({ type: "part-start", index, part: { kind: "tool-call", callId, toolName } });
-          } else {
-            events.push({ type: "part-delta", index: step.call.partIndex, delta: step.text });
-          }
-        }
-      });
+    const thought = textOf(delta.reasoning_content) || textOf(delta.reasoning);
+    say(events, "reasoning", thought);
+    const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
+    let logprobs = logprobsOf(value);
+    for (const { kind, text } of contentOf(delta.content)) {
+      if (kind === "reasoning") say(events, kind, text);
+      else sayText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
+      logprobs = [];
     }
+    say(events, "refusal", textOf(delta.refusal));
+    calls.forEach((fragment, position) => {
+      if (!isObject(fragment)) return;
+      for (const step of tools.push(fragment, position)) {
+        if (step.type === "start") {
+          closeText(events);
+          step.call.partIndex = partCount++;
+          toolCalls += 1;
+          const { callId, toolName, partIndex: index } = step.call;
+          events.push({ type: "part-start", index, part: { kind: "tool-call", callId, toolName } });
+        } else {
+          events.push({ type: "part-delta", index: step.call.partIndex, delta: step.text });
+        }
+      }
+    });
     if (typeof value.finish_reason === "string") reason = stopReasons[value.finish_reason] ?? "stop";
     for (const named of [value.stop_reason, value.matched_stop]) if (typeof named === "string") stopSequence = named;
   }
@@ -177,14 +191,13 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
   });
 }
 
-function logprobsOf(choice: JsonObject): TokenLogprob[] | undefined {
+function logprobsOf(choice: JsonObject): TokenLogprob[] {
   const content = isObject(choice.logprobs) ? choice.logprobs.content : undefined;
-  if (!Array.isArray(content)) return undefined;
-  const tokens = content.filter(isObject).map((value) => ({
+  if (!Array.isArray(content)) return [];
+  return content.filter(isObject).map((value) => ({
     ...logprobOf(value),
     top_logprobs: Array.isArray(value.top_logprobs) ? value.top_logprobs.filter(isObject).map(logprobOf) : [],
   }));
-  return tokens.length > 0 ? tokens : undefined;
 }
 
 function logprobOf(value: JsonObject) {

@@ -5,6 +5,7 @@ import { noUsage, type Usage } from "../../inference/usage.ts";
 import { comment } from "../../sse/encode.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
+import { CallQueue } from "./call-queue.ts";
 import type { ChatCompletion, ChatCompletionRequest, ChatDelta } from "./contract.ts";
 import { encodeFault } from "./fault.ts";
 import { encodeUsage } from "./usage.ts";
@@ -19,6 +20,7 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
   const callOfPart: (number | undefined)[] = [];
   const kindOfPart: ("text" | "refusal" | "reasoning" | "tool-call")[] = [];
   let calls = 0;
+  const queue = new CallQueue();
 
   const chunk = (delta: ChatDelta, logprobs?: TokenLogprob[], finish: StopReason | null = null): SseMessage => ({
     data: `${head}[{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${
@@ -38,23 +40,28 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
         if (event.part.kind !== "tool-call") return [];
         callOfPart[event.index] = calls;
         const { callId: id, toolName: name } = event.part;
-        return [chunk({ tool_calls: [{ index: calls++, id, type: "function", function: { name, arguments: "" } }] })];
+        const call = { index: calls++, id, type: "function" as const, function: { name, arguments: "" } };
+        return queue.begin(event.index, chunk({ tool_calls: [call] }));
       }
       case "part-delta": {
         const { delta, logprobs } = event;
         switch (kindOfPart[event.index]) {
           case "tool-call":
-            return [chunk({ tool_calls: [{ index: callOfPart[event.index] ?? 0, function: { arguments: delta } }] })];
+            return queue.add(
+              event.index,
+              delta,
+              chunk({ tool_calls: [{ index: callOfPart[event.index] ?? 0, function: { arguments: delta } }] }),
+            );
           case "reasoning":
             return [chunk({ reasoning_content: delta })];
           case "refusal":
             return [chunk({ refusal: delta })];
           default:
-            return [chunk({ content: delta }, logprobs)];
+            return [chunk({ content: delta }, logprobs && asAsked(logprobs, wire))];
         }
       }
       case "part-end":
-        return [];
+        return queue.end(event.index);
       case "usage":
         usage = event.usage;
         return [];
@@ -73,7 +80,14 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
 const done: SseMessage = { data: "[DONE]" };
 const waiting = comment("waiting for the model");
 
-export function encodeResponse(result: Result): ChatCompletion {
+/** Engines give alternatives by their own default where none were asked for (llama.cpp: 20), and some without a question. */
+function asAsked(logprobs: TokenLogprob[], wire: ChatCompletionRequest): TokenLogprob[] | undefined {
+  if (!wire.logprobs) return undefined;
+  const most = wire.top_logprobs ?? 0;
+  return logprobs.map((token) => ({ ...token, top_logprobs: token.top_logprobs.slice(0, most) }));
+}
+
+export function encodeResponse(result: Result, wire: ChatCompletionRequest): ChatCompletion {
   const of = (kind: ResultPart["head"]["kind"]) => result.parts.filter((part) => part.head.kind === kind);
   const text = of("text");
   const refusal = of("refusal");
@@ -83,7 +97,11 @@ export function encodeResponse(result: Result): ChatCompletion {
       ? [{ id: head.callId, type: "function" as const, function: { name: head.toolName, arguments: written } }]
       : [],
   );
-  const logprobs = text.flatMap((part) => part.logprobs ?? []);
+  const logprobs =
+    asAsked(
+      text.flatMap((part) => part.logprobs ?? []),
+      wire,
+    ) ?? [];
   return {
     id: result.responseId,
     object: "chat.completion",

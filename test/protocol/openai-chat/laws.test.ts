@@ -100,6 +100,24 @@ describe("chat completions", () => {
     );
   });
 
+  test("calls whose fragments interleave are written one after the other, each whole", () => {
+    const events: InferenceEvent[] = [
+      { type: "response-start", ...identity },
+      { type: "part-start", index: 0, part: { kind: "tool-call", callId: "a", toolName: "f" } },
+      { type: "part-start", index: 1, part: { kind: "tool-call", callId: "b", toolName: "g" } },
+      { type: "part-delta", index: 1, delta: '{"y"' },
+      { type: "part-delta", index: 0, delta: '{"x"' },
+      { type: "part-delta", index: 1, delta: ":2}" },
+      { type: "part-delta", index: 0, delta: ":1}" },
+      { type: "part-end", index: 0 },
+      { type: "part-end", index: 1 },
+      { type: "response-end", reason: "tool_calls" },
+    ];
+    const order = [...encoded(events).matchAll(/"tool_calls":\[\{"index":(\d)/g)].map((match) => Number(match[1]));
+    expect(order).toEqual([...order].sort());
+    expect(folded(decoded([bytes(encoded(events))])).parts).toEqual(folded(events).parts);
+  });
+
   test("stream and non-stream are the same answer", () => {
     fc.assert(
       fc.property(stream, (events) => {

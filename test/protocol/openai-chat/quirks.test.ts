@@ -1,7 +1,8 @@
 /** What engines really send (reference/protocols.md, part f), byte for byte, and the answer that it means. */
 import { describe, expect, test } from "bun:test";
 import { folding, type Result } from "../../../src/inference/result.ts";
-import { openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
+import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
+import type { ChatCompletionRequest } from "../../../src/protocol/openai-chat/contract.ts";
 import { SseDecoder } from "../../../src/sse/decode.ts";
 import { grammarProblem } from "../grammar.ts";
 
@@ -236,6 +237,71 @@ describe("text, reasoning and ends", () => {
   test("the matched stop sequence is kept", () => {
     expect(answerOf(sse(delta({ content: "x" }), delta({}, "stop", { stop_reason: "END" }))).stopSequence).toBe("END");
     expect(answerOf(sse(delta({ content: "x" }), delta({}, "stop", { matched_stop: "END" }))).stopSequence).toBe("END");
+  });
+});
+
+describe("log probabilities", () => {
+  const token = (text: string) => ({ token: text, logprob: -0.5, bytes: [...new TextEncoder().encode(text)] });
+  const withTop = (text: string, count: number) => ({
+    logprobs: { content: [{ ...token(text), id: 7, top_logprobs: Array(count).fill(token("x")) }] },
+  });
+  const asked = (wish: object) => {
+    const wire = { model: "acme/writer-1", messages: [], ...wish } as unknown as ChatCompletionRequest;
+    const events = eventsOf(
+      sse(
+        delta({ role: "assistant", content: null }),
+        delta({ content: "a" }, null, withTop("a", 20)),
+        delta({}, "stop"),
+      ),
+    );
+    const fold = folding();
+    for (const event of events) fold.push(event);
+    const encoder = openaiChatCaller.stream.encoder(wire, { requestId: "req_1", identity, inputTokensEstimate: 1 });
+    const streamed = events
+      .flatMap((event) => encoder.push(event))
+      .filter(({ data }) => data?.startsWith("{"))
+      .flatMap(({ data }) => JSON.parse(data ?? "").choices[0]?.logprobs?.content ?? []);
+    const whole = openaiChatCaller.response.encode(fold.result(), wire).choices[0]?.logprobs?.content ?? [];
+    expect(streamed).toEqual(whole);
+    return whole.map((each) => each.top_logprobs.length);
+  };
+
+  test("an engine that gives 20 alternatives unasked (llama.cpp): the caller sees as many as it asked for", () => {
+    expect(asked({ logprobs: true })).toEqual([0]);
+    expect(asked({ logprobs: true, top_logprobs: 3 })).toEqual([3]);
+    expect(asked({})).toEqual([]);
+  });
+
+  test("those of reasoning and of calls (llama.cpp sends them beside every delta) open no text", () => {
+    const kinds = answerOf(
+      sse(
+        delta({ role: "assistant", content: null }, null, withTop("<think>", 1)),
+        delta({ reasoning_content: "h" }, null, withTop("h", 1)),
+        delta({ reasoning_content: "m" }, null, withTop("m", 1)),
+        delta({ content: "a" }, null, withTop("a", 1)),
+        call({ index: 0, id: "a", function: fn("f", "{}") }),
+        delta({ tool_calls: [{ index: 0, function: fn(undefined, "") }] }, null, withTop("}", 1)),
+        delta({}, "tool_calls"),
+      ),
+    ).parts.map(({ head, text, logprobs }) => [head.kind, text, logprobs?.map((each) => each.token).join("")]);
+    expect(kinds).toEqual([
+      ["reasoning", "hm", undefined],
+      ["text", "a", "a"],
+      ["tool-call", "{}", undefined],
+    ]);
+  });
+
+  test("tokens whose text comes later, because a character is not whole, keep theirs", () => {
+    const [part] = answerOf(
+      sse(
+        delta({ role: "assistant", content: null }, null, withTop("", 1)),
+        delta({ content: "" }, null, withTop("<0xC3>", 1)),
+        delta({ content: "ü" }, null, withTop("<0xBC>", 1)),
+        delta({}, "stop"),
+      ),
+    ).parts;
+    expect(part?.text).toBe("ü");
+    expect(part?.logprobs?.map((each) => each.token)).toEqual(["", "<0xC3>", "<0xBC>"]);
   });
 });
 
