@@ -24,7 +24,7 @@ interface Statements {
   exec(sql: string): Promise<void>;
 }
 export interface Migrated extends Statements {
-  transaction<T>(work: (tx: Statements) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Statements) => Promise<T>, options: { statement_ms: number }): Promise<T>;
 }
 
 /** This database cannot be used by this build; the message says why and what to do. */
@@ -34,6 +34,9 @@ export class MigrationError extends Error {
 
 /** One lock for all builds: the bytes of "sluice" as a number. */
 const lockNumber = 126944612246373;
+
+/** A migration may take long on much data, and other nodes wait for it. */
+const statement_ms = 30 * 60_000;
 
 /** SHA-256 in hex, the same whatever line ends a checkout has. */
 export function checksumOf(migration: Migration): string {
@@ -45,7 +48,7 @@ export async function migrate(db: Migrated, known: readonly Migration[] = migrat
   const applied: string[] = [];
   while (true) {
     if ((await pendingMigrations(db, known)).length === 0) return applied;
-    const name = await db.transaction((tx) => applyNext(tx, known));
+    const name = await db.transaction((tx) => applyNext(tx, known), { statement_ms });
     if (name === null) return applied;
     applied.push(name);
   }
@@ -57,10 +60,7 @@ export async function pendingMigrations(db: Statements, known: readonly Migratio
 }
 
 async function applyNext(tx: Statements, known: readonly Migration[]): Promise<string | null> {
-  // Another node's migration may take longer than a statement of ours may: wait for it, within reason.
-  await tx.exec("set local statement_timeout = 0; set local lock_timeout = '120s'");
   await tx.query("select pg_advisory_xact_lock($1)", [lockNumber]);
-  await tx.exec("set local lock_timeout = 0");
   await tx.exec(`create table if not exists schema_migration (
     name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp()
   )`);

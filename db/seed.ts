@@ -12,8 +12,11 @@ import { migrate } from "./migrate.ts";
 
 export const seed_path = join(import.meta.dir, "../.cache/seed.tar.gz");
 
+/** Puts a closed database into `database` of the folder that it gets. */
+type Fill = (folder: string) => Promise<void>;
+
 /** True when it had to be made. */
-export async function makeSeed(path = seed_path): Promise<boolean> {
+export async function makeSeed(path = seed_path, fill: Fill = migratedDatabase): Promise<boolean> {
   const record = seedRecord(await loadEngine());
   if (Bun.deepEquals(await recordIn(path), record)) return false;
   const workplace = mkdtempSync(join(tmpdir(), "sluice-seed-"));
@@ -41,14 +44,17 @@ async function recordIn(path: string): Promise<SeedRecord | null> {
 }
 
 /** Migrated, and as small as it gets. */
-async function fill(folder: string): Promise<void> {
+async function migratedDatabase(folder: string): Promise<void> {
   const db = await embeddedDatabase(folder, { seed: false, start_ms: 300_000 });
   await migrate(db);
   for (const step of ["vacuum full", "vacuum (freeze)", "checkpoint"]) await db.exec(step);
+  const [row] = await db.query<{ name: string }>("select pg_walfile_name(pg_current_wal_lsn()) as name");
   await db.close();
-  // A second start and end leaves out the log of the first: only the segment in use is needed.
-  const again = await embeddedDatabase(folder, { seed: false });
-  await again.close();
+  // Segments that Postgres has set aside for later are empty: it makes new ones as it needs them.
+  const log = join(folder, "database", "pg_wal");
+  const segments = readdirSync(log).filter((name) => /^[0-9A-F]{24}$/.test(name));
+  const needed = segments.sort().indexOf(row!.name) + 2;
+  for (const name of segments.slice(needed)) rmSync(join(log, name));
 }
 
 async function archiveOf(folder: string, record: SeedRecord): Promise<Blob> {

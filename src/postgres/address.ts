@@ -6,19 +6,23 @@ import { readFileSync } from "node:fs";
 import type postgres from "postgres";
 import { DatabaseError } from "./database.ts";
 
-export interface Connection {
-  options: postgres.Options<Record<string, postgres.PostgresType>>;
+export interface Address {
+  /** Tried in this order. */
+  places: ({ host: string; port: number; shown: string } | { path: string; shown: string })[];
+  /** Whom to connect as, to what, and how privately, in the driver's words. */
+  login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "ssl" | "target_session_attrs">;
   /** Parameters of the session, such as `search_path`. */
   settings: Record<string, string>;
   /** `host:port/name`: may be printed. */
   shown: string;
 }
+type Types = Record<string, postgres.PostgresType>;
 
 const form = /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
 /** Options of libpq that ask nothing of us. */
 const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcompression", "keepalives", "pgbouncer"]);
 
-export function connectionOf(url: string): Connection {
+export function addressOf(url: string): Address {
   const [, user, password, hosts = "", name, query = ""] = form.exec(url.trim()) ?? refuse("it has not that form");
   if (/[@/]/.test(name ?? "")) refuse("an @ or / in it must be escaped (write %40 or %2F)");
   const asked = new URLSearchParams(query);
@@ -31,8 +35,7 @@ export function connectionOf(url: string): Connection {
   const database = take("dbname") ?? (name ? decoded(name) : undefined);
   const ssl = tls(take("sslmode"), take("sslrootcert"));
   const target = take("target_session_attrs");
-  const options: Connection["options"] = {
-    ...(places.path === undefined ? listed(places.hosts, places.ports) : { path: places.path }),
+  const login: Address["login"] = {
     ...(user ? { user: decoded(user) } : {}),
     ...(password === undefined ? {} : { password: decoded(password) }),
     ...(database === undefined ? {} : { database }),
@@ -40,30 +43,21 @@ export function connectionOf(url: string): Connection {
     ...(target === undefined ? {} : { target_session_attrs: target as "primary" }),
   };
   for (const option of ignored) asked.delete(option);
-  return { options, settings: Object.fromEntries(asked), shown: `${places.shown}/${database ?? ""}` };
+  const shown = `${places.map((place) => place.shown).join(",")}/${database ?? ""}`;
+  return { places, login, settings: Object.fromEntries(asked), shown };
 }
 
-function placesOf(hosts: string, port = "5432"): { path?: string; hosts: string[]; ports: number[]; shown: string } {
+function placesOf(hosts: string, port = "5432"): Address["places"] {
   if (hosts.startsWith("/")) {
     const path = `${hosts}/.s.PGSQL.${port}`;
-    return { path, hosts: [], ports: [], shown: path };
+    return [{ path, shown: path }];
   }
-  const places = (hosts || "localhost").split(",").map((place) => {
+  return (hosts || "localhost").split(",").map((place) => {
     const [, host, own = port] =
       /^(\[[0-9a-fA-F:]+\]|[^:[\]\s@]+)(?::(\d+))?$/.exec(place) ?? refuse("a host in it is malformed");
     if (Number(own) < 1 || Number(own) > 65_535) refuse("a port in it is not one");
     return { host: host!.replace(/^\[|\]$/g, ""), port: Number(own), shown: `${host}:${own}` };
   });
-  return {
-    hosts: places.map((place) => place.host),
-    ports: places.map((place) => place.port),
-    shown: places.map((place) => place.shown).join(","),
-  };
-}
-
-/** The driver takes lists (and needs one for an IPv6 host); its types do not say so. */
-function listed(hosts: string[], ports: number[]): { host: string; port: number } {
-  return { host: hosts, port: ports } as unknown as { host: string; port: number };
 }
 
 /** As libpq: `require` encrypts without looking who it is, `verify-full` looks; a file of authorities makes it look. */

@@ -18,8 +18,11 @@ export interface Transaction {
   query<Row>(text: string, params?: readonly unknown[]): Promise<Row[]>;
   /** Several statements, no parameters, no rows; one implicit transaction. */
   exec(sql: string): Promise<void>;
-  /** Inside a transaction: a savepoint. Rolls back when `work` throws, and throws the same. */
-  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /**
+   * Inside a transaction: a savepoint. Rolls back when `work` throws, and throws the same. `statement_ms`: how long a
+   * statement in it may take, where that is more than usual; PGlite sets no limit.
+   */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
   /** Inside a transaction it is sent by the commit. `channel`: lower-case letters and `_`. Payload: less than 8,000 bytes. */
   notify(channel: string, payload: string): Promise<void>;
   drizzle: Drizzle;

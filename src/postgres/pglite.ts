@@ -21,7 +21,11 @@ type Session = PGlite | PgliteTransaction;
 type Ask = <T>(start: () => Promise<T>) => Promise<T>;
 
 export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
-  const ask = guarded();
+  const engine = guarded();
+  const ask: Ask = async (start) => {
+    if (closed) throw new DatabaseError("the database is closed", "unavailable");
+    return engine(start);
+  };
   const base = transactionOver(pglite, ask, { idle_ms: options.idle_transaction_ms, depth: 0 });
   let closed: Promise<void> | undefined;
   return {
@@ -44,7 +48,7 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
       closed ??= (async () => {
         try {
           await options.closing();
-          await ask(() => pglite.close());
+          await engine(() => pglite.close());
         } finally {
           await options.closed();
         }
@@ -79,18 +83,21 @@ function transactionOver(session: Session, ask: Ask, { idle_ms, depth }: Depth):
     exec,
     async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
       if (!("transaction" in session)) {
-        return savepoint(`s${depth}`, exec, () => work(transactionOver(session, ask, { idle_ms, depth: depth + 1 })));
+        const scope = scoped(ask);
+        const inner = transactionOver(session, scope.ask, { idle_ms, depth: depth + 1 });
+        return savepoint(`s${depth}`, exec, () => work(inner).finally(scope.end));
       }
       let outcome: { value: T } | { thrown: unknown } | undefined;
       const steps = async (tx: PgliteTransaction) => {
         const idle = idleGuard(idle_ms);
-        const inside: Ask = (start) => idle.busy(ask(start));
+        const scope = scoped((start) => idle.busy(ask(start)));
         try {
-          outcome = { value: await idle.unless(work(transactionOver(tx, inside, { idle_ms, depth: 1 }))) };
+          outcome = { value: await idle.unless(work(transactionOver(tx, scope.ask, { idle_ms, depth: 1 }))) };
         } catch (error) {
           outcome = { thrown: error };
           throw error;
         } finally {
+          scope.end();
           idle.stop();
         }
       };
@@ -111,6 +118,20 @@ function transactionOver(session: Session, ask: Ask, { idle_ms, depth }: Depth):
       (text, params) => run<unknown[]>(text, params, "array"),
       (text, params) => run<unknown>(text, params),
     ),
+  };
+}
+
+/** Once it has ended, nothing more gets through. */
+function scoped(ask: Ask): { ask: Ask; end: () => void } {
+  let isOver = false;
+  return {
+    ask: async (start) => {
+      if (isOver) throw new DatabaseError("the transaction is over", "25P01");
+      return ask(start);
+    },
+    end: () => {
+      isOver = true;
+    },
   };
 }
 

@@ -38,7 +38,7 @@ export async function unpackSeed(engine: Engine, folder: string): Promise<boolea
     await new Bun.Archive(await archive.bytes()).extract(folder);
     const contents: SeedContents = JSON.parse(readFileSync(join(folder, record_file), "utf8"));
     for (const path of contents.folders) mkdirSync(join(folder, path), { recursive: true });
-    return fits(contents, seedRecord(engine));
+    return seedFits(contents, seedRecord(engine));
   } catch {
     return false;
   }
@@ -54,7 +54,7 @@ async function seedArchive(): Promise<Bun.BunFile | null> {
 }
 
 /** Made by the same engine, by some or all of our migrations: the migrator adds what is missing. */
-function fits(seed: SeedRecord, ours: SeedRecord): boolean {
+export function seedFits(seed: SeedRecord, ours: SeedRecord): boolean {
   return (
     seed.engine === ours.engine &&
     seed.migrations.every(

@@ -1,21 +1,24 @@
 /**
- * The driver for a Postgres server: postgres.js, prepared statements, a pool of a few connections. Postgres ends a
- * statement that takes too long; where the server itself has fallen silent (a cut network, a frozen machine), the driver
- * would wait for ever: then the pool is given up, what waited on it fails, and new connections are tried.
+ * The driver for a Postgres server: postgres.js, prepared statements, a pool of a few connections. The server ends a
+ * statement that takes too long; where it has itself fallen silent (a cut network, a frozen machine), the connection is
+ * given up, what waits on it fails, and a new one is tried.
  */
-import postgres from "postgres";
-import { connectionOf } from "./address.ts";
-import { answeredWithin, type Database, DatabaseError, drizzleOver, type Lane, type Transaction } from "./database.ts";
-import { parameter, parsers } from "./values.ts";
+import { type Address, addressOf } from "./address.ts";
+import { type Connection, connectionTo, type Dialing } from "./connection.ts";
+import { answeredWithin, type Database, DatabaseError, drizzleOver, type Transaction } from "./database.ts";
+import { listenerOn } from "./listener.ts";
+import { poolOf } from "./pool.ts";
 
 export interface ServerOptions {
   /** Connections of the pool; lanes and the listener have their own. */
   connections_max?: number;
   connect_ms?: number;
-  /** The server ends a statement that takes longer; the driver waits half as long again before it gives up the pool. */
+  /** The server ends a statement that takes longer; half as long again without a word, and the server is taken for gone. */
   statement_ms?: number;
   /** A transaction that does nothing for so long is ended by the server, so that a lost client holds no lock. */
   idle_transaction_ms?: number;
+  /** Between attempts to listen again. */
+  listen_retry_ms?: number;
   /** How long `close` waits for what is running. */
   close_ms?: number;
 }
@@ -25,11 +28,9 @@ const defaults: Required<ServerOptions> = {
   connect_ms: 5_000,
   statement_ms: 10_000,
   idle_transaction_ms: 30_000,
+  listen_retry_ms: 250,
   close_ms: 5_000,
 };
-
-type Sql = postgres.Sql;
-type Tx = postgres.TransactionSql;
 
 /**
  * Connects and asks one question, so that a wrong address fails here. Throws DatabaseError (`unavailable`, or the
@@ -37,164 +38,145 @@ type Tx = postgres.TransactionSql;
  */
 export async function serverDatabase(url: string, options: ServerOptions = {}): Promise<Database> {
   const limits = { ...defaults, ...options };
-  const address = connectionOf(url);
-  const client = (connections_max: number, settings: Record<string, string> = {}): Sql =>
-    postgres({
-      ...address.options,
-      max: connections_max,
-      connect_timeout: limits.connect_ms / 1_000,
-      backoff: reconnect_s,
-      fetch_types: false,
-      onnotice: () => {},
-      types,
-      connection: {
-        application_name: "sluice",
-        ...address.settings,
-        TimeZone: "UTC",
-        DateStyle: "ISO",
-        bytea_output: "hex",
-        statement_timeout: limits.statement_ms,
-        idle_in_transaction_session_timeout: limits.idle_transaction_ms,
-        ...settings,
-      },
-    });
-  const pool = renewable(() => client(limits.connections_max), limits.statement_ms * 1.5);
-  const listener = client(1);
-  const close_s = limits.close_ms / 1_000;
-  const lanes = new Set<Sql>();
-  let closed: Promise<void> | undefined;
-
-  const base = transactionOver(pool.current, pool.ask);
-  const db: Database = {
-    ...base,
-    async lane(settings) {
-      const own = client(1, settings);
-      lanes.add(own);
-      const lane: Lane = {
-        query: (text, params) => rowsOf(asked(own.unsafe(text, parameters(params), statement))),
-        async close() {
-          lanes.delete(own);
-          await own.end({ timeout: close_s });
-        },
-      };
-      return lane;
-    },
-    async listen(channel, onMessage, onConnect) {
-      const { unlisten } = await asked(listener.listen(channel, onMessage, onConnect));
-      return async () => {
-        await asked(unlisten());
-      };
-    },
-    async ping(timeout_ms) {
-      await answeredWithin(base.query("select 1"), timeout_ms, "the database");
-    },
-    close() {
-      closed ??= Promise.all([pool.current(), listener, ...lanes].map((sql) => sql.end({ timeout: close_s }))).then(
-        () => {},
-      );
-      return closed;
-    },
-  };
-
+  const address = addressOf(url);
+  const db = databaseAt(address, limits);
   try {
-    await answeredWithin(base.query("select 1"), limits.connect_ms * 2, "the server");
+    await answeredWithin(db.query("select 1"), limits.connect_ms * 2, "the server");
     return db;
   } catch (error) {
-    await Promise.all([pool.current(), listener].map((sql) => sql.end({ timeout: 0 })));
-    const { message, code } = failure(error);
+    await db.close();
+    const { message, code } = error instanceof DatabaseError ? error : new DatabaseError(String(error), "unavailable");
     throw new DatabaseError(`cannot use the database at ${address.shown}: ${message}`, code);
   }
 }
 
-/** How long after so many failures in a row the next connection is tried; the driver's own goes up to 20 s. */
-function reconnect_s(failures: number): number {
-  return Math.min(0.05 * 2 ** failures, 1);
-}
+function databaseAt(address: Address, limits: Required<ServerOptions>): Database {
+  const dial = (more: Partial<Dialing> = {}) =>
+    connectionTo({
+      address,
+      connect_ms: limits.connect_ms,
+      statement_ms: limits.statement_ms,
+      ...more,
+      settings: { idle_in_transaction_session_timeout: limits.idle_transaction_ms, ...more.settings },
+    });
+  const pool = poolOf({
+    connections_max: limits.connections_max,
+    wait_ms: limits.statement_ms,
+    make: (lost) => dial({ lost }),
+  });
+  const listener = listenerOn({ make: dial, retry_ms: limits.listen_retry_ms });
+  const lanes = new Set<Connection>();
+  let closed: Promise<void> | undefined;
 
-/** Waits for an answer of the driver; throws DatabaseError. */
-type Ask = <T>(answer: PromiseLike<T>) => Promise<T>;
-
-/** A pool that is replaced by a new one when an answer is so late that the server must be gone. */
-function renewable(make: () => Sql, answer_ms: number): { current: () => Sql; ask: Ask } {
-  let sql = make();
-  const ask: Ask = async (answer) => {
-    const asking = sql;
-    try {
-      return await answeredWithin(asked(answer), answer_ms, "the database");
-    } catch (error) {
-      if (error instanceof DatabaseError && error.code === "silent" && sql === asking) {
-        sql = make();
-        asking.end({ timeout: 0 }).catch(() => {});
-      }
-      throw error;
-    }
+  const base: Transaction = {
+    ...sending(pool.shared),
+    transaction: (work, { statement_ms } = {}) =>
+      pool.alone((connection) => transaction(connection, work, statement_ms ?? null)),
   };
-  return { current: () => sql, ask };
+  return {
+    ...base,
+    async lane(settings = {}) {
+      let own: Connection | undefined;
+      const current = () => {
+        if (own && !own.isLost()) return own;
+        if (own) lanes.delete(own);
+        own = dial({ settings });
+        lanes.add(own);
+        return own;
+      };
+      return {
+        query: async <Row>(text: string, params: readonly unknown[] = []) =>
+          (await current().run(text, params, "objects")) as Row[],
+        async close() {
+          if (own) lanes.delete(own);
+          await own?.end(limits.close_ms);
+        },
+      };
+    },
+    listen: listener.listen,
+    async ping(timeout_ms) {
+      await answeredWithin(base.query("select 1"), timeout_ms, "the database");
+    },
+    close() {
+      closed ??= Promise.all([
+        pool.close(limits.close_ms),
+        listener.close(),
+        ...[...lanes].map((lane) => lane.end(limits.close_ms)),
+      ]).then(() => {});
+      return closed;
+    },
+  };
 }
 
-function transactionOver(source: () => Sql | Tx, ask: Ask): Transaction {
-  const query = <Row>(text: string, params?: readonly unknown[]) =>
-    rowsOf<Row>(ask(source().unsafe(text, parameters(params), statement)));
+type Use = <T>(ask: (connection: Connection) => Promise<T>) => Promise<T>;
+
+/** All but `transaction`; `use` gives each statement its connection. */
+function sending(use: Use): Omit<Transaction, "transaction"> {
+  const query = async <Row>(text: string, params: readonly unknown[] = []) =>
+    (await use((connection) => connection.run(text, params, "objects"))) as Row[];
+  const arrays = async (text: string, params: unknown[]) =>
+    (await use((connection) => connection.run(text, params, "arrays"))) as unknown[][];
   return {
     kind: "postgres",
     query,
     async exec(text) {
-      await ask(source().unsafe(text));
-    },
-    async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-      let outcome: { value: T } | { thrown: unknown } | undefined;
-      const steps = async (tx: Tx) => {
-        try {
-          outcome = { value: await work(transactionOver(() => tx, ask)) };
-        } catch (error) {
-          outcome = { thrown: error };
-          throw error;
-        }
-      };
-      const sql = source();
-      try {
-        await ("savepoint" in sql ? sql.savepoint(steps) : sql.begin(steps));
-      } catch (error) {
-        throw outcome && "thrown" in outcome ? outcome.thrown : failure(error);
-      }
-      if (!outcome || "thrown" in outcome) throw new Error("a transaction was committed without its work");
-      return outcome.value;
+      await use((connection) => connection.exec(text));
     },
     async notify(channel, payload) {
       await query("select pg_notify($1, $2)", [channel, payload]);
     },
-    drizzle: drizzleOver((text, params) => ask(source().unsafe(text, parameters(params), statement).values()), query),
+    drizzle: drizzleOver(arrays, query),
   };
 }
 
-// Without `simple: false` the driver sends a statement that has no parameters unprepared; its types do not know the option.
-const statement: postgres.UnsafeQueryOptions = Object.assign({ prepare: true }, { simple: false });
-
-function parameters(params: readonly unknown[] = []): (string | null)[] {
-  return params.map(parameter);
-}
-
-/** Rows, without what the driver hangs on its list of them. */
-async function rowsOf<Row>(answer: Promise<unknown>): Promise<Row[]> {
-  return [...((await answer) as Row[])];
-}
-
-async function asked<T>(answer: PromiseLike<T>): Promise<T> {
+async function transaction<T>(
+  connection: Connection,
+  work: (tx: Transaction) => Promise<T>,
+  statement_ms: number | null,
+): Promise<T> {
+  let value: T;
   try {
-    return await answer;
+    connection.allow(statement_ms);
+    await connection.exec(`begin${statement_ms === null ? "" : `; set local statement_timeout = ${statement_ms}`}`);
+    value = await within(connection, work, 0);
   } catch (error) {
-    throw failure(error);
+    // Where even that fails nobody knows what the session is in the middle of.
+    await connection.exec("rollback").catch(() => connection.discard());
+    throw error;
+  } finally {
+    connection.allow(null);
+  }
+  // Postgres answers a commit after a failed statement by rolling back, without an error.
+  const outcome = await connection.exec("commit");
+  if (outcome !== "COMMIT") {
+    throw new DatabaseError("the transaction was rolled back: a statement in it had failed", "25P02");
+  }
+  return value;
+}
+
+/** The work on a connection whose transaction is open; when it has ended, nothing more of it gets through. */
+async function within<T>(connection: Connection, work: (tx: Transaction) => Promise<T>, depth: number): Promise<T> {
+  let isOver = false;
+  const use: Use = async (ask) => {
+    if (isOver) throw new DatabaseError("the transaction is over", "25P01");
+    return ask(connection);
+  };
+  const exec = (text: string) => use((one) => one.exec(text));
+  const nested = async <U>(inner: (tx: Transaction) => Promise<U>): Promise<U> => {
+    const name = `s${depth}`;
+    await exec(`savepoint ${name}`);
+    try {
+      const value = await within(connection, inner, depth + 1);
+      await exec(`release savepoint ${name}`);
+      return value;
+    } catch (error) {
+      await exec(`rollback to savepoint ${name}`);
+      throw error;
+    }
+  };
+  try {
+    return await work({ ...sending(use), transaction: nested });
+  } finally {
+    isOver = true;
   }
 }
-
-function failure(error: unknown): DatabaseError {
-  if (error instanceof DatabaseError) return error;
-  // Without the driver's error as its cause: that one carries what was written, and logs print causes.
-  if (error instanceof postgres.PostgresError) return new DatabaseError(error.message, error.code);
-  return new DatabaseError(error instanceof Error ? error.message : String(error), "unavailable");
-}
-
-/** Ours for every type, so that parameters are sent as they are and nothing is guessed. */
-const types: Record<string, postgres.PostgresType> = Object.fromEntries(
-  [...parsers].map(([type, parse]) => [`type_${type}`, { to: type, from: [type], serialize: String, parse }]),
-);

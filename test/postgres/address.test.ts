@@ -1,36 +1,37 @@
 // A database's address is read as libpq reads it, and no error ever shows the password in it.
 
 import { describe, expect, test } from "bun:test";
-import { connectionOf } from "../../src/postgres/address.ts";
+import { addressOf } from "../../src/postgres/address.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 
 const secret = "hunter2";
 
 describe("an address", () => {
   test("is taken apart, escapes undone", () => {
-    const { options, settings, shown } = connectionOf("postgres://ann%40x:p%3Aw%2F@db.example:6543/my%20db");
-    expect(options).toMatchObject({ user: "ann@x", password: "p:w/", database: "my db", host: ["db.example"] });
-    expect(options.port as unknown).toEqual([6543]);
+    const { places, login, settings, shown } = addressOf("postgres://ann%40x:p%3Aw%2F@db.example:6543/my%20db");
+    expect(login).toEqual({ user: "ann@x", password: "p:w/", database: "my db" });
+    expect(places).toEqual([{ host: "db.example", port: 6543, shown: "db.example:6543" }]);
     expect(settings).toEqual({});
     expect(shown).toBe("db.example:6543/my db");
   });
 
   test("may leave out what has a default", () => {
-    expect(connectionOf("postgresql://").shown).toBe("localhost:5432/");
-    expect(connectionOf("postgres://localhost/sluice").options).not.toHaveProperty("password");
-    expect(connectionOf("  postgres://localhost/sluice\n").shown).toBe("localhost:5432/sluice");
+    expect(addressOf("postgresql://").shown).toBe("localhost:5432/");
+    expect(addressOf("postgres://localhost/sluice").login).toEqual({ database: "sluice" });
+    expect(addressOf("  postgres://localhost/sluice\n").shown).toBe("localhost:5432/sluice");
   });
 
   test("may name several hosts, an IPv6 host, or a socket's folder", () => {
-    expect(connectionOf("postgres://a:1,b,c:3/d").shown).toBe("a:1,b:5432,c:3/d");
-    expect(connectionOf("postgres://u@[::1]:5433/d").options.host as unknown).toEqual(["::1"]);
-    expect(connectionOf("postgres:///d?host=/run/postgresql").options.path).toBe("/run/postgresql/.s.PGSQL.5432");
+    expect(addressOf("postgres://a:1,b,c:3/d").shown).toBe("a:1,b:5432,c:3/d");
+    expect(addressOf("postgres://u@[::1]:5433/d").places).toMatchObject([{ host: "::1", port: 5433 }]);
+    const path = "/run/postgresql/.s.PGSQL.5432";
+    expect(addressOf("postgres:///d?host=/run/postgresql").places).toEqual([{ path, shown: path }]);
   });
 
   test("takes libpq's options: what the driver knows, what the session takes, what means nothing here", () => {
     const url = "postgres://h/d?sslmode=require&channel_binding=require&application_name=mine&search_path=x";
-    const { options, settings } = connectionOf(url);
-    expect(options.ssl).toBe("require");
+    const { login, settings } = addressOf(url);
+    expect(login.ssl).toBe("require");
     expect(settings).toEqual({ application_name: "mine", search_path: "x" });
   });
 

@@ -1,10 +1,13 @@
 // The migrator: each migration once, in order, whole or not at all, whoever starts it and however often.
 
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Migration, MigrationError, migrate, migrations, pendingMigrations } from "../../db/migrate.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { kinds, type Open, type Owned } from "./databases.ts";
+
+// Starting a database takes half a second, and many times that on a machine that does much else.
+setDefaultTimeout(60_000);
 
 const first: Migration = { name: "0001_first", sql: "create table first (n int); create table other (n int);" };
 const second: Migration = { name: "0002_second", sql: "insert into first values (1); create table second (n int);" };
@@ -29,7 +32,7 @@ function contract(open: Open): void {
     expect(await migrate(db)).toEqual(names);
     expect(await pendingMigrations(db)).toEqual([]);
     expect(await migrate(db)).toEqual([]);
-  }, 60_000);
+  });
 
   test("an older database is brought up to date by what is missing alone", async () => {
     const db = await fresh();

@@ -1,9 +1,12 @@
 // Whatever goes into a database comes out the same, and the same from both kinds.
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { DatabaseError } from "../../src/postgres/database.ts";
 import { kinds, type Open, type Owned } from "./databases.ts";
+
+// Starting a database takes half a second, and many times that on a machine that does much else.
+setDefaultTimeout(60_000);
 
 for (const { kind, open } of kinds) describe(kind, () => contract(open));
 
@@ -11,7 +14,7 @@ function contract(open: Open): void {
   let owned: Owned;
   beforeAll(async () => {
     owned = await open();
-  }, 60_000);
+  });
   afterAll(() => owned.drop());
 
   const back = async (type: string, value: unknown): Promise<unknown> => {
@@ -114,6 +117,39 @@ function contract(open: Open): void {
       code: "22012",
     });
     expect(await db.query("select n from kept where n = 5")).toEqual([]);
+  });
+
+  test("a statement beside transactions never falls into one of them, nor theirs out", async () => {
+    const { db } = owned;
+    await db.exec("create table beside (n int primary key)");
+    const busy = Array.from({ length: 120 }, (_, n) => {
+      if (n % 3 !== 0) return db.query("insert into beside values ($1)", [n]);
+      return db
+        .transaction(async (tx) => {
+          await Promise.all([n * 1000, n * 1000 + 1].map((m) => tx.query("insert into beside values ($1)", [m + 500])));
+          if (n % 2 === 0) throw new Error("rolled back");
+        })
+        .catch(() => {});
+    });
+    await Promise.all(busy);
+    const rows = await db.query<{ n: number }>("select n from beside order by n");
+    const plain = Array.from({ length: 120 }, (_, n) => n).filter((n) => n % 3 !== 0);
+    const committed = Array.from({ length: 120 }, (_, n) => n).filter((n) => n % 3 === 0 && n % 2 === 1);
+    const expected = [...plain, ...committed.flatMap((n) => [n * 1000 + 500, n * 1000 + 501])];
+    expect(rows.map(({ n }) => n)).toEqual(expected.sort((a, b) => a - b));
+  });
+
+  test("a transaction in which a statement failed is no success, and one that is over takes nothing more", async () => {
+    const { db } = owned;
+    await db.exec("create table once (n int primary key)");
+    const swallowed = db.transaction(async (tx) => {
+      await tx.query("insert into once values (1)");
+      await tx.query("select 1 / 0").catch(() => {});
+    });
+    await expect(swallowed).rejects.toBeInstanceOf(DatabaseError);
+    const late = await db.transaction(async (tx) => tx);
+    await expect(late.query("insert into once values (2)")).rejects.toBeInstanceOf(DatabaseError);
+    expect(await db.query("select n from once")).toEqual([]);
   });
 
   test("a lane keeps the order of its calls without waiting for their answers", async () => {

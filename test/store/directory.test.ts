@@ -1,12 +1,15 @@
 // What a Directory and its Administration promise, on both kinds of database.
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { administration } from "../../src/postgres/administration.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
 import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { kinds, type Open, type Owned } from "../postgres/databases.ts";
+
+// Starting a database takes half a second, and many times that on a machine that does much else.
+setDefaultTimeout(60_000);
 
 for (const { kind, open } of kinds) describe(kind, () => contract(open));
 
@@ -18,7 +21,7 @@ function contract(open: Open): void {
     owned = await open();
     store = directory(owned.db);
     admin = administration(owned.db);
-  }, 60_000);
+  });
   afterAll(() => owned.drop());
 
   const newId = (prefix: "org_" | "key_") => idOf(Bun.randomUUIDv7(), prefix);

@@ -1,0 +1,82 @@
+/**
+ * A few connections. A statement goes to the idlest one, and rides behind others' where none is idle; a transaction has
+ * one for itself. A lost one is forgotten, and the next statement makes a new one.
+ */
+import type { Connection } from "./connection.ts";
+import { answeredWithin, DatabaseError } from "./database.ts";
+
+export interface Pool {
+  /** `ask` sends one statement, at once: a moment later the connection may be in somebody's transaction. */
+  shared<T>(ask: (connection: Connection) => Promise<T>): Promise<T>;
+  /** On a connection that nobody else uses until `work` has ended. */
+  alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
+  /** Waits so long for what is in flight; takes nothing more. */
+  close(wait_ms: number): Promise<void>;
+}
+
+export interface PoolOptions {
+  connections_max: number;
+  /** How long a statement or a transaction waits for a connection while transactions have them all. */
+  wait_ms: number;
+  /** `lost` is to be called when the connection is. */
+  make(lost: () => void): Connection;
+}
+
+export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
+  const all = new Set<Connection>();
+  const taken = new Set<Connection>();
+  let change = Promise.withResolvers<void>();
+  let isClosed = false;
+
+  const changed = () => {
+    change.resolve();
+    change = Promise.withResolvers<void>();
+  };
+
+  function add(): Connection {
+    const connection = make(() => {
+      all.delete(connection);
+      taken.delete(connection);
+      changed();
+    });
+    all.add(connection);
+    return connection;
+  }
+
+  function idlest(): Connection | undefined {
+    if (isClosed) throw new DatabaseError("the database is closed", "unavailable");
+    let best: Connection | undefined;
+    for (const one of all) if (!taken.has(one) && (!best || one.inFlight() < best.inFlight())) best = one;
+    return best?.inFlight() === 0 || all.size >= connections_max ? best : add();
+  }
+
+  /** Answers what `use` makes of a connection, which it gets in the same moment in which it was found. */
+  async function found<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+    const started = performance.now();
+    while (true) {
+      const connection = idlest();
+      if (connection) return use(connection);
+      const left_ms = Math.max(1, Math.ceil(wait_ms - (performance.now() - started)));
+      await answeredWithin(change.promise, left_ms, "a free connection to the database");
+    }
+  }
+
+  return {
+    shared: (ask) => found(ask),
+    alone: (work) =>
+      found(async (connection) => {
+        taken.add(connection);
+        try {
+          return await work(connection);
+        } finally {
+          taken.delete(connection);
+          changed();
+        }
+      }),
+    async close(within_ms) {
+      isClosed = true;
+      changed();
+      await Promise.all([...all].map((connection) => connection.end(within_ms)));
+    },
+  };
+}
