@@ -8,6 +8,7 @@ import {
   customType,
   integer,
   jsonb,
+  pgEnum,
   pgTable,
   primaryKey,
   text,
@@ -16,6 +17,7 @@ import {
 } from "drizzle-orm/pg-core";
 
 const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => "bytea" });
+const units = (name: string) => bigint(name, { mode: "number" });
 const instant = (name: string) => timestamp(name, { withTimezone: true, mode: "date" });
 
 export const organization = pgTable("organization", {
@@ -28,7 +30,7 @@ export const organization = pgTable("organization", {
   plan: text("plan"),
   anchorAt: instant("anchor_at").notNull(),
   extraUsageEnabled: boolean("extra_usage_enabled").notNull().default(false),
-  extraUsageCapUnits: bigint("extra_usage_cap_units", { mode: "number" }),
+  extraUsageCapUnits: units("extra_usage_cap_units"),
   createdAt: instant("created_at").notNull(),
 });
 
@@ -60,11 +62,128 @@ export const keySecret = pgTable(
 );
 
 export const auditEntry = pgTable("audit_entry", {
-  id: bigint("id", { mode: "number" }).primaryKey().generatedAlwaysAsIdentity(),
+  id: units("id").primaryKey().generatedAlwaysAsIdentity(),
   at: instant("at").notNull(),
   actor: text("actor").notNull(),
   action: text("action").notNull(),
   organizationId: uuid("organization_id"),
   subject: text("subject").notNull(),
   details: jsonb("details").$type<Record<string, unknown>>().notNull(),
+});
+
+export const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "month", "extra"]);
+export const usageBilling = pgEnum("usage_billing", ["plan", "extra"]);
+
+export const usageAccount = pgTable("usage_account", {
+  organizationId: uuid("organization_id").primaryKey(),
+  running: units("running").notNull().default(0),
+  sessionStartsAt: instant("session_starts_at"),
+});
+
+export const usageAnchor = pgTable(
+  "usage_anchor",
+  {
+    organizationId: uuid("organization_id").notNull(),
+    monthFrom: instant("month_from").notNull(),
+    weekFrom: instant("week_from").notNull(),
+    anchorAt: instant("anchor_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.monthFrom] })],
+);
+
+export const usageWindow = pgTable(
+  "usage_window",
+  {
+    organizationId: uuid("organization_id").notNull(),
+    kind: usageWindowKind("kind").notNull(),
+    startsAt: instant("starts_at").notNull(),
+    endsAt: instant("ends_at").notNull(),
+    used: units("used").notNull(),
+    held: units("held").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.kind, table.startsAt] })],
+);
+
+export const usageHold = pgTable("usage_hold", {
+  requestId: uuid("request_id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  keyId: uuid("key_id").notNull(),
+  operation: text("operation").notNull(),
+  model: text("model").notNull(),
+  stream: boolean("stream").notNull(),
+  priceInput: units("price_input").notNull(),
+  priceCachedInput: units("price_cached_input").notNull(),
+  priceCacheWrite: units("price_cache_write").notNull(),
+  priceOutput: units("price_output").notNull(),
+  source: usageBilling("source").notNull(),
+  units: units("units").notNull(),
+  outputTokens: units("output_tokens").notNull(),
+  admittedAt: instant("admitted_at").notNull(),
+  leaseUntil: instant("lease_until").notNull(),
+  sessionStartsAt: instant("session_starts_at").notNull(),
+  sessionEndsAt: instant("session_ends_at").notNull(),
+  sessionLimit: units("session_limit"),
+  sessionUsed: units("session_used").notNull(),
+  weekStartsAt: instant("week_starts_at").notNull(),
+  weekEndsAt: instant("week_ends_at").notNull(),
+  weekLimit: units("week_limit"),
+  weekUsed: units("week_used").notNull(),
+  monthStartsAt: instant("month_starts_at").notNull(),
+  monthEndsAt: instant("month_ends_at").notNull(),
+  monthLimit: units("month_limit"),
+  monthUsed: units("month_used").notNull(),
+  checkpoint: integer("checkpoint").notNull().default(0),
+  inputTokens: units("input_tokens").notNull().default(0),
+  cachedInputTokens: units("cached_input_tokens").notNull().default(0),
+  cacheWriteTokens: units("cache_write_tokens").notNull().default(0),
+  producedTokens: units("produced_tokens").notNull().default(0),
+  reasoningTokens: units("reasoning_tokens").notNull().default(0),
+  usageSource: text("usage_source").notNull().default("counted"),
+});
+
+export const usageRecord = pgTable("usage_record", {
+  requestId: uuid("request_id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  keyId: uuid("key_id"),
+  operation: text("operation").notNull(),
+  model: text("model").notNull(),
+  stream: boolean("stream").notNull(),
+  priceInput: units("price_input").notNull(),
+  priceCachedInput: units("price_cached_input").notNull(),
+  priceCacheWrite: units("price_cache_write").notNull(),
+  priceOutput: units("price_output").notNull(),
+  source: usageBilling("source").notNull(),
+  held: units("held").notNull(),
+  charged: units("charged").notNull(),
+  uncharged: units("uncharged").notNull(),
+  admittedAt: instant("admitted_at").notNull(),
+  endedAt: instant("ended_at").notNull(),
+  outcome: text("outcome").notNull(),
+  stoppedBy: text("stopped_by"),
+  errorCode: text("error_code"),
+  recovered: boolean("recovered").notNull(),
+  inputTokens: units("input_tokens").notNull(),
+  cachedInputTokens: units("cached_input_tokens").notNull(),
+  cacheWriteTokens: units("cache_write_tokens").notNull(),
+  outputTokens: units("output_tokens").notNull(),
+  reasoningTokens: units("reasoning_tokens").notNull(),
+  usageSource: text("usage_source").notNull(),
+  sessionStartsAt: instant("session_starts_at"),
+  sessionEndsAt: instant("session_ends_at"),
+  sessionLimit: units("session_limit"),
+  sessionUsedBefore: units("session_used_before"),
+  sessionUsedAfter: units("session_used_after"),
+  weekStartsAt: instant("week_starts_at"),
+  weekEndsAt: instant("week_ends_at"),
+  weekLimit: units("week_limit"),
+  weekUsedBefore: units("week_used_before"),
+  weekUsedAfter: units("week_used_after"),
+  monthStartsAt: instant("month_starts_at"),
+  monthEndsAt: instant("month_ends_at"),
+  monthLimit: units("month_limit"),
+  monthUsedBefore: units("month_used_before"),
+  monthUsedAfter: units("month_used_after"),
+  upstream: text("upstream"),
+  attempts: integer("attempts"),
+  firstPartMs: units("first_part_ms"),
 });
