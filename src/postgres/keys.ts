@@ -1,0 +1,157 @@
+/**
+ * Administration of keys. A key keeps its id through rotations, each of which adds a secret; the older ones go on until
+ * they are revoked, or until the end of the grace that a rotation gave them.
+ */
+import { and, desc, eq, isNull, lt, sql } from "drizzle-orm";
+import { apiKey, keySecret } from "../../db/schema.ts";
+import type { Administration, Key, NewSecret } from "../store/directory.ts";
+import { uuidOf } from "../store/ids.ts";
+import { act, audit, bare, storeNow } from "./acts.ts";
+import type { Database, Transaction } from "./database.ts";
+import { announceChange } from "./revocations.ts";
+import { type KeyRow, keyOf, plainly } from "./rows.ts";
+
+type Verbs = "createKey" | "listKeys" | "findKey" | "rotateKey" | "revokeKey";
+
+export function keys(db: Database): Pick<Administration, Verbs> {
+  return {
+    createKey: (input) =>
+      act(db, async (tx) => {
+        const at = await storeNow(tx);
+        const id = bare(input.id, "key_");
+        const owner = bare(input.organizationId, "org_");
+        const { name, scopes, allowedModels, expiresAt } = input;
+        await tx.drizzle
+          .insert(apiKey)
+          .values({ id, organizationId: owner, name, scopes, allowedModels, expiresAt, createdAt: at });
+        await addSecret(tx, id, 1, input.secret, at);
+        const details = {
+          name,
+          scopes,
+          allowed_models: allowedModels,
+          expires_at: expiresAt,
+          secret: shown(input.secret),
+        };
+        await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
+        return (await readKey(tx, id))!;
+      }),
+
+    async listKeys(organizationId) {
+      const owner = uuidOf(organizationId, "org_");
+      if (owner === null) return [];
+      const rows = await plainly(
+        db.drizzle.select().from(apiKey).where(eq(apiKey.organizationId, owner)).orderBy(apiKey.id),
+      );
+      return plainly(withSecrets(db, rows));
+    },
+
+    async findKey(id) {
+      const uuid = uuidOf(id, "key_");
+      return uuid === null ? null : plainly(readKey(db, uuid));
+    },
+
+    rotateKey: (input) =>
+      act(db, async (tx) => {
+        const key = await lockKey(tx, input.id);
+        if (!key) return null;
+        if (key.revokedAt) return "revoked";
+        const at = await storeNow(tx);
+        const { graceEndsAt } = input;
+        if (graceEndsAt) {
+          // A grace only ever shortens: a secret that an earlier rotation ends sooner still ends then.
+          await tx.drizzle
+            .update(keySecret)
+            .set({ expiresAt: sql`least(${keySecret.expiresAt}, ${graceEndsAt.toISOString()}::timestamptz)` })
+            .where(and(eq(keySecret.keyId, key.id), isNull(keySecret.revokedAt)));
+        }
+        await addSecret(tx, key.id, (await newestNumber(tx, key.id)) + 1, input.secret, at);
+        const details = { grace_ends_at: graceEndsAt, secret: shown(input.secret) };
+        await audit(tx, at, {
+          actor: input.actor,
+          action: "key.rotate",
+          owner: key.organizationId,
+          subject: input.id,
+          details,
+        });
+        await announceChange(tx, input.id);
+        return readKey(tx, key.id);
+      }),
+
+    revokeKey: (input) =>
+      act(db, async (tx) => {
+        const key = await lockKey(tx, input.id);
+        if (!key) return null;
+        const at = await storeNow(tx);
+        const revoked = input.old ? await revokeReplaced(tx, key.id, at) : await revokeWhole(tx, key.id, at);
+        if (revoked > 0) {
+          const action = input.old ? "key.revoke_old" : "key.revoke";
+          const details = input.old ? { secrets: revoked } : {};
+          await audit(tx, at, { actor: input.actor, action, owner: key.organizationId, subject: input.id, details });
+          await announceChange(tx, input.id);
+        }
+        return readKey(tx, key.id);
+      }),
+  };
+}
+
+/** What the audit log tells of a secret. */
+function shown({ prefix, suffix }: NewSecret): string {
+  return `${prefix}…${suffix}`;
+}
+
+async function addSecret(tx: Transaction, keyId: string, number: number, secret: NewSecret, at: Date): Promise<void> {
+  const { hash, prefix, suffix } = secret;
+  await tx.drizzle.insert(keySecret).values({ keyId, number, hash, prefix, suffix, createdAt: at });
+}
+
+/** The key, locked until the commit: rotations and revocations of one key come one after the other. */
+async function lockKey(tx: Transaction, id: string): Promise<KeyRow | null> {
+  const uuid = uuidOf(id, "key_");
+  if (uuid === null) return null;
+  const [row] = await tx.drizzle.select().from(apiKey).where(eq(apiKey.id, uuid)).for("update");
+  return row ?? null;
+}
+
+async function newestNumber(tx: Transaction, keyId: string): Promise<number> {
+  const [newest] = await tx.drizzle
+    .select({ number: keySecret.number })
+    .from(keySecret)
+    .where(eq(keySecret.keyId, keyId))
+    .orderBy(desc(keySecret.number))
+    .limit(1);
+  return newest?.number ?? 0;
+}
+
+async function revokeWhole(tx: Transaction, keyId: string, at: Date): Promise<number> {
+  const unrevoked = and(eq(apiKey.id, keyId), isNull(apiKey.revokedAt));
+  const rows = await tx.drizzle.update(apiKey).set({ revokedAt: at }).where(unrevoked).returning({ id: apiKey.id });
+  return rows.length;
+}
+
+async function revokeReplaced(tx: Transaction, keyId: string, at: Date): Promise<number> {
+  const older = lt(keySecret.number, await newestNumber(tx, keyId));
+  const rows = await tx.drizzle
+    .update(keySecret)
+    .set({ revokedAt: at })
+    .where(and(eq(keySecret.keyId, keyId), older, isNull(keySecret.revokedAt)))
+    .returning({ number: keySecret.number });
+  return rows.length;
+}
+
+async function readKey(db: Transaction, uuid: string): Promise<Key | null> {
+  const rows = await db.drizzle.select().from(apiKey).where(eq(apiKey.id, uuid));
+  return (await withSecrets(db, rows))[0] ?? null;
+}
+
+async function withSecrets(db: Transaction, keys: KeyRow[]): Promise<Key[]> {
+  if (keys.length === 0) return [];
+  const ids = keys.map((key) => key.id);
+  const secrets = await db.drizzle
+    .select()
+    .from(keySecret)
+    // One parameter, however many: each length of a list would be a statement of its own, prepared and kept.
+    .where(sql`${keySecret.keyId} = any(${sql.param(ids)}::uuid[])`)
+    .orderBy(keySecret.keyId, desc(keySecret.number));
+  const byKey = Map.groupBy(secrets, (secret) => secret.keyId);
+  return keys.map((key) => keyOf(key, byKey.get(key.id) ?? []));
+}
