@@ -3,8 +3,8 @@
  * since the last; settlements ride along. One that fails is sent again, for every verb is idempotent: an admission until
  * its deadline, a settlement until it succeeds, a checkpoint never (the next one says more).
  *
- * A command that no store will ever take must not hold up the rest: batches halve with each failure and double with each
- * success, and what has failed all alone goes on being sent alone.
+ * A command that no store will ever take must not hold up the rest. What failed together is sent again in quarters, and
+ * so on until it is alone; only a store that was away as a whole makes no command suspect.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Answer, AnswerOf, Command, Ledger } from "../store/ledger.ts";
@@ -32,6 +32,9 @@ export const batcherSettings: BatcherSettings = {
   retry_ms_max: 1_000,
 };
 
+/** So many failed batches, with no success between them, are the store's fault and no command's. */
+const outage_batches = 3;
+
 export interface Batcher {
   /**
    * The ledger's answer. Rejects with the Fault `storage_unavailable` when the deadline (of the clock) passes first; a
@@ -51,9 +54,8 @@ interface Item {
   answered(answer: Answer): void;
   failed(error: unknown): void;
   done: boolean;
+  /** Commands that failed equally often are sent together, a quarter as many for each failure. */
   failures: number;
-  /** It failed when it was sent alone. */
-  suspect: boolean;
   notBefore_ms: number;
 }
 
@@ -72,7 +74,9 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   let settlements: Item[] = [];
   let settlementsWaiting = 0;
   let underway = 0;
-  let sizeMax = settings.batch_commands_max;
+  /** Batches that failed since one succeeded. */
+  let failedInARow = 0;
+  let retriesTurn = false;
   let lastFlush_ms = Number.NEGATIVE_INFINITY;
   let lastAnswer_ms = clock.now_ms();
   let stopped = false;
@@ -126,19 +130,27 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     wake = { at_ms, cancel };
   }
 
-  /** What may leave now: the urgent first, but a quarter is kept for settlements where some wait. */
+  /** What may leave now: what failed before and what did not, by turns. */
   function take(now_ms: number): Item[] {
     const ready = (item: Item) => item.notBefore_ms <= now_ms;
-    const suspect =
-      settlements.find((item) => item.suspect && ready(item)) ?? urgent.find((item) => item.suspect && ready(item));
-    if (suspect) {
-      remove(suspect);
-      return [suspect];
+    let failures = 0;
+    for (const queue of [urgent, settlements]) {
+      for (const item of queue) if (ready(item)) failures = Math.max(failures, item.failures);
     }
-    const room = settlements.length > 0 ? Math.max(1, sizeMax - Math.floor(sizeMax / 4)) : sizeMax;
+    const retries = () => pick((item) => item.failures === failures && ready(item), failures);
+    retriesTurn = failures > 0 && !retriesTurn;
+    if (retriesTurn) return retries();
+    const batch = pick((item) => item.failures === 0, 0);
+    return batch.length > 0 || failures === 0 ? batch : retries();
+  }
+
+  /** Takes commands out of the queues: the urgent first, but a quarter is kept for settlements where some wait. */
+  function pick(may: (item: Item) => boolean, failures: number): Item[] {
+    const most = Math.max(1, settings.batch_commands_max >> Math.min(30, 2 * failures));
+    const urgentMost = settlements.some(may) ? most - Math.ceil(most / 4) : most;
     const batch: Item[] = [];
-    urgent = urgent.filter((item) => !(batch.length < room && ready(item) && batch.push(item)));
-    settlements = settlements.filter((item) => !(batch.length < sizeMax && ready(item) && batch.push(item)));
+    urgent = urgent.filter((item) => !(batch.length < urgentMost && may(item) && batch.push(item)));
+    settlements = settlements.filter((item) => !(batch.length < most && may(item) && batch.push(item)));
     return batch;
   }
 
@@ -153,13 +165,14 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
       .then(
         (answers) => {
           lastAnswer_ms = clock.now_ms();
-          sizeMax = Math.min(settings.batch_commands_max, sizeMax * 2);
+          if (failedInARow >= outage_batches) for (const item of [...urgent, ...settlements]) forgive(item);
+          failedInARow = 0;
           for (const [index, item] of batch.entries()) item.answered(answers[index]!);
         },
         (error) => {
-          sizeMax = Math.max(1, Math.floor(sizeMax / 2));
+          failedInARow += 1;
           parts.failed?.(error, batch.length);
-          for (const item of batch) again(item, error, batch.length === 1);
+          for (const item of batch) again(item, error);
         },
       )
       .finally(() => {
@@ -173,17 +186,22 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     return ledger.run(commands);
   }
 
-  function again(item: Item, error: unknown, alone: boolean): void {
+  function again(item: Item, error: unknown): void {
     if (item.done) return;
     if (item.command.verb === "checkpoint") {
       item.failed(error);
       return;
     }
     item.failures += 1;
-    item.suspect ||= alone;
     const wait_ms = Math.min(settings.retry_ms_max, settings.retry_ms_min * 2 ** (item.failures - 1));
     item.notBefore_ms = clock.now_ms() + wait_ms * (0.5 + random() / 2);
     enqueue(item);
+  }
+
+  /** The store was away, and is back: nobody is suspected, and nobody need wait. */
+  function forgive(item: Item): void {
+    item.failures = 0;
+    item.notBefore_ms = Number.NEGATIVE_INFINITY;
   }
 
   function enqueue(item: Item): void {
@@ -209,7 +227,6 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
           command,
           done: false,
           failures: 0,
-          suspect: false,
           notBefore_ms: Number.NEGATIVE_INFINITY,
           answered(answer) {
             if (item.done) return;

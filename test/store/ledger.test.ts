@@ -334,7 +334,8 @@ for (const name of ["postgres", "pglite"] as const) {
           leaseMs: 60_000,
         }) as const;
       await book.run([checkpoint(gone, 2, 7)]);
-      await book.run([checkpoint(gone, 1, 5)]); // overtaken on its way
+      const overtaken = checkpoint(gone, 1, 5);
+      await book.run([{ ...overtaken, usage: { ...overtaken.usage, inputTokens: 9000 } }]);
       expect(await book.recover(100)).toBe(0);
       await store.setClock(new Date(noon.getTime() + 40_000));
       await book.run([checkpoint(alive, 1, 3)]);

@@ -1,0 +1,330 @@
+import { describe, expect, test } from "bun:test";
+import { batcher } from "../../src/admission/batcher.ts";
+import { type EntranceSettings, entrance } from "../../src/admission/entrance.ts";
+import type { Reservation, Settlement } from "../../src/admission/reservation.ts";
+import type { Fault } from "../../src/inference/fault.ts";
+import type { Model } from "../../src/inference/model.ts";
+import type { InferenceRequest } from "../../src/inference/request.ts";
+import { noUsage } from "../../src/inference/usage.ts";
+import type { Command, Grow } from "../../src/store/ledger.ts";
+import { noLimits, type Plan } from "../../src/store/plan.ts";
+import { newRequestId } from "../store/ledger-stores.ts";
+import { CutLedger, organizationId, settled, VirtualClock } from "./virtual-time.ts";
+
+const model: Model = {
+  id: "acme/writer-1",
+  ownedBy: "acme",
+  created: 0,
+  contextTokens: 100_000,
+  outputTokensMax: 16_384,
+  capabilities: new Set(),
+  prices: { input: 2, cachedInput: 1, cacheWrite: 3, output: 10 },
+  extraParams: [],
+};
+const request: InferenceRequest = {
+  model: model.id,
+  stream: true,
+  turns: [],
+  tools: [],
+  sampling: {},
+  stop: [],
+  extra: {},
+  needs: [],
+};
+const ending: Settlement = {
+  usage: noUsage,
+  units: 0,
+  outcome: "completed",
+  stoppedBy: null,
+  errorCode: null,
+  route: null,
+};
+
+function node(change: Partial<EntranceSettings> = {}) {
+  const clock = new VirtualClock();
+  const ledger = new CutLedger(clock);
+  const commands = batcher({ ledger, clock, random: () => 1 });
+  const door = entrance(
+    { batcher: commands, clock },
+    { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: 3_000, ...change },
+  );
+  const sent = <V extends Command["verb"]>(verb: V) =>
+    ledger.batches.flat().filter((one): one is Extract<Command, { verb: V }> => one.verb === verb);
+  const enter = (options: { plan?: Partial<Plan>; cap?: number; inputTokens?: number; model?: Model } = {}) => {
+    const entering = door.enter({
+      requestId: newRequestId(),
+      principal: { key: { id: "key_00000000000070008000000000000001" }, organization: { id: organizationId } },
+      operation: "chat.completions",
+      request: { ...request, outputTokensMax: options.cap },
+      model: options.model ?? model,
+      plan: { ...noLimits, name: "pro", ...options.plan },
+      inputTokens: options.inputTokens ?? 100,
+    });
+    entering.catch(() => {});
+    return entering;
+  };
+  const entered = async (options?: Parameters<typeof enter>[0]): Promise<Reservation> => {
+    const entering = enter(options);
+    await clock.advance(10);
+    return entering;
+  };
+  const refused = async (options?: Parameters<typeof enter>[0]): Promise<Fault> => {
+    const entering = enter(options);
+    await clock.advance(10);
+    return entering.then(
+      () => Promise.reject(new Error("it was admitted")),
+      (fault) => fault,
+    );
+  };
+  return { clock, ledger, commands, enter, entered, refused, sent };
+}
+
+describe("the hold", () => {
+  test("is input at the dearest input price, and an output step: the cap, the model's cap or 4,096 tokens", async () => {
+    const { entered } = node();
+    expect((await entered()).grant).toMatchObject({ units: 300 + 40_960, outputTokens: 4096, source: "plan" });
+    expect((await entered({ cap: 50 })).grant).toMatchObject({ units: 300 + 500 });
+    expect((await entered({ model: { ...model, outputTokensMax: 64 } })).grant).toMatchObject({ outputTokens: 64 });
+  });
+
+  test("grows at half, ahead of need, and nobody waits", async () => {
+    const { clock, entered, sent } = node();
+    const reservation = await entered();
+    expect(reservation.permits(2000)).toBe(true);
+    expect(reservation.permits(2049)).toBe(true);
+    await clock.advance(10);
+    expect(sent("grow")).toHaveLength(1);
+    expect(reservation.permits(8192)).toBe(true);
+  });
+
+  test("covers tokens that are ready to leave, or they wait for its growth", async () => {
+    const { clock, entered, sent } = node();
+    const reservation = await entered();
+    const room = reservation.permits(9_000);
+    expect(room).toBeInstanceOf(Promise);
+    await clock.advance(10);
+    expect(await room).toBe(true);
+    expect(sent("grow").at(-1)).toMatchObject({ unitsTotalMin: 300 + 90_000 });
+  });
+
+  test("never grows past the request's cap ahead of need", async () => {
+    const { clock, entered, sent } = node();
+    const small = await entered({ cap: 600 });
+    expect(small.permits(600)).toBe(true);
+    await clock.advance(10);
+    expect(sent("grow")).toHaveLength(0);
+    const large = await entered({ cap: 5000 });
+    expect(large.permits(4096)).toBe(true);
+    await clock.advance(10);
+    expect(sent("grow").map((one: Grow) => one.unitsTotal)).toEqual([300 + 50_000]);
+    const beyond = large.permits(5100); // the engine, or our count, runs over
+    await clock.advance(10);
+    expect(await beyond).toBe(true);
+  });
+
+  test("uses a window to its end, to the token, and then says no", async () => {
+    const { clock, ledger, entered } = node();
+    const reservation = await entered({ plan: { session: 300 + 10 * 5000 } });
+    expect(reservation.permits(4000)).toBe(true);
+    await clock.advance(10);
+    expect(reservation.permits(5000)).toBe(true);
+    const over = reservation.permits(5001);
+    await clock.advance(10);
+    expect(await over).toBe(false);
+    await Promise.all([
+      reservation.settle({ ...ending, units: 300 + 50_000, stoppedBy: "usage_window" }),
+      clock.advance(10),
+    ]);
+    expect([...ledger.model.records.values()]).toMatchObject([{ charged: 50_300, uncharged: 0 }]);
+  });
+
+  test("asks once more when the tokens are needed: room may have come free", async () => {
+    const { clock, entered } = node();
+    const plan = { session: 2 * (300 + 40_960) };
+    const [one, other] = [await entered({ plan }), await entered({ plan })];
+    expect(one.permits(4000)).toBe(true);
+    await clock.advance(10);
+    await Promise.all([other.settle(ending), clock.advance(10)]);
+    const room = one.permits(4097);
+    await clock.advance(10);
+    expect(await room).toBe(true);
+  });
+
+  test("of a model whose output is free covers everything", async () => {
+    const { entered } = node();
+    const free = await entered({ model: { ...model, prices: { ...model.prices, output: 0 } }, plan: { session: 300 } });
+    expect(free.permits(1e9)).toBe(true);
+  });
+
+  test("covers less when the prompt turns out larger than estimated", async () => {
+    const { clock, entered, sent } = node();
+    const reservation = await entered();
+    reservation.progress({ ...noUsage, inputTokens: 10_000, source: "reported" });
+    const room = reservation.permits(2200);
+    expect(room).toBeInstanceOf(Promise);
+    await clock.advance(10);
+    expect(await room).toBe(true);
+    expect(sent("grow")[0]).toMatchObject({ unitsTotalMin: 20_000 + 22_000 });
+  });
+});
+
+describe("the lease", () => {
+  test("is extended every checkpoint by what was counted so far", async () => {
+    const { clock, ledger, entered, sent } = node();
+    const reservation = await entered();
+    reservation.progress({ ...noUsage, inputTokens: 90, outputTokens: 5 });
+    await clock.advance(2_000);
+    reservation.progress({ ...noUsage, inputTokens: 90, outputTokens: 9 });
+    await clock.advance(2_000);
+    expect(sent("checkpoint").map(({ number, usage }) => [number, usage.outputTokens])).toEqual([
+      [1, 5],
+      [2, 9],
+    ]);
+    await clock.advance(600_000);
+    expect(reservation.signal.aborted).toBe(false);
+    expect(ledger.model.recover(10)).toBe(0);
+    await Promise.all([reservation.settle(ending), clock.advance(10)]);
+    expect(clock.timers).toBe(0);
+  });
+
+  test("ends the answer before it lapses when the store is away: counted from before the admission was sent", async () => {
+    const { clock, ledger, entered } = node();
+    const reservation = await entered();
+    ledger.wire = () => "down";
+    await clock.advance(54_980);
+    expect(reservation.permits(1)).toBe(true);
+    await clock.advance(20);
+    expect(reservation.signal.aborted).toBe(true);
+    expect(reservation.signal.reason).toMatchObject({ code: "storage_unavailable" });
+    expect(() => reservation.permits(1)).toThrow("usage store");
+    expect(ledger.model.recover(10)).toBe(0);
+  });
+
+  test("a node that was frozen past it forwards nothing, though no timer has told it yet", async () => {
+    const { clock, entered } = node();
+    const reservation = await entered();
+    clock.freeze(56_000);
+    expect(() => reservation.permits(1)).toThrow("usage store");
+    expect(reservation.signal.aborted).toBe(true);
+  });
+
+  test("lost to another node's recovery ends the answer, and a wait for room", async () => {
+    const { clock, ledger, entered } = node();
+    const [one, other] = [await entered(), await entered()];
+    ledger.wire = (batch) => (batch.some((command) => command.verb === "grow") ? "silent" : "well");
+    const room = Promise.resolve(other.permits(5000));
+    room.catch(() => {});
+    await clock.advance(100);
+    for (const hold of ledger.model.holds.values()) hold.leaseUntil_ms = 0;
+    expect(ledger.model.recover(10)).toBe(2);
+    await clock.advance(2_000);
+    expect(one.signal.aborted).toBe(true);
+    expect(room).rejects.toMatchObject({ code: "storage_unavailable" });
+    await Promise.all([one.settle({ ...ending, units: 700 }), clock.advance(100)]);
+    expect([...ledger.model.records.values()].map((record) => record.charged)).toEqual([0, 0]);
+  });
+});
+
+describe("the settlement", () => {
+  test("is told once, and kept until the store has it", async () => {
+    const { clock, ledger, commands, entered, sent } = node();
+    const reservation = await entered();
+    ledger.wire = () => "down";
+    const settling = reservation.settle({ ...ending, units: 120, usage: { ...noUsage, outputTokens: 12 } });
+    expect(reservation.settle({ ...ending, units: 999 })).toBe(settling);
+    await clock.advance(600_000);
+    expect(commands.waiting()).toBe(1);
+    ledger.wire = () => "well";
+    await clock.advance(2_000);
+    await settling;
+    expect([...ledger.model.records.values()]).toMatchObject([{ charged: 120 }]);
+    expect(new Set(sent("settle").map((one) => one.units))).toEqual(new Set([120]));
+    expect(reservation.signal.aborted).toBe(false);
+  });
+
+  test("books whatever an engine reported: no number, too many, fractions, below zero", async () => {
+    const { clock, ledger, entered } = node();
+    const mad = {
+      ...noUsage,
+      inputTokens: Number.NaN,
+      outputTokens: -5,
+      reasoningTokens: 1e300,
+      cachedInputTokens: 0.5,
+    };
+    const reservation = await entered();
+    reservation.progress(mad);
+    await clock.advance(2_000);
+    await Promise.all([
+      reservation.settle({ ...ending, usage: mad, units: Number.POSITIVE_INFINITY }),
+      clock.advance(10),
+    ]);
+    const [record] = ledger.model.records.values();
+    expect(record).toMatchObject({
+      charged: 1e15,
+      usage: { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, cachedInputTokens: 1 },
+    });
+  });
+});
+
+describe("a refusal", () => {
+  test("of a full window says which, until when, and what extra usage could take", async () => {
+    const { clock, ledger, entered, refused } = node();
+    const plan = { session: 1000, month: 900 };
+    const reservation = await entered({ plan, inputTokens: 1, cap: 50 });
+    await Promise.all([reservation.settle({ ...ending, units: 900 }), clock.advance(10)]);
+    ledger.organization.extra = { enabled: true, capUnits: 400 };
+    const fault = await refused({ plan, inputTokens: 1, cap: 50 });
+    const resetAt = new Date(Date.UTC(1970, 1, 1));
+    const seconds = Math.ceil((resetAt.getTime() - clock.now_ms()) / 1000);
+    expect(fault.code).toBe("usage_limit_reached");
+    expect(fault.message).toContain("monthly usage is used up until 1970-02-01T00:00:00.000Z");
+    expect(fault.details).toMatchObject({
+      retryAfterSeconds: seconds,
+      headers: {
+        "x-should-retry": "false",
+        "x-service-usage-session-percent": "90",
+        "x-service-usage-month-percent": "100",
+        "x-service-usage-month-reset-at": "1970-02-01T00:00:00.000Z",
+      },
+      body: {
+        window: "month",
+        reset_at: "1970-02-01T00:00:00.000Z",
+        resets_at: resetAt.getTime() / 1000,
+        resets_in_seconds: seconds,
+        extra_usage: { enabled: true, available: 400 },
+        plan_type: "pro",
+      },
+    });
+  });
+
+  test("for what others hold, or for concurrency, is worth trying again", async () => {
+    const { entered, refused } = node();
+    await entered({ plan: { week: 900, concurrentRequests: 1 }, inputTokens: 1, cap: 50 });
+    const reserved = await refused({ plan: { week: 900 }, inputTokens: 1, cap: 50 });
+    expect(reserved).toMatchObject({ code: "usage_reserved", details: { retryAfterSeconds: 1 } });
+    expect(reserved.details.headers).not.toHaveProperty("x-should-retry");
+    const busy = await refused({ plan: { concurrentRequests: 1 } });
+    expect(busy).toMatchObject({ code: "concurrency_limit_exceeded", details: { retryAfterSeconds: 1 } });
+    expect(busy.message).toContain("1 requests at a time");
+  });
+
+  test("of a request whose least hold is above a whole limit names the limit, and is not worth trying again", async () => {
+    const { refused } = node();
+    const fault = await refused({ plan: { session: 2000 } });
+    expect(fault).toMatchObject({ code: "rate_limit_exceeded", details: { headers: { "x-should-retry": "false" } } });
+    expect(fault.message).toContain("five-hour session limit of 2000");
+  });
+
+  test("for want of an answer leaves a record of nothing, so that the admission cannot run later", async () => {
+    const { clock, ledger, enter } = node();
+    ledger.wire = () => "unanswered"; // it was granted, and nobody learned of it
+    const entering = enter();
+    await clock.advance(3_000);
+    expect(entering).rejects.toMatchObject({ code: "storage_unavailable" });
+    ledger.wire = () => "well";
+    await clock.advance(2_000);
+    await settled();
+    expect(ledger.model.holds.size).toBe(0);
+    expect([...ledger.model.records.values()]).toMatchObject([{ charged: 0, outcome: "failed" }]);
+  });
+});
