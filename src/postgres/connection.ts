@@ -7,7 +7,7 @@
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
 import type { Address } from "./address.ts";
-import { answeredWithin, DatabaseError } from "./database.ts";
+import { DatabaseError } from "./database.ts";
 import { parameter, parsers } from "./values.ts";
 
 export interface Connection {
@@ -40,30 +40,44 @@ export interface Dialing {
 
 /** Connects with the first statement. All errors are DatabaseErrors. */
 export function connectionTo(dialing: Dialing): Connection {
-  const state = { isLost: false, isEnding: false, inFlight: 0, hasAnswered: false, statement_ms: dialing.statement_ms };
-  const lose = () => {
+  const state = { isLost: false, isEnding: false, hasAnswered: false, statement_ms: dialing.statement_ms };
+  /** How to fail each statement that waits. The driver leaves some waiting for ever when a connection is lost. */
+  const waiting = new Set<(why: DatabaseError) => void>();
+  const lose = (why = lost()) => {
     if (state.isLost) return;
     state.isLost = true;
+    places.length = 0;
+    for (const fail of waiting) fail(why);
     void sql.end({ timeout: 0 });
     if (!state.isEnding) dialing.lost?.();
   };
-  const sql = postgres(driverOptions(dialing, { isLost: () => state.isLost, lose }));
+  /** Still to be tried. */
+  const places = [...dialing.address.places];
+  const sql = postgres(driverOptions(dialing, places, lose));
 
-  async function answer<T>(ask: () => PromiseLike<T>): Promise<T> {
-    if (state.isLost) throw new DatabaseError("the connection was lost", "unavailable");
-    state.inFlight += 1;
-    const wait_ms = state.statement_ms * 1.5 + (state.hasAnswered ? 0 : dialing.connect_ms);
-    try {
-      const answered = await answeredWithin(Promise.resolve(ask()), wait_ms, "the database");
-      state.hasAnswered = true;
-      return answered;
-    } catch (error) {
-      const failed = failure(error);
-      if (failed.code === "silent") lose();
-      throw failed;
-    } finally {
-      state.inFlight -= 1;
-    }
+  function answer<T>(ask: () => PromiseLike<T>): Promise<T> {
+    if (state.isLost) return Promise.reject(lost());
+    return new Promise<T>((resolve, reject) => {
+      const wait_ms = state.statement_ms * 1.5 + (state.hasAnswered ? 0 : dialing.connect_ms);
+      const timer = setTimeout(
+        () => lose(new DatabaseError(`the database did not answer within ${wait_ms} ms`, "silent")),
+        wait_ms,
+      );
+      const over = () => {
+        clearTimeout(timer);
+        waiting.delete(fail);
+      };
+      const fail = (why: unknown) => {
+        over();
+        reject(failure(why));
+      };
+      waiting.add(fail);
+      ask().then((result) => {
+        over();
+        state.hasAnswered = true;
+        resolve(result);
+      }, fail);
+    });
   }
 
   return {
@@ -80,12 +94,12 @@ export function connectionTo(dialing: Dialing): Connection {
       const last = Array.isArray(results) && Array.isArray(results.at(-1)) ? results.at(-1) : results;
       return (last as { command?: string }).command ?? "";
     },
-    inFlight: () => state.inFlight,
+    inFlight: () => waiting.size,
     isLost: () => state.isLost,
     allow(statement_ms) {
       state.statement_ms = statement_ms ?? dialing.statement_ms;
     },
-    discard: lose,
+    discard: () => lose(),
     async end(wait_ms) {
       state.isEnding = true;
       await sql.end({ timeout: wait_ms / 1_000 });
@@ -97,18 +111,26 @@ export function connectionTo(dialing: Dialing): Connection {
 // Without `simple: false` the driver sends a statement that has no parameters unprepared; its types do not know the option.
 const prepared: postgres.UnsafeQueryOptions = Object.assign({ prepare: true }, { simple: false });
 
+function lost(): DatabaseError {
+  return new DatabaseError("the connection to the database was lost", "unavailable");
+}
+
 function failure(error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;
+  if (error instanceof Error && "code" in error && losses.has(String(error.code))) return lost();
   // Without the driver's error as its cause: that one carries what was written, and logs print causes.
   if (error instanceof postgres.PostgresError) return new DatabaseError(error.message, error.code);
   return new DatabaseError(error instanceof Error ? error.message : String(error), "unavailable");
 }
 
+/** What the driver says of it, with an address that it does not know. */
+const losses = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "CONNECTION_ENDED"]);
+
 function driverOptions(
   { address, connect_ms, statement_ms, settings, notified }: Dialing,
-  connection: { isLost(): boolean; lose(): void },
+  places: Address["places"],
+  lose: (why?: DatabaseError) => void,
 ): postgres.Options<Record<string, postgres.PostgresType>> {
-  const places = [...address.places];
   const options: postgres.Options<Record<string, postgres.PostgresType>> = {
     ...address.login,
     max: 1,
@@ -116,7 +138,7 @@ function driverOptions(
     connect_timeout: connect_ms / 1_000,
     fetch_types: false,
     onnotice: () => {},
-    onclose: connection.lose,
+    onclose: () => lose(),
     types,
     connection: {
       application_name: "sluice",
@@ -128,16 +150,18 @@ function driverOptions(
       ...settings,
     },
   };
-  // Two more that the driver has and its types do not name. It asks again for a socket when it wants to connect anew, or
-  // when a server was not of the kind that `target_session_attrs` asks for: then there may be another place.
+  // More that the driver has and its types do not name. It asks again for a socket when a server was not of the kind that
+  // `target_session_attrs` asks for, and knows from its list of hosts that there may be another; and when it wants to
+  // connect anew, for which no place is left then.
   return Object.assign(options, {
+    host: places.map((place) => place.shown),
+    port: places.map(() => 0),
     onnotify: notified,
     async socket() {
       try {
-        if (connection.isLost()) throw new DatabaseError("the connection was lost", "unavailable");
         return await dialled(places, connect_ms);
       } catch (error) {
-        connection.lose();
+        lose(failure(error));
         throw error;
       }
     },
@@ -146,7 +170,7 @@ function driverOptions(
 
 /** A socket to the first place that takes one; it and those before it are struck off. */
 async function dialled(places: Address["places"], connect_ms: number): Promise<Socket> {
-  let failed = new DatabaseError("no server at this address will do", "unavailable");
+  let failed = new DatabaseError("no server there is of the kind that the address asks for", "unavailable");
   while (true) {
     const place = places.shift();
     if (!place) throw failed;
