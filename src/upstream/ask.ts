@@ -91,23 +91,26 @@ function isTerminal(event: InferenceEvent): boolean {
   return event.type === "response-end" || event.type === "response-failed";
 }
 
-/** A pooled connection may have been closed by the engine just now: one more try, where no answer had begun. */
+/**
+ * A pooled connection may have been closed by the engine just now: one more try, where no answer had begun, and on a
+ * connection of its own, because the next of the pool may be closed as well (llama.cpp does it after every stream).
+ */
 async function post(question: Question, signal: AbortSignal): Promise<Response> {
   const { upstream, codec, request, model, stream, outputTokensMax } = question;
   const body = JSON.stringify(codec.request.encode(request, { model, stream, outputTokensMax }));
   const headers: Record<string, string> = { "content-type": "application/json", ...credentials(upstream) };
-  const send = () =>
-    fetch(upstream.url + codec.path, { method: "POST", headers, body, signal, redirect: "manual", ...transport });
+  const send = (keepalive: boolean) =>
+    fetch(upstream.url + codec.path, { method: "POST", headers, body, signal, keepalive, ...transport });
   try {
-    return await send();
+    return await send(true);
   } catch (cause) {
     if (signal.aborted || !isStaleConnection(cause)) throw cause;
-    return await send();
+    return await send(false);
   }
 }
 
 /** No proxy from the environment, no timeout of the runtime's: the watchdog has ours (stack.md, 6). */
-const transport = { proxy: false, timeout: false } as unknown as RequestInit;
+const transport = { redirect: "manual", proxy: false, timeout: false } as unknown as RequestInit;
 
 function credentials(upstream: Upstream): Record<string, string> {
   if (upstream.apiKey === null) return {};

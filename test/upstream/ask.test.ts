@@ -105,6 +105,36 @@ describe("an engine", () => {
     expect((await outcomeOf("whole")).at(-1)).toEqual({ type: "response-end", reason: "stop" });
   });
 
+  test("that closes its connections without saying so (llama.cpp, after each stream) costs no answer", async () => {
+    // Keeps up to as many connections as were open at once, and breaks each that is used a second time.
+    const answer = `${chunk({ content: "hello" })}${chunk({}, "stop")}data: [DONE]\n\n`;
+    const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${answer.length}\r\n\r\n`;
+    let asked = 0;
+    const waiting: (() => void)[] = [];
+    const engine = Bun.listen<{ used: boolean }>({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        open: (socket) => {
+          socket.data = { used: false };
+        },
+        data: (socket, bytes) => {
+          if (!bytes.toString().startsWith("POST")) return;
+          if (socket.data.used) return void socket.terminate();
+          socket.data.used = true;
+          waiting.push(() => socket.write(head + answer));
+          // The first four are answered together, so that four connections lie idle.
+          if (++asked >= 4) for (const write of waiting.splice(0)) write();
+        },
+      },
+    });
+    const origin = `http://127.0.0.1:${engine.port}`;
+    const ends = await Promise.all([1, 2, 3, 4].map(() => outcomeOf("", { origin })));
+    for (let again = 0; again < 4; again += 1) ends.push(await outcomeOf("", { origin }));
+    expect(ends.map((events) => events.at(-1)?.type)).toEqual(Array(8).fill("response-end"));
+    engine.stop(true);
+  });
+
   const refusals: [string, string, number | undefined][] = [
     ["missing", "upstream_unavailable", 30],
     ["html", "upstream_unavailable", 1],
