@@ -7,6 +7,8 @@ import { command } from "./command.ts";
 import { type Counts, close, countsOf } from "./counts.ts";
 
 const limit_ms = 20 * 60_000;
+/** One test: quick on a quiet machine, and no failure on a busy one. */
+const test_ms = 20_000;
 
 async function main(): Promise<void> {
   const services: Service[] = [];
@@ -40,10 +42,13 @@ async function environmentWith(services: Service[]): Promise<Record<string, stri
 async function tested(parts: string[], environment: Record<string, string | undefined>): Promise<Counts> {
   mkdirSync(".cache", { recursive: true });
   const reports = ["--reporter=junit", "--reporter-outfile=.cache/junit.xml"];
-  const outcome = await command([process.execPath, "test", "--parallel=2", ...reports, ...parts], {
-    limit_ms,
-    environment,
-  });
+  const outcome = await command(
+    [process.execPath, "test", "--parallel=2", `--timeout=${test_ms}`, ...reports, ...parts],
+    {
+      limit_ms,
+      environment,
+    },
+  );
   if (outcome.code === 124) console.error(`The tests took longer than ${limit_ms / 60_000} minutes and were ended.`);
   return countsOf(outcome.output, outcome.code);
 }
