@@ -1,0 +1,192 @@
+// A Postgres and a Redis that are killed, frozen and started again on what they left. Postgres keeps its real guarantees
+// against a kill (what it has confirmed is in the kernel's hands); only the disk is not waited for.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import { postgresPrograms, reachable, redisPrograms } from "../harness/binaries.ts";
+import { account, freePort } from "../harness/daemon.ts";
+import { until } from "../harness/sluice.ts";
+
+export interface Store {
+  port: number;
+  kill(): Promise<void>;
+  /** Starts it again; resolves when it answers. */
+  start(): Promise<void>;
+  freeze(): void;
+  thaw(): void;
+  stop(): Promise<void>;
+}
+
+interface StoreProcess {
+  port: number;
+  folder: string;
+  command: string[];
+  environment: Record<string, string>;
+  answers(): Promise<boolean>;
+}
+
+async function storeOf(process_: StoreProcess): Promise<Store> {
+  let child: ChildProcess | null = null;
+  /** Postgres puts each of its processes into a group of its own: its children are told one by one. */
+  const signalGroup = (signal: NodeJS.Signals) => {
+    if (!child?.pid || child.exitCode !== null || child.signalCode !== null) return;
+    for (const pid of [child.pid, ...childrenOf(child.pid)]) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // Gone already.
+      }
+    }
+  };
+  const store: Store = {
+    port: process_.port,
+    async start() {
+      const [program, ...words] = process_.command;
+      child = spawn(program!, words, {
+        ...account,
+        cwd: process_.folder,
+        env: { PATH: process.env.PATH ?? "", ...process_.environment },
+        stdio: "ignore",
+      });
+      await until(process_.answers, 30_000, `${program} to answer`);
+    },
+    async kill() {
+      const dying = child;
+      if (!dying || dying.exitCode !== null || dying.signalCode !== null) return;
+      const gone = new Promise<void>((resolve) => dying.once("exit", () => resolve()));
+      signalGroup("SIGKILL");
+      await gone;
+    },
+    freeze: () => signalGroup("SIGSTOP"),
+    thaw: () => signalGroup("SIGCONT"),
+    async stop() {
+      signalGroup("SIGCONT");
+      await store.kill();
+      rmSync(process_.folder, { recursive: true, force: true });
+    },
+  };
+  process.once("exit", () => signalGroup("SIGKILL"));
+  await store.start();
+  return store;
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function ownFolder(name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `sluice-faults-${name}-`));
+  chmodSync(folder, 0o700);
+  if (account.uid !== undefined && account.gid !== undefined) chownSync(folder, account.uid, account.gid);
+  return folder;
+}
+
+export async function faultyPostgres(): Promise<Store> {
+  const folder = ownFolder("postgres");
+  const programs = await reachable(await postgresPrograms(), "postgres", account, join(folder, "programs"));
+  const data = join(folder, "data");
+  const initdb = spawn(
+    join(programs.folder, "initdb"),
+    ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--no-locale"],
+    {
+      ...account,
+      cwd: folder,
+      env: { PATH: process.env.PATH ?? "", ...programs.environment },
+      stdio: "ignore",
+    },
+  );
+  const code = await new Promise((resolve) => initdb.once("exit", resolve));
+  if (code !== 0) throw new Error(`initdb ended with ${code}`);
+  const port = await freePort();
+  const settings = [
+    "fsync=off",
+    "max_connections=100",
+    "listen_addresses=127.0.0.1",
+    `unix_socket_directories=${folder}`,
+  ];
+  return storeOf({
+    port,
+    folder,
+    command: [
+      join(programs.folder, "postgres"),
+      "-D",
+      data,
+      "-p",
+      `${port}`,
+      ...settings.flatMap((line) => ["-c", line]),
+    ],
+    environment: programs.environment,
+    answers: () =>
+      ask(port, (sql) => sql`select 1`).then(
+        () => true,
+        () => false,
+      ),
+  });
+}
+
+export async function faultyRedis(): Promise<Store> {
+  const folder = ownFolder("redis");
+  const programs = await reachable(await redisPrograms(), "redis-server", account, join(folder, "programs"));
+  const port = await freePort();
+  return storeOf({
+    port,
+    folder,
+    command: [
+      join(programs.folder, "redis-server"),
+      "--port",
+      `${port}`,
+      "--bind",
+      "127.0.0.1",
+      "--save",
+      "",
+      "--appendonly",
+      "no",
+    ],
+    environment: programs.environment,
+    answers: () =>
+      redisSays(port, "PING").then(
+        (said) => said.startsWith("+PONG"),
+        () => false,
+      ),
+  });
+}
+
+/** One question to this Postgres, on a connection of its own. */
+export async function ask<Row>(port: number, question: (sql: postgres.Sql) => Promise<Row>): Promise<Row> {
+  const sql = postgres(`postgres://postgres@127.0.0.1:${port}/postgres`, {
+    max: 1,
+    onnotice: () => {},
+    connect_timeout: 2,
+  });
+  try {
+    return await question(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+export function redisSays(port: number, command: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    Bun.connect({
+      hostname: "127.0.0.1",
+      port,
+      socket: {
+        open: (socket) => void socket.write(`${command}\r\n`),
+        data(socket, data) {
+          resolve(data.toString());
+          socket.end();
+        },
+        connectError: (_, error) => reject(error),
+        error: (_, error) => reject(error),
+      },
+    }).catch(reject);
+    setTimeout(() => reject(new Error("Redis does not answer")), 1000).unref();
+  });
+}
