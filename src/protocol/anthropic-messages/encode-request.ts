@@ -3,7 +3,15 @@
  * answer, is refused by name; what only tunes it and is unknown here (`seed`) is left out. No nulls, and identical
  * requests render to identical bytes.
  */
-import type { InferenceRequest, Need, OutputFormat, Reasoning, Tool, ToolChoice } from "../../inference/request.ts";
+import type {
+  InferenceRequest,
+  Need,
+  OutputFormat,
+  Reasoning,
+  Tool,
+  ToolChoice,
+  Turn,
+} from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
@@ -15,14 +23,16 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   refuseStrangers(request);
   const { sampling, needs } = request;
   const { parts, rest } = headInstructions(request.turns);
+  // Instructions and nothing else are what there is to be answered.
+  const turns: Turn[] = rest.length > 0 ? rest : [{ role: "user", parts }];
   const { tools, choice } = allowed(request);
   const max_tokens = request.outputTokensMax ?? ask.outputTokensMax;
   return {
     ...request.extra,
     model: ask.model,
     max_tokens,
-    system: encodeSystem(textBlocks(parts)),
-    messages: encodeTurns(rest, ask, needs),
+    system: rest.length > 0 ? encodeSystem(textBlocks(parts)) : undefined,
+    messages: encodeTurns(turns, ask, needs),
     tools: tools.length > 0 ? tools.map(encodeTool) : undefined,
     tool_choice: tools.length > 0 ? encodeChoice(choice, request.parallelToolCalls) : undefined,
     stream: ask.stream,

@@ -116,7 +116,14 @@ function conversation({ messages }: MessagesRequest): Violation | null {
       if (wrong) return wrong;
     }
   }
-  return null;
+  if (messages.some(saysSomething)) return null;
+  return { code: "invalid_value", param: "messages", message: "'messages' must hold something that is said." };
+}
+
+/** A user's message is one though it be empty; of the others, one that holds nothing is none. */
+function saysSomething({ role, content }: MessagesRequest["messages"][number]): boolean {
+  if (role === "user" || typeof content === "string") return role === "user" || content !== "";
+  return content.some((block) => block.type !== "text" || block.text !== "");
 }
 
 function unanswering(param: string, callId: string): Violation {
