@@ -1,7 +1,7 @@
 // Compares three books: what the engine produced, what clients received, what the ledger says.
 
 import { uuidOf } from "../../src/store/ids.ts";
-import { until } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
 import type { Received } from "./load.ts";
 import { checkpoint_s, lease_s, price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";

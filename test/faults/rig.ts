@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
 import { freePort } from "../harness/daemon.ts";
-import { until } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
 import { faultyPostgres, faultyRedis, type Store } from "./stores.ts";
 import { type Wire, wireTo } from "./wire.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { postgresPrograms, reachable, redisPrograms } from "../harness/binaries.ts";
 import { account, freePort } from "../harness/daemon.ts";
-import { until } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
 
 export interface Store {
   port: number;

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { contractProblems } from "./contract.ts";
 import { freshDatabase } from "./services.ts";
+import { until } from "./until.ts";
 
 export interface SluiceOptions {
   /** Text of sluice.yaml; without it the default catalog, served by the simulator. */
@@ -181,13 +182,4 @@ function gathered(stream: ReadableStream<Uint8Array>): { text: () => string; end
     for await (const chunk of stream) text += decoder.decode(chunk, { stream: true });
   })();
   return { text: () => text, ended };
-}
-
-/** Waits for a condition, never for a time: fails loudly when the deadline passes. */
-export async function until(holds: () => boolean | Promise<boolean>, deadline_ms: number, what: string): Promise<void> {
-  const end = performance.now() + deadline_ms;
-  while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`waited ${deadline_ms} ms for ${what}`);
-    await Bun.sleep(10);
-  }
 }

@@ -12,7 +12,7 @@ import {
   startService,
   words,
 } from "../harness/engine.ts";
-import { until } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
 
 let service: Service;
 beforeAll(async () => {

@@ -4,7 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsOf, model, says, startService, words } from "../harness/engine.ts";
-import { startSluice, until } from "../harness/sluice.ts";
+import { startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
 
 describe("SIGTERM", () => {
   test("lets a stream finish, says not ready meanwhile, and exits 0", async () => {

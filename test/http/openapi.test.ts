@@ -7,6 +7,7 @@ import { defaultModels } from "../../src/config/models.ts";
 import { openapiDocument, renderOpenapi } from "../../src/http/contract/openapi.ts";
 import { type ContractModel, exampleModel } from "../../src/http/contract/operation.ts";
 import { operations } from "../../src/http/contract/operations.ts";
+import { validateCountTokens, validateMessagesRequest } from "../../src/protocol/anthropic-messages/validate.ts";
 import { validateChatRequest } from "../../src/protocol/openai-chat/validate.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -33,6 +34,12 @@ interface Document {
     securitySchemes: Record<string, Record<string, string>>;
   };
 }
+
+const validators: Record<string, (body: unknown) => unknown> = {
+  "/v1/chat/completions": (body) => validateChatRequest(body, []),
+  "/v1/messages": validateMessagesRequest,
+  "/v1/messages/count_tokens": validateCountTokens,
+};
 
 const jsonStatuses = (operation: Described) =>
   Object.keys(operation.responses).filter((status) => "application/json" in operation.responses[status]!.content);
@@ -73,9 +80,24 @@ describe("answers", () => {
     expect(Object.keys(chat.responses["200"]!.content)).toEqual(["application/json", "text/event-stream"]);
   });
 
-  test("usage lists four", () => {
+  test("messages, their count and usage list four", () => {
+    const messages = document.paths["/v1/messages"]!.post!;
+    const count = document.paths["/v1/messages/count_tokens"]!.post!;
     const usage = document.paths["/v1/service/usage"]!.get!;
-    expect(jsonStatuses(usage)).toEqual(["200", "401", "403", "default"]);
+    for (const operation of [messages, count, usage])
+      expect(jsonStatuses(operation)).toEqual(["200", "401", "403", "default"]);
+    expect(Object.keys(messages.responses["200"]!.content)).toEqual(["application/json", "text/event-stream"]);
+  });
+
+  test("messages refuse in their own words, models in those of whoever asks", () => {
+    const schemaOf = (path: string, method: string) =>
+      document.paths[path]![method]!.responses["401"]!.content["application/json"]!.schema;
+    const messages = { $ref: "#/components/schemas/MessagesError" };
+    const error = { $ref: "#/components/schemas/Error" };
+    expect(schemaOf("/v1/messages", "post")).toEqual(messages);
+    expect(schemaOf("/v1/messages/count_tokens", "post")).toEqual(messages);
+    expect(schemaOf("/v1/models", "get") as unknown).toEqual({ anyOf: [error, messages] });
+    expect(schemaOf("/v1/service/usage", "get")).toEqual(error);
   });
 
   test("405 and 413 are described once, for the whole contract", () => {
@@ -132,7 +154,7 @@ test("every request example satisfies the contract, and each is possible on some
       const model = exampleModel(models, example.needs);
       expect(model, example.name).not.toBeNull();
       const { body } = example.request(model!);
-      if (body !== undefined) expect(() => validateChatRequest(body, []), example.name).not.toThrow();
+      if (body !== undefined) expect(() => validators[operation.path]!(body), example.name).not.toThrow();
     }
   }
   const shown = document.paths["/v1/chat/completions"]!.post!.requestBody!.content["application/json"]!.examples;

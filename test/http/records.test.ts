@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/http/contract/receipt.ts";
 import { errorOf, eventsOf, model, plainModel, type Service, says, startService, words } from "../harness/engine.ts";
-import { until } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
 
 let service: Service;
 beforeAll(async () => {

@@ -1,0 +1,58 @@
+// `npm run faults -- --rounds N --seed S`: N injuries on three nodes under load, in runs of fifty, and the judge's verdict
+// as a table. Nodes run from source, or from the binary that TEST_SLUICE names. Exits with 1 when a promise was broken.
+
+import { parseArgs } from "node:util";
+import Table from "cli-table3";
+import { faultRun, type Run } from "../test/faults/round.ts";
+
+const injuries_a_run = 50;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { rounds: { type: "string", default: "200" }, seed: { type: "string", default: "1" } },
+  });
+  const rounds = Number(values.rounds);
+  const seed = Number(values.seed);
+  if (!Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
+    console.error("usage: npm run faults -- --rounds N --seed S (whole numbers)");
+    process.exit(2);
+  }
+  const runs: Run[] = [];
+  for (let done = 0; done < rounds; done += injuries_a_run) {
+    const injuries = Math.min(injuries_a_run, rounds - done);
+    // Every other run has a session window that fills: what is refused counts as much as what is served.
+    const plan = runs.length % 2 === 0 ? "{}" : "{ session: 1000000, concurrent_requests: 12 }";
+    const run = await faultRun({ seed: seed + runs.length, injuries, clients: 16, gap_ms: 250, plan });
+    runs.push(run);
+    const { verdict } = run;
+    console.log(
+      `seed ${run.seed}: ${verdict.requests} requests, ${verdict.records} records, ${verdict.recovered} recovered, ${verdict.broken.length} promises broken, ${(run.took_ms / 1000).toFixed(0)} s`,
+    );
+    for (const sentence of verdict.broken.slice(0, 10)) console.log(`  ${sentence}`);
+  }
+  report(runs);
+  process.exit(runs.some((run) => run.verdict.broken.length > 0) ? 1 : 0);
+}
+
+function report(runs: Run[]): void {
+  const injuries = new Map<string, number>();
+  for (const run of runs)
+    for (const [name, count] of run.injuries) injuries.set(name, (injuries.get(name) ?? 0) + count);
+  const table = new Table({ head: ["injury", "times"], style: { head: [], border: [] } });
+  for (const [name, count] of [...injuries].sort((one, other) => other[1] - one[1])) table.push([name, count]);
+  console.log(table.toString());
+  const sum = (of: (run: Run) => number) => runs.reduce((total, run) => total + of(run), 0);
+  const totals = new Table({ style: { head: [], border: [] } });
+  totals.push(
+    { requests: sum((run) => run.verdict.requests) },
+    { answered: sum((run) => run.verdict.answered) },
+    { "refused with 429": sum((run) => run.verdict.refused) },
+    { records: sum((run) => run.verdict.records) },
+    { recovered: sum((run) => run.verdict.recovered) },
+    { "tokens delivered": sum((run) => run.verdict.tokens) },
+    { "promises broken": sum((run) => run.verdict.broken.length) },
+  );
+  console.log(totals.toString());
+}
+
+await main();
