@@ -5,6 +5,7 @@
  */
 import directory from "./migrations/0001_directory.sql" with { type: "text" };
 import ledger from "./migrations/0002_ledger.sql" with { type: "text" };
+import rates from "./migrations/0003_rates.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -16,6 +17,7 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   { name: "0001_directory", sql: directory },
   { name: "0002_ledger", sql: ledger },
+  { name: "0003_rates", sql: rates },
 ];
 
 /** What the migrator needs of a database. */

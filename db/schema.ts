@@ -187,3 +187,20 @@ export const usageRecord = pgTable("usage_record", {
   attempts: integer("attempts"),
   firstPartMs: units("first_part_ms"),
 });
+
+export const usageRate = pgTable(
+  "usage_rate",
+  {
+    organizationId: uuid("organization_id").notNull(),
+    entry: text("entry").notNull(),
+    countsUntil: instant("counts_until").notNull(),
+    requests: units("requests").notNull(),
+    tokens: units("tokens").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.entry] })],
+);
+
+export const usageRateReading = pgTable("usage_rate_reading", {
+  organizationId: uuid("organization_id").primaryKey(),
+  readAt: instant("read_at").notNull(),
+});

@@ -80,6 +80,7 @@ export async function serve(serving: Serving): Promise<number> {
     inputEstimate: estimate,
     outputCalibration: outputCalibration(),
     routing: () => configuration.current().metering,
+    messages: () => configuration.current().messages,
     limits,
     checks: readinessChecks(database, redis, configuration),
     lifecycle: life,

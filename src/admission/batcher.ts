@@ -3,12 +3,13 @@
  * since the last; settlements ride along. One that fails is sent again, for every verb is idempotent: an admission until
  * its deadline, a settlement until it succeeds, a checkpoint never (the next one says more).
  *
- * A command that no store will ever take must not hold up the rest. What failed together is sent again in quarters, and
- * so on until it is alone; only a store that was away as a whole makes no command suspect.
+ * Batches that fail one after the other are the store's fault; one that fails among others that succeed holds a command
+ * that no store will ever take, and queue.ts sees to it that it holds up nothing else.
  */
 import { Fault } from "../inference/fault.ts";
-import type { Answer, AnswerOf, Command, Ledger } from "../store/ledger.ts";
+import type { AnswerOf, Command, Ledger } from "../store/ledger.ts";
 import type { Clock } from "./clock.ts";
+import { commandQueue, type Item } from "./queue.ts";
 
 export interface BatcherSettings {
   /** Between the departures of two batches. */
@@ -49,16 +50,6 @@ export interface Batcher {
   stop(within_ms: number): Promise<number>;
 }
 
-interface Item {
-  command: Command;
-  answered(answer: Answer): void;
-  failed(error: unknown): void;
-  done: boolean;
-  /** Commands that failed equally often are sent together, a quarter as many for each failure. */
-  failures: number;
-  notBefore_ms: number;
-}
-
 export interface BatcherParts {
   ledger: Pick<Ledger, "run">;
   clock: Clock;
@@ -70,21 +61,19 @@ export interface BatcherParts {
 
 export function batcher(parts: BatcherParts, settings: BatcherSettings = batcherSettings): Batcher {
   const { ledger, clock, random } = parts;
-  let urgent: Item[] = [];
-  let settlements: Item[] = [];
+  const queue = commandQueue(settings.batch_commands_max);
+  const idle = new Set<() => void>();
   let settlementsWaiting = 0;
   let underway = 0;
   /** Batches that failed since one succeeded. */
   let failedInARow = 0;
-  let retriesTurn = false;
   let lastFlush_ms = Number.NEGATIVE_INFINITY;
   let lastAnswer_ms = clock.now_ms();
   let stopped = false;
   let wake: { at_ms: number; cancel: () => void } | null = null;
   let pumpDue = false;
-  const idle = new Set<() => void>();
 
-  /** Looks once more when this turn of the event loop is over, so that what was submitted together leaves together. */
+  /** When this turn of the event loop is over, so that what was submitted together leaves together. */
   function pumpSoon(): void {
     if (pumpDue) return;
     pumpDue = true;
@@ -97,27 +86,14 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   function pump(): void {
     while (underway < settings.batches_max) {
       const now_ms = clock.now_ms();
-      const next_ms = Math.max(earliest(now_ms), lastFlush_ms + settings.gap_ms);
+      const next_ms = Math.max(queue.next_ms(now_ms), lastFlush_ms + settings.gap_ms);
       if (next_ms > now_ms) {
         wakeAt(next_ms, now_ms);
         return;
       }
-      const batch = take(now_ms);
-      if (batch.length === 0) return;
       lastFlush_ms = now_ms;
-      send(batch);
+      send(queue.take(now_ms));
     }
-  }
-
-  function earliest(now_ms: number): number {
-    let first = Number.POSITIVE_INFINITY;
-    for (const queue of [urgent, settlements]) {
-      for (const item of queue) {
-        if (item.notBefore_ms <= now_ms) return now_ms;
-        first = Math.min(first, item.notBefore_ms);
-      }
-    }
-    return first;
   }
 
   function wakeAt(at_ms: number, now_ms: number): void {
@@ -130,60 +106,22 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     wake = { at_ms, cancel };
   }
 
-  /** What may leave now: what failed before and what did not, by turns. */
-  function take(now_ms: number): Item[] {
-    const ready = (item: Item) => item.notBefore_ms <= now_ms;
-    let failures = 0;
-    for (const queue of [urgent, settlements]) {
-      for (const item of queue) if (ready(item)) failures = Math.max(failures, item.failures);
-    }
-    const retries = () => pick((item) => item.failures === failures && ready(item), failures);
-    retriesTurn = failures > 0 && !retriesTurn;
-    if (retriesTurn) return retries();
-    const batch = pick((item) => item.failures === 0, 0);
-    return batch.length > 0 || failures === 0 ? batch : retries();
-  }
-
-  /** Takes commands out of the queues: the urgent first, but a quarter is kept for settlements where some wait. */
-  function pick(may: (item: Item) => boolean, failures: number): Item[] {
-    const most = Math.max(1, settings.batch_commands_max >> Math.min(30, 2 * failures));
-    const urgentMost = settlements.some(may) ? most - Math.ceil(most / 4) : most;
-    const batch: Item[] = [];
-    urgent = urgent.filter((item) => !(batch.length < urgentMost && may(item) && batch.push(item)));
-    settlements = settlements.filter((item) => !(batch.length < most && may(item) && batch.push(item)));
-    return batch;
-  }
-
-  function remove(item: Item): void {
-    if (item.command.verb === "settle") settlements = settlements.filter((one) => one !== item);
-    else urgent = urgent.filter((one) => one !== item);
-  }
-
-  function send(batch: Item[]): void {
+  async function send(batch: Item[]): Promise<void> {
     underway += 1;
-    run(batch.map((item) => item.command))
-      .then(
-        (answers) => {
-          lastAnswer_ms = clock.now_ms();
-          if (failedInARow >= outage_batches) for (const item of [...urgent, ...settlements]) forgive(item);
-          failedInARow = 0;
-          for (const [index, item] of batch.entries()) item.answered(answers[index]!);
-        },
-        (error) => {
-          failedInARow += 1;
-          parts.failed?.(error, batch.length);
-          for (const item of batch) again(item, error);
-        },
-      )
-      .finally(() => {
-        underway -= 1;
-        pump();
-      });
-  }
-
-  /** A ledger that throws instead of rejecting has failed as well. */
-  async function run(commands: Command[]): Promise<Answer[]> {
-    return ledger.run(commands);
+    try {
+      const answers = await ledger.run(batch.map((item) => item.command));
+      lastAnswer_ms = clock.now_ms();
+      if (failedInARow >= outage_batches) queue.forgive();
+      failedInARow = 0;
+      for (const [index, item] of batch.entries()) item.answered(answers[index]!);
+    } catch (error) {
+      failedInARow += 1;
+      parts.failed?.(error, batch.length);
+      for (const item of batch) again(item, error);
+    } finally {
+      underway -= 1;
+      pump();
+    }
   }
 
   function again(item: Item, error: unknown): void {
@@ -195,19 +133,16 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     item.failures += 1;
     const wait_ms = Math.min(settings.retry_ms_max, settings.retry_ms_min * 2 ** (item.failures - 1));
     item.notBefore_ms = clock.now_ms() + wait_ms * (0.5 + random() / 2);
-    enqueue(item);
+    queue.add(item);
   }
 
-  /** The store was away, and is back: nobody is suspected, and nobody need wait. */
-  function forgive(item: Item): void {
-    item.failures = 0;
-    item.notBefore_ms = Number.NEGATIVE_INFINITY;
+  function settlementConfirmed(): void {
+    settlementsWaiting -= 1;
+    if (settlementsWaiting === 0) for (const told of idle) told();
   }
 
-  function enqueue(item: Item): void {
-    if (item.command.verb === "settle") settlements.push(item);
-    else urgent.push(item);
-  }
+  const nothingWaits = () => underway === 0 && queue.isEmpty();
+
   return {
     submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>> {
       const isSettlement = command.verb === "settle";
@@ -215,55 +150,50 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
         return Promise.reject(unavailable("The usage store does not confirm what was used."));
       }
-      return new Promise<AnswerOf<C>>((resolve, reject) => {
-        if (urgent.length + settlements.length + underway === 0) lastAnswer_ms = clock.now_ms();
-        let cancelDeadline: (() => void) | undefined;
-        const finish = () => {
-          item.done = true;
-          cancelDeadline?.();
-          if (isSettlement && --settlementsWaiting === 0) for (const told of idle) told();
-        };
-        const item: Item = {
-          command,
-          done: false,
-          failures: 0,
-          notBefore_ms: Number.NEGATIVE_INFINITY,
-          answered(answer) {
-            if (item.done) return;
-            finish();
-            resolve(answer as AnswerOf<C>);
-          },
-          failed(error) {
-            if (item.done) return;
-            finish();
-            reject(error);
-          },
-        };
-        if (isSettlement) settlementsWaiting += 1;
-        if (deadline_ms !== undefined) {
-          cancelDeadline = clock.after(Math.max(0, deadline_ms - clock.now_ms()), () => {
-            remove(item);
-            item.failed(unavailable("The usage store did not answer in time."));
-          });
-        }
-        enqueue(item);
-        pumpSoon();
-      });
+      const { promise, resolve, reject } = Promise.withResolvers<AnswerOf<C>>();
+      const finish = () => {
+        item.done = true;
+        cancelDeadline?.();
+        if (isSettlement) settlementConfirmed();
+      };
+      const item: Item = {
+        command,
+        done: false,
+        failures: 0,
+        notBefore_ms: Number.NEGATIVE_INFINITY,
+        answered(answer) {
+          if (item.done) return;
+          finish();
+          resolve(answer as AnswerOf<C>);
+        },
+        failed(error) {
+          if (item.done) return;
+          finish();
+          reject(error);
+        },
+      };
+      const tooLate = () => {
+        queue.remove(item);
+        item.failed(unavailable("The usage store did not answer in time."));
+      };
+      const cancelDeadline = deadline_ms === undefined ? null : clock.after(deadline_ms - clock.now_ms(), tooLate);
+      if (isSettlement) settlementsWaiting += 1;
+      if (nothingWaits()) lastAnswer_ms = clock.now_ms();
+      queue.add(item);
+      pumpSoon();
+      return promise;
     },
     waiting: () => settlementsWaiting,
-    silence_ms: () => (urgent.length + settlements.length + underway === 0 ? 0 : clock.now_ms() - lastAnswer_ms),
+    silence_ms: () => (nothingWaits() ? 0 : clock.now_ms() - lastAnswer_ms),
     async stop(within_ms) {
       stopped = true;
       if (settlementsWaiting > 0) {
-        await new Promise<void>((resolve) => {
-          const cancel = clock.after(within_ms, () => told());
-          const told = () => {
-            cancel();
-            idle.delete(told);
-            resolve();
-          };
-          idle.add(told);
-        });
+        const { promise, resolve } = Promise.withResolvers<void>();
+        idle.add(resolve);
+        const cancel = clock.after(within_ms, resolve);
+        await promise;
+        cancel();
+        idle.delete(resolve);
       }
       wake?.cancel();
       return settlementsWaiting;

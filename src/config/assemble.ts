@@ -28,6 +28,7 @@ export function assemble(
     upstreams,
     metering: meteringOf(file?.metering ?? {}),
     limits: { ...defaultsOf(serviceLimits), ...file?.limits },
+    messages: { keepBillingLine: file?.messages?.keep_billing_line ?? false },
     server: settings.server,
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,

@@ -12,6 +12,7 @@ export interface Configuration {
   upstreams: Upstream[];
   metering: MeteringSettings;
   limits: ServiceLimits;
+  messages: MessagesSettings;
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */
@@ -41,6 +42,12 @@ export interface ServiceLimits {
   heartbeat_ms: number;
   drain_delay_ms: number;
   drain_ms: number;
+}
+
+/** How the Messages protocol is served. */
+export interface MessagesSettings {
+  /** Leave the line that Claude Code puts at the head of its system text, though it defeats every prefix cache. */
+  keepBillingLine: boolean;
 }
 
 export interface ServerSettings {

@@ -210,6 +210,8 @@ function mustBe(shape: Shape): string {
     }
     case "integer":
       return `must be a whole number from ${shape.minimum} to ${shape.maximum}`;
+    case "boolean":
+      return "must be true or false";
     case "number":
       return `must be a number from ${shape.minimum} to ${shape.maximum}`;
     default:

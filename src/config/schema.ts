@@ -201,6 +201,19 @@ const limits = Type.Object(
   { ...closed, description: "The limits of the service's doors." },
 );
 
+const messages = Type.Object(
+  {
+    keep_billing_line: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Leave the line (x-anthropic-billing-header) that Claude Code puts at the head of its system text. It changes with each request, so an engine's prefix cache finds nothing behind it.",
+      }),
+    ),
+  },
+  { ...closed, description: "How the Messages protocol is served." },
+);
+
 export const ConfigurationFile = Type.Object(
   {
     upstreams: Type.Optional(
@@ -222,6 +235,7 @@ export const ConfigurationFile = Type.Object(
     ),
     metering: Type.Optional(Metering),
     limits: Type.Optional(limits),
+    messages: Type.Optional(messages),
   },
   { ...closed, title: "sluice.yaml", description: "What a Sluice serves, from which engines, to whom." },
 );

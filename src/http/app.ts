@@ -6,11 +6,13 @@ import { Elysia } from "elysia";
 import { Fault } from "../inference/fault.ts";
 import { encodeFault } from "../protocol/openai-chat/fault.ts";
 import { door, identified, type Route, routeNotFound } from "./door.ts";
+import { faultBodyForPath } from "./fault-body.ts";
 import type { House } from "./house.ts";
 import { json } from "./json.ts";
 import { chatRoute } from "./routes/chat.ts";
 import { contractRoutes } from "./routes/contract.ts";
 import { healthRoutes, metricsRoute } from "./routes/health.ts";
+import { messagesRoute } from "./routes/messages.ts";
 import { modelRoutes } from "./routes/models.ts";
 import { receiptRoute } from "./routes/receipt.ts";
 import { usageRoute } from "./routes/usage.ts";
@@ -19,6 +21,7 @@ export function routesOf(house: House, options: { metrics: boolean }): Route[] {
   return [
     ...modelRoutes(house),
     chatRoute(house),
+    messagesRoute(house),
     usageRoute(house),
     receiptRoute(house),
     ...healthRoutes(house),
@@ -66,7 +69,7 @@ const unknownRoute: Route = {
   path: "/*",
   methods: { GET: nothingHere, POST: nothingHere, DELETE: nothingHere },
   otherwise: nothingHere,
-  faultBody: encodeFault,
+  faultBody: faultBodyForPath,
 };
 
 export interface Listening {

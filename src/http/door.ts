@@ -9,8 +9,10 @@ import { json } from "./json.ts";
 
 export type Method = "GET" | "POST" | "DELETE";
 export type Handler = (call: Call) => Response | Promise<Response>;
-/** A fault's body in the protocol of the route. */
-export type FaultBody = (fault: Fault, requestId: string) => unknown;
+/** A fault's body in the protocol of the route; a few routes speak that of whoever asks. */
+export type FaultBody = (fault: Fault, requestId: string, request: Request) => unknown;
+/** What the clients of a route read of a fault in headers, beyond what all routes send. */
+export type FaultHeaders = (fault: Fault) => Record<string, string>;
 
 export interface Route {
   /** As the contract writes it: `/v1/models/{id}`. */
@@ -19,6 +21,7 @@ export interface Route {
   /** What answers other methods; without it, 405. */
   otherwise?: Handler;
   faultBody: FaultBody;
+  faultHeaders?: FaultHeaders;
 }
 
 export function door(house: House, route: Route): (request: Request, keepOpen: () => void) => Promise<Response> {
@@ -30,7 +33,7 @@ export function door(house: House, route: Route): (request: Request, keepOpen: (
     try {
       response = await handlerOf(route, request.method, allow)(call);
     } catch (thrown) {
-      response = answerFault(call, asFault(thrown), route.faultBody);
+      response = answerFault(call, asFault(thrown), route);
     }
     if (!call.streaming) house.closed(call, response.status);
     return identified(request.method === "HEAD" ? withoutBody(response) : response, call.requestId);
@@ -72,14 +75,15 @@ export function routeNotFound(): Fault {
   );
 }
 
-export function answerFault(call: Call, fault: Fault, body: FaultBody): Response {
+export function answerFault(call: Call, fault: Fault, route: Pick<Route, "faultBody" | "faultHeaders">): Response {
   const { headers, retryAfterSeconds, cause } = fault.details;
   call.notes.code = fault.code;
   if (fault.status >= 500) call.notes.cause = cause ?? fault;
-  return json(fault.status, body(fault, call.requestId), {
+  return json(fault.status, route.faultBody(fault, call.requestId, call.request), {
     ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
     ...headers,
+    ...route.faultHeaders?.(fault),
   });
 }
 

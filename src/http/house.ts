@@ -2,13 +2,13 @@
 import type { Admission } from "../admission/admission.ts";
 import type { InputEstimate } from "../admission/estimate.ts";
 import type { Principal } from "../auth/authenticate.ts";
+import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { RouterSettings } from "../routing/open.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { OutputCalibration } from "../usage/calibration.ts";
 import type { BodyLimits } from "./body.ts";
 import type { Call } from "./call.ts";
-// from "./body.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -22,6 +22,7 @@ export interface House {
   inputEstimate: InputEstimate;
   outputCalibration: OutputCalibration;
   routing(): RouterSettings;
+  messages(): MessagesOptions;
   limits: BodyLimits & StreamLimits;
   /** What must hold for exact admission; each answers null, or why not. */
   checks: readonly ReadinessCheck[];

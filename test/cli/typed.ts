@@ -99,6 +99,7 @@ const configuration: Configuration = {
     ...{ body_bytes_max: 33_554_432, body_read_ms: 30_000, body_depth_max: 64, messages_max: 2000, grant_ms: 3000 },
     ...{ first_event_hold_ms: 5000, heartbeat_ms: 10_000, drain_delay_ms: 0, drain_ms: 30_000 },
   },
+  messages: { keepBillingLine: false },
   server: { host: "127.0.0.1", port: 8080, operator: null },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
   notices: [],

@@ -17,7 +17,7 @@ import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
 import type { ChatCompletionMessageParam } from "openai/resources";
 import { z } from "zod";
 import { model, plainModel, type Service, says, smallModel, startService, words } from "../harness/engine.ts";
-import { until } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
 
 let service: Service;
 /** Its every answer is held against the contract. */

@@ -7,7 +7,7 @@ import { command } from "../../scripts/command.ts";
 const install_ms = 10 * 60_000;
 
 /** Path of its `python`. `name` is its folder below .cache/clients. */
-export async function pythonWith(requirements: string, name: string): Promise<string> {
+export async function pythonWith(requirements: string, name: string, limit_ms = install_ms): Promise<string> {
   const folder = join(".cache/clients", name);
   const python = join(folder, "bin/python");
   const wanted = readFileSync(requirements, "utf8");
@@ -17,7 +17,8 @@ export async function pythonWith(requirements: string, name: string): Promise<st
   const system = Bun.which("python3");
   if (!system) throw new Error("There is no python3 on this machine. Install Python 3.10 or later, with venv and pip.");
   await succeed([system, "-m", "venv", folder], "Python could not make a virtual environment (Debian: python3-venv)");
-  await succeed([python, "-m", "pip", "install", "-q", "-r", requirements], `pip could not install ${requirements}`);
+  const install = [python, "-m", "pip", "install", "-q", "-r", requirements];
+  await succeed(install, `pip could not install ${requirements}`, limit_ms);
   writeFileSync(madeFrom, wanted);
   return python;
 }

@@ -59,7 +59,10 @@ export async function startRig(options: { nodes: number; plan: string; requests_
   for (let index = 0; index < options.nodes; index++)
     nodes.push(await nodeOf(`node ${index}`, folder, postgres.port, redis.port));
   // One after the other: the first migrates.
-  for (const node of nodes) await node.start();
+  for (const node of nodes) {
+    await node.start();
+    if (!node.running) throw new Error(`${node.name} did not start: ${node.lastWords()}`);
+  }
   const database = `postgres://postgres@127.0.0.1:${postgres.port}/postgres`;
   const json = async <T>(...words: string[]): Promise<T> => {
     const env = { PATH: process.env.PATH ?? "", DATABASE_URL: database, SLUICE_CONFIG: join(folder, "sluice.yaml") };

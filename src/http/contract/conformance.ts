@@ -3,13 +3,15 @@
  * than the contract is to clients: a field that it does not name is a finding here, though clients must expect new ones.
  */
 import type { TSchema } from "typebox";
-import { faultCatalogue } from "../../inference/fault.ts";
+import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
 import { type Contract, contract } from "../../protocol/contract.ts";
 import { ChatError } from "../../protocol/openai-chat/contract.ts";
 import { docsScriptPath } from "./docs.ts";
-import { commonFaults, faultHeaders } from "./faults.ts";
-import type { Operation } from "./operation.ts";
+import { commonFaults, faultHeaders, faultSchemas } from "./faults.ts";
+import type { Content, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
+import { type Problems, parsed, streamProblems } from "./streams.ts";
 
 export interface Answer {
   method: string;
@@ -44,8 +46,6 @@ export function responseValidator(): (answer: Answer) => string[] {
   };
 }
 
-type Problems = (schema: TSchema, value: unknown) => string[];
-
 /** Served, and no part of the contract: what the page loads, and what only an operator reads. */
 const unlistedPaths: readonly string[] = [docsScriptPath, "/metrics"];
 
@@ -65,7 +65,7 @@ function answerProblems(answer: Answer, problemOf: Problems): string[] {
   const said = operation?.success;
   const described = answer.status === 200 ? said : said?.also?.[answer.status];
   if (described) return successProblems(answer, described.content, problemOf);
-  return faultProblems(answer, operation, problemOf);
+  return faultProblems(answer, here, operation, problemOf);
 }
 
 function matches(operation: Operation, pathname: string): boolean {
@@ -80,14 +80,14 @@ function mediaType(headers: ReadHeaders): string {
 
 function successProblems(
   { headers, body, method }: Answer,
-  content: Record<string, { schema: TSchema }>,
+  content: Record<string, Content>,
   problemOf: Problems,
 ): string[] {
   const type = mediaType(headers);
   const described = content[type];
   if (!described) return [`The content type '${type}' is not described.`];
   if (body === null || method === "HEAD") return [];
-  if (type === "text/event-stream") return streamProblems(body, described.schema, problemOf);
+  if (described.grammar) return streamProblems[described.grammar](body, described.schema, problemOf);
   return type === "application/json" ? jsonProblems(body, described.schema, problemOf) : [];
 }
 
@@ -96,62 +96,45 @@ function jsonProblems(body: string, schema: TSchema, problemOf: Problems): strin
   return value === undefined ? [`The body is not JSON: ${body.slice(0, 100)}`] : problemOf(schema, value);
 }
 
-function faultProblems(answer: Answer, operation: Operation | undefined, problemOf: Problems): string[] {
+function faultProblems(answer: Answer, here: Operation[], operation: Operation | undefined, problemOf: Problems) {
   const { status, headers, body } = answer;
   const problems = faultHeaders(status)
     .filter((name) => name !== "x-should-retry" && !headers.has(name))
     .map((name) => `The header '${name}' is missing.`);
   if (answer.method === "HEAD" || body === null) return problems;
   if (mediaType(headers) !== "application/json") return [...problems, `Content type '${mediaType(headers)}'.`];
-  problems.push(...jsonProblems(body, ChatError, problemOf));
-  const error = (parsed(body) as Partial<ChatError> | undefined)?.error;
-  if (problems.length > 0 || !error) return problems;
-  if (error.request_id !== headers.get("x-service-request-id")) problems.push("request_id is not that of the headers.");
-  if (error.code === null) return problems;
-  const { status: statusOfCode, type } = faultCatalogue[error.code];
-  if (statusOfCode !== status) problems.push(`'${error.code}' belongs to status ${statusOfCode}.`);
-  if (type !== error.type) problems.push(`'${error.code}' has the type '${type}', not '${error.type}'.`);
+  const value = parsed(body);
+  const schema = schemaOfFault(value, here[0]);
+  problems.push(...problemOf(schema, value));
+  if (problems.length > 0) return problems;
+  const { code, type, requestId } = said(value as ChatError | MessagesError);
+  if (requestId !== headers.get("x-service-request-id")) problems.push("request_id is not that of the headers.");
+  if (code === null) return problems;
+  const known = faultCatalogue[code];
+  const itsType = schema === MessagesError ? known.messages : known.type;
+  if (known.status !== status) problems.push(`'${code}' belongs to status ${known.status}.`);
+  if (itsType !== type) problems.push(`'${code}' has the type '${itsType}', not '${type}'.`);
   const common: readonly string[] = commonFaults;
-  if (!common.includes(error.code) && !operation?.otherFaults && !operation?.faults.includes(error.code))
-    problems.push(`'${error.code}' is not described for this operation.`);
+  if (!common.includes(code) && !operation?.otherFaults && !operation?.faults.includes(code))
+    problems.push(`'${code}' is not described for this operation.`);
   return problems;
 }
 
-/** Frames of one data line or of comments; chunks, then perhaps an error, then exactly one `[DONE]`, then nothing. */
-function streamProblems(body: string, chunk: TSchema, problemOf: Problems): string[] {
-  const problems: string[] = [];
-  const frames = body.split("\n\n");
-  if (frames.pop() !== "") problems.push("The stream does not end with a blank line.");
-  const events = frames.filter((frame) => !frame.split("\n").every((line) => line.startsWith(":")));
-  const stray = events.find((frame) => !frame.startsWith("data: ") || frame.includes("\n"));
-  if (stray !== undefined) problems.push(`A frame is not one data line: ${stray.slice(0, 100)}`);
-  const data = events.map((frame) => frame.slice("data: ".length));
-  if (data.pop() !== "[DONE]") problems.push("The stream does not end with [DONE].");
-  const ids = new Set<unknown>();
-  for (const [index, text] of data.entries()) {
-    const value = parsed(text);
-    if (isError(value)) {
-      problems.push(...problemOf(ChatError, value));
-      if (index < data.length - 1) problems.push("Something follows the error.");
-    } else {
-      problems.push(...problemOf(chunk, value ?? text));
-      ids.add((value as { id?: unknown } | undefined)?.id);
-    }
-  }
-  if (ids.size > 1) problems.push("The id changes within the stream.");
-  return problems;
+/** Where two shapes are possible, the one that the value claims to be. */
+function schemaOfFault(value: unknown, operation: Operation | undefined): TSchema {
+  const schemas = faultSchemas(operation ? operation.faultShape : "client");
+  const claimed = (value as { type?: unknown } | undefined)?.type === "error" ? MessagesError : ChatError;
+  return schemas.includes(claimed) ? claimed : schemas[0]!;
 }
 
-function isError(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "error" in value;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+function said(value: ChatError | MessagesError): { code: FaultCode | null; type: string; requestId: string } {
+  if ("type" in value) {
+    const code = value.error.details?.error_code ?? null;
+    const ours = code === "thread_unsupported_request" ? "unsupported_feature" : code;
+    return { code: ours as FaultCode | null, type: value.error.type, requestId: value.request_id };
   }
+  const { code, type, request_id } = value.error;
+  return { code, type, requestId: request_id };
 }
 
 /** The same schema, where objects that do not say whether they are open are closed. */

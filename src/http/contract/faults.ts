@@ -1,6 +1,10 @@
 /** What every fault code means, in one line for people, and the answers that carry them. */
+import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
+import { ChatError } from "../../protocol/openai-chat/contract.ts";
 import type { HeaderName } from "./headers.ts";
+import type { FaultShape } from "./operation.ts";
 
 export const faultMeanings: Record<FaultCode, string> = {
   invalid_json: "the body is not JSON, or did not arrive whole in time",
@@ -78,6 +82,12 @@ export const commonFaults = [
   "method_not_allowed",
   "request_too_large",
 ] as const satisfies FaultCode[];
+
+/** What a refusal's body may look like, by the shape that its operation names. */
+export function faultSchemas(shape: FaultShape = "error"): TSchema[] {
+  if (shape === "messages") return [MessagesError];
+  return shape === "error" ? [ChatError] : [ChatError, MessagesError];
+}
 
 /** An error body as it looks, for the document. */
 export function faultExample(code: FaultCode, message: string, param: string | null = null): unknown {

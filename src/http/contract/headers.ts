@@ -41,8 +41,33 @@ const rateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
   },
 });
 
+/** As the clients of Messages read them. */
+const messagesRateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
+  [`anthropic-ratelimit-${what}-limit`]: {
+    description: `The plan's limit of ${what} a minute. Absent where there is none.`,
+    schema: { type: "integer", minimum: 1 },
+  },
+  [`anthropic-ratelimit-${what}-remaining`]: {
+    description: `How many ${what} are left of it at this moment.`,
+    schema: { type: "integer", minimum: 0 },
+  },
+  [`anthropic-ratelimit-${what}-reset`]: {
+    description: `When the limit of ${what} is whole again (ISO 8601, UTC).`,
+    schema: { type: "string", format: "date-time" },
+  },
+});
+
 export const usageHeaderNames = ["session", "week", "month"].flatMap((window) => Object.keys(usage(window)));
 export const limitHeaderNames = (["requests", "tokens"] as const).flatMap((what) => Object.keys(rateLimit(what)));
+export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMap((what) =>
+  Object.keys(messagesRateLimit(what)),
+);
+export const messagesRefusalHeaderNames = [
+  "retry-after",
+  "x-should-retry",
+  "anthropic-ratelimit-unified-status",
+  "anthropic-ratelimit-unified-reset",
+];
 
 export const headers: Record<string, Header> = {
   "x-service-request-id": {
@@ -61,6 +86,16 @@ export const headers: Record<string, Header> = {
   },
   ...rateLimit("requests"),
   ...rateLimit("tokens"),
+  ...messagesRateLimit("requests"),
+  ...messagesRateLimit("tokens"),
+  "anthropic-ratelimit-unified-status": {
+    description: "`rejected` where a usage window is used up: clients stop, and do not ask again.",
+    schema: { type: "string", const: "rejected" },
+  },
+  "anthropic-ratelimit-unified-reset": {
+    description: "When that window ends, in Unix seconds.",
+    schema: { type: "integer", minimum: 0 },
+  },
   "retry-after": { description: "Whole seconds after which another attempt is worth while.", schema: seconds },
   "x-should-retry": {
     description: "`false` where an attempt within a minute cannot succeed.",

@@ -5,11 +5,18 @@
 import type { TSchema } from "typebox";
 import { keyPattern } from "../../auth/key.ts";
 import type { FaultCode } from "../../inference/fault.ts";
-import { ChatError } from "../../protocol/openai-chat/contract.ts";
 import { Components, type Json, type JsonObject } from "./components.ts";
-import { codesOf, type commonFaults, faultDescription, faultExample, faultHeaders, statusesOf } from "./faults.ts";
+import {
+  codesOf,
+  type commonFaults,
+  faultDescription,
+  faultExample,
+  faultHeaders,
+  faultSchemas,
+  statusesOf,
+} from "./faults.ts";
 import { headers } from "./headers.ts";
-import { type Content, type ContractModel, exampleModel, type Operation } from "./operation.ts";
+import { type Content, type ContractModel, exampleModel, type FaultShape, type Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
 
 export const contractTitle = "Model inference service";
@@ -25,7 +32,7 @@ export function openapiDocument(models: readonly ContractModel[], version: strin
     ChatCompletionRequest: (schema) => chatRequest(schema, models),
   });
   const paths = pathsOf(components, models);
-  const errorSchema = components.schemaOf(ChatError);
+  const errorSchema = faultSchema("client", components);
   return {
     openapi: "3.1.0",
     info: { title: contractTitle, version, description: introduction },
@@ -63,10 +70,10 @@ const tags: [string, string][] = [
 ];
 
 const introduction = [
-  "Hosted language models over an API whose chat completions and model list are compatible with OpenAI's: a client connects by changing only the base URL, the API key and the model id.",
+  "Hosted language models over an API whose chat completions and model list are compatible with OpenAI's, and whose messages are compatible with Anthropic's: a client connects by changing only the base URL, the API key and the model id.",
   "**Credential.** Send `Authorization: Bearer <key>`; `x-api-key: <key>` is accepted as well. A key has some of the scopes `models:read`, `inference:create` and `usage:read`; an operation that needs another answers 403.",
   "**Request id.** Every answer carries `x-service-request-id`, also as `x-request-id` and `request-id`, and as `request_id` in error bodies.",
-  "**Errors** have one shape, `Error`: five keys, always present. `code` is for programs, `message` for people, `param` is the path of the first offending field.",
+  "**Errors** have one shape, `Error`: five keys, always present. `code` is for programs, `message` for people, `param` is the path of the first offending field. Messages clients get theirs, `MessagesError`: on the paths of Messages always, on the models with an `anthropic-version` header. There the message begins with that path, and the code is `error.details.error_code`.",
   "**Before an operation is entered**, any path may answer 404 `route_not_found` (there is nothing at the path; a trailing slash is another path), 405 `method_not_allowed` (with `allow`) or 413 `request_too_large`; they are described once, under `components.responses`. `HEAD` works wherever `GET` does, without a body.",
   "**Requests** are `application/json`, plain or with the content encoding gzip, deflate, br or zstd. An explicit null in an optional field equals its absence.",
   "**Compatibility.** New fields may appear in answers; a client ignores what it does not know.",
@@ -104,18 +111,33 @@ function pathsOf(components: Components, models: readonly ContractModel[]): Json
 
 function operationObject(operation: Operation, components: Components, models: readonly ContractModel[]): JsonObject {
   const { operationId, tag, summary, scope } = operation;
-  const description = scope ? `${operation.description}\n\nNeeds the scope \`${scope}\`.` : operation.description;
   return {
     operationId,
     tags: [tag],
     summary,
-    description,
-    // In 3.1 the array of a scheme without flows holds role names: the scope.
-    security: scope ? [{ bearer: [scope] }, { apiKey: [scope] }] : [],
+    description: operation.description + scopeSaid(scope),
+    security: securityOf(scope),
     ...(operation.parameters ? { parameters: parametersOf(operation, components, models) } : {}),
     ...(operation.request ? { requestBody: requestBody(operation, operation.request, components, models) } : {}),
     responses: responsesOf(operation, components, models),
   };
+}
+
+function scopeSaid(scope: Operation["scope"]): string {
+  if (scope === null) return "";
+  return scope === "any" ? "\n\nNeeds a key, with whatever scopes." : `\n\nNeeds the scope \`${scope}\`.`;
+}
+
+/** In 3.1 the array of a scheme without flows holds role names: the scope. */
+function securityOf(scope: Operation["scope"]): Json[] {
+  if (scope === null) return [];
+  const roles = scope === "any" ? [] : [scope];
+  return [{ bearer: roles }, { apiKey: roles }];
+}
+
+function faultSchema(shape: FaultShape | undefined, components: Components): JsonObject {
+  const schemas = faultSchemas(shape).map((schema) => components.schemaOf(schema));
+  return schemas.length === 1 ? schemas[0]! : { anyOf: schemas };
 }
 
 function parametersOf(operation: Operation, components: Components, models: readonly ContractModel[]): Json[] {
@@ -146,7 +168,7 @@ function requestBody(
 }
 
 function responsesOf(operation: Operation, components: Components, models: readonly ContractModel[]): JsonObject {
-  const errorSchema = components.schemaOf(ChatError);
+  const errorSchema = faultSchema(operation.faultShape, components);
   const { success, faults } = operation;
   const content = (of: Record<string, Content>) => contentOf(of, components, models);
   const responses: Record<string, JsonObject> = {
@@ -161,7 +183,9 @@ function responsesOf(operation: Operation, components: Components, models: reado
   }
   if (operation.otherFaults) {
     const body = { "application/json": { schema: errorSchema } };
-    responses.default = response("Any other refusal or failure; `code` says which.", [], body);
+    const where = operation.faultShape === "messages" ? "`error.details.error_code`" : "`code`";
+    const named = operation.otherFaultHeaders ?? [];
+    responses.default = response(`Any other refusal or failure; ${where} says which.`, named, body);
   }
   return responses;
 }

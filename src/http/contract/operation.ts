@@ -20,8 +20,8 @@ export interface Operation {
   tag: Tag;
   summary: string;
   description: string;
-  /** `null`: no key is needed. */
-  scope: Scope | null;
+  /** `any`: a key is needed, whatever its scopes. `null`: none is. */
+  scope: Scope | "any" | null;
   parameters?: Parameter[];
   request?: TSchema;
   success: Success;
@@ -29,8 +29,15 @@ export interface Operation {
   faults: readonly FaultCode[];
   /** Whether other error statuses, in the same shape, are described by `default`. */
   otherFaults: boolean;
+  /** Headers of those. */
+  otherFaultHeaders?: readonly HeaderName[];
+  /** The shape of its refusals; `Error` unless said otherwise. */
+  faultShape?: FaultShape;
   examples: Example[];
 }
+
+/** `messages`: in the words of Messages. `client`: in those, or in `Error`, as whoever asks reads them. */
+export type FaultShape = "error" | "messages" | "client";
 
 export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation";
 
@@ -51,12 +58,18 @@ export interface Success {
   also?: Record<number, { description: string; content: Record<string, Content>; headers: readonly HeaderName[] }>;
 }
 
-/** `schema` describes a JSON body; in an event stream, each event's data. `example` is what is shown. */
+/**
+ * `schema` describes a JSON body; in an event stream, each event's data, in the order that `grammar` says. `example` is
+ * what is shown.
+ */
 export interface Content {
   schema: TSchema;
+  grammar?: StreamGrammar;
   description?: string;
   example?: unknown;
 }
+
+export type StreamGrammar = "chat" | "messages";
 
 /** A request that works as written, on a model of the catalog that has the capabilities it needs. */
 export interface Example {

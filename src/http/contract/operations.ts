@@ -3,6 +3,7 @@ import type { Operation } from "./operation.ts";
 import { createChatCompletion } from "./operations/chat.ts";
 import { getContract, getDocs } from "./operations/documentation.ts";
 import { helloProbe, liveness, readiness, rootProbe } from "./operations/health.ts";
+import { countTokens, createMessage } from "./operations/messages.ts";
 import { listModels, retrieveModel } from "./operations/models.ts";
 import { getRequest } from "./operations/requests.ts";
 import { getUsage } from "./operations/usage.ts";
@@ -11,6 +12,8 @@ export const operations: readonly Operation[] = [
   listModels,
   retrieveModel,
   createChatCompletion,
+  createMessage,
+  countTokens,
   getUsage,
   getRequest,
   liveness,

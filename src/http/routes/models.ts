@@ -1,10 +1,10 @@
 /** GET /v1/models and /v1/models/{id}; with an `anthropic-version` header in the shapes of the Messages world. */
 import { Fault } from "../../inference/fault.ts";
 import type { Model } from "../../inference/model.ts";
-import { encodeFault } from "../../protocol/openai-chat/fault.ts";
 import { admitted } from "../admitted.ts";
 import type { Call } from "../call.ts";
 import { type Route, routeNotFound } from "../door.ts";
+import { faultBodyForClient, isMessagesClient } from "../fault-body.ts";
 import type { House } from "../house.ts";
 import { json } from "../json.ts";
 
@@ -18,10 +18,13 @@ export function modelRoutes(house: House): Route[] {
     methods: {
       async GET(call) {
         const models = await reader(call);
-        return json(200, inMessagesWorld(call) ? messagesList(models) : { object: "list", data: models.map(record) });
+        return json(
+          200,
+          isMessagesClient(call.request) ? messagesList(models) : { object: "list", data: models.map(record) },
+        );
       },
     },
-    faultBody: encodeFault,
+    faultBody: faultBodyForClient,
   };
   const one: Route = {
     path: "/v1/models/{id}",
@@ -36,10 +39,10 @@ export function modelRoutes(house: House): Route[] {
             param: "model",
           });
         }
-        return json(200, inMessagesWorld(call) ? messagesRecord(model) : details(model));
+        return json(200, isMessagesClient(call.request) ? messagesRecord(model) : details(model));
       },
     },
-    faultBody: encodeFault,
+    faultBody: faultBodyForClient,
   };
   return [list, one];
 }
@@ -52,10 +55,6 @@ function idOf(request: Request): string | null {
   } catch {
     return null;
   }
-}
-
-function inMessagesWorld(call: Call): boolean {
-  return call.request.headers.has("anthropic-version");
 }
 
 function record(model: Model) {

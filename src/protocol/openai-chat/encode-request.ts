@@ -3,14 +3,7 @@
  * nulls, nothing that only OpenAI's own service reads. Identical requests render to identical bytes.
  */
 import { Fault } from "../../inference/fault.ts";
-import type {
-  InferenceRequest,
-  OutputFormat,
-  Reasoning,
-  ReasoningEffort,
-  Tool,
-  ToolChoice,
-} from "../../inference/request.ts";
+import type { InferenceRequest, OutputFormat, Reasoning, ReasoningEffort, Tool } from "../../inference/request.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import { encodeTurns } from "./encode-turns.ts";
 
@@ -18,7 +11,7 @@ import { encodeTurns } from "./encode-turns.ts";
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Record<string, unknown> {
   refuseStrangers(request);
   const { sampling } = request;
-  const { tools, choice } = allowed(request);
+  const { tools, choice, parallel } = allowed(request);
   return {
     model: ask.model,
     messages: encodeTurns(request.turns, ask),
@@ -36,7 +29,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     stop: request.stop.length > 0 ? request.stop : undefined,
     tools: tools.length > 0 ? tools.map(encodeTool) : undefined,
     tool_choice: tools.length > 0 ? choice : undefined,
-    parallel_tool_calls: tools.length > 0 ? request.parallelToolCalls : undefined,
+    parallel_tool_calls: tools.length > 0 ? parallel : undefined,
     response_format: request.format && encodeFormat(request.format),
     reasoning_effort: request.reasoning && encodeEffort(request.reasoning),
     logprobs: request.logprobs ? true : undefined,
@@ -79,16 +72,21 @@ function encodeTool(tool: Tool): unknown {
   return { type: "function", function: { name, description, parameters, strict } };
 }
 
-/** `allowed_tools` is a hard constraint that engines do not know: they see the allowed tools only. */
-function allowed(request: InferenceRequest): { tools: Tool[]; choice: unknown } {
-  const { tools, toolChoice } = request;
-  if (toolChoice?.kind !== "allowed") return { tools, choice: toolChoice && encodeChoice(toolChoice) };
-  const names = new Set(toolChoice.names);
-  return { tools: tools.filter((tool) => names.has(tool.name)), choice: toolChoice.mode };
-}
-
-function encodeChoice(choice: Exclude<ToolChoice, { kind: "allowed" }>): unknown {
-  return choice.kind === "tool" ? { type: "function", function: { name: choice.name } } : choice.kind;
+/**
+ * `allowed_tools` is a hard constraint that engines do not know: they see the allowed tools only. So it is with the one
+ * tool that must be called: llama.cpp takes a named choice for `auto`, while all engines know `required`.
+ */
+function allowed(request: InferenceRequest): { tools: Tool[]; choice?: string; parallel: boolean | undefined } {
+  const { tools, toolChoice: choice, parallelToolCalls: parallel } = request;
+  const only = (names: string[]) => tools.filter((tool) => names.includes(tool.name));
+  switch (choice?.kind) {
+    case "tool":
+      return { tools: only([choice.name]), choice: "required", parallel: false };
+    case "allowed":
+      return { tools: only(choice.names), choice: choice.mode, parallel };
+    default:
+      return { tools, choice: choice?.kind, parallel };
+  }
 }
 
 function encodeFormat(format: OutputFormat): unknown {

@@ -70,7 +70,8 @@ function encodeAssistant(turn: AssistantTurn): Record<string, unknown> {
         ? calls.map((call) => ({
             id: call.callId,
             type: "function",
-            function: { name: call.toolName, arguments: call.arguments },
+            // Engines read them as JSON, which nothing is not: llama.cpp answers 500.
+            function: { name: call.toolName, arguments: call.arguments.trim() === "" ? "{}" : call.arguments },
           }))
         : undefined,
   };

@@ -1,2 +1,16 @@
-import type { Counts } from "../../../scripts/counts.ts";
-export async function engineCounts(): Promise<Counts> { throw new Error("x"); }
+// llama.cpp's own server behind the service, driven by the openai SDK: an engine that nobody here wrote.
+
+import { join } from "node:path";
+import { command } from "../../../scripts/command.ts";
+import { type Counts, countsOf } from "../../../scripts/counts.ts";
+import { engineParts } from "./llama.ts";
+
+export async function engineCounts(): Promise<Counts> {
+  const { server, model } = await engineParts();
+  const checks = join(import.meta.dir, "llama.checks.ts");
+  const { code, output } = await command([process.execPath, "test", checks], {
+    limit_ms: 10 * 60_000,
+    environment: { LLAMA_SERVER: server, LLAMA_MODEL: model },
+  });
+  return countsOf(output, code);
+}

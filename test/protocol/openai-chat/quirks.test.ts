@@ -305,6 +305,67 @@ describe("log probabilities", () => {
   });
 });
 
+describe("what engines are asked, in words that they understand", () => {
+  const tool = (name: string) => ({ type: "function", function: { name, parameters: { type: "object" } } });
+  const asked = (wish: object) => {
+    const wire = { model: "acme/writer-1", messages: [{ role: "user", content: "hi" }], ...wish };
+    const request = openaiChatCaller.request.decode(wire as unknown as ChatCompletionRequest);
+    const body = openaiChatUpstream.request.encode(request, { model: "m", stream: false, outputTokensMax: 100 });
+    return JSON.parse(JSON.stringify(body));
+  };
+
+  test("a tool that must be called is the only one, required: llama.cpp takes a named choice for 'auto'", () => {
+    const tools = [tool("f"), tool("g")];
+    expect(asked({ tools, tool_choice: { type: "function", function: { name: "g" } } })).toMatchObject({
+      tools: [tool("g")],
+      tool_choice: "required",
+      parallel_tool_calls: false,
+    });
+    expect(asked({ tools, tool_choice: "required" })).toMatchObject({ tools, tool_choice: "required" });
+    expect(asked({ tools, tool_choice: "required" })).not.toHaveProperty("parallel_tool_calls");
+  });
+
+  test("a replayed call without arguments has an empty object: llama.cpp answers 500 to what is no JSON", () => {
+    const calls = (written: string) => [{ id: "a", type: "function", function: { name: "f", arguments: written } }];
+    const replayed = (written: string) => {
+      const messages = [
+        { role: "user", content: "hi" },
+        { role: "assistant", content: null, tool_calls: calls(written) },
+        { role: "tool", tool_call_id: "a", content: "x" },
+      ];
+      return asked({ messages }).messages[1].tool_calls;
+    };
+    expect(replayed("")).toEqual(calls("{}"));
+    expect(replayed(" ")).toEqual(calls("{}"));
+    expect(replayed('{"x": 1}')).toEqual(calls('{"x": 1}'));
+  });
+});
+
+describe("a refusal of the request's own content that an engine calls a failure of its own (llama.cpp: 500)", () => {
+  const said = (message: string, status = 500) =>
+    openaiChatUpstream.fault.decode(status, { error: { code: status, message, type: "server_error" } });
+
+  test("is the caller's to change, and not to be tried again", () => {
+    for (const message of [
+      "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at line 1",
+      "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+      "audio input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+      "Failed to load image or audio file",
+      "Failed to parse messages: Unsupported content part type",
+    ]) {
+      const fault = said(message);
+      expect([message, fault.code, fault.details.param]).toEqual([message, "invalid_value", "messages"]);
+      expect(fault.message).not.toMatch(/json|mmproj|hint/i);
+    }
+  });
+
+  test("any other 500 is a failure", () => {
+    for (const message of ["CUDA error", "The model produced output that does not match the expected format", ""])
+      expect(said(message).code).toBe("upstream_unavailable");
+    expect(said("Failed to load image or audio file", 503).code).toBe("overloaded");
+  });
+});
+
 describe("failures", () => {
   const failures: Record<string, string> = {
     "neither finish_reason nor [DONE]": `data: ${JSON.stringify(delta({ content: "hello" }))}\n\n`,

@@ -72,6 +72,7 @@ export const createChatCompletion: Operation = {
       [json]: { schema: ChatCompletion, example: completion },
       "text/event-stream": {
         schema: ChatCompletionChunk,
+        grammar: "chat",
         description:
           "Each event is one `data:` line that holds a chunk (`ChatCompletionChunk`); comment lines keep a quiet stream alive. With `stream_options.include_usage` a last chunk carries the usage and no choices. A failure in mid-stream is an event that holds an `Error`. The stream ends with exactly one `data: [DONE]`.",
         example: [

@@ -9,7 +9,8 @@ const messagesWorld: Parameter = {
   name: "anthropic-version",
   in: "header",
   required: false,
-  description: "When it is present, whatever its value, the answer has the shape that Messages clients expect.",
+  description:
+    "When it is present, whatever its value, the answer has the shape that Messages clients expect, and so has an error.",
   schema: Type.String(),
 };
 const messagesHeaders = { "anthropic-version": "2023-06-01" };
@@ -38,6 +39,7 @@ export const listModels: Operation = {
   },
   faults: [...credentialFaults],
   otherFaults: true,
+  faultShape: "client",
   examples: [
     {
       name: "list",
@@ -83,6 +85,7 @@ export const retrieveModel: Operation = {
   },
   faults: [...credentialFaults, "model_not_found"],
   otherFaults: true,
+  faultShape: "client",
   examples: [
     {
       name: "encoded",
