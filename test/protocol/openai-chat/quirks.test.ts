@@ -386,3 +386,47 @@ describe("failures", () => {
     });
   }
 });
+
+/** Recorded with model.py of test/clients/transformers; docs/engines.md says what else it does. */
+describe("transformers serve 5.23.0", () => {
+  const chunk = (delta: string, more = "") =>
+    `data: {"id":"ab2b2bb6","choices":[{"delta":${delta},"index":0${more}}],"created":1795251358,"model":"tiny/parrot@main","object":"chat.completion.chunk","system_fingerprint":""}\n\n`;
+  const usage = (prompt: number, completion: number) =>
+    `,"usage":{"completion_tokens":${completion},"prompt_tokens":${prompt},"total_tokens":${prompt + completion}}`;
+  const end = (reason: string, usage: string) =>
+    chunk("{}", `,"finish_reason":"${reason}"`).replace(`"system_fingerprint":""`, `"system_fingerprint":""${usage}`);
+  const role = chunk(`{"role":"assistant"}`);
+
+  test("whole calls, usage beside the reason, no [DONE]", () => {
+    const call = (index: number, name: string) =>
+      chunk(
+        `{"tool_calls":[{"index":${index},"id":"ab2b2bb6_tool_call_${index}","function":{"arguments":"{\\"city\\": \\"Oslo\\"}","name":"${name}"},"type":"function"}]}`,
+      );
+    const raw = role + call(0, "weather") + call(1, "time") + end("tool_calls", usage(46, 70));
+    expect(toolsOf(raw)).toEqual([
+      ["ab2b2bb6_tool_call_0", "weather", '{"city": "Oslo"}'],
+      ["ab2b2bb6_tool_call_1", "time", '{"city": "Oslo"}'],
+    ]);
+    expect(answerOf(raw)).toMatchObject({
+      reason: "tool_calls",
+      usage: { inputTokens: 46, outputTokens: 70, source: "reported" },
+    });
+  });
+
+  test("an error as bare text, whose quotes and line ends nobody escaped, after a head that promised an answer", () => {
+    for (const said of [
+      "`penalty` has to be a strictly positive float, but is 0.0",
+      `cannot find "secret-model" in "/secret/path"`,
+      "CUDA error\n\nsecret: device-side assert",
+      "",
+    ]) {
+      const events = eventsOf(`${role}data: {"error": "${said}"}\n\n`);
+      const last = events.at(-1);
+      if (last?.type !== "response-failed") throw new Error(`expected a failure, got ${last?.type}`);
+      expect(last.fault.code).toBe("upstream_unavailable");
+      expect(last.fault.message).not.toMatch(/secret|penalty|CUDA/);
+      // Nothing of an answer has begun, so another route could still be tried, and the status is still open.
+      expect(events.some((event) => event.type === "part-start")).toBe(false);
+    }
+  });
+});
