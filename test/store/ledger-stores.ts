@@ -58,7 +58,7 @@ async function open(db: Database, rest: Pick<Store, "another" | "close">): Promi
   await migrate(db);
   await db.exec(`
     create table test_clock (at timestamptz);
-    create or replace function store_now() returns timestamptz language sql volatile
+    create or replace function store_now() returns timestamptz language sql volatile set enable_seqscan = on
       as $$ select coalesce((select at from test_clock), date_trunc('milliseconds', clock_timestamp())) $$;
   `);
   return {

@@ -1,0 +1,79 @@
+// The stores that count sliding rates, each under a clock that a test sets, in milliseconds.
+
+import { memoryRates } from "../../src/memory/rates.ts";
+import { postgresRates } from "../../src/postgres/rates.ts";
+import { redisConnection } from "../../src/redis/connection.ts";
+import { redisRates } from "../../src/redis/rates.ts";
+import type { Rates } from "../../src/store/rates.ts";
+import { startRedisCluster } from "../harness/cluster.ts";
+import { redisUrl } from "../harness/services.ts";
+import { newHex, stores } from "./ledger-stores.ts";
+
+export interface RateStore {
+  rates: Rates;
+  /** Another node's; null: one node is all there is. */
+  another: Rates | null;
+  setClock(at_ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const rateStores: Record<
+  "memory" | "redis" | "redis cluster" | "postgres" | "pglite",
+  () => Promise<RateStore>
+> = {
+  async memory() {
+    let now_ms = 0;
+    return {
+      rates: memoryRates(() => now_ms),
+      another: null,
+      async setClock(at_ms) {
+        now_ms = at_ms;
+      },
+      async close() {},
+    };
+  },
+  redis: async () => onRedis([await redisUrl()]),
+  async "redis cluster"() {
+    const cluster = await startRedisCluster();
+    const store = await onRedis(cluster.urls);
+    return {
+      ...store,
+      async close() {
+        await store.close();
+        await cluster.stop();
+      },
+    };
+  },
+  postgres: () => onDatabase("postgres"),
+  pglite: () => onDatabase("pglite"),
+};
+
+async function onRedis(urls: string[]): Promise<RateStore> {
+  let now_ms = 0;
+  const prefix = `test:${newHex()}:`;
+  const connections = [urls[0]!, urls.at(-1)!].map((url) => redisConnection(url, () => {}));
+  await Promise.all(connections.map((connection) => connection.ping(10_000)));
+  const [rates, another] = connections.map((connection) =>
+    redisRates(connection, { prefix, now_ms: () => now_ms, answer_ms: 10_000 }),
+  );
+  return {
+    rates: rates!,
+    another: another!,
+    async setClock(at_ms) {
+      now_ms = at_ms;
+    },
+    async close() {
+      for (const connection of connections) connection.close();
+    },
+  };
+}
+
+async function onDatabase(kind: "postgres" | "pglite"): Promise<RateStore> {
+  const store = await stores[kind]();
+  return {
+    rates: postgresRates(store.db, { answer_ms: 20_000 }),
+    another: kind === "postgres" ? postgresRates(await store.another(), { answer_ms: 20_000 }) : null,
+    setClock: (at_ms) => store.setClock(new Date(at_ms)),
+    close: store.close,
+  };
+}
