@@ -1,0 +1,85 @@
+/**
+ * The ledger's commands that wait to be sent, and which of them leave together. Pure.
+ *
+ * A command that no store will ever take must not hold up the rest: what failed together is sent again in quarters, and
+ * so on until it is alone.
+ */
+import type { Answer, Command } from "../store/ledger.ts";
+
+export interface Item {
+  command: Command;
+  answered(answer: Answer): void;
+  failed(error: unknown): void;
+  done: boolean;
+  /** Commands that failed equally often are sent together, a quarter as many for each failure. */
+  failures: number;
+  notBefore_ms: number;
+}
+
+export interface CommandQueue {
+  add(item: Item): void;
+  remove(item: Item): void;
+  isEmpty(): boolean;
+  /** When something may leave: now at the earliest, Infinity for never. */
+  next_ms(now_ms: number): number;
+  /** Takes out what leaves together now. */
+  take(now_ms: number): Item[];
+  /** The store was away, and is back: nobody is suspected, and nobody need wait. */
+  forgive(): void;
+}
+
+export function commandQueue(batch_commands_max: number): CommandQueue {
+  let urgent: Item[] = [];
+  let settlements: Item[] = [];
+  let retriesTurn = false;
+
+  /** The urgent first, but a quarter is kept for settlements where some wait. */
+  function pick(may: (item: Item) => boolean, failures: number): Item[] {
+    const most = Math.max(1, batch_commands_max >> Math.min(30, 2 * failures));
+    const urgentMost = settlements.some(may) ? most - Math.ceil(most / 4) : most;
+    const batch: Item[] = [];
+    urgent = urgent.filter((item) => !(batch.length < urgentMost && may(item) && batch.push(item)));
+    settlements = settlements.filter((item) => !(batch.length < most && may(item) && batch.push(item)));
+    return batch;
+  }
+
+  return {
+    add(item) {
+      (item.command.verb === "settle" ? settlements : urgent).push(item);
+    },
+    remove(item) {
+      if (item.command.verb === "settle") settlements = settlements.filter((one) => one !== item);
+      else urgent = urgent.filter((one) => one !== item);
+    },
+    isEmpty: () => urgent.length + settlements.length === 0,
+    next_ms(now_ms) {
+      let next_ms = Number.POSITIVE_INFINITY;
+      for (const queue of [urgent, settlements]) {
+        for (const { notBefore_ms } of queue) {
+          if (notBefore_ms <= now_ms) return now_ms;
+          next_ms = Math.min(next_ms, notBefore_ms);
+        }
+      }
+      return next_ms;
+    },
+    /** What failed before, the most often first, and what did not: by turns. */
+    take(now_ms) {
+      const ready = (item: Item) => item.notBefore_ms <= now_ms;
+      let failures = 0;
+      for (const queue of [urgent, settlements]) {
+        for (const item of queue) if (ready(item)) failures = Math.max(failures, item.failures);
+      }
+      const retries = () => pick((item) => item.failures === failures && ready(item), failures);
+      retriesTurn = failures > 0 && !retriesTurn;
+      if (retriesTurn) return retries();
+      const batch = pick((item) => item.failures === 0, 0);
+      return batch.length > 0 || failures === 0 ? batch : retries();
+    },
+    forgive() {
+      for (const item of [...urgent, ...settlements]) {
+        item.failures = 0;
+        item.notBefore_ms = Number.NEGATIVE_INFINITY;
+      }
+    },
+  };
+}
