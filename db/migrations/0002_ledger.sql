@@ -758,6 +758,52 @@ create function usage_windows(organization uuid) returns usage_answer
     return reply;
   end $$;
 
+-- A compensating entry, by an operator: a record of no request that adds to one window of now, or takes from it, down to
+-- nothing. Boundaries stay. Answers what was added; null: no such organization, or no session is open. Done once per id.
+create function usage_adjust(entry_id uuid, organization uuid, window_kind usage_window_kind, units bigint) returns bigint
+  language plpgsql volatile
+  as $$
+  declare
+    clock timestamptz;
+    windows usage_answer;
+    added bigint;
+  begin
+    perform usage_lock(array[organization]);
+    clock := store_now();
+    select r.charged into added from usage_record r where r.request_id = entry_id;
+    if found then
+      return added;
+    end if;
+    windows := usage_windows(organization);
+    if windows.at is null or (window_kind = 'session' and not exists (
+      select from usage_window w where w.organization_id = organization and w.kind = 'session' and w.starts_at = windows.session_starts_at
+    )) then
+      return null;
+    end if;
+    added := greatest(units, -case window_kind when 'session' then windows.session_used when 'week' then windows.week_used
+      when 'month' then windows.month_used else windows.extra_used end);
+    insert into usage_record (
+      request_id, organization_id, operation, model, stream, price_input, price_cached_input, price_cache_write, price_output,
+      source, held, charged, uncharged, admitted_at, ended_at, outcome, recovered,
+      input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, usage_source,
+      session_starts_at, session_ends_at, week_starts_at, week_ends_at, month_starts_at, month_ends_at
+    )
+    select entry_id, organization, 'adjustment', '', false, 0, 0, 0, 0,
+      case window_kind when 'extra' then 'extra'::usage_billing else 'plan' end, 0, added, 0, clock, clock, 'completed', false,
+      0, 0, 0, 0, 0, 'counted',
+      case when window_kind = 'session' then windows.session_starts_at end, case when window_kind = 'session' then windows.session_ends_at end,
+      case when window_kind = 'week' then windows.week_starts_at end, case when window_kind = 'week' then windows.week_ends_at end,
+      case when window_kind in ('month', 'extra') then windows.month_starts_at end,
+      case when window_kind in ('month', 'extra') then windows.month_ends_at end;
+    insert into usage_window as w (organization_id, kind, starts_at, ends_at, used, held)
+    select organization, window_kind,
+      case window_kind when 'session' then windows.session_starts_at when 'week' then windows.week_starts_at else windows.month_starts_at end,
+      case window_kind when 'session' then windows.session_ends_at when 'week' then windows.week_ends_at else windows.month_ends_at end,
+      added, 0
+    on conflict (organization_id, kind, starts_at) do update set used = w.used + excluded.used;
+    return added;
+  end $$;
+
 -- The book against itself: each total beside the sum it must equal, where they differ. Windows whose records may have
 -- been dropped by now are left out. `running` compares the count of open requests.
 create function usage_differences()

@@ -53,7 +53,7 @@ export const receiptQuery = `
   select ${shared}, output_tokens, held, charged, uncharged, ended_at, outcome, stopped_by, error_code, recovered,
     session_used_before, session_used_after, week_used_before, week_used_after, month_used_before, month_used_after,
     upstream, attempts, first_part_ms
-  from usage_record where request_id = $2 and organization_id = $1
+  from usage_record where request_id = $2 and organization_id = $1 and operation <> 'adjustment'
   union all
   select ${shared}, produced_tokens, units, 0, 0, null, 'running', null, null, false,
     session_used, null, week_used, null, month_used, null, null, null, null

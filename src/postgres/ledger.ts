@@ -91,6 +91,14 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
       ]);
       return row!.at;
     },
+    async adjust(entryId, organizationId, kind, units) {
+      const parameters = [bare(entryId, "req_"), bare(organizationId, "org_"), kind, units];
+      const [row] = await db.query<{ added: number | null }>(
+        "select usage_adjust($1, $2, $3, $4) as added",
+        parameters,
+      );
+      return row!.added;
+    },
     async maintain() {
       await db.query("select usage_partitions()");
     },

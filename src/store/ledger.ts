@@ -148,6 +148,11 @@ export interface Ledger {
   check(): Promise<LedgerDifference[]>;
   /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
+  /**
+   * A compensating entry of an operator: adds units to one window of now, or takes some away, down to nothing. Answers what
+   * was added; null: no such organization, or no session is open. `entryId` has a request's form; sent twice, it counts once.
+   */
+  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): Promise<number | null>;
   /** Makes room for the records of coming months and drops those that are no longer kept. Once a day is plenty. */
   maintain(): Promise<void>;
   close(): Promise<void>;

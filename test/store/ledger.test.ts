@@ -393,6 +393,28 @@ for (const name of ["postgres", "pglite"] as const) {
       expect(await book.setAnchor("org_00000000000070008000000000000000", noon)).toBeNull();
     });
 
+    test("an operator's entry moves what was used of one window, down to nothing, and no boundary; the sums still agree", async () => {
+      const organization = await store.newOrganization();
+      const adjust = (kind: "session" | "week" | "extra", units: number, id = newRequestId()) =>
+        book.adjust(id, organization, kind, units);
+      expect(await adjust("session", -5)).toBeNull();
+      const command = admitOf(organization);
+      await book.run([command]);
+      await run(settleOf(command, 700));
+      const before = await book.windows(organization, unlimited);
+      const id = newRequestId();
+      expect(await adjust("session", -200, id)).toBe(-200);
+      expect(await adjust("session", -200, id)).toBe(-200);
+      expect(await adjust("week", -10_000)).toBe(-700);
+      expect(await adjust("extra", 30)).toBe(30);
+      const after = await book.windows(organization, unlimited);
+      expect([after.session.used, after.week.used, after.month.used]).toEqual([500, 0, 700]);
+      expect(after.session.resetAt).toEqual(before.session.resetAt);
+      expect(await book.check()).toEqual([]);
+      expect(await book.receipt(organization, id)).toBeNull();
+      expect(await book.adjust(newRequestId(), "org_00000000000070008000000000000000", "week", 1)).toBeNull();
+    });
+
     test("an organization that is not known is named, and harms no other command", async () => {
       const nobody = "org_00000000000070008000000000000000";
       const answers = await book.run([admitOf(nobody), admitOf(await store.newOrganization())]);
