@@ -3,7 +3,9 @@
  * the only file that knows all rooms; every value that they need is made here, once, and handed to them.
  */
 import { admission } from "./admission/admission.ts";
+import { systemClock } from "./admission/clock.ts";
 import { inputEstimate } from "./admission/estimate.ts";
+import { standbyRates } from "./admission/standby-rates.ts";
 import { management } from "./auth/administration.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
@@ -11,15 +13,19 @@ import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
 import type { House, ReadinessCheck } from "./http/house.ts";
 import { lifecycle } from "./http/lifecycle.ts";
-import { logTo } from "./http/log.ts";
+import { type Log, logTo } from "./http/log.ts";
 import { prometheusMetrics } from "./http/metrics.ts";
+import { memoryRates } from "./memory/rates.ts";
 import { administration } from "./postgres/administration.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { ledger } from "./postgres/ledger.ts";
+import { postgresRates } from "./postgres/rates.ts";
 import { revocations } from "./postgres/revocations.ts";
 import { changed_channel } from "./redis/channel.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
+import { redisRates } from "./redis/rates.ts";
+import type { Rates } from "./store/rates.ts";
 import { outputCalibration } from "./usage/calibration.ts";
 import { welcome } from "./welcome.ts";
 
@@ -53,10 +59,13 @@ export async function serve(serving: Serving): Promise<number> {
     nowMs: () => performance.now(),
     failed: outage("last_use_unwritten"),
   });
+  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
+  const rates = ratesOver(database, redis, log);
   const book = ledger(database, { recovery: metering.recovery });
   const estimate = inputEstimate();
   const admitting = admission({
     ledger: book,
+    rates,
     metering,
     grant_ms: limits.grant_ms,
     log: outage("ledger_unreachable"),
@@ -64,7 +73,6 @@ export async function serve(serving: Serving): Promise<number> {
   });
 
   const unlisten = await revocations(database, (id) => authentication.forget(id));
-  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
   await redis?.subscribe(
     changed_channel,
     (id) => authentication.forget(id),
@@ -134,6 +142,7 @@ export async function serve(serving: Serving): Promise<number> {
   const unsettled = await admitting.stop(settle_ms_max);
   if (unsettled > 0)
     log.event("error", "unsettled", { requests: unsettled, next: "another node, or the next start, recovers them" });
+  await rates.close();
   await unlisten();
   redis?.close();
   await database.close();
@@ -155,6 +164,22 @@ async function reload(configuration: Reloadable, event: LogEvent): Promise<void>
   if (!outcome.ok)
     event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
   else event("info", "configuration_reloaded", { models: configuration.current().catalog.models.size });
+}
+
+/** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */
+function ratesOver(database: Database, redis: RedisConnection | null, log: Log): Rates {
+  if (database.kind === "pglite") return memoryRates(() => performance.now());
+  const standby = postgresRates(database);
+  if (!redis) return standby;
+  return standbyRates({
+    first: redisRates(redis),
+    standby,
+    clock: systemClock(),
+    turned(cause) {
+      if (cause === null) log.event("info", "rates_counted_in_redis");
+      else log.event("warn", "rates_counted_in_database", { cause: String(cause) });
+    },
+  });
 }
 
 const ping_ms = 1500;

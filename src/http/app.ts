@@ -11,6 +11,7 @@ import type { House } from "./house.ts";
 import { json } from "./json.ts";
 import { chatRoute } from "./routes/chat.ts";
 import { contractRoutes } from "./routes/contract.ts";
+import { countTokensRoute } from "./routes/count-tokens.ts";
 import { healthRoutes, metricsRoute } from "./routes/health.ts";
 import { messagesRoute } from "./routes/messages.ts";
 import { modelRoutes } from "./routes/models.ts";
@@ -22,6 +23,7 @@ export function routesOf(house: House, options: { metrics: boolean }): Route[] {
     ...modelRoutes(house),
     chatRoute(house),
     messagesRoute(house),
+    countTokensRoute(house),
     usageRoute(house),
     receiptRoute(house),
     ...healthRoutes(house),

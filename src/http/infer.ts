@@ -20,6 +20,7 @@ import { readJson } from "./body.ts";
 import type { Call } from "./call.ts";
 import type { House } from "./house.ts";
 import { json } from "./json.ts";
+import { limitHeaders } from "./limit-headers.ts";
 import { primed, replayed, sseResponse } from "./stream.ts";
 import { usageHeaders } from "./usage-headers.ts";
 
@@ -61,6 +62,7 @@ export async function infer<Wire extends { stream?: boolean | null }, Reply>(
     model,
     plan,
     inputTokens,
+    rateHeaders: (readings) => limitHeaders(operation, readings, Date.now()),
   });
   reservation.signal.addEventListener("abort", () => call.end(reservation.signal.reason), { once: true });
 
@@ -98,7 +100,10 @@ export async function infer<Wire extends { stream?: boolean | null }, Reply>(
     settle,
   });
 
-  const headers = usageHeaders(reservation.grant.windows, reservation.grant.source);
+  const headers = {
+    ...usageHeaders(reservation.grant.windows, reservation.grant.source),
+    ...limitHeaders(operation, reservation.rates, Date.now()),
+  };
   const stream = await primed(events, request.stream ? house.limits.first_event_hold_ms : Number.POSITIVE_INFINITY);
   firstPartMs = Math.round(call.elapsedMs());
   if (!request.stream) return json(200, codec.response.encode(await collect(replayed(stream)), wire), headers);

@@ -23,17 +23,13 @@ export interface Catalog {
   plans: ReadonlyMap<string, Plan>;
 }
 
-/** The model by its public id, allowed to this key and able to do what the request asks; else 404, 403 or 400. */
-export function findModel(
-  catalog: Catalog,
-  request: InferenceRequest,
-  allowedModels: readonly string[] | null,
-): CatalogModel {
-  const model = catalog.models.get(request.model);
+/** The model by its public id, allowed to this key; else 404 or 403. */
+export function allowedModel(catalog: Catalog, id: string, allowedModels: readonly string[] | null): CatalogModel {
+  const model = catalog.models.get(id);
   if (!model) {
     throw new Fault(
       "model_not_found",
-      `The model '${shown(request.model)}' does not exist. GET /v1/models lists the models that do.`,
+      `The model '${shown(id)}' does not exist. GET /v1/models lists the models that do.`,
       {
         param: "model",
       },
@@ -48,6 +44,16 @@ export function findModel(
       },
     );
   }
+  return model;
+}
+
+/** That model, able to do what the request asks; else 400. */
+export function findModel(
+  catalog: Catalog,
+  request: InferenceRequest,
+  allowedModels: readonly string[] | null,
+): CatalogModel {
+  const model = allowedModel(catalog, request.model, allowedModels);
   for (const need of request.needs) {
     if (model.capabilities.has(need.capability)) continue;
     throw new Fault(

@@ -29,6 +29,8 @@ export async function startService(
     timeouts?: string;
     engine?: SimulatorOptions;
     engineUrl?: string;
+    /** Further lines of sluice.yaml. */
+    more?: string;
     sluice?: SluiceOptions;
   } = {},
 ): Promise<Service> {
@@ -61,7 +63,10 @@ export async function startService(
   }
 }
 
-function configTo(url: string, options: { limits?: string; metering?: string; timeouts?: string }): string {
+function configTo(
+  url: string,
+  options: { limits?: string; metering?: string; timeouts?: string; more?: string },
+): string {
   const entry = (id: string, capabilities: string, context: number, output: number) => `
   - id: ${id}
     owned_by: acme
@@ -84,6 +89,7 @@ function configTo(url: string, options: { limits?: string; metering?: string; ti
     "  unlimited: {}",
     ...(options.limits ? [`limits: ${options.limits}`] : []),
     ...(options.metering ? [`metering: ${options.metering}`] : []),
+    ...(options.more ? [options.more] : []),
     "",
   ].join("\n");
 }
