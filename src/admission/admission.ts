@@ -1,15 +1,18 @@
 /**
  * The room ADMISSION: may this run now. A request asks at the entrance (entrance.ts) and gets a reservation
  * (reservation.ts); both speak to the ledger through one batcher (batcher.ts); a sweeper settles what nodes that are gone
- * have left behind (recovery.ts). Pure beside them: windows, hold, refusal, estimate. This file puts them together.
+ * have left behind (recovery.ts). Before the entrance sliding rates are taken (rates.ts). Pure beside them: windows, hold,
+ * refusal, estimate. This file puts them together.
  */
 import type { Ledger } from "../store/ledger.ts";
+import type { Rates } from "../store/rates.ts";
 import { type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type Entrance, entrance } from "./entrance.ts";
+import { entrance } from "./entrance.ts";
+import { type RatedEntrance, ratedEntrance } from "./rates.ts";
 import { recovery } from "./recovery.ts";
 
-export interface Admission extends Entrance {
+export interface Admission extends RatedEntrance {
   /**
    * For the end of a drain: admits nothing more, and resolves when every settlement is confirmed, or `within_ms` has
    * passed (5 s unless said); answers how many are not. Those requests' leases lapse, and another node settles them at
@@ -22,6 +25,8 @@ export interface Admission extends Entrance {
 
 export interface AdmissionParts {
   ledger: Pick<Ledger, "run" | "recover" | "maintain">;
+  /** Counts what plans allow a minute; without it those limits do not count. */
+  rates?: Rates;
   metering: { lease_s: number; checkpoint_s: number; sweep_s: number };
   /** A grant that takes longer is a 503. */
   grant_ms: number;
@@ -48,7 +53,7 @@ export function admission(parts: AdmissionParts): Admission {
     { sweep_ms: parts.metering.sweep_s * 1000, lease_ms, recovered_max },
   );
   return {
-    enter: door.enter,
+    enter: ratedEntrance(door, parts.rates ?? null).enter,
     async stop(within_ms = 5_000) {
       await sweeps.stop();
       return commands.stop(within_ms);

@@ -1,0 +1,129 @@
+/**
+ * Sliding rates before the entrance: a request takes from them first, gives back what it took when it is then not
+ * admitted, and tells at its end what it came to. A plan without rates costs nothing here.
+ */
+import { Fault } from "../inference/fault.ts";
+import type { Model } from "../inference/model.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { promptTokens } from "../inference/usage.ts";
+import type { Plan } from "../store/plan.ts";
+import {
+  minute_ms,
+  type RateAnswer,
+  type RateLimitName,
+  type RateReadings,
+  type RateRequest,
+  type Rates,
+  type RateTaken,
+} from "../store/rates.ts";
+import type { Entrance, Entry } from "./entrance.ts";
+import { bookable, holdFor } from "./hold.ts";
+import type { Reservation } from "./reservation.ts";
+
+export interface RatedEntry extends Entry {
+  /** The readings as headers of the protocol in use, for a refusal to carry. */
+  rateHeaders?(readings: RateReadings): Record<string, string>;
+}
+
+export interface RatedReservation extends Reservation {
+  readonly rates: RateReadings;
+}
+
+export interface RatedEntrance {
+  /** As `Entrance.enter`; throws the Fault of a full rate before the ledger is asked. */
+  enter(entry: RatedEntry): Promise<RatedReservation>;
+}
+
+export function ratedEntrance(door: Entrance, rates: Rates | null): RatedEntrance {
+  return {
+    async enter(entry) {
+      const taken = rates ? await taking(rates, entry) : null;
+      let reservation: Reservation;
+      try {
+        reservation = await door.enter(entry);
+      } catch (refused) {
+        void taken?.giveBack();
+        throw refused;
+      }
+      return taken ? rated(reservation, taken) : { ...reservation, rates: unlimited };
+    },
+  };
+}
+
+const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
+
+function rated(reservation: Reservation, taken: RateTaken): RatedReservation {
+  let told = false;
+  return {
+    ...reservation,
+    rates: taken.readings,
+    settle(settlement) {
+      const usage = bookable(settlement.usage);
+      if (!told) void taken.correct(promptTokens(usage) + usage.outputTokens);
+      told = true;
+      return reservation.settle(settlement);
+    },
+  };
+}
+
+/** Null: the plan has no rates. Throws the Fault of a refusal, or 503 where no store can count. */
+async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null> {
+  const { requestsPerMinute, tokensPerMinute } = entry.plan;
+  if (requestsPerMinute === null && tokensPerMinute === null) return null;
+  const request: RateRequest = {
+    organizationId: entry.principal.organization.id,
+    requestId: entry.requestId,
+    tokens: tokensFor(entry.inputTokens, entry.model, entry.request, tokensPerMinute),
+    limits: { requestsPerMinute, tokensPerMinute },
+  };
+  let answer: RateAnswer;
+  try {
+    answer = await rates.take(request);
+  } catch (cause) {
+    throw new Fault(
+      "storage_unavailable",
+      "The usage store did not answer in time. Nothing was charged; please try again shortly.",
+      { retryAfterSeconds: 5, cause },
+    );
+  }
+  if (answer.answer === "taken") return answer;
+  if (answer.answer === "never") throw beyondWholeRate(answer.limit, request.tokens, entry.plan);
+  const { limit, retry_ms, readings } = answer;
+  throw rateLimitExceeded(limit, retry_ms, entry.plan, entry.rateHeaders?.(readings) ?? {});
+}
+
+/**
+ * What a request may come to: its input and an output step, as it will be held. A step above the whole limit is cut to
+ * that, down to the least that a hold begins with: such a request has the minute to itself.
+ */
+export function tokensFor(
+  inputTokens: number,
+  model: Model,
+  request: InferenceRequest,
+  tokensPerMinute: RateRequest["limits"]["tokensPerMinute"],
+): number {
+  const { outputTokens, outputTokensMin } = holdFor(inputTokens, model, request);
+  const room = (tokensPerMinute ?? Number.POSITIVE_INFINITY) - inputTokens;
+  return inputTokens + Math.min(outputTokens, Math.max(outputTokensMin, room));
+}
+
+function limitOf(name: RateLimitName, plan: Plan): number | null {
+  return name === "requests" ? plan.requestsPerMinute : plan.tokensPerMinute;
+}
+
+function rateLimitExceeded(name: RateLimitName, retry_ms: number, plan: Plan, headers: Record<string, string>): Fault {
+  const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
+  return new Fault(
+    "rate_limit_exceeded",
+    `The organization's limit of ${limitOf(name, plan)} ${name} a minute leaves no room for this request now. Try again in ${seconds} s.`,
+    { retryAfterSeconds: seconds, headers },
+  );
+}
+
+function beyondWholeRate(name: RateLimitName, tokens: number, plan: Plan): Fault {
+  return new Fault(
+    "rate_limit_exceeded",
+    `This request may take ${tokens} tokens, more than the organization's whole limit of ${limitOf(name, plan)} ${name} a minute. Send less input, ask for fewer tokens, or ask your administrator for a higher plan.`,
+    { retryAfterSeconds: 60, headers: { "x-should-retry": "false" } },
+  );
+}

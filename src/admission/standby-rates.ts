@@ -1,0 +1,117 @@
+/**
+ * Sliding rates of two stores: the first counts, and while it is away the second does. Around an outage both do, for a
+ * minute: what one of them missed, the other has counted, so a limit holds for all that this node lets through. Several
+ * nodes may see an outage at different moments; then a limit may be passed, by as much again at most, for a minute
+ * (decisions.md, Usage).
+ */
+import {
+  minute_ms,
+  type RateAnswer,
+  type RateReading,
+  type RateRequest,
+  type Rates,
+  type RateTaken,
+} from "../store/rates.ts";
+import type { Clock } from "./clock.ts";
+
+export interface StandbyParts {
+  first: Rates;
+  standby: Rates;
+  clock: Clock;
+  /** Told when the first goes away, and why; and with null when it is back. */
+  turned?: (cause: unknown) => void;
+}
+
+/** After a failure the first is left alone for so long; then one request tries it. */
+const retry_ms = 1_000;
+/** Entries that a second shares end up to a second late. */
+const both_ms = minute_ms + 1_000;
+
+export function standbyRates({ first, standby, clock, turned }: StandbyParts): Rates {
+  let away = false;
+  let trying = false;
+  let failedAt_ms = Number.NEGATIVE_INFINITY;
+  /** When requests were last counted by the first alone; before this node's time other nodes may have done so. */
+  let aloneAt_ms = clock.now_ms();
+
+  function failed(cause: unknown): void {
+    failedAt_ms = clock.now_ms();
+    if (!away) turned?.(cause);
+    away = true;
+  }
+
+  function onStandby(request: RateRequest): Promise<RateAnswer> {
+    const elsewhere_ms = clock.now_ms() - aloneAt_ms;
+    return standby.take(elsewhere_ms <= both_ms ? { ...request, elsewhere_ms } : request);
+  }
+
+  async function alone(request: RateRequest): Promise<RateAnswer> {
+    try {
+      const answer = await first.take(request);
+      aloneAt_ms = clock.now_ms();
+      return answer;
+    } catch (cause) {
+      failed(cause);
+      return onStandby(request);
+    }
+  }
+
+  async function both(request: RateRequest): Promise<RateAnswer> {
+    const isTrial = away;
+    if (isTrial) trying = true;
+    const [one, other] = await Promise.allSettled([first.take(request), onStandby(request)]);
+    if (isTrial) trying = false;
+    if (one.status === "rejected") {
+      failed(one.reason);
+      if (other.status === "rejected") throw other.reason;
+      return other.value;
+    }
+    if (away) turned?.(null);
+    away = false;
+    if (other.status === "fulfilled") return stricter(one.value, other.value);
+    aloneAt_ms = clock.now_ms();
+    return one.value;
+  }
+
+  return {
+    take(request) {
+      const since_ms = clock.now_ms() - failedAt_ms;
+      if (away && (trying || since_ms < retry_ms)) return onStandby(request);
+      return away || since_ms < both_ms ? both(request) : alone(request);
+    },
+    async close() {
+      await Promise.all([first.close(), standby.close()]);
+    },
+  };
+}
+
+/** Taken only where both have taken it; who took it alone gets it back. */
+function stricter(one: RateAnswer, other: RateAnswer): RateAnswer {
+  if (one.answer === "taken" && other.answer === "taken") return together(one, other);
+  if (one.answer === "taken") {
+    void one.giveBack();
+    return other;
+  }
+  if (other.answer === "taken") {
+    void other.giveBack();
+    return one;
+  }
+  return one.answer === "refused" && other.answer === "refused" && one.retry_ms < other.retry_ms ? other : one;
+}
+
+function together(one: RateTaken, other: RateTaken): RateTaken {
+  const less = (a: RateReading | null, b: RateReading | null) => (a && b && b.remaining < a.remaining ? b : a);
+  return {
+    answer: "taken",
+    readings: {
+      requests: less(one.readings.requests, other.readings.requests),
+      tokens: less(one.readings.tokens, other.readings.tokens),
+    },
+    async giveBack() {
+      await Promise.all([one.giveBack(), other.giveBack()]);
+    },
+    async correct(tokens) {
+      await Promise.all([one.correct(tokens), other.correct(tokens)]);
+    },
+  };
+}
