@@ -11,15 +11,19 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
   const reasoningParts = new Set<number>();
   let report: Usage | null = null;
   let finished = false;
+  /** Whether output came after the last report: engines report at their start, and some never again. */
+  let outgrown = false;
 
+  const isFinal = () => report !== null && finished && !outgrown;
   const counted = (moreChunks = 0, moreBytes = 0) =>
     of.calibration.tokens(of.model, chunks + moreChunks, bytes + moreBytes);
   const outputTokens = () =>
-    report && finished ? report.outputTokens : Math.max(report?.outputTokens ?? 0, counted());
+    report && isFinal() ? report.outputTokens : Math.max(report?.outputTokens ?? 0, counted());
 
   return {
+    /** Whether the engine has reported all that it has produced. */
     get reported() {
-      return report !== null;
+      return report !== null && !outgrown;
     },
     get anyOutput() {
       return chunks > 0;
@@ -32,12 +36,16 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
       let moreChunks = 0;
       let moreBytes = 0;
       let said = report?.outputTokens ?? 0;
+      let isLast = !outgrown;
       for (const event of batch) {
         if (event.type === "part-delta") {
           moreChunks += 1;
           moreBytes += event.delta.length;
-        } else if (event.type === "usage") said = event.usage.outputTokens;
-        else if (event.type === "response-end" && said > 0) return said;
+          isLast = false;
+        } else if (event.type === "usage") {
+          said = event.usage.outputTokens;
+          isLast = true;
+        } else if (event.type === "response-end" && said > 0 && isLast) return said;
       }
       return Math.max(said, counted(moreChunks, moreBytes));
     },
@@ -49,6 +57,7 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
           case "part-delta":
             chunks += 1;
             bytes += event.delta.length;
+            outgrown = report !== null;
             if (reasoningParts.has(event.index)) reasoningChunks += 1;
             break;
           case "part-start":
@@ -60,6 +69,7 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
             break;
           case "usage":
             report = event.usage;
+            outgrown = false;
             break;
           case "response-end":
             finished = true;
@@ -72,7 +82,7 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
     },
 
     usage(): Usage {
-      if (report && finished) return report;
+      if (report && isFinal()) return report;
       const output = outputTokens();
       return {
         inputTokens: report?.inputTokens ?? of.inputTokensEstimate,
@@ -92,7 +102,7 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
 
     /** Teaches the calibration what a whole stream held. */
     calibrate(): void {
-      if (report) of.calibration.observe(of.model, { tokens: report.outputTokens, chunks, bytes });
+      if (report && isFinal()) of.calibration.observe(of.model, { tokens: report.outputTokens, chunks, bytes });
     },
   };
 }

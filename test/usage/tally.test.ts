@@ -1,0 +1,41 @@
+/** What an engine reports at its start is no report of what came after. */
+import { expect, test } from "bun:test";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { noUsage } from "../../src/inference/usage.ts";
+import { outputCalibration } from "../../src/usage/calibration.ts";
+import { tally } from "../../src/usage/tally.ts";
+
+const token: InferenceEvent = { type: "part-delta", index: 0, delta: "word" };
+const end: InferenceEvent = { type: "response-end", reason: "stop" };
+const report = (inputTokens: number, outputTokens: number): InferenceEvent => ({
+  type: "usage",
+  usage: { ...noUsage, inputTokens, outputTokens, source: "reported" },
+});
+
+function counted(...events: InferenceEvent[]) {
+  const count = tally({ model: "acme/m", inputTokensEstimate: 40, calibration: outputCalibration() });
+  const ahead = count.outputTokensWith(events);
+  count.add(events);
+  const { inputTokens, outputTokens, source } = count.usage();
+  return { inputTokens, outputTokens, source, reported: count.reported, ahead };
+}
+
+test("an engine that reports its input at the start and its output never is counted, its input as it said", () => {
+  expect(counted(report(25, 1), token, token, token, end)).toEqual({
+    inputTokens: 25,
+    outputTokens: 3,
+    source: "counted",
+    reported: false,
+    ahead: 3,
+  });
+});
+
+test("a report after all output is the whole truth, also where it is less than what was counted", () => {
+  expect(counted(report(25, 1), token, token, token, report(25, 2), end)).toEqual({
+    inputTokens: 25,
+    outputTokens: 2,
+    source: "reported",
+    reported: true,
+    ahead: 2,
+  });
+});
