@@ -3,7 +3,7 @@ import type { Management } from "./auth/administration.ts";
 import type { Catalog } from "./routing/catalog.ts";
 
 const demo_slug = "demo";
-const demo_plan = "unlimited";
+const demo_plan = "pro";
 
 /** Does nothing where an organization exists already. */
 export async function welcome(

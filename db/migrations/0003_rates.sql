@@ -19,13 +19,14 @@ create unlogged table usage_rate_reading (
 );
 
 create type usage_rate_take as (
-  position integer, organization_id uuid, request_id text, singly boolean, tokens bigint,
+  position integer, organization_id uuid, request_id text, singly boolean,
+  tokens bigint, tokens_min bigint,
   requests_limit bigint, tokens_limit bigint, elsewhere_ms bigint
 );
 -- What is added to an entry that still counts; less than nothing to take away.
 create type usage_rate_change as (organization_id uuid, entry text, requests bigint, tokens bigint);
 create type usage_rate_count as (
-  position integer, taken boolean, entry text, requests bigint, tokens bigint,
+  position integer, taken boolean, entry text, tokens_taken bigint, requests bigint, tokens bigint,
   reset_ms bigint, requests_retry_ms bigint, tokens_retry_ms bigint
 );
 
@@ -135,6 +136,8 @@ create function usage_rates(takes usage_rate_take[], changes usage_rate_change[]
 
       reply := null;
       reply.position := take.position;
+      -- What it asks for, or what is left of it, or the least.
+      take.tokens := greatest(take.tokens_min, least(take.tokens, take.tokens_limit - used_tokens));
       requests_over := coalesce(used_requests + 1 - take.requests_limit, 0);
       tokens_over := coalesce(used_tokens + take.tokens - take.tokens_limit, 0);
       reply.taken := requests_over <= 0 and tokens_over <= 0;
@@ -147,6 +150,7 @@ create function usage_rates(takes usage_rate_take[], changes usage_rate_change[]
         insert into usage_rate values (owner, reply.entry, from_at + interval '60 seconds', 1, take.tokens)
         on conflict (organization_id, entry) do update
           set requests = usage_rate.requests + 1, tokens = usage_rate.tokens + excluded.tokens;
+        reply.tokens_taken := take.tokens;
         used_requests := used_requests + 1;
         used_tokens := used_tokens + take.tokens;
         last_end := greatest(last_end, from_at + interval '60 seconds');

@@ -3,8 +3,6 @@
  * admitted, and tells at its end what it came to. A plan without rates costs nothing here.
  */
 import { Fault } from "../inference/fault.ts";
-import type { Model } from "../inference/model.ts";
-import type { InferenceRequest } from "../inference/request.ts";
 import { promptTokens } from "../inference/usage.ts";
 import type { Plan } from "../store/plan.ts";
 import {
@@ -73,7 +71,7 @@ async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null
   const request: RateRequest = {
     organizationId: entry.principal.organization.id,
     requestId: entry.requestId,
-    tokens: tokensFor(entry.inputTokens, entry.model, entry.request, tokensPerMinute),
+    ...tokensOf(entry),
     limits: { requestsPerMinute, tokensPerMinute },
   };
   let answer: RateAnswer;
@@ -87,24 +85,15 @@ async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null
     );
   }
   if (answer.answer === "taken") return answer;
-  if (answer.answer === "never") throw beyondWholeRate(answer.limit, request.tokens, entry.plan);
+  if (answer.answer === "never") throw beyondWholeRate(answer.limit, request.tokensMin, entry.plan);
   const { limit, retry_ms, readings } = answer;
   throw rateLimitExceeded(limit, retry_ms, entry.plan, entry.rateHeaders?.(readings) ?? {});
 }
 
-/**
- * What a request may come to: its input and an output step, as it will be held. A step above the whole limit is cut to
- * that, down to the least that a hold begins with: such a request has the minute to itself.
- */
-export function tokensFor(
-  inputTokens: number,
-  model: Model,
-  request: InferenceRequest,
-  tokensPerMinute: RateRequest["limits"]["tokensPerMinute"],
-): number {
+/** What a request may come to: its input and an output step, as it will be held; and the least that a hold begins with. */
+function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "tokens" | "tokensMin"> {
   const { outputTokens, outputTokensMin } = holdFor(inputTokens, model, request);
-  const room = (tokensPerMinute ?? Number.POSITIVE_INFINITY) - inputTokens;
-  return inputTokens + Math.min(outputTokens, Math.max(outputTokensMin, room));
+  return { tokens: inputTokens + outputTokens, tokensMin: inputTokens + outputTokensMin };
 }
 
 function limitOf(name: RateLimitName, plan: Plan): number | null {
@@ -123,7 +112,7 @@ function rateLimitExceeded(name: RateLimitName, retry_ms: number, plan: Plan, he
 function beyondWholeRate(name: RateLimitName, tokens: number, plan: Plan): Fault {
   return new Fault(
     "rate_limit_exceeded",
-    `This request may take ${tokens} tokens, more than the organization's whole limit of ${limitOf(name, plan)} ${name} a minute. Send less input, ask for fewer tokens, or ask your administrator for a higher plan.`,
+    `This request takes at least ${tokens} tokens, more than the organization's whole limit of ${limitOf(name, plan)} ${name} a minute. Send less input, ask for fewer tokens, or ask your administrator for a higher plan.`,
     { retryAfterSeconds: 60, headers: { "x-should-retry": "false" } },
   );
 }

@@ -1,4 +1,4 @@
-/** The plans of the default catalog, and which limits of other plans this build can enforce. */
+/** The plans of the default catalog, and what of a configuration this build cannot keep. */
 import type { Plan } from "../store/plan.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Configuration } from "./configuration.ts";
@@ -57,21 +57,10 @@ function planOf(name: string, entry: PlanEntry): Plan {
 
 /**
  * What an operator's own file asks for and this build does not do, one sentence each; empty when all is kept. Nothing
- * may be accepted and not enforced (issue 3), so a service refuses to start with any of it. The default `starter` and
- * `pro` may stand in the catalog: giving them to an organization is refused where that happens.
+ * may be accepted and not kept (issue 3), so a service refuses to start with any of it.
  */
-export function unenforced({ catalog, upstreams }: Configuration): string[] {
-  const originals = plansWith({});
-  const found: string[] = [];
-  for (const plan of catalog.plans.values()) {
-    const original = originals.get(plan.name);
-    const limits = Object.entries(limitNames).filter(([, field]) => plan[field] !== null);
-    const own = limits.some(([, field]) => plan[field] !== original?.[field]);
-    if (own) found.push(`plans.${plan.name}: ${limits.map(([name]) => name).join(", ")} cannot be enforced yet`);
-  }
-  for (const upstream of upstreams) {
-    if (upstreamCodecs[upstream.protocol]) continue;
-    found.push(`upstreams.${upstream.name}.protocol: ${upstream.protocol} cannot be spoken yet`);
-  }
-  return found;
+export function unenforced({ upstreams }: Pick<Configuration, "upstreams">): string[] {
+  return upstreams
+    .filter((upstream) => !upstreamCodecs[upstream.protocol])
+    .map((upstream) => `upstreams.${upstream.name}.protocol: ${upstream.protocol} cannot be spoken yet`);
 }

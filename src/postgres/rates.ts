@@ -40,6 +40,7 @@ interface CountRow {
   position: number;
   taken: boolean;
   entry: string;
+  tokens_taken: number;
   requests: number;
   tokens: number;
   reset_ms: number;
@@ -77,7 +78,7 @@ export function postgresRates(db: Pick<Database, "query">, options: PostgresRate
     for (const change of told) change.done();
   }
 
-  function answerOf({ owner, request: { tokens, limits } }: Waiting, row: CountRow): RateAnswer {
+  function answerOf({ owner, request: { limits } }: Waiting, row: CountRow): RateAnswer {
     const count: RateCount = {
       taken: row.taken,
       requests: row.requests,
@@ -95,8 +96,8 @@ export function postgresRates(db: Pick<Database, "query">, options: PostgresRate
     return {
       answer: "taken",
       readings: readingsOf(count, limits),
-      giveBack: () => change(-1, -tokens),
-      correct: (actual) => change(0, actual - tokens),
+      giveBack: () => change(-1, -row.tokens_taken),
+      correct: (actual) => change(0, actual - row.tokens_taken),
     };
   }
 
@@ -116,13 +117,14 @@ export function postgresRates(db: Pick<Database, "query">, options: PostgresRate
 }
 
 function takeRow({ owner, request }: Waiting, position: number) {
-  const { requestId, tokens, limits, elsewhere_ms } = request;
+  const { requestId, tokens, tokensMin, limits, elsewhere_ms } = request;
   return [
     position,
     owner,
     requestId,
     countedSingly(limits),
     tokens,
+    tokensMin,
     limits.requestsPerMinute,
     limits.tokensPerMinute,
     elsewhere_ms === undefined ? null : Math.max(0, Math.round(elsewhere_ms)),

@@ -35,8 +35,9 @@ const forget_ms = minute_ms + 2_000;
 const entryPattern = "^(%d+) (%d+) (%d+) (.*)$";
 
 const takeScript = `
-local key, name, second_ms, tokens = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local requests_limit, tokens_limit, now = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local key, name, second_ms = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local tokens, tokens_min = tonumber(ARGV[3]), tonumber(ARGV[4])
+local requests_limit, tokens_limit, now = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -79,6 +80,7 @@ end)
 if #ended > 0 then redis.call('HDEL', key, unpack(ended)) end
 head = first
 
+if tokens_limit then tokens = math.max(tokens_min, math.min(tokens, tokens_limit - tokens_used)) end
 local requests_over = requests_limit and requests_used + 1 - requests_limit or 0
 local tokens_over = tokens_limit and tokens_used + tokens - tokens_limit or 0
 local taken = requests_over <= 0 and tokens_over <= 0
@@ -118,7 +120,7 @@ if tail > 0 then
   redis.call('HSET', key, 'requests', whole(requests_used), 'tokens', whole(tokens_used),
     'head', head, 'tail', tail, 'end', whole(last_end))
 end
-return { taken and 1 or 0, requests_used, tokens_used, math.max(0, last_end - now), requests_retry, tokens_retry, tail, name }
+return { taken and 1 or 0, requests_used, tokens_used, math.max(0, last_end - now), requests_retry, tokens_retry, tail, name, tokens }
 `;
 
 /** Of an entry that has ended, or that was forgotten, nothing changes. */
@@ -151,6 +153,7 @@ type TakeReply = [
   tokensRetry_ms: number,
   number: number,
   name: string,
+  tokensTaken: number,
 ];
 
 export function redisRates(redis: Pick<RedisConnection, "script">, options: RedisRatesOptions = {}): Rates {
@@ -163,12 +166,13 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
     async take(request: RateRequest) {
       const hopeless = hopelessLimit(request);
       if (hopeless) return { answer: "never", limit: hopeless };
-      const { tokens, limits } = request;
+      const { limits } = request;
       const key = keyOf(request.organizationId);
       const asked = take(key, [
         request.requestId,
         countedSingly(limits) ? "0" : "1000",
-        String(tokens),
+        String(request.tokens),
+        String(request.tokensMin),
         String(limits.requestsPerMinute ?? ""),
         String(limits.tokensPerMinute ?? ""),
         String(options.now_ms?.() ?? ""),
@@ -189,8 +193,8 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
       return {
         answer: "taken",
         readings: readingsOf(count, limits),
-        giveBack: () => changed(-1, -tokens),
-        correct: (actual) => changed(0, actual - tokens),
+        giveBack: () => changed(-1, -reply[8]),
+        correct: (actual) => changed(0, actual - reply[8]),
       };
     },
     async close() {},

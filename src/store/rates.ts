@@ -13,8 +13,9 @@ export interface RateLimits {
 export interface RateRequest {
   organizationId: string;
   requestId: string;
-  /** What it may come to, until it is corrected; a whole number. */
+  /** What it may come to, until that is corrected, and the least with which it may begin: what is left is taken, if that is between them. */
   tokens: number;
+  tokensMin: number;
   limits: RateLimits;
   /**
    * How long ago requests were last counted elsewhere, and not here; absent: not within the last minute. A store that
@@ -55,7 +56,7 @@ export interface RateRefused {
   retry_ms: number;
   readings: RateReadings;
 }
-/** The request alone is above the whole limit. */
+/** The least of the request alone is above the whole limit. */
 export interface RateHopeless {
   answer: "never";
   limit: RateLimitName;
@@ -81,9 +82,9 @@ export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits
 }
 
 /** The limit that a request can never meet, whatever was taken before. */
-export function hopelessLimit({ tokens, limits }: RateRequest): RateLimitName | null {
+export function hopelessLimit({ tokensMin, limits }: RateRequest): RateLimitName | null {
   if ((limits.requestsPerMinute ?? Infinity) < 1) return "requests";
-  return (limits.tokensPerMinute ?? Infinity) < tokens ? "tokens" : null;
+  return (limits.tokensPerMinute ?? Infinity) < tokensMin ? "tokens" : null;
 }
 
 /** What a store found, as numbers. */

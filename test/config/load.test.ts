@@ -201,11 +201,9 @@ describe("what this build cannot keep is named", () => {
     expect(unenforced(configured("plans: { team: {}, pro: {}, unlimited: {} }"))).toEqual([]);
   });
 
-  test("limits of a file's own plans, default names included", () => {
-    expect(unenforced(configured("plans: { pro: { session: 7 }, team: { tokens_per_minute: 9, week: 3 } }"))).toEqual([
-      "plans.pro: session cannot be enforced yet",
-      "plans.team: week, tokens_per_minute cannot be enforced yet",
-    ]);
+  test("no limit of a file's own plans, default names included", () => {
+    const limits = "session: 7, week: 8, month: 9, requests_per_minute: 3, tokens_per_minute: 9, concurrent_requests: 1";
+    expect(unenforced(configured(`plans: { pro: { session: 7 }, team: { ${limits} } }`))).toEqual([]);
   });
 });
 

@@ -22,7 +22,7 @@ export interface SluiceOptions {
 
 export interface Sluice {
   url: string;
-  /** Key of an organization on the plan `unlimited`, all scopes. */
+  /** Key of an organization with all scopes: the demo's, on the plan `pro`; on Postgres one on `unlimited`. */
   key: string;
   dataDir: string;
   store: "pglite" | "postgres";

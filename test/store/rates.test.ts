@@ -32,7 +32,7 @@ for (const [name, open] of Object.entries(rateStores)) {
 
     const at = (after_ms: number) => store.setClock(start_ms + after_ms);
     const take = (limits: RateLimits, tokens = 1, owner = organizationId) =>
-      store.rates.take({ organizationId: owner, requestId: newRequestId(), tokens, limits });
+      store.rates.take({ organizationId: owner, requestId: newRequestId(), tokens, tokensMin: tokens, limits });
     const taken = async (limits: RateLimits, tokens = 1) => {
       const answer = await take(limits, tokens);
       expect(answer.answer).toBe("taken");
@@ -83,6 +83,20 @@ for (const [name, open] of Object.entries(rateStores)) {
     test("what is above the whole limit by itself can never run, and says so at once", async () => {
       expect(await take(tokensOf(100), 101)).toEqual({ answer: "never", limit: "tokens" });
       await taken(tokensOf(100), 100);
+    });
+
+    test("a request begins with what is left of its tokens, if that is enough for it, and is corrected from there", async () => {
+      const shrinking = (tokensMin: number) =>
+        store.rates.take({ organizationId, requestId: newRequestId(), tokens: 500, tokensMin, limits: tokensOf(100) });
+      const first = (await shrinking(10)) as RateTaken;
+      expect(first.readings.tokens?.remaining).toBe(0);
+      expect(await shrinking(1)).toMatchObject({ answer: "refused", limit: "tokens", retry_ms: 60_000 });
+      await first.correct(30);
+      expect(await shrinking(71)).toMatchObject({ answer: "refused", limit: "tokens" });
+      const second = (await shrinking(70)) as RateTaken;
+      await second.giveBack();
+      expect((await taken(tokensOf(100), 10)).readings.tokens?.remaining).toBe(60);
+      expect(await shrinking(101)).toEqual({ answer: "never", limit: "tokens" });
     });
 
     test("readings show what is left, this request counted, and when the limit is whole again", async () => {
@@ -150,7 +164,7 @@ for (const [name, open] of Object.entries(rateStores)) {
       const nodes = [store.rates, store.another ?? store.rates];
       const answers = await Promise.all(
         Array.from({ length: 100 }, (_, i) =>
-          nodes[i % 2]!.take({ organizationId, requestId: newRequestId(), tokens: 3, limits }),
+          nodes[i % 2]!.take({ organizationId, requestId: newRequestId(), tokens: 3, tokensMin: 3, limits }),
         ),
       );
       expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(7);
