@@ -1,0 +1,96 @@
+// Sliding rates in the database, beyond the contract of all stores (test/store/rates.test.ts): what was counted elsewhere
+// is read from the ledger.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { noUsage } from "../../src/inference/usage.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { postgresRates } from "../../src/postgres/rates.ts";
+import type { Ledger } from "../../src/store/ledger.ts";
+import type { RateLimits, Rates } from "../../src/store/rates.ts";
+import { admitOf, newRequestId, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+
+setDefaultTimeout(60_000);
+
+for (const kind of ["postgres", "pglite"] as const) {
+  describe(kind, () => {
+    let store: Store;
+    let book: Ledger;
+    let rates: Rates;
+    let now_ms: number;
+    beforeAll(async () => {
+      store = await stores[kind]();
+      book = ledger(store.db, { recovery: "checkpoint" });
+      rates = postgresRates(store.db, { answer_ms: 20_000 });
+    });
+    // Ids sort by the time at which they were made: the ledger is read by them.
+    beforeEach(() => {
+      now_ms = Date.now();
+      return store.setClock(new Date(now_ms));
+    });
+    afterAll(async () => {
+      await book.close();
+      await store.close();
+    });
+
+    const advance = (ms: number) => {
+      now_ms += ms;
+      return store.setClock(new Date(now_ms));
+    };
+    const take = (organizationId: string, limits: RateLimits, elsewhere_ms?: number) =>
+      rates.take({
+        organizationId,
+        requestId: newRequestId(),
+        tokens: 1,
+        tokensMin: 1,
+        limits,
+        ...(elsewhere_ms === undefined ? {} : { elsewhere_ms }),
+      });
+
+    for (const [how, limits] of [
+      ["one by one", { requestsPerMinute: 10, tokensPerMinute: 5_000_000 }],
+      ["by seconds", { requestsPerMinute: 10_000, tokensPerMinute: 5_000_000 }],
+    ] as const) {
+      test(`requests that were counted elsewhere are read from the ledger, running and ended, counted ${how}`, async () => {
+        const organizationId = await store.newOrganization();
+        const other = await store.newOrganization();
+        const old = admitOf(organizationId);
+        await book.run([old, admitOf(other)]);
+        await advance(30_000);
+        const [running, ended] = [admitOf(organizationId), admitOf(organizationId)];
+        await book.run([running, ended]);
+        const usage = { ...noUsage, inputTokens: 300, cachedInputTokens: 20, outputTokens: 80 };
+        await book.run([settleOf(ended, 10, { usage })]);
+        // Given up before it was admitted: it never ran.
+        await book.run([settleOf({ ...admitOf(organizationId), requestId: newRequestId() }, 0)]);
+        await advance(31_000);
+
+        const answer = await take(organizationId, limits, 1_000);
+        // Two and this one; of the running one its step of 90 tokens and the input that it holds.
+        expect(answer).toMatchObject({
+          answer: "taken",
+          readings: {
+            requests: { remaining: limits.requestsPerMinute - 3 },
+            tokens: { remaining: 5_000_000 - 400 - (90 + 50) - 1 },
+          },
+        });
+        // Read once: until something was counted elsewhere again, nothing is counted twice.
+        await book.run([admitOf(organizationId)]);
+        await advance(1_000);
+        expect(await take(organizationId, limits, 2_000)).toMatchObject({
+          readings: { requests: { remaining: limits.requestsPerMinute - 4 } },
+        });
+        await advance(30_000);
+        expect(await take(organizationId, limits)).toMatchObject({
+          readings: { requests: { remaining: limits.requestsPerMinute - 3 } },
+        });
+      });
+    }
+
+    test("a request that asks with an id that is none is refused alone", async () => {
+      const organizationId = await store.newOrganization();
+      const limits = { requestsPerMinute: 5, tokensPerMinute: null };
+      const [bad, good] = await Promise.allSettled([take("org_nobody", limits), take(organizationId, limits)]);
+      expect([bad.status, good.status]).toEqual(["rejected", "fulfilled"]);
+    });
+  });
+}

@@ -1,0 +1,149 @@
+// Sliding rates in Redis, beyond the contract of all stores (test/store/rates.test.ts): its own clock, and its faults.
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { Redis } from "ioredis";
+import { type RedisConnection, redisConnection } from "../../src/redis/connection.ts";
+import { redisRates } from "../../src/redis/rates.ts";
+import type { RateTaken } from "../../src/store/rates.ts";
+import { redisUrl, type Service, startRedis } from "../harness/services.ts";
+import { until } from "../harness/until.ts";
+import { newHex, newRequestId } from "../store/ledger-stores.ts";
+
+setDefaultTimeout(60_000);
+
+/** One of its own: it is paused, flushed and stopped. */
+let own: Service;
+let port: number;
+let connection: RedisConnection;
+let client: Redis;
+const failures: unknown[] = [];
+const open: (() => void)[] = [];
+
+beforeAll(async () => {
+  own = await startRedis();
+  port = Number(new URL(own.url).port);
+  connection = redisConnection(own.url, (cause) => failures.push(cause));
+  client = new Redis(own.url);
+  client.on("error", () => {});
+  open.push(
+    () => connection.close(),
+    () => client.disconnect(),
+  );
+  await connection.ping(10_000);
+});
+afterAll(async () => {
+  for (const close of open) close();
+  await own.stop();
+});
+
+const limits = (requestsPerMinute: number) => ({ requestsPerMinute, tokensPerMinute: null });
+const requestOf = (organizationId: string, perMinute: number) => ({
+  ...{ organizationId, requestId: newRequestId(), tokens: 1, tokensMin: 1 },
+  limits: limits(perMinute),
+});
+const newOrganizationId = () => `org_${newHex()}`;
+
+test("nodes whose clocks differ agree, for Redis's own decides", async () => {
+  const organizationId = newOrganizationId();
+  const other = redisConnection(own.url, () => {});
+  await other.ping(10_000);
+  const nodes = [redisRates(connection, { answer_ms: 5_000 }), redisRates(other, { answer_ms: 5_000 })];
+  const answers = [];
+  for (let i = 0; i < 6; i++) answers.push((await nodes[i % 2]!.take(requestOf(organizationId, 4))).answer);
+  expect(answers).toEqual(["taken", "taken", "taken", "taken", "refused", "refused"]);
+  other.close();
+});
+
+test("all of an organization stands in one key, under its tag, and is gone when its minute is", async () => {
+  const organizationId = newOrganizationId();
+  const rates = redisRates(connection, { answer_ms: 5_000 });
+  const taken = (await rates.take(requestOf(organizationId, 4))) as RateTaken;
+  await taken.correct(7);
+  const keys = await client.keys(`*${organizationId}*`);
+  expect(keys).toEqual([`sluice:rates:{${organizationId}}`]);
+  const left_ms = await client.pttl(keys[0]!);
+  expect(left_ms).toBeGreaterThan(60_000);
+  expect(left_ms).toBeLessThanOrEqual(62_000);
+});
+
+test("entries that ended, or were given back, leave nothing behind", async () => {
+  const organizationId = newOrganizationId();
+  let now_ms = 1_000_000;
+  const rates = redisRates(connection, { answer_ms: 5_000, now_ms: () => now_ms });
+  for (let i = 0; i < 300; i++) {
+    const taken = (await rates.take(requestOf(organizationId, 500))) as RateTaken;
+    if (i % 3 === 0) await taken.giveBack();
+    now_ms += 10;
+  }
+  now_ms += 60_000;
+  await rates.take(requestOf(organizationId, 500));
+  const key = `sluice:rates:{${organizationId}}`;
+  const fields = await client.hgetall(key);
+  expect(Object.keys(fields).filter((field) => /^\d+$/.test(field))).toHaveLength(1);
+  expect(fields).toMatchObject({ requests: "1", tokens: "1" });
+});
+
+test("scripts that Redis forgot are told it again", async () => {
+  const rates = redisRates(connection, { answer_ms: 5_000 });
+  const organizationId = newOrganizationId();
+  await rates.take(requestOf(organizationId, 2));
+  await client.script("FLUSH");
+  const answers = await Promise.all(Array.from({ length: 5 }, () => rates.take(requestOf(organizationId, 2))));
+  expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(1);
+});
+
+test("a correction of what Redis forgot changes nobody else's count", async () => {
+  const rates = redisRates(connection, { answer_ms: 5_000 });
+  const organizationId = newOrganizationId();
+  const lost = (await rates.take({ ...requestOf(organizationId, 5), tokens: 50 })) as RateTaken;
+  await client.del(`sluice:rates:{${organizationId}}`);
+  await rates.take(requestOf(organizationId, 5));
+  await lost.correct(0);
+  await lost.giveBack();
+  expect(await rates.take(requestOf(organizationId, 5))).toMatchObject({ readings: { requests: { remaining: 3 } } });
+});
+
+test("a Redis that does not answer is given up after a tenth of a second, and asked again later", async () => {
+  const rates = redisRates(connection);
+  const organizationId = newOrganizationId();
+  await rates.take(requestOf(organizationId, 100));
+  await client.client("PAUSE", 700, "ALL");
+  const begun = performance.now();
+  await expect(rates.take(requestOf(organizationId, 100))).rejects.toThrow("did not answer");
+  expect(performance.now() - begun).toBeLessThan(600);
+  await until(() => answers(rates, organizationId), 10_000, "Redis to answer again");
+});
+
+test("a Redis that is down is known to be: nothing waits for it, and it is used when it is back", async () => {
+  const rates = redisRates(connection);
+  const organizationId = newOrganizationId();
+  await rates.take(requestOf(organizationId, 100));
+  await own.stop();
+  await until(async () => !(await answers(rates, organizationId)), 10_000, "the connection to be seen lost");
+  const begun = performance.now();
+  for (let i = 0; i < 20; i++) await expect(rates.take(requestOf(organizationId, 100))).rejects.toThrow();
+  expect(performance.now() - begun).toBeLessThan(90 * 20);
+  own = await startRedis(port);
+  await until(() => answers(rates, organizationId), 20_000, "Redis to be used again");
+});
+
+test("many at once on Redis's own clock: exactly the limit, on single entries and on shared ones", async () => {
+  const shared = redisConnection(await redisUrl(), () => {});
+  await shared.ping(10_000);
+  const rates = redisRates(shared, { prefix: `test:${newHex()}:`, answer_ms: 10_000 });
+  for (const perMinute of [50, 7_000]) {
+    const organizationId = newOrganizationId();
+    const answers = await Promise.all(
+      Array.from({ length: perMinute + 100 }, () => rates.take(requestOf(organizationId, perMinute))),
+    );
+    expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(perMinute);
+  }
+  shared.close();
+});
+
+async function answers(rates: ReturnType<typeof redisRates>, organizationId: string): Promise<boolean> {
+  return rates.take(requestOf(organizationId, 1_000)).then(
+    () => true,
+    () => false,
+  );
+}
