@@ -60,7 +60,12 @@ export interface CallerCodec<Wire, Reply> {
 export interface UpstreamCodec {
   /** Path below the upstream's base URL. */
   path: string;
-  request: { encode(request: InferenceRequest, ask: UpstreamAsk): unknown };
+  request: {
+    /** Throws what `refusal` answers. */
+    encode(request: InferenceRequest, ask: UpstreamAsk): unknown;
+    /** What the protocol has no words for though it would change the answer, as `unsupported_feature`; else null. */
+    refusal(request: InferenceRequest): Fault | null;
+  };
   response: { decode(reply: unknown, identity: ResponseIdentity): InferenceEvent[] };
   stream: { decoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> };
   /** An engine's refusal: `status` of the answer, `body` its JSON, or its text where it was none. */

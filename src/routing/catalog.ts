@@ -3,6 +3,7 @@ import { Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Plan } from "../store/plan.ts";
+import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Upstream } from "../upstream/target.ts";
 
 export interface Route {
@@ -62,15 +63,15 @@ export function findModel(
       { param: need.param },
     );
   }
-  for (const need of request.nativeNeeds ?? []) {
-    if (model.routes.some((route) => route.upstream.protocol === need.protocol)) continue;
-    throw new Fault(
-      "unsupported_feature",
-      `The model '${model.id}' does not support ${need.feature}, which '${need.param}' asks for. Remove it, or choose another model.`,
-      { param: need.param },
-    );
-  }
+  const refusals = model.routes.map((route) => refusalAt(route, request));
+  const [first] = refusals;
+  if (first && refusals.every((refusal) => refusal !== null)) throw first;
   return model;
+}
+
+/** What the protocol of a route's engine has no words for, in this request. */
+export function refusalAt(route: Route, request: InferenceRequest): Fault | null {
+  return upstreamCodecs[route.upstream.protocol]?.request.refusal(request) ?? null;
 }
 
 const capabilityNames = {

@@ -5,7 +5,7 @@ import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
 import { ask } from "../upstream/ask.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
-import type { CatalogModel, Route } from "./catalog.ts";
+import { type CatalogModel, type Route, refusalAt } from "./catalog.ts";
 import { choose } from "./choose.ts";
 
 export interface Opened {
@@ -28,7 +28,8 @@ export function open(
   signal: AbortSignal,
   settings: RouterSettings,
 ): Opened {
-  const route = choose(model.routes, request.cacheKey === undefined ? Math.random() : affinity(request.cacheKey));
+  const able = model.routes.filter((candidate) => refusalAt(candidate, request) === null);
+  const route = choose(able, request.cacheKey === undefined ? Math.random() : affinity(request.cacheKey));
   const codec = upstreamCodecs[route.upstream.protocol];
   if (!codec)
     throw new Fault("upstream_unavailable", "This model is not available at the moment.", { retryAfterSeconds: 30 });

@@ -7,6 +7,7 @@ import { encodeRequest } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
+import { refusalOf } from "./request-refusal.ts";
 
 export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCodec<MessagesRequest, Message> {
   return {
@@ -19,7 +20,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
 
 export const anthropicMessagesUpstream: UpstreamCodec = {
   path: "/messages",
-  request: { encode: encodeRequest },
+  request: { encode: encodeRequest, refusal: refusalOf },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },
   fault: { decode: decodeFault },

@@ -3,25 +3,18 @@
  * answer, is refused by name; what only tunes it and is unknown here (`seed`) is left out. No nulls, and identical
  * requests render to identical bytes.
  */
-import type {
-  InferenceRequest,
-  Need,
-  OutputFormat,
-  Reasoning,
-  Tool,
-  ToolChoice,
-  Turn,
-} from "../../inference/request.ts";
+import type { InferenceRequest, OutputFormat, Reasoning, Tool, ToolChoice, Turn } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
-import { encodeTurns, strange, textBlocks } from "./encode-turns.ts";
+import { encodeTurns, textBlocks } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
+import { refusalOf } from "./request-refusal.ts";
 
-/** Throws `unsupported_feature`. */
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
-  refuseStrangers(request);
-  const { sampling, needs } = request;
+  const refusal = refusalOf(request);
+  if (refusal) throw refusal;
+  const { sampling } = request;
   const { parts, rest } = headInstructions(request.turns);
   // Instructions and nothing else are what there is to be answered.
   const turns: Turn[] = rest.length > 0 ? rest : [{ role: "user", parts }];
@@ -32,7 +25,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     model: ask.model,
     max_tokens,
     system: rest.length > 0 ? encodeSystem(textBlocks(parts)) : undefined,
-    messages: encodeTurns(turns, ask, needs),
+    messages: encodeTurns(turns, ask),
     tools: tools.length > 0 ? tools.map(encodeTool) : undefined,
     tool_choice: tools.length > 0 ? encodeChoice(choice, request.parallelToolCalls) : undefined,
     stream: ask.stream,
@@ -44,22 +37,6 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     output_config: encodeConfig(request),
     ...wireOf(request.native),
   };
-}
-
-/** Fields of chat completions and Responses that Messages lacks, by the names that callers know them by. */
-function refuseStrangers({ sampling, needs, logprobs, format, tools, nativeNeeds = [] }: InferenceRequest): void {
-  const param = (capability: Need["capability"], otherwise: string) =>
-    needs.find((need) => need.capability === capability)?.param ?? otherwise;
-  if (sampling.frequencyPenalty) throw strange("penalties", "frequency_penalty");
-  if (sampling.presencePenalty) throw strange("penalties", "presence_penalty");
-  if (Object.keys(sampling.logitBias ?? {}).length > 0) throw strange("a bias of tokens", "logit_bias");
-  if ((sampling.temperature ?? 0) > 1) throw strange("a temperature above 1", "temperature");
-  if (logprobs) throw strange("log probabilities", param("logprobs", "logprobs"));
-  if (format?.kind === "json_object")
-    throw strange("JSON without a schema", param("structured_output", "response_format"));
-  if (tools.some((tool) => tool.kind === "custom")) throw strange("custom tools", "tools");
-  const foreign = nativeNeeds.find((need) => need.protocol !== "anthropic-messages");
-  if (foreign) throw strange(foreign.feature, foreign.param);
 }
 
 /** One plain text is a string, as most callers write it. */

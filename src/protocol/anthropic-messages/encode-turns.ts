@@ -2,13 +2,12 @@
  * Turns of the centre → messages. One role after the other: turns of one role in a row become one message, tool results
  * first in it, directly after their calls. What came from a Messages caller goes on as it was written.
  */
-import { Fault } from "../../inference/fault.ts";
-import type { AssistantPart, InputPart, Native, Need, TextPart, ToolTurn, Turn } from "../../inference/request.ts";
+import type { AssistantPart, InputPart, Native, TextPart, ToolTurn, Turn } from "../../inference/request.ts";
 import { isSystem, withInstructionsAtHead, withResultsInPlace } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
 import { toolInputOf } from "../tool-input.ts";
-import { base64Of, isBase64 } from "./images.ts";
+import { documentSource, imageSource } from "./media.ts";
 import { wireOf } from "./native.ts";
 
 interface Message {
@@ -17,12 +16,12 @@ interface Message {
 }
 
 /** Conversation without the instructions at its head (those are `system`). */
-export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk, needs: readonly Need[]): JsonObject[] {
+export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObject[] {
   const ordered = withResultsInPlace(turns);
   const ids = wireIds();
   const messages: Message[] = [];
   for (const turn of ask.instructionsInside === false ? withInstructionsAtHead(ordered) : ordered) {
-    const encoded = encodeTurn(turn, ids, needs);
+    const encoded = encodeTurn(turn, ids);
     // Engines refuse an empty text block.
     const content = encoded.content.filter((block) => block.type !== "text" || block.text !== "");
     const last = messages.at(-1);
@@ -33,10 +32,10 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk, needs: rea
   return messages.map(({ role, content }) => ({ role, content: content.length > 0 ? content : "" }));
 }
 
-function encodeTurn(turn: Turn, ids: WireIds, needs: readonly Need[]): Message {
+function encodeTurn(turn: Turn, ids: WireIds): Message {
   if (isSystem(turn)) return { role: "system", content: textBlocks(turn.parts) };
-  if (turn.role === "user") return { role: "user", content: inputBlocks(turn.parts, needs) };
-  if (turn.role === "tool") return { role: "user", content: [resultBlock(turn, ids, needs)] };
+  if (turn.role === "user") return { role: "user", content: inputBlocks(turn.parts) };
+  if (turn.role === "tool") return { role: "user", content: [resultBlock(turn, ids)] };
   return { role: "assistant", content: blocks(turn.parts, (part) => assistantBlock(part, ids)) };
 }
 
@@ -44,8 +43,26 @@ export function textBlocks(parts: readonly TextPart[]): JsonObject[] {
   return blocks(parts, ({ text }) => ({ type: "text", text }));
 }
 
-function inputBlocks(parts: readonly InputPart[], needs: readonly Need[]): JsonObject[] {
-  return blocks(parts, (part) => inputBlock(part, needs));
+function inputBlocks(parts: readonly InputPart[]): JsonObject[] {
+  return blocks(parts, inputBlock);
+}
+
+/** What has no words was refused before (request-refusal.ts). */
+function inputBlock(part: InputPart): JsonObject | null {
+  switch (part.kind) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image": {
+      const source = imageSource(part.url);
+      return source && { type: "image", source };
+    }
+    case "file": {
+      const source = documentSource(part);
+      return source && { type: "document", source, title: part.filename };
+    }
+    case "audio":
+      return null;
+  }
 }
 
 /** Each part by `encode`, or the wire object that it came from; parts that share one are one block. */
@@ -63,8 +80,8 @@ function blocks<Part extends object>(parts: readonly Part[], encode: (part: Part
   return out;
 }
 
-function resultBlock({ callId, parts, failed, native }: ToolTurn, ids: WireIds, needs: readonly Need[]): JsonObject {
-  const content = inputBlocks(parts, needs).filter((block) => block.type !== "text" || block.text !== "");
+function resultBlock({ callId, parts, failed, native }: ToolTurn, ids: WireIds): JsonObject {
+  const content = inputBlocks(parts).filter((block) => block.type !== "text" || block.text !== "");
   const only = content.length === 1 ? content[0] : undefined;
   const isPlain = only?.type === "text" && Object.keys(only).length === 2;
   return {
@@ -88,50 +105,6 @@ function assistantBlock(part: AssistantPart, ids: WireIds): JsonObject | null {
     case "tool-call":
       return { type: "tool_use", id: ids(part.callId), name: part.toolName, input: toolInputOf(part.arguments) };
   }
-}
-
-// ---- media -----------------------------------------------------------------------------------------------------------
-
-function inputBlock(part: InputPart, needs: readonly Need[]): JsonObject {
-  switch (part.kind) {
-    case "text":
-      return { type: "text", text: part.text };
-    case "image":
-      return { type: "image", source: imageSource(part.url, needs) };
-    case "file":
-      return { type: "document", source: documentSource(part, needs), title: part.filename };
-    case "audio":
-      throw strange("audio input", paramOf(needs, "audio_input"));
-  }
-}
-
-function imageSource(url: string, needs: readonly Need[]): JsonObject {
-  if (!/^data:/i.test(url)) return { type: "url", url };
-  const held = base64Of(url);
-  if (!held?.mediaType.startsWith("image/")) throw strange("a data: URL that is not base64", paramOf(needs, "vision"));
-  return { type: "base64", media_type: held.mediaType, data: held.data };
-}
-
-/** PDFs and plain text, which is what documents can be; what is named neither is known by its first bytes. */
-function documentSource(part: { data: string; mediaType?: string }, needs: readonly Need[]): JsonObject {
-  const held = base64Of(part.data) ?? { mediaType: part.mediaType ?? "", data: part.data };
-  const isPdf = held.mediaType === "application/pdf" || held.data.startsWith("JVBERi");
-  if (isPdf) return { type: "base64", media_type: "application/pdf", data: held.data };
-  if (held.mediaType === "text/plain" && isBase64(held.data)) {
-    const bytes = Uint8Array.from(atob(held.data), (letter) => letter.charCodeAt(0));
-    return { type: "text", media_type: "text/plain", data: new TextDecoder().decode(bytes) };
-  }
-  throw strange("a file that is neither a PDF nor plain text", paramOf(needs, "files"));
-}
-
-function paramOf(needs: readonly Need[], capability: Need["capability"]): string {
-  return needs.find((need) => need.capability === capability)?.param ?? "messages";
-}
-
-/** What the protocol has no words for. */
-export function strange(feature: string, param: string): Fault {
-  const message = `The model's engine does not support ${feature}, which '${param}' asks for. Remove it, or choose another model.`;
-  return new Fault("unsupported_feature", message, { param });
 }
 
 // ---- ids -------------------------------------------------------------------------------------------------------------

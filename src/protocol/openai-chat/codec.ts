@@ -3,7 +3,7 @@ import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
-import { encodeRequest } from "./encode-request.ts";
+import { encodeRequest, refusalOf } from "./encode-request.ts";
 import { encodeResponse, streamEncoder } from "./encode-response.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 
@@ -16,7 +16,7 @@ export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion
 
 export const openaiChatUpstream: UpstreamCodec = {
   path: "/chat/completions",
-  request: { encode: encodeRequest },
+  request: { encode: encodeRequest, refusal: refusalOf },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },
   fault: { decode: decodeFault },

@@ -2,14 +2,19 @@
  * The centre → chat completions, as engines understand it: the names that all of them know (`max_tokens`, `system`), no
  * nulls, nothing that only OpenAI's own service reads. Identical requests render to identical bytes.
  */
-import { Fault } from "../../inference/fault.ts";
+import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, OutputFormat, Reasoning, ReasoningEffort, Tool } from "../../inference/request.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import { foreignNeed } from "../unsaid.ts";
 import { encodeTurns } from "./encode-turns.ts";
 
-/** Throws `unsupported_feature` for what the protocol has no words for. */
+export function refusalOf(request: InferenceRequest): Fault | null {
+  return foreignNeed(request, "openai-chat");
+}
+
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Record<string, unknown> {
-  refuseStrangers(request);
+  const refusal = refusalOf(request);
+  if (refusal) throw refusal;
   const { sampling } = request;
   const { tools, choice, parallel } = allowed(request);
   return {
@@ -54,17 +59,6 @@ function encodeEffort({ effort, budgetTokens }: Reasoning): string | undefined {
   if (effort) return engineEffort[effort];
   if (budgetTokens === undefined) return undefined;
   return budgetTokens < 4096 ? "low" : budgetTokens < 16_384 ? "medium" : "high";
-}
-
-/** The catalog refuses these before a request is admitted; here it is told, should one come through. */
-function refuseStrangers({ nativeNeeds = [] }: InferenceRequest): void {
-  const stranger = nativeNeeds.find((need) => need.protocol !== "openai-chat");
-  if (!stranger) return;
-  throw new Fault(
-    "unsupported_feature",
-    `The model's engine does not support ${stranger.feature}, which '${stranger.param}' asks for. Remove it, or choose another model.`,
-    { param: stranger.param },
-  );
 }
 
 function encodeTool(tool: Tool): unknown {

@@ -1,0 +1,21 @@
+/** Images and files of other protocols' callers as sources of blocks; null for what Messages has no words for. */
+import type { FilePart } from "../../inference/request.ts";
+import type { JsonObject } from "../json.ts";
+import { base64Of, isBase64 } from "./images.ts";
+
+export function imageSource(url: string): JsonObject | null {
+  if (!/^data:/i.test(url)) return { type: "url", url };
+  const held = base64Of(url);
+  if (!held?.mediaType.startsWith("image/")) return null;
+  return { type: "base64", media_type: held.mediaType, data: held.data };
+}
+
+/** PDFs and plain text, which is what documents can be; what is named neither is known by its first bytes. */
+export function documentSource(part: Pick<FilePart, "data" | "mediaType">): JsonObject | null {
+  const held = base64Of(part.data) ?? { mediaType: part.mediaType ?? "", data: part.data };
+  if (held.mediaType === "application/pdf" || held.data.startsWith("JVBERi"))
+    return { type: "base64", media_type: "application/pdf", data: held.data };
+  if (held.mediaType !== "text/plain" || !isBase64(held.data)) return null;
+  const bytes = Uint8Array.from(atob(held.data), (letter) => letter.charCodeAt(0));
+  return { type: "text", media_type: "text/plain", data: new TextDecoder().decode(bytes) };
+}

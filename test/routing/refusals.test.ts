@@ -1,0 +1,72 @@
+/** What no engine of a model has words for is refused before it is admitted. */
+import { expect, test } from "bun:test";
+import { Fault } from "../../src/inference/fault.ts";
+import type { InferenceRequest } from "../../src/inference/request.ts";
+import { type Catalog, type CatalogModel, findModel } from "../../src/routing/catalog.ts";
+import { open } from "../../src/routing/open.ts";
+import { defaultTimeouts, type UpstreamProtocol } from "../../src/upstream/target.ts";
+
+const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
+  id: "acme/writer-1",
+  ownedBy: "acme",
+  created: 1,
+  contextTokens: 1000,
+  outputTokensMax: 100,
+  capabilities: new Set(),
+  prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
+  extraParams: [],
+  routes: protocols.map((protocol) => ({
+    upstream: { name: protocol, url: "http://127.0.0.1:1", protocol, apiKey: null, timeouts: defaultTimeouts },
+    model: "m",
+    priority: 0,
+    weight: 1,
+  })),
+});
+
+const request: InferenceRequest = {
+  model: "acme/writer-1",
+  stream: false,
+  turns: [],
+  tools: [],
+  sampling: {},
+  stop: [],
+  extra: {},
+  needs: [],
+};
+const cited: Partial<InferenceRequest> = {
+  nativeNeeds: [{ protocol: "anthropic-messages", feature: "citations", param: "messages[0].content[0].citations" }],
+};
+
+function verdict(more: Partial<InferenceRequest>, ...protocols: UpstreamProtocol[]): string {
+  const only = model(...protocols);
+  const catalog: Catalog = { models: new Map([[only.id, only]]), plans: new Map() };
+  try {
+    return findModel(catalog, { ...request, ...more }, null).id;
+  } catch (thrown) {
+    const fault = thrown as Fault;
+    expect(fault).toBeInstanceOf(Fault);
+    return `${fault.code} ${fault.details.param}`;
+  }
+}
+
+test("citations need an engine that speaks Messages", () => {
+  expect(verdict(cited, "openai-chat")).toBe("unsupported_feature messages[0].content[0].citations");
+  expect(verdict(cited, "anthropic-messages")).toBe("acme/writer-1");
+});
+
+test("penalties need one that does not", () => {
+  const penalized = { sampling: { presencePenalty: 1 } };
+  expect(verdict(penalized, "anthropic-messages")).toBe("unsupported_feature presence_penalty");
+  expect(verdict(penalized, "openai-chat")).toBe("acme/writer-1");
+});
+
+test("of several engines the one that can be asked is asked, whatever the draw", () => {
+  expect(verdict(cited, "openai-chat", "anthropic-messages")).toBe("acme/writer-1");
+  const two = model("openai-chat", "anthropic-messages");
+  const identity = { responseId: "r", createdAtSeconds: 1, model: two.id };
+  for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
+    const asked = { ...request, ...cited, cacheKey };
+    const { route } = open(two, asked, 100, identity, new AbortController().signal, { unstreamed_tokens_max: 512 });
+    expect(route.upstream.protocol).toBe("anthropic-messages");
+  }
+});

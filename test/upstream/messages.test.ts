@@ -1,0 +1,95 @@
+/** An engine that speaks Messages, over HTTP; and what no words of its protocol can ask for. */
+import { afterAll, expect, test } from "bun:test";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import type { InferenceRequest } from "../../src/inference/request.ts";
+import { folding } from "../../src/inference/result.ts";
+import { ask } from "../../src/upstream/ask.ts";
+import { upstreamCodecs } from "../../src/upstream/codecs.ts";
+import { defaultTimeouts } from "../../src/upstream/target.ts";
+import { grammarProblem } from "../protocol/grammar.ts";
+
+const seen: { path: string; headers: Headers; body: Record<string, unknown> }[] = [];
+const frames = [
+  { type: "message_start", message: { usage: { input_tokens: 5, output_tokens: 1 } } },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+  { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "hello" } },
+  { type: "content_block_stop", index: 0 },
+  { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 2 } },
+  { type: "message_stop" },
+];
+const server = Bun.serve({
+  port: 0,
+  async fetch(request) {
+    const body = (await request.json()) as Record<string, unknown>;
+    seen.push({ path: new URL(request.url).pathname, headers: request.headers, body });
+    const stream = frames.map((frame) => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`).join("");
+    return new Response(stream, { headers: { "content-type": "text/event-stream" } });
+  },
+});
+afterAll(() => server.stop(true));
+
+const request: InferenceRequest = {
+  model: "acme/writer-1",
+  stream: true,
+  turns: [{ role: "user", parts: [{ kind: "text", text: "Hello" }] }],
+  tools: [],
+  sampling: {},
+  stop: [],
+  extra: {},
+  needs: [],
+};
+
+async function events(protocol: "openai-chat" | "anthropic-messages", more: Partial<InferenceRequest>) {
+  const out: InferenceEvent[] = [];
+  for await (const batch of ask({
+    upstream: {
+      name: "e",
+      url: `http://127.0.0.1:${server.port}/v1`,
+      protocol,
+      apiKey: "secret",
+      timeouts: defaultTimeouts,
+    },
+    codec: upstreamCodecs[protocol]!,
+    request: { ...request, ...more },
+    model: "engine-model",
+    stream: true,
+    outputTokensMax: 777,
+    identity: { responseId: "msg_1", createdAtSeconds: 1, model: "acme/writer-1" },
+    signal: new AbortController().signal,
+  }))
+    out.push(...batch);
+  expect(grammarProblem(out)).toBeNull();
+  return out;
+}
+
+test("is asked at its own path, with its own headers and the cap that it demands, and read to its end", async () => {
+  const fold = folding();
+  for (const event of await events("anthropic-messages", {})) fold.push(event);
+  const { parts, usage } = fold.result();
+  expect(parts.map((part) => part.text)).toEqual(["hello"]);
+  expect(usage).toMatchObject({ inputTokens: 5, outputTokens: 2 });
+  const { path, headers, body } = seen.at(-1)!;
+  expect([path, headers.get("x-api-key"), headers.has("anthropic-version"), headers.has("authorization")]).toEqual([
+    "/v1/messages",
+    "secret",
+    true,
+    false,
+  ]);
+  expect(body).toMatchObject({ model: "engine-model", max_tokens: 777, stream: true });
+});
+
+test("what its protocol has no words for is the caller's to change, and is not asked", async () => {
+  const before = seen.length;
+  const [last] = await events("anthropic-messages", { sampling: { presencePenalty: 1 } });
+  expect(last).toMatchObject({
+    type: "response-failed",
+    fault: { code: "unsupported_feature", details: { param: "presence_penalty" } },
+  });
+  const citations = { protocol: "anthropic-messages", feature: "citations", param: "messages[0]" } as const;
+  const [refused] = await events("openai-chat", { nativeNeeds: [citations] });
+  expect(refused).toMatchObject({
+    type: "response-failed",
+    fault: { code: "unsupported_feature", details: { param: "messages[0]" } },
+  });
+  expect(seen.length).toBe(before);
+});
