@@ -29,6 +29,8 @@ export async function startService(
     timeouts?: string;
     engine?: SimulatorOptions;
     engineUrl?: string;
+    /** Further plans, by name, each a YAML flow map. */
+    plans?: Record<string, string>;
     /** Further lines of sluice.yaml. */
     more?: string;
     sluice?: SluiceOptions;
@@ -65,7 +67,7 @@ export async function startService(
 
 function configTo(
   url: string,
-  options: { limits?: string; metering?: string; timeouts?: string; more?: string },
+  options: { limits?: string; metering?: string; timeouts?: string; plans?: Record<string, string>; more?: string },
 ): string {
   const entry = (id: string, capabilities: string, context: number, output: number) => `
   - id: ${id}
@@ -88,6 +90,7 @@ function configTo(
     "plans:",
     // The demo organization's: tests ask more of a minute than it allows.
     "  pro: {}",
+    ...Object.entries(options.plans ?? {}).map(([name, limits]) => `  ${name}: ${limits}`),
     ...(options.limits ? [`limits: ${options.limits}`] : []),
     ...(options.metering ? [`metering: ${options.metering}`] : []),
     ...(options.more ? [options.more] : []),
