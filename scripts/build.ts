@@ -9,6 +9,8 @@ const limit_ms = 5 * 60_000;
 
 // No top-level await may stand in src: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a
 // binary must not read .env or bunfig.toml from wherever it is started.
+// Below src both keep their paths: the worker is started as "./tokens/worker.ts".
+const entries = ["src/main.ts", "src/tokens/worker.ts"];
 const flags = ["--compile", "--minify", "--bytecode", "--format=esm", "--sourcemap"];
 const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
 
@@ -18,7 +20,7 @@ async function main(): Promise<void> {
   const version = versionOf();
   const outfile = outfileOf(options);
   const fixed = [...flags, ...closed, `--define=SLUICE_BUILD=${JSON.stringify(version)}`, `--outfile=${outfile}`];
-  const { code, took_ms } = await command([process.execPath, "build", ...fixed, ...options, "src/main.ts"], {
+  const { code, took_ms } = await command([process.execPath, "build", ...fixed, ...options, ...entries], {
     limit_ms,
   });
   if (code !== 0) process.exit(code);

@@ -41,7 +41,7 @@ async function main(): Promise<void> {
   const told: string[] = [];
   for (const step of steps) {
     console.log(`\n== ${step.name}: ${step.words.slice(-2).join(" ")}`);
-    const outcome = await command(step.words, step.options);
+    const outcome = await command(step.words, { ...step.options, grace_ms: 3000 });
     const counts = countsOfStep(step, outcome);
     told.push(`${counts.failed === 0 ? "ok    " : "FAILED"} ${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`);
     total.passed += counts.passed;

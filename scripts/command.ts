@@ -17,13 +17,14 @@ export interface CommandOptions {
   environment?: Record<string, string | undefined>;
   /** Keep what it prints for the outcome alone. */
   quiet?: boolean;
+  /** How long it may take to end when it is asked to: longer for one that has such programs of its own to end. */
+  grace_ms?: number;
 }
-
-const grace_ms = 2000;
 
 /** Runs it in a process group of its own, which is swept at its end: what it started and left ends with it. */
 export async function command(words: string[], options: CommandOptions): Promise<Outcome> {
   const began = performance.now();
+  const { grace_ms = 300 } = options;
   const [program = "", ...rest] = words;
   const child = spawn(program, rest, {
     env: { ...process.env, ...options.environment },
@@ -45,7 +46,10 @@ export async function command(words: string[], options: CommandOptions): Promise
     sweep("SIGTERM");
     return setTimeout(() => sweep("SIGKILL"), grace_ms);
   };
+  // The script itself was asked to end: it starts nothing more, so this never answers.
+  let isEnding = false;
   const onSignal = (signal: NodeJS.Signals) => {
+    isEnding = true;
     end();
     setTimeout(() => process.exit(signal === "SIGINT" ? 130 : 143), grace_ms + 100);
   };
@@ -72,7 +76,7 @@ export async function command(words: string[], options: CommandOptions): Promise
     child.once("exit", (status) => {
       sweep("SIGKILL");
       // What holds the pipes open has just been swept; what they still carry is read.
-      child.once("close", () => resolve(status ?? 1));
+      child.once("close", () => isEnding || resolve(status ?? 1));
     });
   });
   clearTimeout(limit);

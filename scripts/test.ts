@@ -42,13 +42,10 @@ async function environmentWith(services: Service[]): Promise<Record<string, stri
 async function tested(parts: string[], environment: Record<string, string | undefined>): Promise<Counts> {
   mkdirSync(".cache", { recursive: true });
   const reports = ["--reporter=junit", "--reporter-outfile=.cache/junit.xml"];
-  const outcome = await command(
-    [process.execPath, "test", "--parallel=2", `--timeout=${test_ms}`, ...reports, ...parts],
-    {
-      limit_ms,
-      environment,
-    },
-  );
+  // Workers are groups of their own: what their tests have started ends with them only where bun is told so.
+  const modes = ["--parallel=2", "--no-orphans", `--timeout=${test_ms}`];
+  const words = [process.execPath, "test", ...modes, ...reports, ...parts];
+  const outcome = await command(words, { limit_ms, environment });
   if (outcome.code === 124) console.error(`The tests took longer than ${limit_ms / 60_000} minutes and were ended.`);
   return countsOf(outcome.output, outcome.code);
 }
