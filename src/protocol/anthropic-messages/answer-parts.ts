@@ -19,125 +19,124 @@ interface Part {
   citations: Native[];
 }
 
-export function answerParts(responseId: string) {
+export class AnswerParts {
+  /** How many calls there were. */
+  calls = 0;
   /** By the engine's index. Null is a block that is passed over. */
-  const open = new Map<number, Part | null>();
-  const usedIds = new Set<string>();
-  let latest = 0;
-  let count = 0;
-  let calls = 0;
+  readonly #open = new Map<number, Part | null>();
+  readonly #usedIds = new Set<string>();
+  #latest = 0;
+  #highest = -1;
+  #count = 0;
 
-  /** Without an index it is the latest block that is meant. */
-  const at = (index: unknown) => (Number.isInteger(index) ? Number(index) : latest);
+  constructor(readonly responseId: string) {}
 
-  function uniqueId(said: string): string {
-    const base = said || `toolu_${responseId.slice(-32)}`;
-    let id = said || `${base}_0`;
-    for (let ordinal = 1; usedIds.has(id); ordinal += 1) id = `${base}_${ordinal}`;
-    usedIds.add(id);
-    return id;
+  /** A beginning without an index is that of a new block. */
+  open(said: unknown, block: unknown): InferenceEvent[] {
+    const index = Number.isInteger(said) ? Number(said) : this.#highest + 1;
+    const events = this.close(index);
+    this.#latest = index;
+    this.#highest = Math.max(this.#highest, index);
+    const value = isObject(block) ? block : {};
+    const part = newPart(value);
+    this.#open.set(index, part);
+    return part ? [...events, ...this.#begun(part, value)] : events;
   }
 
-  function begin(part: Part, head: PartHead): InferenceEvent[] {
-    part.index = count++;
+  delta(said: unknown, value: unknown): InferenceEvent[] {
+    const index = this.#at(said);
+    const kind = isObject(value) ? kindOfDelta[textOf(value.type)] : undefined;
+    if (!isObject(value) || !kind || this.#open.get(index) === null) return [];
+    const part = this.#open.get(index);
+    if (part?.kind === kind) return this.#grown(part, value);
+    // A text that was never begun, or stands in a block of another kind, is a block of its own.
+    if (kind === "tool-call") return [];
+    const head = this.open(index, { type: kind === "text" ? "text" : "thinking" });
+    return [...head, ...this.delta(index, value)];
+  }
+
+  close(said: unknown): InferenceEvent[] {
+    const index = this.#at(said);
+    const part = this.#open.get(index);
+    this.#open.delete(index);
+    if (!part) return [];
+    const last = part.kind === "tool-call" && !part.written ? this.#write(part, JSON.stringify(part.input)) : [];
+    if (part.index === null) return last;
+    const signature = part.kind === "reasoning" ? signatureOf(part.signature) : undefined;
+    const end: InferenceEvent = {
+      type: "part-end",
+      index: part.index,
+      ...(signature === undefined ? {} : { signature }),
+      ...(part.citations.length === 0 ? {} : { citations: part.citations }),
+    };
+    return [...last, end];
+  }
+
+  closeAll(): InferenceEvent[] {
+    return [...this.#open.keys()].flatMap((index) => this.close(index));
+  }
+
+  /** Without an index it is the latest block that is meant. */
+  #at(index: unknown): number {
+    return Number.isInteger(index) ? Number(index) : this.#latest;
+  }
+
+  /** What a block's beginning says already. */
+  #begun(part: Part, block: JsonObject): InferenceEvent[] {
+    switch (part.kind) {
+      case "reasoning": {
+        const encrypted = block.type === "redacted_thinking" ? { encrypted: textOf(block.data) } : {};
+        return [
+          ...this.#begin(part, { kind: "reasoning", ...encrypted }),
+          ...this.#write(part, textOf(block.thinking)),
+        ];
+      }
+      case "tool-call": {
+        this.calls += 1;
+        const callId = this.#uniqueId(textOf(block.id));
+        return this.#begin(part, { kind: "tool-call", callId, toolName: textOf(block.name) });
+      }
+      default:
+        return this.#write(part, textOf(block.text));
+    }
+  }
+
+  #grown(part: Part, delta: JsonObject): InferenceEvent[] {
+    switch (delta.type) {
+      case "text_delta":
+        return this.#write(part, textOf(delta.text));
+      case "thinking_delta":
+        return this.#write(part, textOf(delta.thinking));
+      case "input_json_delta":
+        return this.#write(part, textOf(delta.partial_json));
+      case "signature_delta":
+        part.signature = textOf(delta.signature);
+        return [];
+      default:
+        if (isObject(delta.citation)) part.citations.push(asCitation(delta.citation));
+        return [];
+    }
+  }
+
+  #begin(part: Part, head: PartHead): InferenceEvent[] {
+    part.index = this.#count++;
     return [{ type: "part-start", index: part.index, part: head }];
   }
 
-  function write(part: Part, delta: string): InferenceEvent[] {
+  #write(part: Part, delta: string): InferenceEvent[] {
     if (delta === "") return [];
-    const head = part.index === null ? begin(part, { kind: "text" }) : [];
+    const head = part.index === null ? this.#begin(part, { kind: "text" }) : [];
     part.written = true;
-    return [...head, { type: "part-delta", index: part.index!, delta }];
+    return [...head, { type: "part-delta", index: part.index ?? 0, delta }];
   }
 
-  function openBlock(said: unknown, block: unknown): InferenceEvent[] {
-    // A beginning without an index is that of a new block.
-    const index = Number.isInteger(said)
-      ? Number(said)
-      : open.size === 0
-        ? latest
-        : Math.max(latest, ...open.keys()) + 1;
-    const events = close(index);
-    latest = index;
-    const value = isObject(block) ? block : {};
-    const part = newPart(value);
-    open.set(index, part);
-    if (!part) return events;
-    switch (part.kind) {
-      case "reasoning": {
-        const encrypted = value.type === "redacted_thinking" ? { encrypted: textOf(value.data) } : {};
-        events.push(...begin(part, { kind: "reasoning", ...encrypted }), ...write(part, textOf(value.thinking)));
-        return events;
-      }
-      case "tool-call":
-        calls += 1;
-        events.push(
-          ...begin(part, { kind: "tool-call", callId: uniqueId(textOf(value.id)), toolName: textOf(value.name) }),
-        );
-        return events;
-      default:
-        events.push(...write(part, textOf(value.text)));
-        return events;
-    }
+  #uniqueId(said: string): string {
+    const base = said || `toolu_${this.responseId.slice(-32)}`;
+    let id = said || `${base}_0`;
+    for (let ordinal = 1; this.#usedIds.has(id); ordinal += 1) id = `${base}_${ordinal}`;
+    this.#usedIds.add(id);
+    return id;
   }
-
-  function delta(said: unknown, value: unknown): InferenceEvent[] {
-    if (!isObject(value)) return [];
-    const index = at(said);
-    if (open.get(index) === null) return [];
-    const kind = kindOfDelta[textOf(value.type)];
-    if (!kind) return [];
-    const part = open.get(index);
-    // A text that was never begun, or stands in a block of another kind, is a block of its own.
-    if (part?.kind !== kind) {
-      if (kind === "tool-call") return [];
-      const block = kind === "text" ? { type: "text" } : { type: "thinking" };
-      return [...openBlock(index, block), ...delta(index, value)];
-    }
-    switch (value.type) {
-      case "text_delta":
-        return write(part, textOf(value.text));
-      case "thinking_delta":
-        return write(part, textOf(value.thinking));
-      case "input_json_delta":
-        return write(part, textOf(value.partial_json));
-      case "signature_delta":
-        part.signature = textOf(value.signature);
-        return [];
-      default:
-        if (isObject(value.citation)) part.citations.push(asCitation(value.citation));
-        return [];
-    }
-  }
-
-  function close(said: unknown): InferenceEvent[] {
-    const index = at(said);
-    const part = open.get(index);
-    open.delete(index);
-    if (!part) return [];
-    const last = part.kind === "tool-call" && !part.written ? write(part, JSON.stringify(part.input)) : [];
-    if (part.index === null) return last;
-    const signature = part.kind === "reasoning" ? signatureOf(part.signature) : undefined;
-    return [
-      ...last,
-      {
-        type: "part-end",
-        index: part.index,
-        ...(signature === undefined ? {} : { signature }),
-        ...(part.citations.length === 0 ? {} : { citations: part.citations }),
-      },
-    ];
-  }
-
-  return {
-    get calls() {
-      return calls;
-    },
-    open: openBlock,
-    delta,
-    close,
-    closeAll: (): InferenceEvent[] => [...open.keys()].flatMap(close),
-  };
 }
 
 const kindOfDelta: Partial<Record<string, PartHead["kind"]>> = {

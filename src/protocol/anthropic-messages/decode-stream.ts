@@ -9,7 +9,7 @@ import type { SseMessage } from "../../sse/message.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
-import { answerParts } from "./answer-parts.ts";
+import { AnswerParts } from "./answer-parts.ts";
 import { decodeErrorEvent } from "./fault.ts";
 import { decodeStop } from "./stop-reason.ts";
 import { decodeUsage, saysNothing } from "./usage.ts";
@@ -58,7 +58,7 @@ function isNamelessCall(block: unknown): boolean {
 }
 
 function answerDecoder(identity: ResponseIdentity) {
-  const parts = answerParts(identity.responseId);
+  const parts = new AnswerParts(identity.responseId);
   let started = false;
   let over = false;
   let usage: Usage | null = null;
