@@ -104,7 +104,7 @@ test("any change to a valid body is accepted or refused with a client error whos
         else if (fault.code !== "missing_field") expect(fault.message).toContain(param);
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   );
 });
 
@@ -115,7 +115,7 @@ test("the walk finds an offence exactly where the compiled check refuses", () =>
       const clean = check.violation(body).message.includes("does not satisfy the contract");
       expect(clean).toBe(check.satisfied(body));
     }),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   );
 });
 
@@ -141,6 +141,6 @@ test("whatever is accepted can be put to an engine of either protocol, or is ref
         }
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   );
 });
