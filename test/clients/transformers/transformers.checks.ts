@@ -34,9 +34,9 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(async () => {
   try {
-    await service.stop();
+    await service?.stop();
   } finally {
-    await engine.stop();
+    await engine?.stop();
   }
 }, 60_000);
 
@@ -176,6 +176,21 @@ describe("a client that leaves", () => {
     expect(await pending.catch((error) => error)).toBeInstanceOf(APIUserAbortError);
     expect(await answersNext()).toBeLessThan(uninterrupted / 2);
   }, 120_000);
+
+  test("only at the engine itself, an answer that is not streamed goes on without its client", async () => {
+    const uninterrupted = await whole_ms(1900);
+    const abort = new AbortController();
+    const { messages, logit_bias } = long;
+    const pending = fetch(`${engine.url}/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: engineModel, messages, logit_bias, max_tokens: 1900 }),
+      signal: abort.signal,
+    });
+    setTimeout(() => abort.abort(), uninterrupted / 10);
+    expect(await pending.catch((error) => error.name)).toBe("AbortError");
+    expect(await answersNext()).toBeGreaterThan(uninterrupted / 2);
+  }, 120_000);
 });
 
 describe("what it refuses is an error of the service, which tells nothing of it", () => {
@@ -199,6 +214,22 @@ describe("what it refuses is an error of the service, which tells nothing of it"
   test("a whole number in logit_bias", async () => {
     const biased = { model, messages: says("Count."), logit_bias: { "2": -100 }, stream: true } as const;
     expect(await refusalOf(client.chat.completions.create(biased))).toMatchObject({ status: 503 });
+  });
+
+  test("a replayed call whose arguments are no JSON; none at all are an empty object", async () => {
+    const replayed = (args: string): ChatCompletionMessageParam[] => [
+      ...says("Weather and time in Oslo?"),
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: args } }],
+      },
+      { role: "tool", tool_call_id: "call_1", content: "rain" },
+    ];
+    const cut = client.chat.completions.create({ model, messages: replayed('{"ci'), tools });
+    expect(await refusalOf(cut)).toMatchObject({ status: 503, code: "upstream_unavailable" });
+    const none = await client.chat.completions.create({ model, messages: replayed(""), tools, max_tokens: 4 });
+    expect(none.choices[0]?.finish_reason).toBeString();
   });
 
   test("input that is far too long is refused by the service, not by the engine", async () => {
