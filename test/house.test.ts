@@ -62,10 +62,11 @@ describe("the walls would be seen to fall", () => {
 
   test("an import to the right is named with its line and its door, a type's as well", () => {
     const tree = made({ "src/store/a.ts": '\nimport type { B } from "../http/b.ts";\n' });
-    expect(wrongDirections(tree)).toEqual([
-      "src/store/a.ts:2 imports src/http/b.ts. store sees inference, sse, protocol. " +
-        "Door: let http call store, or take what is needed as an argument whose type store defines",
-    ]);
+    const [finding = ""] = wrongDirections(tree);
+    expect(finding).toStartWith("src/store/a.ts:2 imports src/http/b.ts. store sees inference, sse, protocol");
+    expect(finding).toEndWith(
+      "Door: let http call store, or take what is needed as an argument whose type store defines",
+    );
     expect(wrongDirections(made({ "src/http/a.ts": 'import { b } from "../postgres/b.ts";' }))[0]).toContain(
       "src/store",
     );
