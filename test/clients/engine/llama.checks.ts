@@ -44,7 +44,7 @@ let thinking: Llama;
 let service: Sluice;
 let client: OpenAI;
 beforeAll(async () => {
-  [engine, thinking] = await Promise.all([startLlama("plain.jinja"), startLlama("thinking.jinja")]);
+  [engine, thinking] = await Promise.all([startLlama("plain.jinja"), startLlama("thinking.jinja", "-c", "4096")]);
   service = await startSluice({
     config: configFor(engine.url, thinking.url),
     env: { ENGINE_KEY: engineKey },
@@ -174,6 +174,14 @@ describe("log probabilities", () => {
         expect(logprobs?.content?.map((token) => token.token).join("")).toBe(message.content ?? "");
       }
     }
+  });
+
+  test("with tools: the engine refuses them streamed, and gives them whole", async () => {
+    const tools = [zodFunction({ name: "time", parameters: z.object({}) })];
+    const whole = await client.chat.completions.create({ ...ask, tools });
+    expect(whole.choices[0]?.logprobs?.content).toHaveLength(4);
+    const streamed = client.chat.completions.create({ ...ask, tools, stream: true });
+    expect(await errorOf(streamed)).toMatchObject({ status: 400, code: "invalid_value" });
   });
 
   test("those of reasoning are not the text's", async () => {
@@ -330,6 +338,14 @@ describe("errors", () => {
       expect(error).toBeInstanceOf(BadRequestError);
       expect(error).toMatchObject({ status: 400, code: "context_length_exceeded", param: "messages" });
     }
+  });
+
+  test("a context that fills up while generating ends with length", async () => {
+    const messages: ChatCompletionMessageParam[] = [{ role: "user", content: "words ".repeat(300) }];
+    const ask = { ...base, model: thinker, messages, max_tokens: 10_000, ignore_eos: true };
+    const { choices, usage } = await client.chat.completions.create(ask);
+    expect(choices[0]?.finish_reason).toBe("length");
+    expect(usage?.total_tokens).toBeLessThanOrEqual(2048);
   });
 
   test("a template that refuses the turns is the caller's to change", async () => {

@@ -83,7 +83,7 @@ export async function startLlama(template: string, ...more: string[]): Promise<L
   if (!server || !model) throw new Error("Start this by: npm run test:clients -- engine");
   const port = freePort();
   const words = ["-m", model, "--alias", engineModel, "--host", "127.0.0.1", "--port", `${port}`, "--offline"];
-  const serving = ["-c", "32768", "-np", "2", "-t", "2", "--jinja", "--slots", "--metrics", "--api-key", engineKey];
+  const serving = ["-c", "32768", "-np", "2", "-t", "1", "--jinja", "--slots", "--metrics", "--api-key", engineKey];
   const child = Bun.spawn(
     [server, ...words, ...serving, "--chat-template-file", join(import.meta.dir, template), ...more],
     { stdin: "ignore", stdout: "ignore", stderr: "ignore" },

@@ -430,3 +430,74 @@ describe("transformers serve 5.23.0", () => {
     }
   });
 });
+
+/** Recorded with test/clients/engine; docs/engines.md says what else it does. */
+describe("llama-server of llama-cpp-python 0.3.36", () => {
+  const end = `"created":1795251452,"id":"chatcmpl-Ik40","model":"m","system_fingerprint":"b0-unknown","object":"chat.completion.chunk"`;
+  const chunk = (delta: string, finish = "null", more = "") =>
+    `data: {"choices":[{"finish_reason":${finish},"index":0,"delta":${delta}${more}}],${end}}\n\n`;
+  const role = chunk(`{"role":"assistant","content":null}`);
+  const usage = `data: {"choices":[],${end},"usage":{"completion_tokens":6,"prompt_tokens":27,"total_tokens":33,"prompt_tokens_details":{"cached_tokens":26}},"timings":{"cache_n":26,"prompt_n":1,"predicted_per_second":81.18}}\n\n`;
+  const done = "data: [DONE]\n\n";
+
+  test("text, then the reason, then usage with timings beside it", () => {
+    const raw = role + chunk(`{"content":" grü"}`) + chunk(`{"content":"vo"}`) + chunk("{}", `"length"`) + usage + done;
+    expect(answerOf(raw)).toMatchObject({
+      parts: [{ head: { kind: "text" }, text: " grüvo" }],
+      reason: "length",
+      usage: { inputTokens: 1, cachedInputTokens: 26, outputTokens: 6, source: "reported" },
+    });
+  });
+
+  test("two calls, whose first fragments have the name before the id and the arguments in crumbs", () => {
+    const open = (index: number, id: string, name: string) =>
+      chunk(
+        `{"tool_calls":[{"index":${index},"type":"function","function":{"name":"${name}","arguments":"{"},"id":"${id}"}]}`,
+      );
+    const crumb = (index: number, text: string) =>
+      chunk(`{"tool_calls":[{"index":${index},"function":{"arguments":${JSON.stringify(text)}}}]}`);
+    const raw =
+      role +
+      open(0, "vJ1V", "weather") +
+      crumb(0, ' "') +
+      crumb(0, 'city" :"Rome"\n \t}') +
+      open(1, "2ALj", "time") +
+      crumb(1, "}") +
+      chunk("{}", `"tool_calls"`) +
+      usage +
+      done;
+    expect(toolsOf(raw)).toEqual([
+      ["vJ1V", "weather", '{ "city" :"Rome"\n \t}'],
+      ["2ALj", "time", "{}"],
+    ]);
+  });
+
+  test("a call cut in its head leaves an answer of nothing, which is an answer and no failure", () => {
+    expect(answerOf(role + chunk("{}", `"length"`) + usage + done)).toMatchObject({ parts: [], reason: "length" });
+    // Bytes that never become a character: not even the role is said.
+    expect(answerOf(chunk("{}", `"length"`) + usage + done)).toMatchObject({ parts: [], reason: "length" });
+  });
+
+  test("the probabilities of a hidden </think> stand beside the role, and are nobody's", () => {
+    const beside = (text: string) =>
+      `,"logprobs":{"content":[{"id":262,"token":"${text}","bytes":[60],"logprob":-7.7,"top_logprobs":[]}]}`;
+    const raw =
+      chunk(`{"role":"assistant","content":null}`, "null", beside("<think>")) +
+      chunk(`{"reasoning_content":" hm"}`, "null", beside(" hm")) +
+      chunk(`{"content":" so"}`, "null", beside(" so")) +
+      chunk("{}", `"stop"`) +
+      done;
+    expect(answerOf(raw).parts.map((part) => part.logprobs?.map((each) => each.token))).toEqual([undefined, [" so"]]);
+  });
+
+  test("its refusals: the context by its type, the key as the operator's", () => {
+    const refused = (code: number, type: string, message: string) =>
+      openaiChatUpstream.fault.decode(code, { error: { code, message, type } });
+    const long = "request (100022 tokens) exceeds the available context size (16384 tokens), try increasing it";
+    expect(refused(400, "exceed_context_size_error", long).code).toBe("context_length_exceeded");
+    expect(refused(401, "authentication_error", "Invalid API Key").code).toBe("upstream_unavailable");
+    expect(refused(503, "unavailable_error", "Loading model").code).toBe("overloaded");
+    const template = "Unable to generate parser for this template. Error: Jinja Exception: roles must alternate";
+    expect(refused(400, "invalid_request_error", template).code).toBe("invalid_value");
+  });
+});
