@@ -11,6 +11,7 @@ import {
   pgEnum,
   pgTable,
   primaryKey,
+  smallint,
   text,
   timestamp,
   uuid,
@@ -203,4 +204,17 @@ export const usageRate = pgTable(
 export const usageRateReading = pgTable("usage_rate_reading", {
   organizationId: uuid("organization_id").primaryKey(),
   readAt: instant("read_at").notNull(),
+});
+
+export const usageRefusal = pgTable("usage_refusal", {
+  requestId: uuid("request_id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  second: units("second").notNull(),
+  place: smallint("place").notNull(),
+  keyId: uuid("key_id").notNull(),
+  operation: text("operation").notNull(),
+  model: text("model"),
+  stream: boolean("stream"),
+  errorCode: text("error_code").notNull(),
+  refusedAt: instant("refused_at").notNull(),
 });

@@ -21,6 +21,7 @@ import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { ledger } from "./postgres/ledger.ts";
 import { postgresRates } from "./postgres/rates.ts";
+import { refusedRequests } from "./postgres/refused.ts";
 import { revocations } from "./postgres/revocations.ts";
 import { changed_channel } from "./redis/channel.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
@@ -30,6 +31,7 @@ import { outputCalibration } from "./usage/calibration.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
+import { refusedLog } from "./usage/refused.ts";
   /** Of this build, with its commit. */
   version: string;
   /** Of the contract. */
@@ -67,12 +69,28 @@ export async function serve(serving: Serving): Promise<number> {
     ledger: book,
     rates,
     metering,
+  const refused = refusedLog({
+    store: refusedRequests(database),
+    now_ms: () => performance.now(),
+    failed: outage("refusals_unwritten"),
+  });
+  const checks = bookCheck({
+    ledger: book,
+    found: (differences) => log.event("error", "usage_mismatch", { differences: differences.slice(0, 20) }),
+    failed: outage("usage_unchecked"),
+  });
     grant_ms: limits.grant_ms,
     log: outage("ledger_unreachable"),
-    recovered: (count) => log.event("warn", "recovered", { requests: count }),
+    recovered(count) {
+      metrics.recovered(count);
+      log.event("warn", "recovered", { requests: count });
+    },
   });
 
-  const unlisten = await revocations(database, (id) => authentication.forget(id));
+  const unlisten = await revocations(database, {
+    changed: (id) => authentication.forget(id),
+    took: metrics.revocationPropagation,
+  });
   await redis?.subscribe(
     changed_channel,
     (id) => authentication.forget(id),
@@ -91,6 +109,7 @@ export async function serve(serving: Serving): Promise<number> {
     messages: () => configuration.current().messages,
     limits,
     checks: readinessChecks(database, redis, configuration),
+    refused,
     lifecycle: life,
     metrics,
     log,
@@ -106,9 +125,22 @@ export async function serve(serving: Serving): Promise<number> {
   const manageAs = (actor: string) =>
     management({
       administration: administration(database),
-      catalog: async () => {
+      ledger: book,
+      refused,
+      catalog: () => {
         const { catalog } = configuration.current();
-        return { plans: [...catalog.plans.keys()], models: [...catalog.models.keys()] };
+        return { plans: catalog.plans, models: [...catalog.models.keys()] };
+  metrics.gauge("usage_holds", "Requests of this node that hold usage.", admitting.holds);
+  metrics.gauge(
+    "usage_settlement_waiting",
+    "Ended requests whose settlement the database has not confirmed.",
+    admitting.waitingSettlements,
+  );
+  metrics.gauge(
+    "usage_ledger_mismatch",
+    "Totals of recent windows that differ from the sum of their records, by the last hourly look.",
+    checks.differences,
+  );
       },
       actor,
       nowMs: Date.now,
@@ -138,7 +170,8 @@ export async function serve(serving: Serving): Promise<number> {
   await Promise.race([accepted, Bun.sleep(500)]);
   await operator?.stop();
   await socket?.stop();
-  await authentication.stop();
+  await Promise.all([authentication.stop(), refused.stop(), checks.stop()]);
+  counter.stop();
   const unsettled = await admitting.stop(settle_ms_max);
   if (unsettled > 0)
     log.event("error", "unsettled", { requests: unsettled, next: "another node, or the next start, recovers them" });

@@ -804,14 +804,24 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
     return added;
   end $$;
 
+-- The least id that a node makes at `at` or later.
+create function usage_record_id(at timestamptz) returns uuid
+  language sql immutable parallel safe
+  as $$ select rpad(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0'), 32, '0')::uuid $$;
+
 -- The book against itself: each total beside the sum it must equal, where they differ. Windows whose records may have
--- been dropped by now are left out. `running` compares the count of open requests.
-create function usage_differences()
+-- been dropped by now are left out. `running` compares the count of open requests. With `begun_after` only windows that
+-- began after it are compared, and of the records only those are read whose ids are not older by more than an hour.
+create function usage_differences(begun_after timestamptz default null)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
   language sql stable
   as $$
-    with since as (select store_now() - interval '12 months' as at),
+    with since as (
+      select coalesce(begun_after, store_now() - interval '12 months') as at,
+        case when begun_after is null then '00000000-0000-0000-0000-000000000000'::uuid
+          else usage_record_id(begun_after - interval '1 hour') end as id
+    ),
     entries as (
       select r.organization_id, w.kind, w.starts_at, r.charged as recorded, 0::bigint as holding
       from usage_record r
@@ -819,7 +829,7 @@ create function usage_differences()
         ('session'::usage_window_kind, r.session_starts_at), ('week', r.week_starts_at), ('month', r.month_starts_at),
         ('extra', r.month_starts_at)
       ) w (kind, starts_at)
-      where (r.source = 'extra') = (w.kind = 'extra') and w.starts_at is not null
+      where r.request_id >= (select id from since) and (r.source = 'extra') = (w.kind = 'extra') and w.starts_at is not null
       union all
       select h.organization_id, w.kind, w.starts_at, 0, h.units
       from usage_hold h
@@ -846,11 +856,6 @@ create function usage_differences()
     full join (select o.organization_id, count(*) as count from usage_hold o group by 1) h on h.organization_id = a.organization_id
     where coalesce(a.running, 0) <> coalesce(h.count, 0)
   $$;
-
--- The least id that a node makes at `at` or later.
-create function usage_record_id(at timestamptz) returns uuid
-  language sql immutable parallel safe
-  as $$ select rpad(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0'), 32, '0')::uuid $$;
 
 -- Makes the partitions of this month and of those to come, moves out of the default one what belongs in them, and drops
 -- those whose every record is older than what is kept. Answers the names of what it made and dropped (with a minus).

@@ -19,6 +19,8 @@ export interface Admission extends RatedEntrance {
    * their last checkpoint.
    */
   stop(within_ms?: number): Promise<number>;
+  /** Requests of this node that hold something. */
+  holds(): number;
   /** Settlements that the store has not confirmed yet. */
   waitingSettlements(): number;
 }
@@ -58,6 +60,7 @@ export function admission(parts: AdmissionParts): Admission {
       await sweeps.stop();
       return commands.stop(within_ms);
     },
+    holds: door.holds,
     waitingSettlements: commands.waiting,
   };
 }

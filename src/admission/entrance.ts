@@ -44,8 +44,14 @@ export interface Entrance {
   enter(entry: Entry): Promise<Reservation>;
 }
 
-export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: EntranceSettings): Entrance {
+export interface CountedEntrance extends Entrance {
+  /** Requests that hold something: granted, and their settlement not yet confirmed. */
+  holds(): number;
+}
+
+export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: EntranceSettings): CountedEntrance {
   const { batcher, clock } = parts;
+  let holds = 0;
 
   async function enter(entry: Entry): Promise<Reservation> {
     const { model, plan, request } = entry;
@@ -76,7 +82,11 @@ export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: En
     if (answer.answer !== "granted") throw refusal(answer, hold, model, plan);
     const { units, source, windows, at } = answer;
     const grant = { units, outputTokens: answer.outputTokens, source, windows, at };
-    return reservation({ batcher, clock, facts, limits, hold, grant, sentAt_ms, lease_ms, checkpoint_ms });
+    holds += 1;
+    const settled = () => {
+      holds -= 1;
+    };
+    return reservation({ batcher, clock, facts, limits, hold, grant, sentAt_ms, lease_ms, checkpoint_ms, settled });
   }
 
   async function granted(admit: Admit, limits: UsageLimits, sentAt_ms: number): Promise<AdmitAnswer> {
@@ -104,7 +114,7 @@ export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: En
     batcher.submit({ verb: "settle", ...facts, limits, ...end }).catch(() => {});
   }
 
-  return { enter };
+  return { enter, holds: () => holds };
 }
 
 function refusal(answer: Exclude<AdmitAnswer, { answer: "granted" }>, hold: HoldPlan, model: Model, plan: Plan): Fault {

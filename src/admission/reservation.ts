@@ -39,6 +39,8 @@ export interface ReservationParts {
   sentAt_ms: number;
   lease_ms: number;
   checkpoint_ms: number;
+  /** Told once, when the ledger has confirmed the settlement. */
+  settled?: () => void;
 }
 
 export function reservation(parts: ReservationParts): Reservation {
@@ -60,6 +62,7 @@ export function reservation(parts: ReservationParts): Reservation {
       errorCode,
       route,
     });
+    parts.settled?.();
   }
 
   return {

@@ -8,7 +8,7 @@
  * kept no further than the next deadline it knows of, and then asked for again, so that a rotation's grace is exact (B42).
  */
 import { Fault } from "../inference/fault.ts";
-import type { Credential, Directory, Organization, Scope } from "../store/directory.ts";
+import type { Credential, Directory, Scope } from "../store/directory.ts";
 import { credentialOf, type HeaderSource, unauthorized } from "./credential.ts";
 import { within } from "./deadline.ts";
 import { hashKey } from "./key.ts";
@@ -17,7 +17,7 @@ import { lastUsed } from "./last-used.ts";
 /** Who is calling. Shared by the requests of a second: never write to it. */
 export interface Principal {
   readonly key: Readonly<Credential["key"]>;
-  readonly organization: Readonly<Organization>;
+  readonly organization: Readonly<Credential["organization"]>;
 }
 
 export interface AuthenticatorLimits {

@@ -86,7 +86,7 @@ export function models(value: unknown, known: readonly string[]): string[] {
 const instantForm = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
 
 /** ISO 8601 with a zone; a date alone is its first moment in UTC. */
-export function futureInstant(value: unknown, now_ms: number): Date {
+function instant(value: unknown): Date {
   const word = text(value, "an instant");
   const form = instantForm.exec(word);
   const [year, month, day] = form ? form.slice(1, 4).map(Number) : [];
@@ -105,7 +105,20 @@ export function futureInstant(value: unknown, now_ms: number): Date {
       `'${shown(word)}' is not an instant. Write it as 2030-01-31T12:00:00Z, with a zone, or as a date (UTC).`,
     );
   }
+  return at;
+}
+
+export function futureInstant(value: unknown, now_ms: number): Date {
+  const at = instant(value);
   if (at.getTime() <= now_ms) throw new Refusal(`${at.toISOString()} is over. Name an instant in the future.`);
+  return at;
+}
+
+/** Past or to come: weeks and months reach in both directions. */
+export function anchor(value: unknown): Date {
+  const at = instant(value);
+  const year = at.getUTCFullYear();
+  if (year < 2000 || year > 2200) throw new Refusal(`An anchor lies between the years 2000 and 2200, not in ${year}.`);
   return at;
 }
 
@@ -125,6 +138,11 @@ export function duration(value: unknown): number {
 export function count(value: unknown, max: number, what: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max) return value;
   throw new Refusal(`${what} must be a whole number from 1 to ${max}.`);
+}
+
+export function signedCount(value: unknown, max: number, what: string): number {
+  if (typeof value === "number" && Number.isInteger(value) && value !== 0 && Math.abs(value) <= max) return value;
+  throw new Refusal(`${what} must be a whole number other than 0, from -${max} to ${max}.`);
 }
 
 function list(value: unknown, what: string): string[] {

@@ -1,6 +1,7 @@
 /** `sluice key …` A secret is printed where it is made, once, and by nothing else. */
 import type { Command } from "commander";
-import type { NewKey, OwnedKey } from "../auth/administration.ts";
+import type { OwnedKey } from "../auth/acting.ts";
+import type { NewKey } from "../auth/key-verbs.ts";
 import { Refusal } from "../auth/refusal.ts";
 import { name as checkName } from "../auth/wish.ts";
 import type { Secret } from "../store/directory.ts";

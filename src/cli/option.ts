@@ -19,6 +19,15 @@ export function wholeNumber(min: number, max: number): (value: string) => number
   };
 }
 
+/** Micro-units: exact to 10^15. */
+export function units(min: number): (value: string) => number {
+  return (value) => {
+    const number = /^[+-]?\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= min) return number;
+    throw new InvalidArgumentError(`Give a whole number of units${min > 0 ? ` from ${min} on` : ", such as -250000"}.`);
+  };
+}
+
 export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${JSON.stringify(value, null, terminal.width === null ? undefined : 2)}\n`);
 }

@@ -8,13 +8,15 @@ import { refusalOf } from "./question.ts";
 import { reached } from "./reach.ts";
 import type { Services } from "./services.ts";
 import { organizationJson } from "./shown.ts";
-import { facts, instant, table } from "./table.ts";
+import { addSubscriptionCommands } from "./subscription.ts";
+import { facts, grouped, instant, table } from "./table.ts";
 
 interface Format {
   json?: boolean;
 }
 
-export function addOrganizationCommands(program: Command, { services }: Building): void {
+export function addOrganizationCommands(program: Command, building: Building): void {
+  const { services } = building;
   const org = program.command("org").description("organizations: who may use the service, and on which plan");
 
   org
@@ -67,6 +69,7 @@ export function addOrganizationCommands(program: Command, { services }: Building
         );
       });
   }
+  addSubscriptionCommands(org, building);
 }
 
 async function askSlug({ terminal, prompts }: Services, { json }: Format): Promise<string | null> {
@@ -76,14 +79,19 @@ async function askSlug({ terminal, prompts }: Services, { json }: Format): Promi
 
 function shownOrganization({ terminal }: Services, organization: Organization): string {
   const { enabled, capUnits } = organization.extraUsage;
+  const next = organization.nextAnchor;
   return facts(terminal, [
     ["id", organization.id],
     ["slug", organization.slug],
     ["name", organization.name],
     ["status", organization.status],
     ["plan", organization.plan ?? "none: inference is refused"],
-    ["extra usage", enabled ? (capUnits === null ? "on" : `on, up to ${capUnits} units a month`) : "off"],
+    [
+      "extra usage",
+      enabled ? (capUnits === null ? "on" : `on, up to ${grouped(capUnits)} units a billing month`) : "off",
+    ],
     ["billing anchor", instant(organization.anchorAt)],
+    ["next anchor", next && `${instant(next.anchorAt)}, from ${instant(next.countsFrom)} on`],
     ["created", instant(organization.createdAt)],
   ]);
 }

@@ -6,7 +6,7 @@ import type { Plan } from "../store/plan.ts";
 import type { Building } from "./building.ts";
 import { jsonOption, printJson } from "./option.ts";
 import { planJson } from "./shown.ts";
-import { type Column, facts, table } from "./table.ts";
+import { type Column, facts, grouped, table } from "./table.ts";
 
 export function addPlanCommands(program: Command, { services }: Building): void {
   const plan = program.command("plan").description("plans: what an organization may use, as sluice.yaml says");
@@ -39,8 +39,7 @@ export function addPlanCommands(program: Command, { services }: Building): void 
     });
 }
 
-const grouped = new Intl.NumberFormat("en-US");
-const limit = (value: number | null) => (value === null ? "no limit" : grouped.format(value));
+const limit = (value: number | null) => (value === null ? "no limit" : grouped(value));
 
 const columns: Column<Plan>[] = [
   { head: "PLAN", cell: (plan) => plan.name },

@@ -59,9 +59,11 @@ function actorOf(services: Services): string {
 function overStore(services: Services, store: OpenStore): Management {
   return management({
     administration: store.administration,
+    ledger: store.ledger,
+    refused: store.refused,
     catalog: async () => {
       const { catalog } = await services.configuration();
-      return { plans: [...catalog.plans.keys()], models: [...catalog.models.keys()] };
+      return { plans: catalog.plans, models: [...catalog.models.keys()] };
     },
     actor: actorOf(services),
     nowMs: services.nowMs,

@@ -14,9 +14,11 @@ import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
 import { addOrganizationCommands } from "./organization.ts";
 import { addPlanCommands } from "./plan.ts";
+import { addRequestCommands } from "./request.ts";
 import { addServiceCommands } from "./service.ts";
 import type { Services } from "./services.ts";
 import { oneLine } from "./terminal.ts";
+import { addUsageCommands } from "./usage.ts";
 
 /** `words` is what follows the program's name. Never throws. */
 export async function run(words: readonly string[], services: Services): Promise<number> {
@@ -60,6 +62,8 @@ export function commands(services: Services, exitWith: (code: number) => void): 
   addOrganizationCommands(program, building);
   addKeyCommands(program, building);
   addPlanCommands(program, building);
+  addUsageCommands(program, building);
+  addRequestCommands(program, building);
   addAuditCommands(program, building);
   addDoctorCommand(program, building);
   addHealthcheckCommand(program, building);

@@ -1,6 +1,6 @@
 /** What the CLI cannot name by itself: main.ts hands it in, and tests hand in their own. */
+import type { ManagementOptions } from "../auth/acting.ts";
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
-import type { Administration } from "../store/directory.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -46,8 +46,7 @@ export interface Services {
   untilStopped(): Promise<void>;
 }
 
-export interface OpenStore {
-  administration: Administration;
+export interface OpenStore extends Pick<ManagementOptions, "administration" | "ledger" | "refused"> {
   /** Tells running nodes that this key or organization changed. */
   changed?: (keyOrOrganizationId: string) => Promise<void>;
   close(): Promise<void>;

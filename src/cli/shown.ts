@@ -1,6 +1,11 @@
 /** What `--json` prints: the stable forms that scripts read. Never a secret, except where one is made. */
-import type { NewKey, OwnedKey } from "../auth/administration.ts";
+import { percentOf } from "../admission/windows.ts";
+import type { OwnedKey } from "../auth/acting.ts";
+import type { NewKey } from "../auth/key-verbs.ts";
+import type { FoundRequest, OrganizationUsage, OwnedDifference, UsageAdjustment } from "../auth/usage-verbs.ts";
+import { receiptShown, refusedShown } from "../http/receipt.ts";
 import type { AuditEntry, Organization } from "../store/directory.ts";
+import type { WindowReading } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 
 export function organizationJson(organization: Organization) {
@@ -11,6 +16,10 @@ export function organizationJson(organization: Organization) {
     status: organization.status,
     plan: organization.plan,
     anchor_at: organization.anchorAt,
+    next_anchor: organization.nextAnchor && {
+      anchor_at: organization.nextAnchor.anchorAt,
+      counts_from: organization.nextAnchor.countsFrom,
+    },
     extra_usage: { enabled: organization.extraUsage.enabled, cap_units: organization.extraUsage.capUnits },
     created_at: organization.createdAt,
   };
@@ -64,5 +73,62 @@ export function auditJson(entry: AuditEntry) {
     organization_id: entry.organizationId,
     subject: entry.subject,
     details: entry.details,
+  };
+}
+
+export function usageJson({ organization, plan, usage }: OrganizationUsage) {
+  const { windows, extra, running, at } = usage;
+  return {
+    organization_id: organization.id,
+    organization: organization.slug,
+    plan: organization.plan,
+    at,
+    session: windowJson(windows.session),
+    week: windowJson(windows.week),
+    month: windowJson(windows.month),
+    extra_usage: { enabled: extra.enabled, cap_units: extra.capUnits, used: extra.used, held: extra.held },
+    running_requests: running,
+    concurrent_requests: plan?.concurrentRequests ?? null,
+  };
+}
+
+function windowJson({ used, held, limit, startsAt, resetAt }: WindowReading) {
+  return { usage_percent: percentOf(used, limit), used, held, limit, starts_at: startsAt, reset_at: resetAt };
+}
+
+export function differenceJson({ organization, difference }: OwnedDifference) {
+  const { organizationId, kind, startsAt, used, recorded, held, holding } = difference;
+  return {
+    organization_id: organizationId,
+    organization: organization?.slug ?? null,
+    window: kind,
+    starts_at: startsAt,
+    ...{ used, recorded, held, holding },
+  };
+}
+
+export function adjustmentJson({ organization, reason, entries }: UsageAdjustment) {
+  return {
+    organization_id: organization.id,
+    organization: organization.slug,
+    reason,
+    entries: entries.map(({ entryId, kind, added }) => ({
+      id: added === null ? null : entryId,
+      window: kind,
+      units: added,
+    })),
+  };
+}
+
+/** The receipt as its owner may read it, and what operators see beside it. */
+export function requestJson({ organization, receipt, refused }: FoundRequest) {
+  const shown = receipt ? receiptShown(receipt) : refused ? refusedShown(refused) : null;
+  const { route = null, createdAt = null, endedAt = null } = receipt ?? {};
+  return {
+    ...shown,
+    organization_id: receipt?.organizationId ?? refused?.organizationId ?? null,
+    organization: organization?.slug ?? null,
+    route: route && { upstream: route.upstream, attempts: route.attempts, first_part_ms: route.firstPartMs },
+    duration_ms: createdAt && endedAt ? endedAt.getTime() - createdAt.getTime() : null,
   };
 }

@@ -56,6 +56,11 @@ export function facts(terminal: Terminal, entries: readonly (readonly [string, s
     .join("");
 }
 
+/** 1,000,000 */
+export function grouped(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
 /** What a person reads as an instant: to the second, UTC. */
 export function instant(at: Date | null): string | null {
   return at ? `${at.toISOString().slice(0, 19).replace("T", " ")} UTC` : null;

@@ -1,6 +1,7 @@
 /** One HTTP request on its way through the house: who, since when, and the signal that ends its work. */
 import { Fault } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
+import type { BillingSource } from "../store/ledger.ts";
 
 /** What the log says of a request, beyond its line. Never content, never a secret. */
 export interface CallNotes {
@@ -8,6 +9,8 @@ export interface CallNotes {
   key?: string;
   model?: string;
   stream?: boolean;
+  /** Of an inference request that was admitted: from what. */
+  source?: BillingSource;
   outcome?: string;
   usage?: Usage;
   firstPartMs?: number;

@@ -8,6 +8,7 @@ import type { RouterSettings } from "../routing/open.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { OutputCalibration } from "../usage/calibration.ts";
 import type { BodyLimits } from "./body.ts";
+import type { RefusedLog } from "../usage/refused.ts";
 import type { Call } from "./call.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
@@ -20,6 +21,8 @@ export interface House {
   admission: Admission;
   ledger: Pick<Ledger, "windows" | "receipt">;
   inputEstimate: InputEstimate;
+  /** Receipts of requests that were refused. */
+  refused: Pick<RefusedLog, "add" | "find">;
   outputCalibration: OutputCalibration;
   routing(): RouterSettings;
   messages(): MessagesOptions;

@@ -22,6 +22,7 @@ import type { House } from "./house.ts";
 import { json } from "./json.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import { primed, replayed, sseResponse } from "./stream.ts";
+import { decided } from "./refused.ts";
 import { usageHeaders } from "./usage-headers.ts";
 
 export interface Adapter<Wire extends { stream?: boolean | null }, Reply> {
@@ -33,7 +34,15 @@ export interface Adapter<Wire extends { stream?: boolean | null }, Reply> {
   validate(body: unknown, extraParams: readonly string[]): Wire;
 }
 
-export async function infer<Wire extends { stream?: boolean | null }, Reply>(
+export function infer<Wire extends { stream?: boolean | null }, Reply>(
+  house: House,
+  call: Call,
+  adapter: Adapter<Wire, Reply>,
+): Promise<Response> {
+  return decided(house, call, adapter.operation, () => spine(house, call, adapter));
+}
+
+async function spine<Wire extends { stream?: boolean | null }, Reply>(
   house: House,
   call: Call,
   adapter: Adapter<Wire, Reply>,
@@ -69,11 +78,14 @@ export async function infer<Wire extends { stream?: boolean | null }, Reply>(
   const identity = {
     responseId: adapter.idPrefix + house.newId(),
     createdAtSeconds: Math.floor(Date.now() / 1000),
+  const { grant } = reservation;
+  call.notes.source = grant.source;
+  house.metrics.decision("granted", grant.source);
     model: model.id,
   };
-  const room = roomFor(model, inputTokens);
-  const capped = withCap(request, room);
-  const { route, events: upstream } = open(model, capped, room, identity, call.signal, house.routing());
+  const room = { allowed: roomFor(model, inputTokens), held: grant.outputTokens };
+  const capped = withCap(request, room.allowed);
+  const { route, events: upstream, windowTokens } = open(model, capped, room, identity, call.signal, house.routing());
   let firstPartMs: number | null = null;
 
   const settle = (ending: Ending) => {
@@ -101,7 +113,8 @@ export async function infer<Wire extends { stream?: boolean | null }, Reply>(
   });
 
   const headers = {
-    ...usageHeaders(reservation.grant.windows, reservation.grant.source),
+    windowTokens,
+    ...usageHeaders(grant.windows, grant.source),
     ...limitHeaders(operation, reservation.rates, Date.now()),
   };
   const stream = await primed(events, request.stream ? house.limits.first_event_hold_ms : Number.POSITIVE_INFINITY);
@@ -127,8 +140,16 @@ function extraParamsOf(catalog: Catalog, body: unknown): readonly string[] {
   const model = (body as { model?: unknown } | null)?.model;
   return (typeof model === "string" && catalog.models.get(model)?.extraParams) || [];
 }
+/** What a refusal's receipt can say before the body is judged: a model that there is, and whether it was to stream. */
+function noteAsked({ notes }: Call, catalog: Catalog, body: unknown): void {
+  if (typeof body !== "object" || body === null) return;
+  const { model, stream } = body as { model?: unknown; stream?: unknown };
+  if (typeof model === "string" && catalog.models.has(model)) notes.model = model;
+  notes.stream = stream === true;
+}
 
-function planOf(catalog: Catalog, organization: Organization): Plan {
+
+function planOf(catalog: Catalog, organization: Pick<Organization, "plan">): Plan {
   const plan = organization.plan === null ? undefined : catalog.plans.get(organization.plan);
   if (plan) return plan;
   throw new Fault("no_active_plan", "The organization has no active plan. Ask your administrator to assign one.");

@@ -5,6 +5,10 @@ import type { Settled } from "./settled.ts";
 export interface Metrics {
   request(route: string, status: number, seconds: number): void;
   inference(settled: Settled): void;
+  /** Over one inference request of a known caller: granted from `plan` or `extra`, or refused with a fault's code. */
+  decision(decision: "granted" | "refused", reason: string): void;
+  /** So many holds of nodes that are gone were settled. */
+  recovered(requests: number): void;
   /** A value that is read when metrics are asked for. */
   gauge(name: string, help: string, read: () => number): void;
   revocationPropagation(seconds: number): void;
@@ -35,6 +39,17 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     labelNames: ["operation", "model", "outcome"] as const,
     registers,
   });
+  const decisions = new Counter({
+    name: "admission_decisions_total",
+    help: "Inference requests of known callers, by decision and reason: plan or extra usage, or the refusal's code.",
+    labelNames: ["decision", "reason"] as const,
+    registers,
+  });
+  const recovered = new Counter({
+    name: "usage_recovered_total",
+    help: "Lapsed holds of nodes that are gone, which this node has settled at their last checkpoint.",
+    registers,
+  });
   const tokens = new Counter({
     name: "inference_tokens_total",
     help: "Tokens of admitted requests, by public model and class.",
@@ -50,8 +65,8 @@ export function prometheusMetrics(build: { version: string }): Metrics {
   });
   const revocation = new Histogram({
     name: "key_revocation_propagation_seconds",
-    help: "From the revocation of a key to this node's knowing it.",
-    buckets: [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1],
+    help: "From the revocation of a key, or another change of a key or organization, to this node's knowing it.",
+    buckets: [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   });
   new Gauge({ name: "build_info", help: "The running version.", labelNames: ["version"] as const, registers }).set(
@@ -72,6 +87,8 @@ export function prometheusMetrics(build: { version: string }): Metrics {
       tokens.inc({ model, class: "output" }, usage.outputTokens);
       if (firstPartMs !== null) firstPart.observe({ model }, firstPartMs / 1000);
     },
+    decision: (decision, reason) => decisions.inc({ decision, reason }),
+    recovered: (requests) => recovered.inc(requests),
     gauge(name, help, read) {
       new Gauge({
         name,

@@ -4,7 +4,7 @@ import { apiKey, keySecret, organization } from "../../db/schema.ts";
 import type { Directory, Scope } from "../store/directory.ts";
 import { idOf, uuidOf } from "../store/ids.ts";
 import type { Database } from "./database.ts";
-import { organizationOf, plainly } from "./rows.ts";
+import { callerOf, plainly } from "./rows.ts";
 
 export function directory(db: Database): Directory {
   const find = db.drizzle
@@ -35,7 +35,7 @@ export function directory(db: Database): Directory {
       return {
         key: { ...key, id: idOf(key.id, "key_"), scopes: key.scopes as Scope[] },
         secret,
-        organization: organizationOf(row.organization),
+        organization: callerOf(row.organization),
         readAt,
       };
     },

@@ -8,6 +8,7 @@ import {
   type Answer,
   type BillingSource,
   type Command,
+  type ExtraReading,
   type RequestFacts,
   type UsageLimits,
   type WindowKind,
@@ -146,8 +147,11 @@ function admitAnswer(command: Admit, row: AnswerRow): AdmitAnswer {
   }
   if (row.answer === "concurrency") return { answer: "concurrency", windows, at };
   const answer = row.answer === "reserved" ? "reserved" : "exhausted";
-  const extra = { enabled: row.extra_enabled, capUnits: row.extra_cap, used: row.extra_used, held: row.extra_held };
-  return { answer, kinds: fullKinds(command, answer, windows), windows, extra, at };
+  return { answer, kinds: fullKinds(command, answer, windows), windows, extra: extraOf(row), at };
+}
+
+export function extraOf(row: AnswerRow): ExtraReading {
+  return { enabled: row.extra_enabled, capUnits: row.extra_cap, used: row.extra_used, held: row.extra_held };
 }
 
 /** Which windows lack room for the least hold; where extra usage is only reserved, they may be full of settled use. */

@@ -48,16 +48,16 @@ const shared = `request_id, organization_id, key_id, operation, model, stream,
   session_starts_at, session_ends_at, session_limit, week_starts_at, week_ends_at, week_limit,
   month_starts_at, month_ends_at, month_limit`;
 
-/** Of organization $1 and request $2. The record first: where a settlement comes between, it is found by either. */
+/** Of request $2, of organization $1 where it is given. The record first: where a settlement comes between, it is found by either. */
 export const receiptQuery = `
   select ${shared}, output_tokens, held, charged, uncharged, ended_at, outcome, stopped_by, error_code, recovered,
     session_used_before, session_used_after, week_used_before, week_used_after, month_used_before, month_used_after,
     upstream, attempts, first_part_ms
-  from usage_record where request_id = $2 and organization_id = $1 and operation <> 'adjustment'
+  from usage_record where request_id = $2 and ($1::uuid is null or organization_id = $1) and operation <> 'adjustment'
   union all
   select ${shared}, produced_tokens, units, 0, 0, null, 'running', null, null, false,
     session_used, null, week_used, null, month_used, null, null, null, null
-  from usage_hold where request_id = $2 and organization_id = $1`;
+  from usage_hold where request_id = $2 and ($1::uuid is null or organization_id = $1)`;
 
 export function receiptOf(row: ReceiptRow): Receipt {
   return {

@@ -8,9 +8,9 @@
  */
 
 import { idOf } from "../store/ids.ts";
-import type { Answer, Command, Ledger, LedgerDifference, UsageLimits } from "../store/ledger.ts";
+import type { Answer, Command, Ledger, LedgerDifference, UsageLimits, WindowKind } from "../store/ledger.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
-import { type AnswerRow, bare, decodeAnswer, encodeBatch, readingsOf } from "./ledger-batch.ts";
+import { type AnswerRow, bare, decodeAnswer, encodeBatch, extraOf, readingsOf } from "./ledger-batch.ts";
 import { type ReceiptRow, receiptOf, receiptQuery } from "./ledger-receipt.ts";
 
 export interface LedgerSettings {
@@ -21,6 +21,9 @@ export interface LedgerSettings {
   /** A batch without an answer for so long is given up with its connection; it is then sent again by the caller. */
   answer_ms?: number;
 }
+
+/** Reading a year of records takes its time. */
+const check_ms = 15 * 60_000;
 
 const call = `select * from usage_batch(
   $1::usage_admit[], $2::usage_grow[], $3::usage_checkpoint[], $4::usage_settle[], false)`;
@@ -67,13 +70,30 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
       if (!row || row.at === null) throw new Error(`there is no organization ${organizationId}`);
       return readingsOf(row, limits);
     },
+    async reading(organizationId, limits: UsageLimits) {
+      const [row] = await db.query<AnswerRow & { running: number }>(
+        `select windows.*, coalesce((select running from usage_account where organization_id = $1), 0) as running
+         from usage_windows($1) windows`,
+        [bare(organizationId, "org_")],
+      );
+      if (!row || row.at === null) throw new Error(`there is no organization ${organizationId}`);
+      return { windows: readingsOf(row, limits), extra: extraOf(row), running: row.running, at: row.at };
+    },
     async receipt(organizationId, requestId) {
       const parameters = [bare(organizationId, "org_"), bare(requestId, "req_")];
       const [row] = await db.query<ReceiptRow>(receiptQuery, parameters);
       return row ? receiptOf(row) : null;
     },
-    async check() {
-      const rows = await db.query<DifferenceRow>("select * from usage_differences()");
+    async receiptOfAny(requestId) {
+      const [row] = await db.query<ReceiptRow>(receiptQuery, [null, bare(requestId, "req_")]);
+      return row ? receiptOf(row) : null;
+    },
+    async check(recent_hours) {
+      const since = "case when $1::int is null then null else store_now() - make_interval(hours => $1) end";
+      const rows = await db.transaction(
+        (tx) => tx.query<DifferenceRow>(`select * from usage_differences(${since})`, [recent_hours ?? null]),
+        { statement_ms: check_ms },
+      );
       return rows.map((row) => ({
         organizationId: idOf(row.organization_id, "org_"),
         kind: row.kind,
@@ -84,26 +104,35 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
         holding: row.holding,
       }));
     },
-    async setAnchor(organizationId, anchorAt) {
-      const [row] = await db.query<{ at: Date | null }>("select usage_set_anchor($1, $2) as at", [
-        bare(organizationId, "org_"),
-        anchorAt,
-      ]);
-      return row!.at;
-    },
-    async adjust(entryId, organizationId, kind, units) {
-      const parameters = [bare(entryId, "req_"), bare(organizationId, "org_"), kind, units];
-      const [row] = await db.query<{ added: number | null }>(
-        "select usage_adjust($1, $2, $3, $4) as added",
-        parameters,
-      );
-      return row!.added;
-    },
+    setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
+    adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),
     async maintain() {
       await db.query("select usage_partitions()");
     },
     close: () => lanes.close(),
   };
+}
+
+type Acts = Pick<Database, "query">;
+
+/** As the ledger's own; `on` may be a transaction that also says who did it. */
+export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date): Promise<Date | null> {
+  const parameters = [bare(organizationId, "org_"), anchorAt];
+  const [row] = await on.query<{ at: Date | null }>("select usage_set_anchor($1, $2) as at", parameters);
+  return row!.at;
+}
+
+/** As the ledger's own; `on` may be a transaction that also says who did it. */
+export async function adjust(
+  on: Acts,
+  entryId: string,
+  organizationId: string,
+  kind: WindowKind | "extra",
+  units: number,
+): Promise<number | null> {
+  const parameters = [bare(entryId, "req_"), bare(organizationId, "org_"), kind, units];
+  const [row] = await on.query<{ added: number | null }>("select usage_adjust($1, $2, $3, $4) as added", parameters);
+  return row!.added;
 }
 
 interface DifferenceRow {

@@ -6,23 +6,41 @@ import type { Database, Transaction } from "./database.ts";
 
 const channel = "key_changed";
 
-/** `id`: of the key or the organization (`key_…`, `org_…`). */
-export function announceChange(tx: Transaction, id: string): Promise<void> {
-  return tx.notify(channel, id);
+/** `id`: of the key or the organization (`key_…`, `org_…`). The message says when it changed, too, by the store's clock. */
+export async function announceChange(tx: Transaction, id: string): Promise<void> {
+  const [row] = await tx.query<{ at: Date }>("select store_now() as at");
+  await tx.notify(channel, `${id} ${row!.at.getTime()}`);
 }
 
-/**
- * Calls `onChange` with the id of what changed, on every node, the one that changed it included; `onMissed` after a lost
- * connection is back, when changes may have gone by unheard. Answers how to stop.
- */
-export function revocations(
-  db: Database,
-  onChange: (keyOrOrganizationId: string) => void,
-  onMissed: () => void = () => {},
-): Promise<() => Promise<void>> {
+export interface RevocationEars {
+  /** The id of what changed; also on the node that changed it. */
+  changed(keyOrOrganizationId: string): void;
+  /** After a lost connection is back: changes may have gone by unheard. */
+  missed?(): void;
+  /** How long one message took, from the change until a moment after it was heard, all by the store's clock. */
+  took?(seconds: number): void;
+}
+
+/** Listens on every node, the one that changes included. Answers how to stop. */
+export function revocations(db: Database, ears: RevocationEars): Promise<() => Promise<void>> {
   let hasBegun = false;
-  return db.listen(channel, onChange, () => {
-    if (hasBegun) onMissed();
+  const heard = (message: string) => {
+    const [id = "", at_ms] = message.split(" ");
+    ears.changed(id);
+    if (ears.took && at_ms !== undefined) void measure(db, Number(at_ms), ears.took);
+  };
+  return db.listen(channel, heard, () => {
+    if (hasBegun) ears.missed?.();
     hasBegun = true;
   });
+}
+
+/** Asked of the store, because clocks of nodes differ. */
+async function measure(db: Database, at_ms: number, took: (seconds: number) => void): Promise<void> {
+  try {
+    const [row] = await db.query<{ now: Date }>("select store_now() as now");
+    took(Math.max(0, row!.now.getTime() - at_ms) / 1000);
+  } catch {
+    // The store is away; the change was heard all the same.
+  }
 }

@@ -1,21 +1,32 @@
 /** Rows of the directory as the store's records, and the errors of a driver freed from Drizzle's wrapping. Pure. */
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../db/schema.ts";
-import type { Key, Organization, Scope, Secret } from "../store/directory.ts";
+import type { Credential, Key, Organization, Scope, Secret } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 
 export type OrganizationRow = typeof schema.organization.$inferSelect;
+/** With the anchors that count, and will count: `organization.anchor_at` is the first one alone. */
+export type AnchoredRow = OrganizationRow & { nextAnchorAt: Date | null; nextAnchorFrom: Date | null };
 export type KeyRow = typeof schema.apiKey.$inferSelect;
 export type SecretRow = typeof schema.keySecret.$inferSelect;
 
-export function organizationOf(row: OrganizationRow): Organization {
+export function organizationOf(row: AnchoredRow): Organization {
+  const { anchorAt, nextAnchorAt, nextAnchorFrom } = row;
+  const isNext = nextAnchorAt !== null && nextAnchorFrom !== null;
+  return {
+    ...callerOf(row),
+    anchorAt,
+    nextAnchor: isNext ? { anchorAt: nextAnchorAt, countsFrom: nextAnchorFrom } : null,
+  };
+}
+
+export function callerOf(row: OrganizationRow): Credential["organization"] {
   return {
     id: idOf(row.id, "org_"),
     slug: row.slug,
     name: row.name,
     status: row.status,
     plan: row.plan,
-    anchorAt: row.anchorAt,
     extraUsage: { enabled: row.extraUsageEnabled, capUnits: row.extraUsageCapUnits },
     createdAt: row.createdAt,
   };

@@ -11,6 +11,16 @@ import { choose } from "./choose.ts";
 export interface Opened {
   route: Route;
   events: AsyncGenerator<InferenceEvent[], void, void>;
+  /** Set where a usage window alone is why the engine may not write more than so many tokens. */
+  windowTokens: number | null;
+}
+
+/** Output tokens that an answer may have. */
+export interface OutputRoom {
+  /** By the model and its context. */
+  allowed: number;
+  /** By what is held so far. */
+  held: number;
 }
 
 export interface RouterSettings {
@@ -22,8 +32,7 @@ export interface RouterSettings {
 export function open(
   model: CatalogModel,
   request: InferenceRequest,
-  /** Output tokens that the model and its context allow at most. */
-  outputTokensMax: number,
+  room: OutputRoom,
   identity: ResponseIdentity,
   signal: AbortSignal,
   settings: RouterSettings,
@@ -33,12 +42,20 @@ export function open(
   const codec = upstreamCodecs[route.upstream.protocol];
   if (!codec)
     throw new Fault("upstream_unavailable", "This model is not available at the moment.", { retryAfterSeconds: 30 });
-  const cap = Math.min(request.outputTokensMax ?? outputTokensMax, outputTokensMax);
+  const cap = Math.min(request.outputTokensMax ?? room.allowed, room.allowed);
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
+  // An answer that comes whole cannot be ended on its way, nor its hold grow.
+  const windowTokens = !stream && room.held < cap ? room.held : null;
+  const asked = windowTokens === null ? request : { ...request, outputTokensMax: windowTokens };
   const { upstream } = route;
   return {
     route,
-    events: ask({ upstream, codec, request, model: route.model, stream, outputTokensMax, identity, signal }),
+    windowTokens,
+    events: ask({
+      ...{ upstream, codec, model: route.model, stream, identity, signal },
+      request: asked,
+      outputTokensMax: room.allowed,
+    }),
   };
 }
 

@@ -5,6 +5,8 @@
  * A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
  */
 
+import type { WindowKind } from "./ledger.ts";
+
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
 
@@ -17,8 +19,10 @@ export interface Organization {
   status: "active" | "suspended";
   /** Name of a plan of the catalog; null when it was removed (inference answers 402). */
   plan: string | null;
-  /** Where weeks and months are counted from; whole milliseconds. */
+  /** Where weeks and months are counted from at this moment; whole milliseconds. */
   anchorAt: Date;
+  /** An anchor that was set and does not count yet: months are counted from it from then on. */
+  nextAnchor: { anchorAt: Date; countsFrom: Date } | null;
   extraUsage: { enabled: boolean /** micro-units a billing month */; capUnits: number | null };
   createdAt: Date;
 }
@@ -62,7 +66,7 @@ export interface NewSecret {
 export interface Credential {
   key: Pick<Key, "id" | "name" | "scopes" | "allowedModels" | "expiresAt" | "revokedAt">;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
-  organization: Organization;
+  organization: Omit<Organization, "anchorAt" | "nextAnchor">;
   /** The store's clock at the look-up: it decides about expiry, never a node's. */
   readAt: Date;
 }
@@ -85,6 +89,24 @@ export interface Administration {
   /** By slug or by id. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
   setOrganizationStatus(id: string, status: Organization["status"], actor: string): Promise<Organization | null>;
+  /** Counts for the next request; use and boundaries stay. Null takes the plan away. */
+  setOrganizationPlan(id: string, plan: string | null, actor: string): Promise<Organization | null>;
+  /** A new anchor for weeks and months, from the end of the running month on. */
+  setOrganizationAnchor(id: string, anchorAt: Date, actor: string): Promise<Organization | null>;
+  /** Turned off, the cap stays: it still bounds what runs. */
+  setExtraUsage(
+    id: string,
+    extra: { enabled: true; capUnits: number } | { enabled: false },
+    actor: string,
+  ): Promise<Organization | null>;
+  /** Compensating entries in the ledger (Ledger.adjust), all or none; answers each with what was added. */
+  adjustUsage(input: {
+    organizationId: string;
+    entries: readonly { entryId: string; kind: WindowKind | "extra" }[];
+    units: number;
+    reason: string;
+    actor: string;
+  }): Promise<UsageEntry[]>;
 
   createKey(input: {
     id: string;
@@ -109,6 +131,13 @@ export interface Administration {
   revokeKey(input: { id: string; old: boolean; actor: string }): Promise<Key | null>;
 
   listAudit(input: { organizationId?: string; limit: number }): Promise<AuditEntry[]>;
+}
+
+/** One compensating entry; `added` is null where there was no session to adjust. */
+export interface UsageEntry {
+  entryId: string;
+  kind: WindowKind | "extra";
+  added: number | null;
 }
 
 export interface AuditEntry {

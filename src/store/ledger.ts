@@ -40,6 +40,16 @@ export interface ExtraReading {
   held: number;
 }
 
+/** All that an organization has in use at one moment. */
+export interface UsageReading {
+  windows: WindowReadings;
+  extra: ExtraReading;
+  /** Requests that are open. */
+  running: number;
+  /** The store's clock. */
+  at: Date;
+}
+
 /** What a record says of its request, whatever became of it. */
 export interface RequestFacts {
   /** `req_` + UUIDv7 hex; stands in one command of a batch. */
@@ -143,9 +153,16 @@ export interface Ledger {
   recover(limit: number): Promise<number>;
   /** The windows in force now; an idle session reads used 0 and a reset five hours from now. Rejects for an unknown id. */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
+  /** The same and more, for operators. */
+  reading(organizationId: string, limits: UsageLimits): Promise<UsageReading>;
   receipt(organizationId: string, requestId: string): Promise<Receipt | null>;
-  /** Totals against the sums that they must equal: empty when they agree. */
-  check(): Promise<LedgerDifference[]>;
+  /** Of whatever organization: for operators, never for a key. */
+  receiptOfAny(requestId: string): Promise<Receipt | null>;
+  /**
+   * Totals against the sums that they must equal: empty when they agree. All windows of a year, which reads all records of
+   * it; or those of the last so many hours.
+   */
+  check(recent_hours?: number): Promise<LedgerDifference[]>;
   /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**

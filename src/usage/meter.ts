@@ -33,6 +33,8 @@ export interface Metering {
   /** Upper estimate of the input, charged where the engine never reported. */
   inputTokensEstimate: number;
   calibration: OutputCalibration;
+  /** Set where a usage window alone is why the engine was told to write no more than so many tokens. */
+  windowTokens?: number | null;
   /** Whether the caller, not the engine, was the reason that the stream broke off. */
   callerLeft(): boolean;
   /** Called once, at the end, whatever it was. */
@@ -51,7 +53,7 @@ export async function* metered(metering: Metering): AsyncGenerator<readonly Infe
       if (room !== true && !(await room)) {
         stoppedBy = "usage_window";
         completed = true;
-        yield count.cutShort();
+        yield [...(await fitting(batch, hold, count)), ...count.cutShort()];
         return;
       }
       const terminal = count.add(batch);
@@ -59,6 +61,7 @@ export async function* metered(metering: Metering): AsyncGenerator<readonly Infe
       if (terminal?.type === "response-failed") failure = terminal.fault;
       if (terminal?.type === "response-end") {
         completed = true;
+        if (isAtWindowsEnd(terminal, count.usage(), metering)) stoppedBy = "usage_window";
         // An engine that never reported is spoken for: what the caller reads and what the book says are the same numbers.
         yield count.reported ? batch : [...batch.slice(0, -1), { type: "usage", usage: count.usage() }, terminal];
       } else {
@@ -80,4 +83,29 @@ export async function* metered(metering: Metering): AsyncGenerator<readonly Infe
       errorCode: outcome === "failed" ? (failure?.code ?? "internal_error") : null,
     });
   }
+}
+
+/** What of a batch there is still room for: a window is used to its end, whatever one read brought. It is counted here. */
+async function fitting(
+  batch: readonly InferenceEvent[],
+  hold: Hold,
+  count: ReturnType<typeof tally>,
+): Promise<InferenceEvent[]> {
+  const fits: InferenceEvent[] = [];
+  for (const event of batch) {
+    if (event.type === "response-end" || event.type === "response-failed") break;
+    const counts = event.type === "part-delta" || event.type === "usage";
+    if (counts && !(await hold.permits(count.outputTokensWith([event])))) break;
+    count.add([event]);
+    fits.push(event);
+  }
+  return fits;
+}
+
+function isAtWindowsEnd(
+  end: Extract<InferenceEvent, { type: "response-end" }>,
+  usage: Usage,
+  { windowTokens = null }: Metering,
+): boolean {
+  return windowTokens !== null && end.reason === "length" && usage.outputTokens >= windowTokens;
 }

@@ -6,13 +6,15 @@ import { isKey } from "../../src/auth/key.ts";
 import { Refusal } from "../../src/auth/refusal.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { memoryDirectory } from "./memory-directory.ts";
+import { plansNamed, stillBook } from "./still-book.ts";
 
 function house() {
   const directory = memoryDirectory();
   const told: string[] = [];
   const manage = management({
     administration: directory,
-    catalog: () => ({ plans: ["starter", "pro"], models: ["acme/writer-1", "acme/painter-1"] }),
+    ...stillBook(),
+    catalog: () => ({ plans: plansNamed("starter", "pro"), models: ["acme/writer-1", "acme/painter-1"] }),
     actor: "cli:test",
     nowMs: () => directory.clock.nowMs,
     newUuid: () => Bun.randomUUIDv7(),
@@ -269,7 +271,8 @@ describe("keys", () => {
     const directory = memoryDirectory();
     const manage = management({
       administration: directory,
-      catalog: () => ({ plans: ["starter"], models: [] }),
+      ...stillBook(),
+      catalog: () => ({ plans: plansNamed("starter"), models: [] }),
       actor: "cli:test",
       nowMs: () => directory.clock.nowMs,
       newUuid: () => Bun.randomUUIDv7(),

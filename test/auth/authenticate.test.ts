@@ -57,7 +57,6 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
           name: "Acme",
           status: "active",
           plan: "pro",
-          anchorAt: new Date(start),
           extraUsage: { enabled: false, capUnits: null },
           createdAt: new Date(start),
         },

@@ -20,8 +20,20 @@ export function memoryDirectory(nowMs = Date.UTC(2026, 10, 21, 3)): MemoryDirect
   const audit: AuditEntry[] = [];
 
   const now = () => new Date(clock.nowMs);
-  function note(actor: string, action: string, organizationId: string, subject: string): void {
-    audit.unshift({ at: now(), actor, action, organizationId, subject, details: {} });
+  function note(actor: string, action: string, organizationId: string, subject: string, details = {}): void {
+    audit.unshift({ at: now(), actor, action, organizationId, subject, details });
+  }
+  function changed(
+    id: string,
+    actor: string,
+    action: string,
+    change: (organization: Organization) => void,
+  ): Organization | null {
+    const organization = organizations.get(id);
+    if (!organization) return null;
+    change(organization);
+    note(actor, action, id, id);
+    return structuredClone(organization);
   }
   function addSecret(key: Key, secret: { hash: Uint8Array; prefix: string; suffix: string }): void {
     const shown = { prefix: secret.prefix, suffix: secret.suffix, createdAt: now(), expiresAt: null, revokedAt: null };
@@ -45,7 +57,8 @@ export function memoryDirectory(nowMs = Date.UTC(2026, 10, 21, 3)): MemoryDirect
       if ([...organizations.values()].some((one) => one.slug === slug)) return "slug_taken";
       const extraUsage = { enabled: false, capUnits: null };
       const organization: Organization = {
-        ...{ id, slug, name, status: "active", plan, anchorAt: now(), extraUsage, createdAt: now() },
+        ...{ id, slug, name, status: "active", plan, extraUsage, createdAt: now() },
+        ...{ anchorAt: now(), nextAnchor: null },
       };
       organizations.set(id, organization);
       note(actor, "organization.create", id, id);
@@ -58,12 +71,27 @@ export function memoryDirectory(nowMs = Date.UTC(2026, 10, 21, 3)): MemoryDirect
       const found = [...organizations.values()].find((one) => one.slug === slugOrId || one.id === slugOrId);
       return structuredClone(found ?? null);
     },
-    async setOrganizationStatus(id, status, actor) {
-      const organization = organizations.get(id);
-      if (!organization) return null;
-      organization.status = status;
-      note(actor, `organization.${status === "active" ? "resume" : "suspend"}`, id, id);
-      return structuredClone(organization);
+    setOrganizationStatus: async (id, status, actor) =>
+      changed(id, actor, `organization.${status === "active" ? "resume" : "suspend"}`, (one) => {
+        one.status = status;
+      }),
+    setOrganizationPlan: async (id, plan, actor) =>
+      changed(id, actor, "organization.plan", (one) => {
+        one.plan = plan;
+      }),
+    setOrganizationAnchor: async (id, anchorAt, actor) =>
+      changed(id, actor, "organization.anchor", (one) => {
+        one.nextAnchor = { anchorAt, countsFrom: new Date(clock.nowMs + 30 * 86_400_000) };
+      }),
+    setExtraUsage: async (id, extra, actor) =>
+      changed(id, actor, "organization.extra_usage", ({ extraUsage }) => {
+        extraUsage.enabled = extra.enabled;
+        if (extra.enabled) extraUsage.capUnits = extra.capUnits;
+      }),
+    async adjustUsage({ organizationId, entries, units, reason, actor }) {
+      for (const { entryId, kind } of entries)
+        note(actor, "usage.adjust", organizationId, entryId, { window: kind, units, added: units, reason });
+      return entries.map((entry) => ({ ...entry, added: units }));
     },
     async createKey({ id, organizationId, name, scopes, allowedModels, expiresAt, secret, actor }) {
       const life = { createdAt: now(), expiresAt, revokedAt: null, lastUsedAt: null };

@@ -21,6 +21,7 @@ describe("what scripts rely on", () => {
       status: "active",
       plan: "starter",
       anchor_at: expect.stringMatching(instant),
+      next_anchor: null,
       extra_usage: { enabled: false, cap_units: null },
       created_at: expect.stringMatching(instant),
     });

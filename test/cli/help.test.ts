@@ -61,7 +61,7 @@ test("every command and every option has a description, and examples are command
   const program = commands(services, () => {});
   visit(program);
   const known = leaves(program);
-  const examples = [...(await written()).matchAll(/^ {2}\$ (?:\S+=\S+ )?sluice ([a-z]+(?: [a-z]+)?)/gm)].map(
+  const examples = [...(await written()).matchAll(/^ {2}\$ (?:\S+=\S+ )?sluice ([a-z]+(?: [a-z-]+)?)/gm)].map(
     (found) => found[1]!,
   );
   expect(examples.length).toBeGreaterThan(5);

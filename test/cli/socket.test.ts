@@ -8,6 +8,7 @@ import { Refusal } from "../../src/auth/refusal.ts";
 import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
 import { pack, unpack } from "../../src/cli/wire.ts";
 import { memoryDirectory } from "../auth/memory-directory.ts";
+import { plansNamed, stillBook } from "../auth/still-book.ts";
 import { shell } from "./typed.ts";
 
 const folders: string[] = [];
@@ -36,7 +37,8 @@ async function served(dataDir = newFolder(), manageAs?: (actor: string) => Manag
         actors.push(actor);
         return management({
           administration: directory,
-          catalog: () => ({ plans: ["starter"], models: ["acme/writer-1"] }),
+          ...stillBook(),
+          catalog: () => ({ plans: plansNamed("starter"), models: ["acme/writer-1"] }),
           actor,
           nowMs: () => directory.clock.nowMs,
           newUuid: () => Bun.randomUUIDv7(),
@@ -233,6 +235,7 @@ describe("commands find the data where they are", () => {
     const own = memoryDirectory();
     const openStore = async () => ({
       administration: own,
+      ...stillBook(),
       close: async () => {
         closed++;
       },
@@ -276,6 +279,7 @@ describe("commands find the data where they are", () => {
       open++;
       return {
         administration: own,
+        ...stillBook(),
         close: async () => {
           open--;
         },

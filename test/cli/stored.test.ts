@@ -11,6 +11,8 @@ import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { embeddedDatabase } from "../../src/postgres/embedded.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { refusedRequests } from "../../src/postgres/refused.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { freshDatabase } from "../harness/services.ts";
@@ -35,7 +37,7 @@ async function serving(db: Database): Promise<Authenticator> {
     limits: { cache_ms: 60_000 },
   });
   ends.push(() => auth.stop());
-  ends.push(await revocations(db, (id) => auth.forget(id)));
+  ends.push(await revocations(db, { changed: (id) => auth.forget(id) }));
   return auth;
 }
 
@@ -119,7 +121,9 @@ describe("the life of a key on the stores that we ship", () => {
       manageAs: (actor) =>
         management({
           administration: administration(db),
-          catalog: () => ({ plans: [...catalog.plans.keys()], models: [...catalog.models.keys()] }),
+          ledger: ledger(db, { recovery: "checkpoint" }),
+          refused: refusedRequests(db),
+          catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
           actor,
           nowMs: Date.now,
           newUuid: () => Bun.randomUUIDv7(),
@@ -142,7 +146,12 @@ describe("the life of a key on the stores that we ship", () => {
       storage: () => ({ databaseUrl: url, redisUrl: null, dataDir: "/nowhere" }),
       openStore: async () => {
         const own = await serverDatabase(url);
-        return { administration: administration(own), close: () => own.close() };
+        return {
+          administration: administration(own),
+          ledger: ledger(own, { recovery: "checkpoint" }),
+          refused: refusedRequests(own),
+          close: () => own.close(),
+        };
       },
     });
     await lifeOfAKey(it, auth);

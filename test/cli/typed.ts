@@ -5,6 +5,7 @@ import type { Configuration } from "../../src/config/configuration.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import { type MemoryDirectory, memoryDirectory } from "../auth/memory-directory.ts";
+import { stillBook } from "../auth/still-book.ts";
 
 export interface Shell {
   directory: MemoryDirectory;
@@ -39,7 +40,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
     prompts: () => Promise.reject(new Error("nobody may be asked")),
     storage: () => ({ databaseUrl: "postgres://db.example/sluice", redisUrl: null, dataDir: "/nowhere" }),
     configuration: async () => configuration,
-    openStore: async () => ({ administration: directory, close: async () => {} }),
+    openStore: async () => ({ administration: directory, ...stillBook(), close: async () => {} }),
     migrate: async () => [],
     inspectDatabase: async () => "reachable",
     inspectRedis: async () => "reachable",

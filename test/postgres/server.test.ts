@@ -93,11 +93,7 @@ test("lost connections are replaced, and who listens is told that it may have mi
   await using(fresh.url, { connections_max: 2 }, async (db) => {
     const heard: string[] = [];
     let missed = 0;
-    const stop = await revocations(
-      db,
-      (id) => heard.push(id),
-      () => missed++,
-    );
+    const stop = await revocations(db, { changed: (id) => heard.push(id), missed: () => missed++ });
     expect(missed).toBe(0);
     await using(fresh.url, {}, (other) =>
       other.exec(

@@ -3,9 +3,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { administration } from "../../src/postgres/administration.ts";
 import { directory } from "../../src/postgres/directory.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
 import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
+import { noLimits } from "../../src/store/plan.ts";
 import { kinds, type Open, type Owned } from "../postgres/databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
@@ -89,6 +91,77 @@ function contract(open: Open): void {
       expect(await admin.listAudit({ organizationId: (first as Organization).id, limit: 10 })).toHaveLength(1);
     });
 
+    test("its plan and its extra usage are changed with an entry each, and no entry where nothing changes", async () => {
+      const { id } = await organization("pro");
+      expect(await admin.setOrganizationPlan(id, "starter", "cli:ann")).toMatchObject({ plan: "starter" });
+      await admin.setOrganizationPlan(id, "starter", "cli:ann");
+      expect(await admin.setOrganizationPlan(id, null, "cli:ann")).toMatchObject({ plan: null });
+      const on = { enabled: true, capUnits: 5_000 } as const;
+      expect(await admin.setExtraUsage(id, on, "cli:ann")).toMatchObject({ extraUsage: on });
+      await admin.setExtraUsage(id, on, "cli:ann");
+      const off = await admin.setExtraUsage(id, { enabled: false }, "cli:ann");
+      // What runs on it is still bounded by it.
+      expect(off?.extraUsage).toEqual({ enabled: false, capUnits: 5_000 });
+      const log = await admin.listAudit({ organizationId: id, limit: 10 });
+      expect(log.map(({ action, details }) => [action, details])).toEqual([
+        ["organization.extra_usage", { enabled: false, cap_units: 5_000 }],
+        ["organization.extra_usage", { enabled: true, cap_units: 5_000 }],
+        ["organization.plan", { plan: null, before: "starter" }],
+        ["organization.plan", { plan: "starter", before: "pro" }],
+        ["organization.create", expect.anything()],
+      ]);
+    });
+
+    test("a new anchor counts when the running month has ended, and the last one that was set before wins", async () => {
+      const made = await at(new Date("2026-01-31T10:00:00Z"), () => organization());
+      const set = (anchor: string) => admin.setOrganizationAnchor(made.id, new Date(anchor), "cli:ann");
+      await at(new Date("2026-02-10T00:00:00Z"), async () => {
+        const countsFrom = new Date("2026-02-28T10:00:00Z");
+        await set("2026-02-05T00:00:00Z");
+        expect(await set("2026-03-15T12:00:00Z")).toEqual({
+          ...made,
+          nextAnchor: { anchorAt: new Date("2026-03-15T12:00:00Z"), countsFrom },
+        });
+      });
+      const after = { ...made, anchorAt: new Date("2026-03-15T12:00:00Z"), nextAnchor: null };
+      await at(new Date("2026-02-28T10:00:00Z"), async () => {
+        expect(await admin.findOrganization(made.id)).toEqual(after);
+        expect(await admin.listOrganizations()).toContainEqual(after);
+      });
+      expect((await admin.listAudit({ organizationId: made.id, limit: 1 }))[0]).toMatchObject({
+        action: "organization.anchor",
+        details: { anchor_at: "2026-03-15T12:00:00.000Z", counts_from: "2026-02-28T10:00:00.000Z" },
+      });
+    });
+
+    test("an adjustment is an entry in the book and one in the audit log, or neither", async () => {
+      const { id } = await organization();
+      const book = ledger(owned.db, { recovery: "checkpoint" });
+      const newEntry = () => idOf(Bun.randomUUIDv7(), "req_");
+      const entries = (["session", "week", "month"] as const).map((kind) => ({ entryId: newEntry(), kind }));
+      const adjust = (units: number, of = entries) =>
+        admin.adjustUsage({ organizationId: id, entries: of, units, reason: "outage", actor: "cli:ann" });
+      const [week, month] = entries.slice(1);
+      expect(await adjust(700)).toEqual([
+        { ...entries[0]!, added: null },
+        { ...week!, added: 700 },
+        { ...month!, added: 700 },
+      ]);
+      expect(await adjust(-1_000, [{ entryId: newEntry(), kind: "week" }])).toMatchObject([{ added: -700 }]);
+      const wrong = [
+        { entryId: newEntry(), kind: "week" as const },
+        { entryId: "no id", kind: "month" as const },
+      ];
+      await expect(adjust(5, wrong)).rejects.toThrow();
+      const { windows, running } = await book.reading(id, noLimits);
+      expect([windows.session.used, windows.week.used, windows.month.used, running]).toEqual([0, 0, 700, 0]);
+      expect(await book.check()).toEqual([]);
+      expect(await book.check(1)).toEqual([]);
+      const log = await admin.listAudit({ organizationId: id, limit: 10 });
+      expect(log.map(({ action }) => action)).toEqual([...Array(3).fill("usage.adjust"), "organization.create"]);
+      expect(log[0]?.details).toEqual({ window: "week", units: -1_000, added: -700, reason: "outage" });
+    });
+
     test("what is not there is null, whatever is asked for", async () => {
       for (const asked of [
         "",
@@ -130,7 +203,8 @@ function contract(open: Open): void {
       const expiresAt = new Date("2031-02-03T04:05:06.789Z");
       const made = await key(owner, secret, { expiresAt, allowedModels: ["acme/writer-1", 'odd,"{name}\\'] });
       const found = (await at(new Date("2030-01-01T00:00:00.001Z"), () => store.credential(secret.hash)))!;
-      expect(found.organization).toEqual(owner);
+      const { anchorAt: _at, nextAnchor: _next, ...caller } = owner;
+      expect(found.organization).toEqual(caller);
       expect(found.key).toEqual({
         id: made.id,
         name: "laptop",
@@ -270,12 +344,14 @@ function contract(open: Open): void {
       const heard: { id: string; wasWritten: Promise<boolean> }[] = [];
       const owner = await organization();
       const made = await key(owner, newSecret());
-      const stop = await revocations(owned.db, (id) => {
+      const seconds: number[] = [];
+      const changed = (id: string) => {
         const written = id.startsWith("org_")
           ? admin.findOrganization(id).then((one) => one?.status === "suspended")
           : admin.findKey(id).then((one) => one?.secrets.length === 2 || one?.revokedAt != null);
         heard.push({ id, wasWritten: written });
-      });
+      };
+      const stop = await revocations(owned.db, { changed, took: (took) => seconds.push(took) });
       await admin.setOrganizationStatus(owner.id, "suspended", "cli:ann");
       await until(() => heard.length === 1);
       await admin.rotateKey({ id: made.id, secret: newSecret(), graceEndsAt: null, actor: "cli:ann" });
@@ -287,6 +363,8 @@ function contract(open: Open): void {
       await admin.setOrganizationStatus(owner.id, "active", "cli:ann");
       expect(heard.map(({ id }) => id)).toEqual([owner.id, made.id, made.id]);
       expect(await Promise.all(heard.map(({ wasWritten }) => wasWritten))).toEqual([true, true, true]);
+      await until(() => seconds.length === 3);
+      for (const took of seconds) expect(took).toBeWithin(0, 5);
     });
   });
 

@@ -21,11 +21,11 @@ export const RequestReceipt = Type.Object(
     object: Type.Literal("service.request"),
     id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
     operation: Type.Enum(["chat.completions", "messages", "responses"], { type: "string" }),
-    model: ModelId,
-    stream: Type.Boolean(),
+    model: nullable(ModelId),
+    stream: nullable(Type.Boolean()),
     key_id: Type.String({ pattern: "^key_[0-9a-f]{32}$" }),
-    created_at: instant("When it was admitted."),
-    ended_at: nullable(instant("When it was settled.")),
+    created_at: instant("When it was admitted, or refused."),
+    ended_at: nullable(instant("When it was settled, or refused.")),
     outcome: Type.Enum(["running", "completed", "cancelled", "failed", "refused"], {
       type: "string",
       description: "`cancelled`: the client left.",
@@ -41,21 +41,27 @@ export const RequestReceipt = Type.Object(
       reasoning_tokens: count(),
       source: Type.Enum(["reported", "counted", "estimated"], { type: "string" }),
     }),
-    prices: Type.Object(
-      { input: count(), cached_input: count(), cache_write: count(), output: count() },
-      { description: "Micro-units a token, as at admission." },
+    prices: nullable(
+      Type.Object(
+        { input: count(), cached_input: count(), cache_write: count(), output: count() },
+        { description: "Micro-units a token, as at admission." },
+      ),
     ),
     units: Type.Object({ held: count(), charged: count(), uncharged: count() }, { description: "Micro-units." }),
-    billing_source: Type.Enum(["plan", "extra"], { type: "string" }),
+    billing_source: nullable(Type.Enum(["plan", "extra"], { type: "string" })),
     windows: nullable(
       Type.Object(
         { session: ReceiptWindow, week: ReceiptWindow, month: ReceiptWindow },
         {
-          description: "Null where the request was given up before it was admitted.",
+          description: "Null where the request was refused, or given up before it was admitted.",
         },
       ),
     ),
   },
-  { $id: "RequestReceipt" },
+  {
+    $id: "RequestReceipt",
+    description:
+      "Of a refused request `prices`, `billing_source` and `windows` are null, and `model` and `stream` where its body was refused before they were understood.",
+  },
 );
 export type RequestReceipt = Type.Static<typeof RequestReceipt>;

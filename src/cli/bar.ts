@@ -1,0 +1,13 @@
+/** How full something is, for people. Pure. */
+
+/** A bar of so many cells: used, then held, then free. What is used at all shows. */
+export function bar(
+  cells: number,
+  { used, held, limit }: { used: number; held: number; limit: number | null },
+): string {
+  if (limit === null) return "·".repeat(cells);
+  const upTo = (units: number) => Math.min(cells, Math.max(units > 0 ? 1 : 0, Math.floor((units / limit) * cells)));
+  const full = upTo(used);
+  const taken = Math.max(full, upTo(used + held));
+  return "█".repeat(full) + "▒".repeat(taken - full) + "░".repeat(cells - taken);
+}

@@ -1,0 +1,120 @@
+/**
+ * Receipts of refused requests, written behind the answers' backs: nobody waits for it, what waits to be written is
+ * bounded, and a store that is away costs receipts and nothing else. Until it is written one is found here.
+ */
+import {
+  type NewRefused,
+  type RefusedRequest,
+  type RefusedRequests,
+  refused_per_second_max,
+} from "../store/refused.ts";
+
+export interface RefusedLog {
+  /** Never throws. What an organization is refused beyond ten times a second leaves nothing. */
+  add(request: Omit<NewRefused, "age_ms">): void;
+  find(requestId: string): Promise<RefusedRequest | null>;
+  /** Writes what is left, in one attempt. Never rejects. */
+  stop(): Promise<void>;
+}
+
+export interface RefusedSettings {
+  write_ms: number;
+  /** Between attempts while the store is away. */
+  retry_ms: number;
+  waiting_max: number;
+  forget_ms: number;
+}
+
+export const refusedSettings: RefusedSettings = {
+  write_ms: 100,
+  retry_ms: 1_000,
+  waiting_max: 1_000,
+  forget_ms: 3_600_000,
+};
+
+export function refusedLog(parts: {
+  store: RefusedRequests;
+  /** Monotonic. */
+  now_ms: () => number;
+  failed: (cause: unknown) => void;
+  settings?: Partial<RefusedSettings>;
+}): RefusedLog {
+  const { store, now_ms, failed } = parts;
+  const settings = { ...refusedSettings, ...parts.settings };
+  const waiting = new Map<string, { request: Omit<NewRefused, "age_ms">; at_ms: number }>();
+  const counts = new Map<string, number>();
+  let second = 0;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let writing: Promise<boolean> | null = null;
+  const forgetting = setInterval(() => void forget(), settings.forget_ms);
+  forgetting.unref();
+
+  function hasRoom(organizationId: string, at_ms: number): boolean {
+    if (Math.floor(at_ms / 1000) !== second) {
+      second = Math.floor(at_ms / 1000);
+      counts.clear();
+    }
+    const count = (counts.get(organizationId) ?? 0) + 1;
+    counts.set(organizationId, count);
+    return count <= refused_per_second_max && waiting.size < settings.waiting_max;
+  }
+
+  function schedule(wait_ms: number): void {
+    if (timer || writing) return;
+    timer = setTimeout(async () => {
+      timer = null;
+      const done = await write();
+      if (waiting.size > 0) schedule(done ? settings.write_ms : settings.retry_ms);
+    }, wait_ms);
+    timer.unref();
+  }
+
+  /** What comes in meanwhile waits for the next time. Answers whether the store has taken it. */
+  function write(): Promise<boolean> {
+    writing ??= attempt().finally(() => {
+      writing = null;
+    });
+    return writing;
+  }
+
+  async function attempt(): Promise<boolean> {
+    const at_ms = now_ms();
+    const batch = [...waiting.values()];
+    try {
+      await store.keep(batch.map(({ request, at_ms: refusedAt_ms }) => ({ ...request, age_ms: at_ms - refusedAt_ms })));
+      for (const { request } of batch) waiting.delete(request.requestId);
+      return true;
+    } catch (cause) {
+      failed(cause);
+      return false;
+    }
+  }
+
+  async function forget(): Promise<void> {
+    try {
+      while (await store.forget()) await new Promise((resolve) => setTimeout(resolve, settings.write_ms));
+    } catch (cause) {
+      failed(cause);
+    }
+  }
+
+  return {
+    add(request) {
+      const at_ms = now_ms();
+      if (!hasRoom(request.organizationId, at_ms)) return;
+      waiting.set(request.requestId, { request, at_ms });
+      schedule(settings.write_ms);
+    },
+    async find(requestId) {
+      const found = waiting.get(requestId);
+      if (!found) return store.find(requestId);
+      return { ...found.request, refusedAt: new Date(Date.now() - (now_ms() - found.at_ms)) };
+    },
+    async stop() {
+      if (timer) clearTimeout(timer);
+      clearInterval(forgetting);
+      if (writing) await writing;
+      if (waiting.size > 0) await write();
+    },
+  };
+}
