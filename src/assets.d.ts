@@ -23,3 +23,7 @@ declare module "*/standalone.js" {
   const path: string;
   export default path;
 }
+declare module "*/llama3-tokenizer-with-baked-data.js" {
+  const path: string;
+  export default path;
+}

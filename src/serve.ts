@@ -27,6 +27,8 @@ import { changed_channel } from "./redis/channel.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
 import type { Rates } from "./store/rates.ts";
+import { tokenCounter } from "./tokens/counter.ts";
+import { startThread } from "./tokens/thread.ts";
 import { outputCalibration } from "./usage/calibration.ts";
 import { welcome } from "./welcome.ts";
 
@@ -36,6 +38,8 @@ import { refusedLog } from "./usage/refused.ts";
   version: string;
   /** Of the contract. */
   contractVersion: string;
+  /** Whether this is the executable, and not run from source. */
+  isCompiled: boolean;
   configuration: Reloadable;
   database: Database;
   /** Prints for people, on stdout. */
@@ -65,6 +69,7 @@ export async function serve(serving: Serving): Promise<number> {
   const rates = ratesOver(database, redis, log);
   const book = ledger(database, { recovery: metering.recovery });
   const estimate = inputEstimate();
+  const counter = tokenCounter(() => startThread(serving.isCompiled), outage("count_worker_lost"));
   const admitting = admission({
     ledger: book,
     rates,
@@ -104,6 +109,7 @@ export async function serve(serving: Serving): Promise<number> {
     admission: admitting,
     ledger: book,
     inputEstimate: estimate,
+    tokenCounter: counter,
     outputCalibration: outputCalibration(),
     routing: () => configuration.current().metering,
     messages: () => configuration.current().messages,
@@ -171,6 +177,7 @@ export async function serve(serving: Serving): Promise<number> {
   await operator?.stop();
   await socket?.stop();
   await Promise.all([authentication.stop(), refused.stop(), checks.stop()]);
+  counter.stop();
   counter.stop();
   const unsettled = await admitting.stop(settle_ms_max);
   if (unsettled > 0)

@@ -23,7 +23,8 @@ import type { Simulator } from "./simulator/server.ts";
 declare const SLUICE_BUILD: string | undefined;
 
 export function services(environment: NodeJS.ProcessEnv): Services {
-  const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
+  const isCompiled = typeof SLUICE_BUILD !== "undefined";
+  const version = isCompiled ? SLUICE_BUILD : packageJson.version;
   const terminal = processTerminal(environment);
   return {
     version,
@@ -97,6 +98,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         return await serve({
           version,
           contractVersion: packageJson.version,
+          isCompiled,
           configuration,
           database,
           say: terminal.out,

@@ -2,6 +2,7 @@
  * How many tokens an input will be, from its bytes: an upper estimate that only sizes a hold, never a tokenizer over an
  * agent-sized body (design: the input count). Each model has a ratio of its own, learned from what its engine reports.
  */
+import { type Media, mediaOf } from "../inference/media.ts";
 import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
@@ -9,6 +10,8 @@ import { promptTokens, type Usage } from "../inference/usage.ts";
 export interface InputEstimate {
   /** `bodyBytes` is the size of the whole body, decompressed. At least 1. */
   tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number): number;
+  /** The middle of what it may be, and not the upper end. At least 1. */
+  expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
   /** What an engine reported of that input. Reports with media teach nothing about text. */
   observe(model: Pick<Model, "id">, bodyBytes: number, request: InferenceRequest, usage: Usage): void;
 }
@@ -21,10 +24,8 @@ export interface EstimateSettings {
 }
 export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: 1000 };
 
-/** What media count, in tokens: an image by what large ones cost most engines, the rest by its size in base64. */
-export const imageTokens = 1600;
-const fileBytesPerToken = 16;
-const audioBytesPerToken = 256;
+/** What a token is of most texts, before the first report; a hold starts from the larger ratio of the settings. */
+const ratioExpected = 1 / 4;
 /** What a chat template adds around a conversation. */
 const envelopeTokens = 16;
 
@@ -51,6 +52,10 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
       const text = Math.max(0, bodyBytes - media.bytes);
       return Math.max(1, Math.ceil(text * ratio) + media.tokens + envelopeTokens);
     },
+    expected({ id }, media, bodyBytes) {
+      const ratio = models.get(id)?.ratio ?? ratioExpected;
+      return Math.max(1, Math.round(Math.max(0, bodyBytes - media.bytes) * ratio) + media.tokens);
+    },
     observe({ id }, bodyBytes, request, usage) {
       const tokens = promptTokens(usage);
       const { bytes } = mediaOf(request);
@@ -65,25 +70,4 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
       });
     },
   };
-}
-
-/** The media of an input: their bytes in the body, which are not text, and what they count. */
-function mediaOf(request: InferenceRequest): { bytes: number; tokens: number } {
-  let bytes = 0;
-  let tokens = 0;
-  for (const turn of request.turns) {
-    for (const part of turn.parts) {
-      if (part.kind === "image") {
-        bytes += part.url.length;
-        tokens += imageTokens;
-      } else if (part.kind === "file") {
-        bytes += part.data.length;
-        tokens += Math.ceil(part.data.length / fileBytesPerToken);
-      } else if (part.kind === "audio") {
-        bytes += part.data.length;
-        tokens += Math.ceil(part.data.length / audioBytesPerToken);
-      }
-    }
-  }
-  return { bytes, tokens };
 }

@@ -10,6 +10,7 @@
  */
 import type { Model } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
+import type { TokenizerName } from "../tokens/tokenizers.ts";
 
 /** One letter a capability, so that a model fits a line. */
 const letters: Record<string, Capability> = {
@@ -68,6 +69,14 @@ const rows: Row[] = [
   ["nvidia/nemotron-nano-9b-v2",               "NVIDIA",     "2025-08-18",   131_072,    null, "t--rs--",  20,    80],
 ];
 
+/** Whose vocabulary and chat template the service has (src/tokens). The others' tokens are estimated. */
+const tokenizers: Record<string, TokenizerName> = {
+  "openai/gpt-oss-20b": "o200k_harmony",
+  "openai/gpt-oss-120b": "o200k_harmony",
+  "meta-llama/llama-3.1-8b-instruct": "llama3",
+  "meta-llama/llama-3.3-70b-instruct": "llama3",
+};
+
 export function defaultModels(): Model[] {
   return rows.map(([id, ownedBy, released, contextTokens, outputTokensMax, capabilities, input, output]) => ({
     id,
@@ -77,6 +86,7 @@ export function defaultModels(): Model[] {
     outputTokensMax: outputTokensMax ?? contextTokens,
     capabilities: new Set([...capabilities].flatMap((letter) => letters[letter] ?? [])),
     prices: { input, cachedInput: input / 10, cacheWrite: (input * 5) / 4, output },
+    ...(tokenizers[id] === undefined ? {} : { tokenizer: tokenizers[id] }),
     extraParams: [],
   }));
 }

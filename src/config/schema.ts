@@ -6,6 +6,7 @@
  * and `writeOnly` marks what must never be shown.
  */
 import Type, { type Static, type TSchema } from "typebox";
+import { tokenizerNames } from "../tokens/tokenizers.ts";
 import { type Limit, meteringLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -135,7 +136,11 @@ export const Model = Type.Object(
     ),
     prices,
     tokenizer: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 256, description: "The name of a tokenizer to count with." }),
+      Type.Enum([...tokenizerNames], {
+        type: "string",
+        description:
+          "The vocabulary and the chat template that count_tokens counts with: o200k_harmony for gpt-oss, llama3 for Llama 3.1 to 3.3 Instruct. Estimates, where left out.",
+      }),
     ),
     extra_params: Type.Optional(
       Type.Array(

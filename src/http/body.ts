@@ -5,6 +5,7 @@
 import { promisify } from "node:util";
 import zlib from "node:zlib";
 import { Fault } from "../inference/fault.ts";
+import { parseJsonBody } from "../protocol/json-body.ts";
 
 export interface BodyLimits {
   body_bytes_max: number;
@@ -19,11 +20,16 @@ export interface JsonBody {
 }
 
 export async function readJson(request: Request, limits: BodyLimits): Promise<JsonBody> {
+  const bytes = await readJsonBytes(request, limits);
+  return { value: parseJsonBody(bytes, limits.body_depth_max), bytes: bytes.byteLength };
+}
+
+/** The bytes of a body that says it is JSON, decompressed and not yet looked into. */
+export async function readJsonBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   requireJson(request.headers.get("content-type"));
   const decompress = decompressor(request.headers.get("content-encoding"));
   const sent = await readBytes(request, limits);
-  const bytes = decompress ? await decompress(sent, limits.body_bytes_max) : sent;
-  return { value: parse(bytes, limits.body_depth_max), bytes: bytes.byteLength };
+  return decompress ? decompress(sent, limits.body_bytes_max) : sent;
 }
 
 function requireJson(contentType: string | null): void {
@@ -112,45 +118,4 @@ function decompressor(encoding: string | null): Decompress | null {
       throw new Fault("invalid_json", `The request's body is not valid ${name}.`, { cause });
     }
   };
-}
-
-function parse(bytes: Uint8Array, depth_max: number): unknown {
-  if (bytes.byteLength === 0) throw new Fault("invalid_json", "The request has no body. Send a JSON object.");
-  let text: string;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw new Fault("invalid_json", "The request's body is not valid UTF-8.", { cause });
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new Fault("invalid_json", `The request's body is not valid JSON${whereOf(cause)}.`, { cause });
-  }
-  if (isDeeper(value, depth_max)) {
-    throw new Fault("invalid_json", `The request's body is nested more than ${depth_max} levels deep. Flatten it.`);
-  }
-  return value;
-}
-
-/** The parser's own words quote the body; only a position may pass. */
-function whereOf(cause: unknown): string {
-  const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
-  return at ? ` (at position ${at})` : "";
-}
-
-/** Counts levels of objects and arrays; a value's leaves cost nothing. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  if (Array.isArray(value)) {
-    for (const item of value) if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
-    return false;
-  }
-  for (const key in value) {
-    const item = (value as Record<string, unknown>)[key];
-    if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
-  }
-  return false;
 }

@@ -6,6 +6,7 @@ import type { MessagesOptions } from "../protocol/anthropic-messages/decode-requ
 import type { Catalog } from "../routing/catalog.ts";
 import type { RouterSettings } from "../routing/open.ts";
 import type { Ledger } from "../store/ledger.ts";
+import type { TokenCounter } from "../tokens/counter.ts";
 import type { OutputCalibration } from "../usage/calibration.ts";
 import type { BodyLimits } from "./body.ts";
 import type { RefusedLog } from "../usage/refused.ts";
@@ -21,6 +22,7 @@ export interface House {
   admission: Admission;
   ledger: Pick<Ledger, "windows" | "receipt">;
   inputEstimate: InputEstimate;
+  tokenCounter: Pick<TokenCounter, "examine">;
   /** Receipts of requests that were refused. */
   refused: Pick<RefusedLog, "add" | "find">;
   outputCalibration: OutputCalibration;

@@ -17,6 +17,7 @@ import { type Ending, metered } from "../usage/meter.ts";
 import { priceOf } from "../usage/price.ts";
 import { admitted } from "./admitted.ts";
 import { readJson } from "./body.ts";
+import { breather } from "./breather.ts";
 import type { Call } from "./call.ts";
 import type { House } from "./house.ts";
 import { json } from "./json.ts";
@@ -53,8 +54,11 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
 
   const body = await readJson(call.request, house.limits);
   const catalog = house.catalog();
+  await breather(body.bytes);
   const wire = adapter.validate(body.value, extraParamsOf(catalog, body.value));
+  await breather(body.bytes);
   const asked = codec.request.decode(wire);
+  await breather(body.bytes);
   const model = findModel(catalog, asked, principal.key.allowedModels);
   const request = withoutLostHints(asked, model);
   Object.assign(call.notes, { model: model.id, stream: request.stream });

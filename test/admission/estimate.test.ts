@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { imageTokens, inputEstimate } from "../../src/admission/estimate.ts";
+import { inputEstimate } from "../../src/admission/estimate.ts";
+import { imageTokens } from "../../src/inference/media.ts";
 import type { InferenceRequest, InputPart } from "../../src/inference/request.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 
@@ -50,6 +51,17 @@ test("an image counts a fixed number whatever its bytes, and no report makes an 
     estimate.observe(model, 100, text, reported(mad));
   expect(estimate.tokens(model, text, 100)).toBeLessThanOrEqual(200);
   expect(estimate.tokens(model, text, 0)).toBeGreaterThanOrEqual(1);
+});
+
+test("what is expected lies at what was reported, below the hold, and never at nothing", () => {
+  const estimate = inputEstimate();
+  const nothing = { bytes: 0, tokens: 0 };
+  expect(estimate.expected(model, nothing, 4000)).toBe(1000);
+  for (let report = 0; report < 200; report++) estimate.observe(model, 4000, text, reported(report % 2 ? 780 : 820));
+  expect(Math.abs(estimate.expected(model, nothing, 4000) - 800)).toBeLessThan(16);
+  expect(estimate.expected(model, nothing, 4000)).toBeLessThan(estimate.tokens(model, text, 4000));
+  expect(estimate.expected(model, { bytes: 3000, tokens: 50 }, 4000) - 250).toBeLessThan(10);
+  expect(estimate.expected(model, { bytes: 9000, tokens: 0 }, 4000)).toBe(1);
 });
 
 test("what is learned is bounded: the model that was learned longest ago makes room", () => {

@@ -4,7 +4,7 @@
 
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
 
-const spine = ["protocol", "store", "auth", "admission", "usage", "upstream", "routing", "http"];
+const spine = ["protocol", "tokens", "store", "auth", "admission", "usage", "upstream", "routing", "http"];
 const leftOf = (room: string) => ["inference", "sse", ...spine.slice(0, spine.indexOf(room))];
 
 /** What each room may look at, besides itself. `main` alone knows all. */

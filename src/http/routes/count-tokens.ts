@@ -1,10 +1,8 @@
-/** POST /v1/messages/count_tokens: any valid key; no usage, no window, no limit. */
-import { decodeRequest } from "../../protocol/anthropic-messages/decode-request.ts";
+/** POST /v1/messages/count_tokens: any valid key; no usage, no window, no limit. The body is looked into by a worker. */
 import { encodeFault } from "../../protocol/anthropic-messages/fault.ts";
-import { validateCountTokens } from "../../protocol/anthropic-messages/validate.ts";
-import { allowedModel } from "../../routing/catalog.ts";
+import { allowedModel, type Catalog } from "../../routing/catalog.ts";
 import { caller } from "../admitted.ts";
-import { readJson } from "../body.ts";
+import { readJsonBytes } from "../body.ts";
 import type { Route } from "../door.ts";
 import type { House } from "../house.ts";
 import { json } from "../json.ts";
@@ -14,14 +12,26 @@ export function countTokensRoute(house: House): Route {
     path: "/v1/messages/count_tokens",
     methods: {
       async POST(call) {
+        call.keepOpen();
         const principal = await caller(house, call);
-        const body = await readJson(call.request, house.limits);
-        const request = decodeRequest(validateCountTokens(body.value), house.messages());
-        const model = allowedModel(house.catalog(), request.model, principal.key.allowedModels);
+        const body = await readJsonBytes(call.request, house.limits);
+        const catalog = house.catalog();
+        const { body_depth_max } = house.limits;
+        const asked = { body, body_depth_max, options: house.messages(), tokenizers: tokenizersOf(catalog) };
+        const found = await house.tokenCounter.examine(asked);
+        const model = allowedModel(catalog, found.model, principal.key.allowedModels);
         call.notes.model = model.id;
-        return json(200, { input_tokens: house.inputEstimate.tokens(model, request, body.bytes) });
+        const { media, textTokens } = found;
+        const counted = textTokens === null ? null : textTokens + media.tokens;
+        return json(200, { input_tokens: counted ?? house.inputEstimate.expected(model, media, body.byteLength) });
       },
     },
     faultBody: encodeFault,
   };
+}
+
+function tokenizersOf({ models }: Catalog): Record<string, string> {
+  const named: Record<string, string> = {};
+  for (const { id, tokenizer } of models.values()) if (tokenizer !== undefined) named[id] = tokenizer;
+  return named;
 }

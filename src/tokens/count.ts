@@ -1,0 +1,56 @@
+/** How many tokens a prompt is. Bounded in time, whatever the text. */
+import type { Prompt } from "./prompt.ts";
+import type { CountTokens } from "./tokenizers.ts";
+
+/** What is longer fits no context that these vocabularies serve: the rest is counted as the part before it was. */
+export const counted_characters_max = 1024 * 1024;
+
+export function countPrompt({ fixed, texts }: Prompt, count: CountTokens): number {
+  let characters = 0;
+  let tokens = 0;
+  let rest = 0;
+  for (const text of texts) {
+    const counted = text.slice(0, Math.max(0, counted_characters_max - characters));
+    for (const piece of pieces(counted)) tokens += count(piece);
+    characters += counted.length;
+    rest += text.length - counted.length;
+  }
+  const beyond = rest === 0 ? 0 : (rest * tokens) / characters;
+  return fixed + tokens + Math.round(beyond);
+}
+
+/**
+ * Letters, marks or blanks without an end are one word to a vocabulary, and the work on a word grows with the square of
+ * its length. They are cut, which costs at most a token in so many characters.
+ */
+const run_characters_max = 256;
+
+function* pieces(text: string): Generator<string> {
+  let from = 0;
+  let run = 0;
+  let kind = -1;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    const found = kindOf(code);
+    run = found === kind ? run + 1 : 1;
+    kind = found;
+    if (run <= run_characters_max || isTrailing(code)) continue;
+    yield text.slice(from, at);
+    from = at;
+    run = 1;
+  }
+  if (from < text.length) yield from === 0 ? text : text.slice(from);
+}
+
+/** Roughly what vocabularies make words of: blanks, digits, other marks, letters and all that is not ASCII. */
+function kindOf(code: number): number {
+  if (code === 32 || (code >= 9 && code <= 13)) return 0;
+  if (code >= 48 && code <= 57) return 1;
+  const isLetter = (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code >= 128;
+  return isLetter ? 3 : 2;
+}
+
+/** The second half of a character beyond the basic plane. */
+function isTrailing(code: number): boolean {
+  return code >= 0xdc00 && code <= 0xdfff;
+}

@@ -1,0 +1,159 @@
+/**
+ * Bodies to count, off the main thread: up to two workers, started by the first body and ended when none has come for a
+ * while, since a vocabulary is a hundred megabytes. A body that costs a worker its life, or too long, is answered without
+ * a tokenizer; the next one gets a new worker.
+ */
+import { Fault, type FaultCode } from "../inference/fault.ts";
+import { type Asked, type Examined, examine } from "./examine.ts";
+
+export interface Question {
+  number: number;
+  asked: Asked;
+}
+export type Answer = { number: number; examined: Examined } | { number: number; refused: Refused };
+interface Refused {
+  code: FaultCode;
+  message: string;
+  param?: string;
+  body?: Record<string, unknown>;
+}
+
+export interface TokenCounter {
+  /** Throws the Fault of the body's first offence, or `overloaded`. */
+  examine(asked: Asked): Promise<Examined>;
+  stop(): void;
+}
+
+/** The part of a Worker that is used. */
+export interface Thread {
+  postMessage(question: Question): void;
+  terminate(): void;
+  onmessage: ((event: { data: Answer }) => void) | null;
+  onerror: ((event: { message?: string; preventDefault?(): void }) => void) | null;
+}
+
+export interface CounterSettings {
+  workers_max: number;
+  /** Bodies that wait, and their bytes; above that a request is refused as `overloaded`. */
+  waiting_max: number;
+  waiting_bytes_max: number;
+  /** How long a worker may take for one body, its own start included. */
+  count_ms: number;
+  /** How long a worker without work is kept. */
+  idle_ms: number;
+}
+export const counterSettings: CounterSettings = {
+  workers_max: 2,
+  waiting_max: 256,
+  waiting_bytes_max: 128 * 1024 * 1024,
+  count_ms: 20_000,
+  idle_ms: 60_000,
+};
+
+interface Job {
+  asked: Asked;
+  resolve(examined: Examined | Promise<Examined>): void;
+  reject(fault: Fault): void;
+}
+
+interface Crew {
+  thread: Thread;
+  job: Job | null;
+  timer: ReturnType<typeof setTimeout> | undefined;
+}
+
+/** `failed` hears why a worker was given up. */
+export function tokenCounter(
+  startThread: () => Thread,
+  failed: (cause: unknown) => void,
+  settings: CounterSettings = counterSettings,
+): TokenCounter {
+  const crew = new Set<Crew>();
+  const waiting: Job[] = [];
+  let waiting_bytes = 0;
+  let number = 0;
+  let stopped = false;
+
+  function start(): Crew {
+    const thread = startThread();
+    const one: Crew = { thread, job: null, timer: undefined };
+    thread.onmessage = ({ data }) => {
+      const { job } = one;
+      one.job = null;
+      if (job) settle(job, data);
+      next(one);
+    };
+    thread.onerror = (event) => {
+      event.preventDefault?.();
+      lose(one, new Error(event.message ?? "the worker failed"));
+    };
+    crew.add(one);
+    return one;
+  }
+
+  function settle({ resolve, reject }: Job, answer: Answer): void {
+    if ("examined" in answer) {
+      resolve(answer.examined);
+    } else {
+      const { code, message, param, body } = answer.refused;
+      reject(new Fault(code, message, { param, body }));
+    }
+  }
+
+  /** Its body is answered here, as far as that goes without a tokenizer. */
+  function lose(one: Crew, cause: unknown): void {
+    if (!crew.has(one)) return;
+    end(one);
+    failed(cause);
+    const { job } = one;
+    if (job) job.resolve(examine(job.asked));
+    if (waiting.length > 0 && !stopped) next(start());
+  }
+
+  function end(one: Crew): void {
+    crew.delete(one);
+    clearTimeout(one.timer);
+    one.thread.terminate();
+  }
+
+  function next(one: Crew): void {
+    clearTimeout(one.timer);
+    const job = waiting.shift();
+    if (!job) {
+      one.timer = unreferenced(setTimeout(() => end(one), settings.idle_ms));
+      return;
+    }
+    waiting_bytes -= job.asked.body.byteLength;
+    one.job = job;
+    one.timer = unreferenced(setTimeout(() => lose(one, new Error("the count took too long")), settings.count_ms));
+    number += 1;
+    one.thread.postMessage({ number, asked: job.asked });
+  }
+
+  return {
+    examine(asked) {
+      const { promise, resolve, reject } = Promise.withResolvers<Examined>();
+      const bytes = asked.body.byteLength;
+      const idle = [...crew].find((one) => one.job === null);
+      const isFull = waiting.length >= settings.waiting_max || waiting_bytes + bytes > settings.waiting_bytes_max;
+      if (isFull || stopped)
+        throw new Fault("overloaded", "The service is counting too much at once. Please try again.", {
+          retryAfterSeconds: 1,
+        });
+      waiting.push({ asked, resolve, reject });
+      waiting_bytes += bytes;
+      if (idle) next(idle);
+      else if (crew.size < settings.workers_max) next(start());
+      return promise;
+    },
+    stop() {
+      stopped = true;
+      for (const one of crew) end(one);
+    },
+  };
+}
+
+function unreferenced(timer: ReturnType<typeof setTimeout>): ReturnType<typeof setTimeout> {
+  timer.unref();
+  return timer;
+}

@@ -1,0 +1,65 @@
+/**
+ * The harmony format, which OpenAI's open models read; held to the makers' own library (test/tokens). The words of its
+ * system message are the same in every prompt but for the date and the effort, which are always as long.
+ */
+import { argumentsOf } from "./harmony-types.ts";
+import type { Chat, ChatMessage, ChatTool, Prompt, Template } from "./prompt.ts";
+
+/** The system message, and the head of the answer. */
+const frame = 63;
+/** What the system message says more where there are tools. */
+const toolsFrame = 14;
+
+export const harmony: Template = ({ messages, tools }: Chat): Prompt => {
+  const [first, ...others] = messages;
+  const leads = first?.role === "system";
+  const instructions = leads ? first.texts.join("") : "";
+  const prompt: Prompt = { fixed: frame + (tools.length > 0 ? toolsFrame : 0), texts: [] };
+  if (instructions !== "" || tools.length > 0) add(prompt, 4, developerText(instructions, tools));
+  const said = leads ? others : messages;
+  const lastQuestion = said.findLastIndex((message) => message.role === "user");
+  for (const [at, message] of said.entries()) addMessage(prompt, message, at > lastQuestion);
+  return prompt;
+};
+
+/** `isOpen`: after the last question, where what was thought is still shown to the model. */
+function addMessage(prompt: Prompt, message: ChatMessage, isOpen: boolean): void {
+  const text = message.texts.join("");
+  if (message.role === "tool") {
+    // The author's name and whom it speaks to, with the channel.
+    add(prompt, 6, `functions.${message.toolName} to=assistant`, text);
+  } else if (message.role === "assistant") {
+    if (isOpen && message.reasoning !== "") add(prompt, 6, message.reasoning);
+    if (text !== "" || message.calls.length === 0) add(prompt, 6, text);
+    for (const call of message.calls) add(prompt, 7, `assistant to=functions.${call.name}`, call.arguments);
+  } else {
+    add(prompt, 4, text);
+  }
+}
+
+function add(prompt: Prompt, fixed: number, ...texts: string[]): void {
+  prompt.fixed += fixed;
+  for (const text of texts) if (text !== "") prompt.texts.push(text);
+}
+
+function developerText(instructions: string, tools: readonly ChatTool[]): string {
+  const parts: string[] = [];
+  if (instructions !== "") parts.push(`# Instructions\n\n${instructions}`);
+  if (tools.length > 0)
+    parts.push(
+      `# Tools\n\n## functions\n\nnamespace functions {\n\n${tools.map(told).join("")}} // namespace functions`,
+    );
+  return parts.join("\n\n");
+}
+
+function told({ name, description, parameters }: ChatTool): string {
+  const about =
+    description === ""
+      ? ""
+      : description
+          .split("\n")
+          .map((line) => `// ${line}\n`)
+          .join("");
+  const hasArguments = parameters !== null && parameters.properties !== undefined;
+  return `${about}type ${name} = ${hasArguments ? argumentsOf(parameters) : "() => any"};\n\n`;
+}

@@ -1,0 +1,59 @@
+/**
+ * The chat template of Llama 3.1 to 3.3 Instruct: every message between two headers and an end, tools as JSON in the first
+ * question. What the template says in its own words is always as long.
+ */
+import { textOf } from "../protocol/json.ts";
+import type { Chat, ChatMessage, Prompt, Template } from "./prompt.ts";
+
+/** Beginning of text, the system message's header and end, its dates; and the header of the answer. */
+const frame = 1 + 3 + 21 + 1 + 4;
+/** What the system message says more where there are tools, and what the first question says of them. */
+const toolsFrame = 5 + 51;
+/** Header, role, end of header with its blank line, and the end of the message. */
+const messageFrame = 5;
+
+export const llama3: Template = ({ messages, tools }: Chat): Prompt => {
+  const [first, ...others] = messages;
+  const leads = first?.role === "system";
+  const prompt: Prompt = { fixed: frame + (tools.length > 0 ? toolsFrame : 0), texts: [] };
+  if (leads) prompt.texts.push(saidIn(first));
+  for (const { wire } of tools) prompt.texts.push(`${JSON.stringify(wire, null, 4)}\n\n`);
+  for (const message of leads ? others : messages) addMessage(prompt, message);
+  return prompt;
+};
+
+function addMessage(prompt: Prompt, message: ChatMessage): void {
+  if (message.calls.length > 0) {
+    for (const call of message.calls) {
+      prompt.fixed += messageFrame;
+      prompt.texts.push(`{"name": "${call.name}", "parameters": ${spaced(call.arguments)}}`);
+    }
+    return;
+  }
+  // The role of results, `ipython`, is two tokens; they stand as a text of JSON.
+  const isResult = message.role === "tool";
+  prompt.fixed += messageFrame + (isResult ? 1 : 0);
+  prompt.texts.push(isResult ? JSON.stringify(saidIn(message)) : saidIn(message));
+}
+
+function saidIn({ texts }: ChatMessage): string {
+  return texts.join("\n").trim();
+}
+
+/** JSON as templates write it: a space after each comma and colon. What is no JSON stays as it is. */
+function spaced(json: string): string {
+  try {
+    return written(JSON.parse(json), 0);
+  } catch {
+    return json;
+  }
+}
+
+const depth_max = 100;
+
+function written(value: unknown, depth: number): string {
+  if (typeof value !== "object" || value === null || depth > depth_max) return textOf(JSON.stringify(value));
+  if (Array.isArray(value)) return `[${value.map((item) => written(item, depth + 1)).join(", ")}]`;
+  const entries = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${written(item, depth + 1)}`);
+  return `{${entries.join(", ")}}`;
+}

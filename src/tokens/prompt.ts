@@ -1,0 +1,84 @@
+/**
+ * TOKENS: how many tokens an input is, by the vocabulary and the chat template of the model that reads it. Used where a
+ * count is asked for (`count_tokens`), in a worker of its own; holds are sized by an estimate (src/admission/estimate.ts).
+ *
+ * A prompt here is what a template makes of a chat request, as far as it can be counted: texts, each standing between two
+ * special tokens, and how many tokens everything else is.
+ */
+import { isObject } from "../protocol/json.ts";
+
+export interface Prompt {
+  /** Special tokens, role names, and words of the template that are the same in every prompt. */
+  fixed: number;
+  texts: string[];
+}
+
+/** A message of chat completions, as an engine is sent it; what is missing is "" or empty. */
+export interface ChatMessage {
+  role: string;
+  /** The text of each part. */
+  texts: string[];
+  reasoning: string;
+  calls: { name: string; arguments: string }[];
+  /** Of a result: the tool that was called. */
+  toolName: string;
+}
+
+export interface ChatTool {
+  name: string;
+  description: string;
+  /** JSON Schema of its arguments. */
+  parameters: Record<string, unknown> | null;
+  /** As an engine is sent it. */
+  wire: unknown;
+}
+
+export interface Chat {
+  messages: ChatMessage[];
+  tools: ChatTool[];
+}
+
+export type Template = (chat: Chat) => Prompt;
+
+/** What of a body of chat completions is counted. */
+export function chatOf(body: Record<string, unknown>): Chat {
+  const names = new Map<string, string>();
+  const messages = objectsIn(body.messages).map((message): ChatMessage => {
+    const calls = objectsIn(message.tool_calls).map((call) => {
+      const called = isObject(call.function) ? call.function : {};
+      names.set(text(call.id), text(called.name));
+      return { name: text(called.name), arguments: text(called.arguments) };
+    });
+    return {
+      role: text(message.role),
+      texts: textsOf(message.content),
+      reasoning: text(message.reasoning_content),
+      calls,
+      toolName: names.get(text(message.tool_call_id)) ?? "",
+    };
+  });
+  const tools = objectsIn(body.tools).map((wire): ChatTool => {
+    const tool = isObject(wire.function) ? wire.function : {};
+    const { name, description, parameters } = tool;
+    return {
+      name: text(name),
+      description: text(description),
+      parameters: isObject(parameters) ? parameters : null,
+      wire,
+    };
+  });
+  return { messages, tools };
+}
+
+function textsOf(content: unknown): string[] {
+  if (typeof content === "string") return content === "" ? [] : [content];
+  return objectsIn(content).flatMap((part) => (typeof part.text === "string" ? [part.text] : []));
+}
+
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,27 @@
+/** The worker: one body after the other, each answered by its number. An entry point of its own (scripts/build.ts). */
+import { asFault } from "../inference/fault.ts";
+import type { Answer, Question } from "./counter.ts";
+import { type Asked, examine } from "./examine.ts";
+import { vocabularies } from "./vocabularies.ts";
+
+declare const self: {
+  onmessage: ((event: { data: Question }) => void) | null;
+  postMessage(answer: Answer): void;
+};
+
+const known = vocabularies();
+
+self.onmessage = ({ data: { number, asked } }) => {
+  void answered(number, asked).then((answer) => self.postMessage(answer));
+};
+
+async function answered(number: number, asked: Asked): Promise<Answer> {
+  try {
+    return { number, examined: await examine(asked, known) };
+  } catch (thrown) {
+    const { code, message, details } = asFault(thrown);
+    if (code === "internal_error") throw thrown;
+    // What a Fault knows beside this (a cause, for the log) may be anything, and not all of that can be sent.
+    return { number, refused: { code, message, param: details.param, body: details.body } };
+  }
+}
