@@ -35,8 +35,9 @@ export interface Rig {
   postgres: Store;
   redis: Store;
   engine: Simulator;
-  organizationId: string;
   key: string;
+  /** One more organization on the same plan, with windows of its own. */
+  organization(): Promise<{ key: string }>;
   stop(): Promise<void>;
 }
 
@@ -71,15 +72,20 @@ export async function startRig(options: { nodes: number; plan: string; requests_
     if (code !== 0) throw new Error(`sluice ${words.join(" ")}: ${err}`);
     return JSON.parse(out) as T;
   };
-  const { id } = await json<{ id: string }>("org", "create", "faults", "--plan", "faults");
-  const { key } = await json<{ key: string }>("key", "create", "--org", "faults", "--name", "faults");
+  let organizations = 0;
+  const organization = async () => {
+    const slug = `faults-${organizations++}`;
+    await json("org", "create", slug, "--plan", "faults");
+    return json<{ key: string }>("key", "create", "--org", slug, "--name", "faults");
+  };
+  const { key } = await organization();
   return {
     nodes,
     postgres,
     redis,
     engine,
-    organizationId: id,
     key,
+    organization,
     async stop() {
       await Promise.all(nodes.map((node) => node.kill()));
       for (const node of nodes) {

@@ -1,0 +1,68 @@
+/**
+ * A thousand requests at once on three nodes, against room for exactly five: five are admitted, with Redis up, away, and
+ * flushed in the middle. ROOM_RUNS says how often each is tried (1).
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { model, type Rig, startRig } from "./rig.ts";
+import { redisSays } from "./stores.ts";
+
+const runs = Number(process.env.ROOM_RUNS ?? 1);
+const requests = 1000;
+const tokens = 10;
+/** Ten tokens of 100 units, and an input of up to 150: five holds fit, six never. */
+const session = 5 * (tokens * 100 + 150);
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await startRig({ nodes: 3, plan: `{ session: ${session} }`, requests_max: 100_000 });
+}, 120_000);
+afterAll(async () => {
+  await rig.stop();
+}, 60_000);
+
+async function admittedOf(key: string, inTheMiddle: () => void): Promise<Record<number, number>> {
+  const counts: Record<number, number> = {};
+  await Promise.all(
+    Array.from({ length: requests }, async (_, index) => {
+      if (index === requests / 2) inTheMiddle();
+      const node = rig.nodes[index % rig.nodes.length]!;
+      const response = await fetch(`${node.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        // Slow enough that all five still run when the last is asked.
+        body: JSON.stringify({
+          model,
+          max_tokens: tokens,
+          messages: [
+            { role: "user", content: "[simulator: tps=2] hello hello hello hello hello hello hello hello hello hello" },
+          ],
+        }),
+      });
+      counts[response.status] = (counts[response.status] ?? 0) + 1;
+      await response.text();
+    }),
+  );
+  return counts;
+}
+
+const cases: [string, { before?: () => Promise<void>; middle?: () => void; after?: () => Promise<void> }][] = [
+  ["up", {}],
+  ["away", { before: () => rig.redis.kill(), after: () => rig.redis.start() }],
+  ["flushed in the middle", { middle: () => void redisSays(rig.redis.port, "FLUSHALL").catch(() => {}) }],
+];
+
+for (const [name, { before, middle, after }] of cases) {
+  test(
+    `with Redis ${name}, five are admitted`,
+    async () => {
+      await before?.();
+      for (let run = 0; run < runs; run++) {
+        const { key } = await rig.organization();
+        const counts = await admittedOf(key, middle ?? (() => {}));
+        expect(counts).toEqual({ 200: 5, 429: requests - 5 });
+      }
+      await after?.();
+    },
+    60_000 * (runs + 1),
+  );
+}
