@@ -52,7 +52,10 @@ export function folding() {
         case "part-delta": {
           pieces[event.index]?.push(event.delta);
           const part = parts[event.index];
-          if (part && event.logprobs) part.logprobs = [...(part.logprobs ?? []), ...event.logprobs];
+          if (part && event.logprobs) {
+            part.logprobs ??= [];
+            part.logprobs.push(...event.logprobs);
+          }
           return;
         }
         case "part-end": {
