@@ -17,7 +17,7 @@ import { type Ending, metered } from "../usage/meter.ts";
 import { priceOf } from "../usage/price.ts";
 import { admitted } from "./admitted.ts";
 import { readJson } from "./body.ts";
-import { breather } from "./breather.ts";
+import { breather, breathing } from "./breather.ts";
 import type { Call } from "./call.ts";
 import type { House } from "./house.ts";
 import { json } from "./json.ts";
@@ -57,7 +57,8 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
   await breather(body.bytes);
   const wire = adapter.validate(body.value, extraParamsOf(catalog, body.value));
   await breather(body.bytes);
-  const asked = codec.request.decode(wire);
+  const steps = codec.request.decodingSteps?.(wire);
+  const asked = steps ? await breathing(steps, body.bytes) : codec.request.decode(wire);
   await breather(body.bytes);
   const model = findModel(catalog, asked, principal.key.allowedModels);
   const request = withoutLostHints(asked, model);

@@ -50,7 +50,11 @@ export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
 
 /** The side that faces our callers. `Wire` has been validated against the contract. */
 export interface CallerCodec<Wire, Reply> {
-  request: { decode(wire: Wire): InferenceRequest };
+  request: {
+    decode(wire: Wire): InferenceRequest;
+    /** The same in steps, of protocols whose conversations are bounded by the body's size alone. */
+    decodingSteps?(wire: Wire): Generator<void, InferenceRequest, void>;
+  };
   response: { encode(result: Result, wire: Wire): Reply };
   stream: { encoder(wire: Wire, context: StreamContext): StreamEncoder };
   fault: { encode(fault: Fault, requestId: string): unknown };

@@ -1,7 +1,7 @@
 /** Anthropic Messages, both ways. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import type { Message, MessagesRequest } from "./contract.ts";
-import { decodeRequest, type MessagesOptions } from "./decode-request.ts";
+import { decodeRequest, decodingSteps, type MessagesOptions } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
@@ -11,7 +11,10 @@ import { refusalOf } from "./request-refusal.ts";
 
 export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCodec<MessagesRequest, Message> {
   return {
-    request: { decode: (wire) => decodeRequest(wire, options) },
+    request: {
+      decode: (wire) => decodeRequest(wire, options),
+      decodingSteps: (wire) => decodingSteps(wire, options),
+    },
     response: { encode: encodeResponse },
     stream: { encoder: streamEncoder },
     fault: { encode: encodeFault },

@@ -38,8 +38,20 @@ export interface MessagesOptions {
 export type MessagesInput = CountTokensRequest & Partial<Omit<MessagesRequest, keyof CountTokensRequest>>;
 
 export function decodeRequest(wire: MessagesInput, options: MessagesOptions = {}): InferenceRequest {
+  const steps = decodingSteps(wire, options);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+/** The same, a few thousand messages at a time, for whoever has others to serve between them. */
+export function* decodingSteps(
+  wire: MessagesInput,
+  options: MessagesOptions = {},
+): Generator<void, InferenceRequest, void> {
   const { needs, capabilities, nativeNeeds } = needing();
-  const turns = [...systemTurn(wire, options), ...decodeMessages(wire.messages, needs)];
+  const turns = systemTurn(wire, options);
+  yield* decodeMessages(wire.messages, needs, turns);
   const tools = toldTools(wire.tools ?? []).map(decodeTool);
   if (tools.length > 0) needs.need("tools", "tools");
   const format = decodeFormat(wire);
@@ -103,10 +115,12 @@ function retold(part: TextPart, text: string): TextPart {
   return { ...part, text, native: part.native && { ...part.native, wire: { ...part.native.wire, text } } };
 }
 
+const messagesInStep = 4096;
+
 /** Messages of one role in a row are one turn; tool results are turns of their own, before what is said beside them. */
-function decodeMessages(messages: readonly MessageParam[], needs: Needs): Turn[] {
-  const turns: Turn[] = [];
+function* decodeMessages(messages: readonly MessageParam[], needs: Needs, turns: Turn[]): Generator<void, void, void> {
   for (let at = 0; at < messages.length; at++) {
+    if (at > 0 && at % messagesInStep === 0) yield;
     const message = messages[at]!;
     const path = `messages[${at}].content`;
     if (message.role === "user") {
@@ -123,7 +137,6 @@ function decodeMessages(messages: readonly MessageParam[], needs: Needs): Turn[]
       if (parts.length > 0) turns.push({ role: "system", parts });
     }
   }
-  return turns;
 }
 
 function append(turns: Turn[], turn: AssistantTurn | { role: "user"; parts: InputPart[] }): void {
