@@ -1,7 +1,8 @@
 /** POST /v1/messages over real sockets: what its clients send, and what they need back. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Message, MessageStreamEvent } from "../../src/protocol/anthropic-messages/contract.ts";
+import type { Message } from "../../src/protocol/anthropic-messages/contract.ts";
 import { model, plainModel, type Service, says, smallModel, startService, words } from "../harness/engine.ts";
+import { eventsOf, gathered } from "../harness/messages.ts";
 import { until } from "../harness/until.ts";
 
 const path = "/v1/messages";
@@ -29,36 +30,7 @@ const asks = (directives: string, text = "hello there", more: object = {}) => ({
 const post = (body: unknown, init: Parameters<Service["post"]>[2] = {}) => service.post(path, body, init);
 const answered = async (body: unknown) => (await (await post(body)).json()) as Message;
 
-/** The events of a stream, pings left out. That names and order are right is checked of every answer (contract.ts). */
-async function eventsOf(response: Response): Promise<MessageStreamEvent[]> {
-  return (await response.text())
-    .split("\n\n")
-    .flatMap((frame) => /^data: (.*)$/m.exec(frame)?.slice(1) ?? [])
-    .map((data) => JSON.parse(data) as MessageStreamEvent)
-    .filter((event) => event.type !== "ping");
-}
 const streamed = async (body: object) => eventsOf(await post({ ...body, stream: true }));
-
-/** What a client makes of a stream. */
-function gathered(events: MessageStreamEvent[]) {
-  const blocks: Record<string, unknown>[] = [];
-  let end: object = {};
-  for (const event of events) {
-    if (event.type === "content_block_start") blocks.push({ ...event.content_block, json: "" });
-    if (event.type === "message_delta") end = { ...event.delta, usage: event.usage };
-    if (event.type !== "content_block_delta") continue;
-    const block = blocks.at(-1)!;
-    const { delta } = event;
-    if (delta.type === "text_delta") block.text = `${block.text}${delta.text}`;
-    if (delta.type === "thinking_delta") block.thinking = `${block.thinking}${delta.thinking}`;
-    if (delta.type === "signature_delta") block.signature = delta.signature;
-    if (delta.type === "input_json_delta") block.json = `${block.json}${delta.partial_json}`;
-  }
-  const content = blocks.map(({ json, ...block }) =>
-    block.type === "tool_use" ? { ...block, input: JSON.parse((json as string) || "{}") } : block,
-  );
-  return { content, ...end };
-}
 
 interface Refusal {
   type: string;

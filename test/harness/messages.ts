@@ -1,0 +1,32 @@
+// What clients of Messages make of a stream.
+
+import type { MessageStreamEvent } from "../../src/protocol/anthropic-messages/contract.ts";
+
+/** The events of a stream, pings left out. That names and order are right is checked of every answer (contract.ts). */
+export async function eventsOf(response: Response): Promise<MessageStreamEvent[]> {
+  return (await response.text())
+    .split("\n\n")
+    .flatMap((frame) => /^data: (.*)$/m.exec(frame)?.slice(1) ?? [])
+    .map((data) => JSON.parse(data) as MessageStreamEvent)
+    .filter((event) => event.type !== "ping");
+}
+/** What a client makes of a stream. */
+export function gathered(events: MessageStreamEvent[]) {
+  const blocks: Record<string, unknown>[] = [];
+  let end: object = {};
+  for (const event of events) {
+    if (event.type === "content_block_start") blocks.push({ ...event.content_block, json: "" });
+    if (event.type === "message_delta") end = { ...event.delta, usage: event.usage };
+    if (event.type !== "content_block_delta") continue;
+    const block = blocks.at(-1)!;
+    const { delta } = event;
+    if (delta.type === "text_delta") block.text = `${block.text}${delta.text}`;
+    if (delta.type === "thinking_delta") block.thinking = `${block.thinking}${delta.thinking}`;
+    if (delta.type === "signature_delta") block.signature = delta.signature;
+    if (delta.type === "input_json_delta") block.json = `${block.json}${delta.partial_json}`;
+  }
+  const content = blocks.map(({ json, ...block }) =>
+    block.type === "tool_use" ? { ...block, input: JSON.parse((json as string) || "{}") } : block,
+  );
+  return { content, ...end };
+}
