@@ -29,11 +29,12 @@ import { redisRates } from "./redis/rates.ts";
 import type { Rates } from "./store/rates.ts";
 import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
+import { bookCheck } from "./usage/book-check.ts";
 import { outputCalibration } from "./usage/calibration.ts";
+import { refusedLog } from "./usage/refused.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
-import { refusedLog } from "./usage/refused.ts";
   /** Of this build, with its commit. */
   version: string;
   /** Of the contract. */
@@ -68,12 +69,6 @@ export async function serve(serving: Serving): Promise<number> {
   const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
   const rates = ratesOver(database, redis, log);
   const book = ledger(database, { recovery: metering.recovery });
-  const estimate = inputEstimate();
-  const counter = tokenCounter(() => startThread(serving.isCompiled), outage("count_worker_lost"));
-  const admitting = admission({
-    ledger: book,
-    rates,
-    metering,
   const refused = refusedLog({
     store: refusedRequests(database),
     now_ms: () => performance.now(),
@@ -84,6 +79,12 @@ export async function serve(serving: Serving): Promise<number> {
     found: (differences) => log.event("error", "usage_mismatch", { differences: differences.slice(0, 20) }),
     failed: outage("usage_unchecked"),
   });
+  const estimate = inputEstimate();
+  const counter = tokenCounter(() => startThread(serving.isCompiled), outage("count_worker_lost"));
+  const admitting = admission({
+    ledger: book,
+    rates,
+    metering,
     grant_ms: limits.grant_ms,
     log: outage("ledger_unreachable"),
     recovered(count) {
@@ -108,6 +109,7 @@ export async function serve(serving: Serving): Promise<number> {
     authenticate: (headers) => authentication.authenticate(headers),
     admission: admitting,
     ledger: book,
+    refused,
     inputEstimate: estimate,
     tokenCounter: counter,
     outputCalibration: outputCalibration(),
@@ -115,7 +117,6 @@ export async function serve(serving: Serving): Promise<number> {
     messages: () => configuration.current().messages,
     limits,
     checks: readinessChecks(database, redis, configuration),
-    refused,
     lifecycle: life,
     metrics,
     log,
@@ -127,15 +128,6 @@ export async function serve(serving: Serving): Promise<number> {
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
   metrics.gauge("http_open_requests", "Requests that are open now.", () => life.openCount);
-
-  const manageAs = (actor: string) =>
-    management({
-      administration: administration(database),
-      ledger: book,
-      refused,
-      catalog: () => {
-        const { catalog } = configuration.current();
-        return { plans: catalog.plans, models: [...catalog.models.keys()] };
   metrics.gauge("usage_holds", "Requests of this node that hold usage.", admitting.holds);
   metrics.gauge(
     "usage_settlement_waiting",
@@ -147,6 +139,15 @@ export async function serve(serving: Serving): Promise<number> {
     "Totals of recent windows that differ from the sum of their records, by the last hourly look.",
     checks.differences,
   );
+
+  const manageAs = (actor: string) =>
+    management({
+      administration: administration(database),
+      ledger: book,
+      refused,
+      catalog: () => {
+        const { catalog } = configuration.current();
+        return { plans: catalog.plans, models: [...catalog.models.keys()] };
       },
       actor,
       nowMs: Date.now,
@@ -177,7 +178,6 @@ export async function serve(serving: Serving): Promise<number> {
   await operator?.stop();
   await socket?.stop();
   await Promise.all([authentication.stop(), refused.stop(), checks.stop()]);
-  counter.stop();
   counter.stop();
   const unsettled = await admitting.stop(settle_ms_max);
   if (unsettled > 0)

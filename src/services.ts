@@ -41,16 +41,16 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       const [database, { administration }, { ledger }, { refusedRequests }] = await Promise.all([
         openDatabase(storage),
         import("./postgres/administration.ts"),
-      ]);
         import("./postgres/ledger.ts"),
         import("./postgres/refused.ts"),
+      ]);
       const redis = storage.redisUrl ? await redisAt(storage.redisUrl) : null;
       return {
         administration: administration(database),
-        changed: async (id) => void (await redis?.publish(changed_channel, id)),
         // It is only read here: what a lapsed hold is charged does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),
+        changed: async (id) => void (await redis?.publish(changed_channel, id)),
         async close() {
           redis?.close();
           await database.close();

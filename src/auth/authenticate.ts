@@ -50,8 +50,13 @@ export interface Authenticator {
   stop(): Promise<void>;
 }
 
-type Verdict = { principal: Principal } | { refusal: Refusal; ids: readonly [string, string] | null };
-type Refusal = keyof typeof refusals;
+/** Of the key and its organization. */
+type Ids = readonly [keyId: string, organizationId: string];
+type Verdict =
+  | { principal: Principal }
+  | { refusal: "suspended"; ids: Ids }
+  | { refusal: keyof typeof refusals; ids: Ids | null };
+type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
 interface Entry {
   verdict: Verdict;
   /** Monotonic; from here on the directory is asked again. */
@@ -138,7 +143,7 @@ export function authenticator(options: {
       const hash = bytes.toHex();
       const now = nowMs();
       const verdict = cached(hash, now) ?? (await answered(lookUp(hash, bytes, now), limits.lookup_ms));
-      if ("refusal" in verdict) throw refusals[verdict.refusal]();
+      if ("refusal" in verdict) throw refusedAs(verdict);
       uses.add(verdict.principal.key.id);
       return verdict.principal;
     },
@@ -169,6 +174,23 @@ async function answered(answer: Promise<Verdict>, wait_ms: number): Promise<Verd
       cause,
     });
   }
+}
+
+/** A valid key of an organization that is not served: the caller is known all the same. */
+export class Suspended extends Fault {
+  constructor(
+    readonly keyId: string,
+    readonly organizationId: string,
+  ) {
+    super(
+      "organization_suspended",
+      "The organization that this API key belongs to is suspended. Ask your administrator.",
+    );
+  }
+}
+
+function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): Fault {
+  return verdict.refusal === "suspended" ? new Suspended(...verdict.ids) : refusals[verdict.refusal]();
 }
 
 /** What the store said, by the store's clock: whether there is such a key, whether it is in force, whether its owner is. */
@@ -215,9 +237,4 @@ const refusals = {
   expired: () => unauthorized("expired_api_key", "This API key has expired. Ask your administrator for a new one."),
   rotated: () =>
     unauthorized("expired_api_key", "This API key was rotated and the grace period is over. Use the new secret."),
-  suspended: () =>
-    new Fault(
-      "organization_suspended",
-      "The organization that this API key belongs to is suspended. Ask your administrator.",
-    ),
 };

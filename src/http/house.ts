@@ -8,8 +8,8 @@ import type { RouterSettings } from "../routing/open.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { TokenCounter } from "../tokens/counter.ts";
 import type { OutputCalibration } from "../usage/calibration.ts";
-import type { BodyLimits } from "./body.ts";
 import type { RefusedLog } from "../usage/refused.ts";
+import type { BodyLimits } from "./body.ts";
 import type { Call } from "./call.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
@@ -21,10 +21,10 @@ export interface House {
   authenticate(headers: Headers): Promise<Principal>;
   admission: Admission;
   ledger: Pick<Ledger, "windows" | "receipt">;
-  inputEstimate: InputEstimate;
-  tokenCounter: Pick<TokenCounter, "examine">;
   /** Receipts of requests that were refused. */
   refused: Pick<RefusedLog, "add" | "find">;
+  inputEstimate: InputEstimate;
+  tokenCounter: Pick<TokenCounter, "examine">;
   outputCalibration: OutputCalibration;
   routing(): RouterSettings;
   messages(): MessagesOptions;

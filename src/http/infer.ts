@@ -22,8 +22,8 @@ import type { Call } from "./call.ts";
 import type { House } from "./house.ts";
 import { json } from "./json.ts";
 import { limitHeaders } from "./limit-headers.ts";
-import { primed, replayed, sseResponse } from "./stream.ts";
 import { decided } from "./refused.ts";
+import { primed, replayed, sseResponse } from "./stream.ts";
 import { usageHeaders } from "./usage-headers.ts";
 
 export interface Adapter<Wire extends { stream?: boolean | null }, Reply> {
@@ -54,6 +54,7 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
 
   const body = await readJson(call.request, house.limits);
   const catalog = house.catalog();
+  noteAsked(call, catalog, body.value);
   await breather(body.bytes);
   const wire = adapter.validate(body.value, extraParamsOf(catalog, body.value));
   await breather(body.bytes);
@@ -78,14 +79,14 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
     inputTokens,
     rateHeaders: (readings) => limitHeaders(operation, readings, Date.now()),
   });
+  const { grant } = reservation;
+  call.notes.source = grant.source;
+  house.metrics.decision("granted", grant.source);
   reservation.signal.addEventListener("abort", () => call.end(reservation.signal.reason), { once: true });
 
   const identity = {
     responseId: adapter.idPrefix + house.newId(),
     createdAtSeconds: Math.floor(Date.now() / 1000),
-  const { grant } = reservation;
-  call.notes.source = grant.source;
-  house.metrics.decision("granted", grant.source);
     model: model.id,
   };
   const room = { allowed: roomFor(model, inputTokens), held: grant.outputTokens };
@@ -113,12 +114,12 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
     model: model.id,
     inputTokensEstimate: inputTokens,
     calibration: house.outputCalibration,
+    windowTokens,
     callerLeft: () => call.left,
     settle,
   });
 
   const headers = {
-    windowTokens,
     ...usageHeaders(grant.windows, grant.source),
     ...limitHeaders(operation, reservation.rates, Date.now()),
   };
@@ -140,11 +141,6 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
   });
 }
 
-/** The catalog's `extra_params` of the model that the body names, if it names one. */
-function extraParamsOf(catalog: Catalog, body: unknown): readonly string[] {
-  const model = (body as { model?: unknown } | null)?.model;
-  return (typeof model === "string" && catalog.models.get(model)?.extraParams) || [];
-}
 /** What a refusal's receipt can say before the body is judged: a model that there is, and whether it was to stream. */
 function noteAsked({ notes }: Call, catalog: Catalog, body: unknown): void {
   if (typeof body !== "object" || body === null) return;
@@ -153,6 +149,11 @@ function noteAsked({ notes }: Call, catalog: Catalog, body: unknown): void {
   notes.stream = stream === true;
 }
 
+/** The catalog's `extra_params` of the model that the body names, if it names one. */
+function extraParamsOf(catalog: Catalog, body: unknown): readonly string[] {
+  const model = (body as { model?: unknown } | null)?.model;
+  return (typeof model === "string" && catalog.models.get(model)?.extraParams) || [];
+}
 
 function planOf(catalog: Catalog, organization: Pick<Organization, "plan">): Plan {
   const plan = organization.plan === null ? undefined : catalog.plans.get(organization.plan);

@@ -51,9 +51,10 @@ export async function* metered(metering: Metering): AsyncGenerator<readonly Infe
     for await (const batch of metering.events) {
       const room = count.producesOutput(batch) ? hold.permits(count.outputTokensWith(batch)) : true;
       if (room !== true && !(await room)) {
+        const fits = await fitting(batch, hold, count);
         stoppedBy = "usage_window";
         completed = true;
-        yield [...(await fitting(batch, hold, count)), ...count.cutShort()];
+        yield [...fits, ...count.cutShort()];
         return;
       }
       const terminal = count.add(batch);

@@ -1,7 +1,7 @@
 /** Each admitted request leaves exactly one record, with the tokens that were produced, however it ended. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/http/contract/receipt.ts";
-import { errorOf, eventsOf, model, plainModel, type Service, says, startService, words } from "../harness/engine.ts";
+import { errorOf, eventsOf, model, type Service, says, startService, words } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 
 let service: Service;
@@ -122,15 +122,6 @@ describe("a record", () => {
     const receipt = await settled(id);
     expect(receipt).toMatchObject({ outcome: "cancelled", usage: { output_tokens: 0, source: "estimated" } });
     expect(receipt.usage.input_tokens).toBeGreaterThan(0);
-  });
-});
-
-describe("what was refused", () => {
-  test("leaves no usage record, and opens no session", async () => {
-    const response = await chat({ model: plainModel, messages: says(""), logprobs: true });
-    expect(response.status).toBe(400);
-    const receipt = await service.fetch(`/v1/service/requests/${idOf(response)}`);
-    expect([receipt.status, (await errorOf(receipt)).code]).toEqual([404, "request_not_found"]);
   });
 });
 

@@ -27,7 +27,7 @@ const reported = (inputTokens: number, outputTokens: number): InferenceEvent => 
 
 async function run(
   batches: InferenceEvent[][],
-  options: { hold?: Partial<Hold>; leaveAfter?: number; callerLeft?: boolean } = {},
+  options: { hold?: Partial<Hold>; leaveAfter?: number; callerLeft?: boolean; windowTokens?: number } = {},
 ) {
   const settled: Ending[] = [];
   const progress: Usage[] = [];
@@ -47,6 +47,7 @@ async function run(
     model: "acme/m",
     inputTokensEstimate: 40,
     calibration: outputCalibration(),
+    windowTokens: options.windowTokens ?? null,
     callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,
     settle: (ending) => void settled.push(ending),
   })) {
@@ -121,6 +122,48 @@ describe("the meter", () => {
     expect(grammarProblem(out)).toBeNull();
     expect(settled[0]).toMatchObject({ outcome: "completed", stoppedBy: "usage_window", usage: { outputTokens: 2 } });
     expect(upstreamClosed).toBe(true);
+  });
+
+  test("what one read brought is forwarded as far as the window reaches, whatever stands in it", async () => {
+    const running = reported(7, 3);
+    for (const batch of [
+      [token, token, token, token, token, close, reported(7, 5), end],
+      [token, token, token, running, token, token, close, end],
+    ]) {
+      const { settled, out } = await run([[start, text], batch], {
+        hold: { permits: (tokens) => (tokens <= 3 ? true : Promise.resolve(false)) },
+      });
+      expect(out.filter((event) => event.type === "part-delta")).toHaveLength(3);
+      expect(out.at(-1)).toEqual({ type: "response-end", reason: "length" });
+      expect(grammarProblem(out)).toBeNull();
+      expect(settled[0]).toMatchObject({ stoppedBy: "usage_window", usage: { outputTokens: 3 } });
+    }
+  });
+
+  test("a lease that is lost at a window's end is a failure, not an end", async () => {
+    const lost = new Fault("storage_unavailable", "lost");
+    const permits = (tokens: number) => (tokens <= 1 ? Promise.reject(lost) : Promise.resolve(false));
+    const { settled, out } = await run(
+      [
+        [start, text],
+        [token, token, close, end],
+      ],
+      { hold: { permits } },
+    );
+    expect(out.at(-1)).toEqual({ type: "response-failed", fault: lost });
+    expect(settled[0]).toMatchObject({ outcome: "failed", errorCode: "storage_unavailable", stoppedBy: null });
+  });
+
+  test("an answer that comes whole was stopped by the window where it is as long as that allowed", async () => {
+    const whole = (tokens: number, reason: "length" | "stop"): InferenceEvent[][] => [
+      [start, text, token, close, reported(7, tokens), { type: "response-end", reason }],
+    ];
+    const stopped = async (batches: InferenceEvent[][], windowTokens?: number) =>
+      (await run(batches, { windowTokens })).settled[0]?.stoppedBy;
+    expect(await stopped(whole(300, "length"), 300)).toBe("usage_window");
+    expect(await stopped(whole(300, "stop"), 300)).toBeNull();
+    expect(await stopped(whole(200, "length"), 300)).toBeNull();
+    expect(await stopped(whole(300, "length"))).toBeNull();
   });
 
   test("bytes count where an engine sends many tokens a chunk", async () => {

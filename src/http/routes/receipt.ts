@@ -23,7 +23,7 @@ export function receiptRoute(house: House): Route {
         if (receipt) return json(200, receipt);
         throw new Fault(
           "request_not_found",
-          "There is no such request in this organization. Only authenticated inference requests have receipts.",
+          "There is no such request in this organization. Only authenticated inference requests have receipts, for 30 days at least.",
           { param: "id" },
         );
       },

@@ -13,7 +13,7 @@ export const getRequest: Operation = {
   tag: "Usage",
   summary: "Read a receipt",
   description:
-    "What one inference request of the calling organization used and cost. It answers while the request runs, too.",
+    "What one inference request of the calling organization used and cost. It answers while the request runs, too. Refused requests have receipts as well, ten a second of an organization at most. Receipts are kept for 30 days at least.",
   scope: "usage:read",
   parameters: [
     {
