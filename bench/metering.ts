@@ -1,0 +1,147 @@
+// What metering costs a request: `bun bench/metering.ts [seconds]`. One node on Postgres and Redis, an engine that answers
+// after 20 ms, and a driver; requests of an organization without limits and of one with every limit take turns, round by
+// round, in one run. CPU is the process's own (user and system), not the clock's; latency is beside a request that goes to
+// the engine directly.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Table from "cli-table3";
+import { freshDatabase, redisUrl } from "../test/harness/services.ts";
+import { until } from "../test/harness/until.ts";
+
+const root = join(import.meta.dir, "..");
+const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
+const seconds = Number(process.argv[2] ?? 5);
+const rounds = 4;
+const rate = 150;
+const engine_ms = 20;
+const ticks_a_second = 100;
+
+interface Measured {
+  latencies: number[];
+  cpu_us: number;
+}
+
+async function main(): Promise<void> {
+  const answer = JSON.stringify({
+    choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 },
+  });
+  const engine = Bun.serve({
+    port: 0,
+    fetch: async (request) => {
+      await request.arrayBuffer();
+      await Bun.sleep(engine_ms);
+      return new Response(answer, { headers: { "content-type": "application/json" } });
+    },
+  });
+  const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
+  const database = await freshDatabase();
+  writeFileSync(
+    join(folder, "sluice.yaml"),
+    `upstreams:
+  main: { url: "http://127.0.0.1:${engine.port}/v1" }
+models:
+  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: m }] }
+plans:
+  off: {}
+  on: { session: 1000000000, week: 1000000000, month: 1000000000, requests_per_minute: 1000000, tokens_per_minute: 1000000000, concurrent_requests: 10000 }
+`,
+  );
+  const env = {
+    PATH: process.env.PATH ?? "",
+    PORT: "0",
+    DATABASE_URL: database.url,
+    REDIS_URL: await redisUrl(),
+    SLUICE_CONFIG: join(folder, "sluice.yaml"),
+    BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
+  };
+  const node = Bun.spawn([...program, "serve"], { cwd: folder, env, stdout: "pipe", stderr: "ignore" });
+  let out = "";
+  void (async () => {
+    for await (const chunk of node.stdout) out += new TextDecoder().decode(chunk);
+  })();
+  await until(() => out.includes("serving on"), 30_000, "the node");
+  const url = /serving on (\S+)/.exec(out)![1]!;
+  const keys: Record<string, string> = {};
+  for (const plan of ["off", "on"]) {
+    await cli(env, folder, "org", "create", plan, "--plan", plan);
+    keys[plan] = (await cli<{ key: string }>(env, folder, "key", "create", "--org", plan, "--name", "bench")).key;
+  }
+  const targets: Record<string, () => Promise<Response>> = {
+    "engine alone": () => post(`http://127.0.0.1:${engine.port}/v1/chat/completions`, ""),
+    "limits off": () => post(`${url}/v1/chat/completions`, keys.off!),
+    "limits on": () => post(`${url}/v1/chat/completions`, keys.on!),
+  };
+  const measured = Object.fromEntries(
+    Object.keys(targets).map((name) => [name, { latencies: [], cpu_us: 0 } as Measured]),
+  );
+  for (const target of Object.values(targets)) await load(target, 1, []);
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, target] of Object.entries(targets)) {
+      const before = cpu(node.pid);
+      await load(target, seconds, measured[name]!.latencies);
+      measured[name]!.cpu_us += cpu(node.pid) - before;
+    }
+  }
+  report(measured);
+  node.kill("SIGTERM");
+  await node.exited;
+  await engine.stop(true);
+  await database.drop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function post(url: string, key: string): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: '{"model":"acme/m","max_tokens":16,"messages":[{"role":"user","content":"Hello"}]}',
+  });
+}
+
+/** Requests at a steady rate, whatever becomes of the ones before. */
+async function load(target: () => Promise<Response>, length_s: number, latencies: number[]): Promise<void> {
+  const pending: Promise<void>[] = [];
+  const started = performance.now();
+  for (let count = 0; count < length_s * rate; count++) {
+    const due = started + (count * 1000) / rate;
+    const wait = due - performance.now();
+    if (wait > 1) await Bun.sleep(wait);
+    const sent = performance.now();
+    pending.push(
+      target().then(async (response) => {
+        await response.text();
+        if (response.status !== 200) throw new Error(`a request was answered ${response.status}`);
+        latencies.push(performance.now() - sent);
+      }),
+    );
+  }
+  await Promise.all(pending);
+}
+
+function cpu(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+  return ((Number(fields[11]) + Number(fields[12])) * 1e6) / ticks_a_second;
+}
+
+async function cli<T>(env: Record<string, string>, cwd: string, ...words: string[]): Promise<T> {
+  const run = Bun.spawn([...program, ...words, "--json"], { cwd, env, stdout: "pipe", stderr: "inherit" });
+  return JSON.parse(await run.stdout.text()) as T;
+}
+
+function report(measured: Record<string, Measured>): void {
+  const table = new Table({
+    head: ["", "requests", "CPU of the node, µs a request", "p50 ms", "p99 ms"],
+    style: { head: [], border: [] },
+  });
+  for (const [name, { latencies, cpu_us }] of Object.entries(measured)) {
+    const sorted = latencies.toSorted((one, other) => one - other);
+    const at = (share: number) => sorted[Math.floor(sorted.length * share)]!.toFixed(1);
+    table.push([name, sorted.length, (cpu_us / sorted.length).toFixed(0), at(0.5), at(0.99)]);
+  }
+  console.log(table.toString());
+}
+
+await main();
