@@ -29,9 +29,9 @@ const needTwo: Quirk[] = [
 export function callsFor(calling: Calling, next: Random): Call[] {
   const { request, conversation, cues } = calling;
   const called = toolsCalled(calling);
-  const calls = called.map((tool, index): Call => {
+  const calls = called.map(({ tool, given }, index): Call => {
     const id = hash(`${calling.choice} ${index}`, conversation.seed).toString(36).padStart(7, "0");
-    const args = tokens(JSON.stringify(satisfying(withObject(tool.parameters), next)));
+    const args = tokens(given ?? JSON.stringify(satisfying(withObject(tool.parameters), next)));
     return { kind: "call", id: `call_sim${id}`, name: tool.name, tokens: args };
   });
   const last = calls.at(-1);
@@ -46,7 +46,13 @@ function withObject(parameters: unknown): unknown {
   return "type" in schema || "$ref" in schema ? schema : { type: "object", ...schema };
 }
 
-function toolsCalled({ request, conversation, cues }: Calling): Tool[] {
+interface Called {
+  tool: Tool;
+  /** Arguments that a directive gave. */
+  given: string | null;
+}
+
+function toolsCalled({ request, conversation, cues }: Calling): Called[] {
   const { mode, only } = request.toolChoice;
   const allowed = request.tools.filter((tool) => only === null || only.includes(tool.name));
   const count = countAsked(cues);
@@ -54,13 +60,13 @@ function toolsCalled({ request, conversation, cues }: Calling): Tool[] {
   // A result in hand is answered in words, or an agent with a cue in its history would never end.
   const cued = count > 0 && conversation.results.length === 0;
   if (mode === "none" || allowed.length === 0 || !(demanded || cued)) return [];
-  const named = cues.calls.map((name) => {
+  const named = cues.calls.map(({ name, arguments: given }): Called => {
     const tool = allowed.find((each) => each.name === name);
-    if (tool) return tool;
+    if (tool) return { tool, given };
     const known = allowed.map((each) => each.name).join(", ");
     throw new Refusal(400, `Simulator: there is no tool “${name}” to call. Known are: ${known}.`, "unknown_tool");
   });
-  const pool = named.length > 0 ? named : allowed;
+  const pool = named.length > 0 ? named : allowed.map((tool): Called => ({ tool, given: null }));
   return Array.from({ length: Math.max(1, count) }, (_, index) => pool[index % pool.length]!);
 }
 

@@ -57,7 +57,12 @@ const rules = {
     value: "none",
     means: "the answer is the last user text, directives left out, and nothing else",
   },
-  call: { form: "call=NAME", value: "word", means: "calls this tool; may stand several times, for parallel calls" },
+  call: {
+    form: "call=NAME or call=NAME:BASE64",
+    value: "word",
+    means:
+      "calls this tool, with the arguments whose JSON is given in base64; may stand several times, for parallel calls",
+  },
   calls: { form: "calls=2", value: "whole", min: 1, max: 128, means: "so many parallel calls, going round the tools" },
   "text-with-calls": { form: "text-with-calls", value: "none", means: "says something before it calls tools" },
   refusal: { form: "refusal", value: "none", means: "refuses, in the field `refusal`" },
@@ -123,11 +128,17 @@ export const documentation = {
   quirks: Object.entries(habits).map(([form, means]) => ({ form: `quirk=${form}`, means })),
 };
 
+export interface CuedCall {
+  name: string;
+  /** JSON; null where the simulator makes them up. */
+  arguments: string | null;
+}
+
 /** The directives of one request. */
 export interface Cues {
   flags: ReadonlySet<Directive>;
   numbers: { [name in Directive]?: number };
-  calls: string[];
+  calls: CuedCall[];
   finish: string | null;
   quirks: ReadonlySet<Quirk>;
 }
@@ -149,7 +160,7 @@ export function readCues(...sources: string[]): Cues {
     if (value === null) continue;
     if (rule.value !== "word") cues.numbers[name] = numberOf(value, rule);
     else if (value === "") throw misused(rule);
-    else if (name === "call") cues.calls.push(value);
+    else if (name === "call") cues.calls.push(callOf(value));
     else if (name === "finish") cues.finish = value;
     else if (isQuirk(value)) quirks.add(value);
     else throw unknown("quirk", value, Object.keys(habits));
@@ -168,6 +179,31 @@ export function separated(text: string): { directives: string; rest: string } {
     return "";
   });
   return { directives: found.join(" "), rest: rest.trim() };
+}
+
+function callOf(value: string): CuedCall {
+  const [name = "", encoded, ...more] = value.split(":");
+  if (encoded === undefined && name !== "") return { name, arguments: null };
+  const json = new TextDecoder().decode(Uint8Array.from(decoded(encoded ?? ""), (letter) => letter.charCodeAt(0)));
+  if (name === "" || more.length > 0 || !isJson(json)) throw misused(rules.call);
+  return { name, arguments: json };
+}
+
+function decoded(base64: string): string {
+  try {
+    return atob(base64);
+  } catch {
+    throw misused(rules.call);
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isDirective(name: string): name is Directive {

@@ -221,6 +221,9 @@ describe("tools", () => {
     const { city, days } = JSON.parse(message.tool_calls[0].function.arguments);
     expect(typeof city).toBe("string");
     expect(days).toBeWithin(1, 8);
+    const given = '{"zone": "UTC"}';
+    const cued = await whole(simulator, { ...said(`[simulator: call=get_time:${btoa(given)}]`), tools });
+    expect(cued.choices[0].message.tool_calls[0].function.arguments).toBe(given);
     const again = [...said("x").messages, message, { role: "user", content: "more [simulator: calls=2]" }];
     const second = await whole(simulator, { messages: again, tools });
     const ids = [first, second].flatMap((reply) => reply.choices[0].message.tool_calls.map((call: Wire) => call.id));

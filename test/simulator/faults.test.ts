@@ -158,6 +158,9 @@ describe("directives", () => {
     "echo=1",
     "ttft=1e3",
     "call=",
+    "call=x:",
+    "call=x:!!",
+    "call=x:e30=:y",
   ])("one that is misused answers 400 and says how it is written: %s", async (words) => {
     const response = await post(simulator, cue(words));
     expect(response.status).toBe(400);
