@@ -817,11 +817,7 @@ create function usage_differences(begun_after timestamptz default null)
     used bigint, recorded bigint, held bigint, holding bigint)
   language sql stable
   as $$
-    with since as (
-      select coalesce(begun_after, store_now() - interval '12 months') as at,
-        case when begun_after is null then '00000000-0000-0000-0000-000000000000'::uuid
-          else usage_record_id(begun_after - interval '1 hour') end as id
-    ),
+    with since as (select coalesce(begun_after, store_now() - interval '12 months') as at),
     entries as (
       select r.organization_id, w.kind, w.starts_at, r.charged as recorded, 0::bigint as holding
       from usage_record r
@@ -829,7 +825,8 @@ create function usage_differences(begun_after timestamptz default null)
         ('session'::usage_window_kind, r.session_starts_at), ('week', r.week_starts_at), ('month', r.month_starts_at),
         ('extra', r.month_starts_at)
       ) w (kind, starts_at)
-      where r.request_id >= (select id from since) and (r.source = 'extra') = (w.kind = 'extra') and w.starts_at is not null
+      where r.request_id >= coalesce(usage_record_id(begun_after - interval '1 hour'), '00000000-0000-0000-0000-000000000000')
+        and (r.source = 'extra') = (w.kind = 'extra') and w.starts_at is not null
       union all
       select h.organization_id, w.kind, w.starts_at, 0, h.units
       from usage_hold h

@@ -42,6 +42,7 @@ function addCheck(usage: Command, services: Services): void {
     .command("check")
     .description("compare every total of a year with the sum of its records; 1 when they differ")
     .addOption(jsonOption())
+    .addHelpText("after", checkHelp)
     .action(async (options: Format) => {
       const differences = await reached(services, (manage) => manage.checkUsage({}));
       if (options.json) printJson(services.terminal, differences.map(differenceJson));
@@ -135,6 +136,9 @@ const differenceColumns: Column<OwnedDifference>[] = [
   { head: "HOLDING", cell: ({ difference }) => grouped(difference.holding) },
 ];
 
+const checkHelp = `
+It reads every record of the year. On the embedded database, which does one
+thing at a time, requests wait meanwhile: a second or so for 100,000 records.`;
 const adjustExamples = `
 Examples:
   $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"
