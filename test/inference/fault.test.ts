@@ -33,6 +33,7 @@ describe("the fault catalogue", () => {
       ["idempotency_key_reused", 400],
       ["previous_response_not_found", 400],
       ["request_in_progress", 429],
+      ["upgrade_not_supported", 426],
     ] as const;
     for (const [code, status] of promised) expect<number>(faultCatalogue[code].status).toBe(status);
   });
