@@ -1,0 +1,268 @@
+/**
+ * The items of an engine's answer → parts. Engines number items and give them ids, and get either wrong: both are used to
+ * tell them apart, an `added` always begins a new one, and what only the end of an item says (or only the end of the
+ * answer) is said then. Items of an unknown type are passed over whole.
+ */
+import type { InferenceEvent, PartHead, TokenLogprob } from "../../inference/event.ts";
+import { isObject, type JsonObject, textOf } from "../json.ts";
+import { logprobsOf } from "./logprobs.ts";
+
+interface Part {
+  index: number;
+  kind: PartHead["kind"];
+  written: boolean;
+  ended: boolean;
+}
+
+interface Item {
+  type: string;
+  id: string;
+  /** By content index; calls and reasoning have one, at 0. */
+  parts: Map<number, Part>;
+  /** Reasoning is told as text or as its summary, and some engines send both. */
+  voice: "content" | "summary" | null;
+  summaries: number;
+  done: boolean;
+}
+
+export class AnswerParts {
+  calls = 0;
+  /** A call that nobody named: nothing could run it. */
+  unnamed = false;
+  readonly #items: Item[] = [];
+  readonly #byIndex = new Map<number, Item>();
+  readonly #usedIds = new Set<string>();
+  #count = 0;
+
+  constructor(readonly responseId: string) {}
+
+  begin(event: JsonObject): InferenceEvent[] {
+    if (!isObject(event.item)) return [];
+    const events = this.#endAt(event.output_index);
+    const item = this.#newItem(event.item, event.output_index);
+    return isCall(item) ? [...events, ...this.#beginCall(item, event.item)] : events;
+  }
+
+  /** One piece; `place` of a summary counts its parts, which a blank line parts. */
+  delta(event: JsonObject, kind: PartHead["kind"], piece: unknown): InferenceEvent[] {
+    const item = this.#find(event) ?? this.#implied(event, kind);
+    const delta = textOf(piece);
+    if (!item || item.done || kindsOf.get(item.type)?.includes(kind) !== true) return [];
+    const logprobs = kind === "text" ? logprobsOf(event.logprobs) : [];
+    if (kind === "reasoning") return this.#think(item, event, delta);
+    if (delta === "" && logprobs.length === 0) return [];
+    return this.#write(item, isCall(item) ? 0 : countAt(event.content_index), kind, delta, logprobs);
+  }
+
+  /** What a part's end says whole, where it was not said in pieces. */
+  whole(event: JsonObject, kind: PartHead["kind"], text: unknown): InferenceEvent[] {
+    const item = this.#find(event);
+    const part = item?.parts.get(isCall(item) || kind === "reasoning" ? 0 : countAt(event.content_index));
+    return part?.written ? [] : this.delta(event, kind, text);
+  }
+
+  partDone(event: JsonObject): InferenceEvent[] {
+    const item = this.#find(event);
+    if (item?.type !== "message") return [];
+    const part = item.parts.get(countAt(event.content_index));
+    return part ? this.#endPart(part) : [];
+  }
+
+  done(event: JsonObject): InferenceEvent[] {
+    if (!isObject(event.item)) return [];
+    const item = this.#find({ ...event, item_id: event.item.id }) ?? this.#newItem(event.item, event.output_index);
+    return this.#finish(item, event.item);
+  }
+
+  /** The final object: what was never told of, and the ends of what is open. Its ids may be new, its order is the same. */
+  final(output: unknown): InferenceEvent[] {
+    const events: InferenceEvent[] = [];
+    const told = [...this.#items];
+    for (const [at, value] of (Array.isArray(output) ? output : []).entries()) {
+      if (!isObject(value)) continue;
+      const type = textOf(value.type);
+      const byId = told.findIndex((item) => item.id !== "" && item.id === value.id);
+      const known = byId === -1 ? told.findIndex((item) => item.type === type) : byId;
+      const item = known === -1 ? this.#newItem(value, at) : told.splice(known, 1)[0];
+      if (item?.type === type) events.push(...this.#finish(item, value));
+    }
+    for (const item of this.#items) events.push(...this.#endParts(item));
+    return events;
+  }
+
+  // ---- items ---------------------------------------------------------------------------------------------------------
+
+  #newItem(value: JsonObject, index: unknown): Item {
+    const item: Item = {
+      type: textOf(value.type),
+      id: textOf(value.id),
+      parts: new Map(),
+      voice: null,
+      summaries: 0,
+      done: false,
+    };
+    this.#items.push(item);
+    this.#byIndex.set(Number.isInteger(index) ? Number(index) : this.#items.length - 1, item);
+    return item;
+  }
+
+  /** Of several items that an engine gave one number, or one id, it is the latest that is meant. */
+  #find(event: JsonObject): Item | undefined {
+    if (Number.isInteger(event.output_index)) return this.#byIndex.get(Number(event.output_index));
+    return this.#byId(textOf(event.item_id)) ?? this.#items.at(-1);
+  }
+
+  #byId(id: string): Item | undefined {
+    return id === "" ? undefined : this.#items.findLast((item) => item.id === id);
+  }
+
+  /** Some engines speak without having begun an item. A call without a name is none. */
+  #implied(event: JsonObject, kind: PartHead["kind"]): Item | undefined {
+    if (kind === "tool-call") return undefined;
+    return this.#newItem(
+      { type: kind === "reasoning" ? "reasoning" : "message", id: event.item_id },
+      event.output_index,
+    );
+  }
+
+  /** An item whose number is given to another has ended. */
+  #endAt(index: unknown): InferenceEvent[] {
+    const before = Number.isInteger(index) ? this.#byIndex.get(Number(index)) : undefined;
+    if (!before) return [];
+    before.done = true;
+    return this.#endParts(before);
+  }
+
+  #finish(item: Item, value: JsonObject): InferenceEvent[] {
+    if (item.done) return [];
+    const events: InferenceEvent[] = [];
+    if (isCall(item)) {
+      if (!item.parts.has(0)) events.push(...this.#beginCall(item, value));
+      if (item.parts.get(0)?.written === false)
+        events.push(...this.#write(item, 0, "tool-call", textOf(value.arguments) || textOf(value.input)));
+    } else if (item.type === "reasoning") events.push(...this.#finishReasoning(item, value));
+    else if (item.type === "message") events.push(...this.#finishMessage(item, value));
+    item.done = true;
+    return [...events, ...this.#endParts(item)];
+  }
+
+  #finishMessage(item: Item, value: JsonObject): InferenceEvent[] {
+    const content = Array.isArray(value.content) ? value.content : [];
+    return content.flatMap((part, at): InferenceEvent[] => {
+      if (!isObject(part) || item.parts.get(at)) return [];
+      if (part.type === "refusal") return this.#write(item, at, "refusal", textOf(part.refusal));
+      return part.type === "output_text"
+        ? this.#write(item, at, "text", textOf(part.text), logprobsOf(part.logprobs))
+        : [];
+    });
+  }
+
+  /** A proof with a text is its signature; a proof alone is all that there is of the reasoning. */
+  #finishReasoning(item: Item, value: JsonObject): InferenceEvent[] {
+    const proof = textOf(value.encrypted_content) || undefined;
+    const text = item.parts.has(0) ? "" : spoken(value.content, "") || spoken(value.summary, "\n\n");
+    const events = this.#write(item, 0, "reasoning", text);
+    const part = item.parts.get(0);
+    if (part) return [...events, ...this.#endPart(part, proof)];
+    if (proof === undefined) return events;
+    const index = this.#count++;
+    item.parts.set(0, { index, kind: "reasoning", written: true, ended: true });
+    return [
+      { type: "part-start", index, part: { kind: "reasoning", encrypted: proof } },
+      { type: "part-end", index },
+    ];
+  }
+
+  // ---- parts ---------------------------------------------------------------------------------------------------------
+
+  #beginCall(item: Item, value: JsonObject): InferenceEvent[] {
+    const toolName = textOf(value.name);
+    if (toolName === "") {
+      this.unnamed = true;
+      return [];
+    }
+    this.calls += 1;
+    const namespace = textOf(value.namespace);
+    const index = this.#count++;
+    item.parts.set(0, { index, kind: "tool-call", written: false, ended: false });
+    const head: PartHead = {
+      kind: "tool-call",
+      callId: this.#uniqueId(textOf(value.call_id)),
+      toolName,
+      ...(namespace === "" ? {} : { namespace }),
+      ...(item.type === "custom_tool_call" ? { custom: true } : {}),
+    };
+    return [{ type: "part-start", index, part: head }];
+  }
+
+  #think(item: Item, event: JsonObject, delta: string): InferenceEvent[] {
+    const isSummary = textOf(event.type).includes("summary");
+    const voice = isSummary ? "summary" : "content";
+    if (delta === "" || (item.voice !== null && item.voice !== voice)) return [];
+    item.voice = voice;
+    const at = isSummary ? countAt(event.summary_index) : 0;
+    const gap = at > item.summaries ? "\n\n" : "";
+    item.summaries = Math.max(item.summaries, at);
+    return this.#write(item, 0, "reasoning", gap + delta);
+  }
+
+  #write(
+    item: Item,
+    at: number,
+    kind: PartHead["kind"],
+    delta: string,
+    logprobs: TokenLogprob[] = [],
+  ): InferenceEvent[] {
+    let part = item.parts.get(at);
+    if (part && (part.kind !== kind || part.ended)) return [];
+    if (delta === "" && (logprobs.length === 0 || !part)) return [];
+    const events: InferenceEvent[] = [];
+    if (!part) {
+      if (kind === "tool-call") return [];
+      part = { index: this.#count++, kind, written: false, ended: false };
+      item.parts.set(at, part);
+      events.push({ type: "part-start", index: part.index, part: { kind } });
+    }
+    part.written = true;
+    events.push({ type: "part-delta", index: part.index, delta, ...(logprobs.length > 0 ? { logprobs } : {}) });
+    return events;
+  }
+
+  #endParts(item: Item): InferenceEvent[] {
+    return [...item.parts.values()].flatMap((part) => this.#endPart(part));
+  }
+
+  #endPart(part: Part, signature?: string): InferenceEvent[] {
+    if (part.ended) return [];
+    part.ended = true;
+    return [{ type: "part-end", index: part.index, ...(signature === undefined ? {} : { signature }) }];
+  }
+
+  #uniqueId(said: string): string {
+    const base = said || `call_${this.responseId.slice(-32)}`;
+    let id = said || `${base}_0`;
+    for (let ordinal = 1; this.#usedIds.has(id); ordinal += 1) id = `${base}_${ordinal}`;
+    this.#usedIds.add(id);
+    return id;
+  }
+}
+
+const kindsOf: ReadonlyMap<string, readonly PartHead["kind"][]> = new Map([
+  ["message", ["text", "refusal"]],
+  ["reasoning", ["reasoning"]],
+  ["function_call", ["tool-call"]],
+  ["custom_tool_call", ["tool-call"]],
+]);
+
+function isCall(item: Pick<Item, "type"> | undefined): boolean {
+  return item?.type === "function_call" || item?.type === "custom_tool_call";
+}
+
+function countAt(value: unknown): number {
+  return Number.isInteger(value) && Number(value) >= 0 ? Number(value) : 0;
+}
+
+function spoken(parts: unknown, between: string): string {
+  if (!Array.isArray(parts)) return "";
+  return parts.map((part) => (isObject(part) ? textOf(part.text) : "")).join(between);
+}

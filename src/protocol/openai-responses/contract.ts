@@ -1,0 +1,579 @@
+/**
+ * Every wire shape of Responses, once: a typebox value and the static type of the same name. Validation, types and the
+ * OpenAPI document are made from these. Rules: reference protocols.md, part c; decisions.md.
+ *
+ * Objects are open: keys of any type may be added. What is honoured is typed, what is ignored is not, and what would change
+ * the answer and cannot be honoured is `unsupported_feature`.
+ */
+import type { TProperties, TSchema } from "typebox";
+import Type from "typebox";
+import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
+
+// ---- request: content parts ------------------------------------------------------------------------------------------
+
+export const InputTextPart = Type.Object(
+  { type: Type.Literal("input_text"), text: Type.String() },
+  { $id: "ResponsesInputText" },
+);
+const outputTextParam = Type.Object({ type: Type.Literal("output_text"), text: Type.String() });
+const refusalParam = Type.Object({ type: Type.Literal("refusal"), refusal: Type.String() });
+
+export const InputImagePart = Type.Object(
+  {
+    type: Type.Literal("input_image"),
+    image_url: Type.String({
+      pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
+      "x-must-be": "an https: or data: URL",
+    }),
+    detail: optional(Type.String()),
+    file_id: unsupported("files by id (send 'image_url' instead)"),
+  },
+  { $id: "ResponsesInputImage", description: "Needs a model with the capability `vision`." },
+);
+export type InputImagePart = Type.Static<typeof InputImagePart>;
+
+export const InputFilePart = Type.Object(
+  {
+    type: Type.Literal("input_file"),
+    file_data: Type.String({ minLength: 1, description: "Base64, or a data: URL." }),
+    filename: optional(Type.String()),
+    file_id: unsupported("files by id (send 'file_data' instead)"),
+    file_url: unsupported("files by URL (send 'file_data' instead)"),
+  },
+  { $id: "ResponsesInputFile", description: "Needs a model with the capability `files`." },
+);
+export type InputFilePart = Type.Static<typeof InputFilePart>;
+
+const strangeParts = { input_audio: "audio input", input_video: "video input", computer_screenshot: "computer use" };
+
+export const InputPart = Type.Union([InputTextPart, outputTextParam, refusalParam, InputImagePart, InputFilePart], {
+  $id: "ResponsesInputPart",
+  "x-unsupported": strangeParts,
+});
+export type InputPart = Type.Static<typeof InputPart>;
+
+export const OutputPart = Type.Union([InputTextPart, outputTextParam, InputImagePart, InputFilePart], {
+  $id: "ResponsesResultPart",
+  "x-unsupported": strangeParts,
+});
+export type OutputPart = Type.Static<typeof OutputPart>;
+
+// ---- request: tools --------------------------------------------------------------------------------------------------
+
+const toolName = () => Type.String({ minLength: 1, maxLength: 128 });
+
+export const FunctionTool = Type.Object(
+  {
+    type: Type.Literal("function"),
+    name: toolName(),
+    description: optional(Type.String()),
+    parameters: optional(openObject({ description: "A JSON Schema of an object." })),
+    strict: optional(Type.Boolean()),
+  },
+  { $id: "ResponsesFunctionTool" },
+);
+export type FunctionTool = Type.Static<typeof FunctionTool>;
+
+export const CustomTool = Type.Object(
+  {
+    type: Type.Literal("custom"),
+    name: toolName(),
+    description: optional(Type.String()),
+    format: optional(
+      Type.Union([
+        Type.Object({ type: Type.Literal("text") }),
+        Type.Object({ type: Type.Literal("grammar"), syntax: Type.String(), definition: Type.String() }),
+      ]),
+    ),
+  },
+  {
+    $id: "ResponsesCustomTool",
+    description:
+      "Takes plain text. Engines that know only functions are told of one with a string `input`, and of the grammar in words.",
+  },
+);
+export type CustomTool = Type.Static<typeof CustomTool>;
+
+export const NamespaceTool = Type.Object(
+  {
+    type: Type.Literal("namespace"),
+    name: toolName(),
+    description: optional(Type.String()),
+    tools: Type.Array(Type.Union([FunctionTool, CustomTool])),
+  },
+  { $id: "ResponsesNamespaceTool" },
+);
+export type NamespaceTool = Type.Static<typeof NamespaceTool>;
+
+/** Tools that OpenAI's service runs, by what they are called in a refusal. */
+export const hostedTools = {
+  web_search: "web search",
+  web_search_2025_08_26: "web search",
+  web_search_preview: "web search",
+  web_search_preview_2025_03_11: "web search",
+  file_search: "file search",
+  code_interpreter: "the code interpreter",
+  image_generation: "image generation",
+  mcp: "MCP servers",
+  tool_search: "tool search",
+} as const;
+export type HostedKind = keyof typeof hostedTools;
+
+/** Tools that a caller runs without a schema of its own: only OpenAI's models know how to call them. */
+const schemalessTools = {
+  local_shell: "the local shell tool",
+  shell: "the shell tool",
+  apply_patch: "the apply_patch tool (a custom tool of that name is served)",
+  computer_use_preview: "computer use",
+  computer: "computer use",
+};
+
+export const HostedTool = Type.Union(
+  (Object.keys(hostedTools) as HostedKind[]).map((kind) => Type.Object({ type: Type.Literal(kind) })),
+  { $id: "ResponsesHostedTool", description: "Left out where it is merely listed; refused where nothing else is." },
+);
+export type HostedTool = { type: HostedKind };
+
+export const ResponsesTool = Type.Unsafe<FunctionTool | CustomTool | NamespaceTool | HostedTool>(
+  Type.Union([FunctionTool, CustomTool, NamespaceTool, HostedTool], {
+    $id: "ResponsesTool",
+    "x-unsupported": schemalessTools,
+  }),
+);
+export type ResponsesTool = FunctionTool | CustomTool | NamespaceTool | HostedTool;
+
+const asked = { ...hostedTools, ...schemalessTools };
+
+const namedFunction = Type.Object({
+  type: Type.Literal("function"),
+  name: toolName(),
+  namespace: optional(Type.String()),
+});
+const namedCustom = Type.Object({
+  type: Type.Literal("custom"),
+  name: toolName(),
+  namespace: optional(Type.String()),
+});
+export type NamedTool = Type.Static<typeof namedFunction> | Type.Static<typeof namedCustom>;
+
+export const ResponsesToolChoice = Type.Union(
+  [
+    oneOf(["none", "auto", "required"]),
+    namedFunction,
+    namedCustom,
+    Type.Object({
+      type: Type.Literal("allowed_tools"),
+      mode: oneOf(["auto", "required"]),
+      tools: Type.Array(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), { minItems: 1 }),
+    }),
+  ],
+  { $id: "ResponsesToolChoice", "x-unsupported": asked },
+);
+export type ResponsesToolChoice = Type.Static<typeof ResponsesToolChoice>;
+
+// ---- request: items --------------------------------------------------------------------------------------------------
+
+const message = <Kind extends TSchema>(type: Kind, $id: string) =>
+  Type.Object(
+    {
+      type,
+      role: oneOf(["user", "assistant", "system", "developer"]),
+      content: Type.Union([Type.String(), Type.Array(InputPart)]),
+    },
+    { $id },
+  );
+const typed = message(Type.Literal("message"), "ResponsesTypedMessage");
+export type MessageItem = Type.Static<typeof typed>;
+/** As callers write it: `type` may be left out. */
+export const MessageItem = message(Type.Optional(Type.Literal("message")), "ResponsesMessage");
+
+export const FunctionCallItem = Type.Object(
+  {
+    type: Type.Literal("function_call"),
+    call_id: Type.String({ minLength: 1 }),
+    name: toolName(),
+    arguments: Type.String({ description: "JSON text, exactly as the model wrote it.", "x-must-be": "JSON text" }),
+    namespace: optional(Type.String()),
+  },
+  { $id: "ResponsesFunctionCall" },
+);
+export type FunctionCallItem = Type.Static<typeof FunctionCallItem>;
+
+const result = Type.Union([Type.String(), Type.Array(OutputPart)]);
+
+export const FunctionCallOutputItem = Type.Object(
+  { type: Type.Literal("function_call_output"), call_id: Type.String({ minLength: 1 }), output: result },
+  { $id: "ResponsesFunctionCallOutput" },
+);
+export type FunctionCallOutputItem = Type.Static<typeof FunctionCallOutputItem>;
+
+export const CustomToolCallItem = Type.Object(
+  {
+    type: Type.Literal("custom_tool_call"),
+    call_id: Type.String({ minLength: 1 }),
+    name: toolName(),
+    input: Type.String(),
+    namespace: optional(Type.String()),
+  },
+  { $id: "ResponsesCustomToolCall" },
+);
+export type CustomToolCallItem = Type.Static<typeof CustomToolCallItem>;
+
+export const CustomToolCallOutputItem = Type.Object(
+  { type: Type.Literal("custom_tool_call_output"), call_id: Type.String({ minLength: 1 }), output: result },
+  { $id: "ResponsesCustomToolCallOutput" },
+);
+export type CustomToolCallOutputItem = Type.Static<typeof CustomToolCallOutputItem>;
+
+const spoken = (kind: string) => optional(Type.Array(Type.Object({ type: Type.Literal(kind), text: Type.String() })));
+
+export const ReasoningItem = Type.Object(
+  {
+    type: Type.Literal("reasoning"),
+    summary: spoken("summary_text"),
+    content: spoken("reasoning_text"),
+    encrypted_content: optional(Type.String()),
+  },
+  { $id: "ResponsesReasoning", description: "As it was answered. What another service encrypted is left out." },
+);
+export type ReasoningItem = Type.Static<typeof ReasoningItem>;
+
+export const AdditionalToolsItem = Type.Object(
+  { type: Type.Literal("additional_tools"), tools: Type.Array(ResponsesTool) },
+  { $id: "ResponsesAdditionalTools", description: "Tools beside those of `tools`." },
+);
+export type AdditionalToolsItem = Type.Static<typeof AdditionalToolsItem>;
+
+export const ItemReference = Type.Object(
+  { type: Type.Literal("item_reference"), id: Type.String({ minLength: 1 }) },
+  { $id: "ResponsesItemReference", description: "An item of a stored response." },
+);
+export type ItemReference = Type.Static<typeof ItemReference>;
+
+const otherItems = [
+  FunctionCallItem,
+  FunctionCallOutputItem,
+  CustomToolCallItem,
+  CustomToolCallOutputItem,
+  ReasoningItem,
+  AdditionalToolsItem,
+  ItemReference,
+] as const;
+
+const strangeItems = {
+  web_search_call: "web search",
+  file_search_call: "file search",
+  code_interpreter_call: "the code interpreter",
+  image_generation_call: "image generation",
+  computer_call: "computer use",
+  computer_call_output: "computer use",
+  local_shell_call: "the local shell tool",
+  local_shell_call_output: "the local shell tool",
+  shell_call: "the shell tool",
+  shell_call_output: "the shell tool",
+  apply_patch_call: "the apply_patch tool",
+  apply_patch_call_output: "the apply_patch tool",
+  mcp_list_tools: "MCP servers",
+  mcp_approval_request: "MCP servers",
+  mcp_approval_response: "MCP servers",
+  mcp_call: "MCP servers",
+  tool_search_call: "tool search",
+  tool_search_output: "tool search",
+  compaction: "compaction",
+  compaction_trigger: "compaction",
+};
+
+const typedItem = Type.Union([typed, ...otherItems], { "x-unsupported": strangeItems });
+export type InputItem = Type.Static<typeof typedItem>;
+export const InputItem = Type.Union([MessageItem, ...otherItems], {
+  $id: "ResponsesInputItem",
+  "x-unsupported": strangeItems,
+});
+
+// ---- request ---------------------------------------------------------------------------------------------------------
+
+export const TextFormat = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("text") }),
+    Type.Object({ type: Type.Literal("json_object") }),
+    Type.Object({
+      type: Type.Literal("json_schema"),
+      name: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,64}$", "x-must-be": "1 to 64 letters, digits, _ or -" }),
+      schema: openObject({ description: "A JSON Schema." }),
+      description: optional(Type.String()),
+      strict: optional(Type.Boolean()),
+    }),
+  ],
+  { $id: "ResponsesTextFormat" },
+);
+export type TextFormat = Type.Static<typeof TextFormat>;
+
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+
+const requestFields = {
+  model: ModelId,
+  instructions: optional(Type.String({ description: "Stands before everything else; not carried over." })),
+  stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
+  tools: optional(Type.Array(ResponsesTool)),
+  tool_choice: optional(ResponsesToolChoice),
+  parallel_tool_calls: optional(Type.Boolean()),
+  previous_response_id: optional(Type.String({ minLength: 1, description: "A stored response to go on from." })),
+  store: optional(
+    Type.Boolean({ default: true, description: "Whether the response can be gone on from, and fetched." }),
+  ),
+  max_output_tokens: optional(Type.Integer({ minimum: 1, description: "Reasoning included." })),
+  temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
+  top_logprobs: optional(Type.Integer({ minimum: 0, maximum: 20 })),
+  text: optional(Type.Object({ format: optional(TextFormat) })),
+  reasoning: optional(
+    Type.Object(
+      { effort: optional(oneOf([...efforts])) },
+      { description: "A hint: not told to a model that does not reason." },
+    ),
+  ),
+  include: optional(Type.Array(Type.String())),
+  prompt_cache_key: optional(Type.String({ description: "Requests that share it like to share a prompt cache." })),
+  background: optional(Type.Literal(false, { type: "boolean", "x-unsupported": { "*": "answers in the background" } })),
+  conversation: unsupported("conversations (send the items, or 'previous_response_id')"),
+  prompt: unsupported("stored prompts"),
+  moderation: unsupported("moderation"),
+} satisfies TProperties;
+
+export const ResponsesRequest = Type.Object(
+  { ...requestFields, input: Type.Union([Type.String(), Type.Array(InputItem, { minItems: 1 })]) },
+  {
+    $id: "ResponsesRequest",
+    additionalProperties: true,
+    description:
+      "An explicit null equals absent. Keys that are not listed are accepted without effect; `metadata`, `truncation`, `user` and the like among them.",
+  },
+);
+/** The same after an item without `type` was given that of a message: what is validated, and what the codec reads. */
+export const TypedResponsesRequest = Type.Object({
+  ...requestFields,
+  input: Type.Union([Type.String(), Type.Array(typedItem, { minItems: 1 })]),
+});
+export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
+
+// ---- response: items -------------------------------------------------------------------------------------------------
+
+const itemStatus = oneOf(["in_progress", "completed", "incomplete"]);
+export type ItemStatus = Type.Static<typeof itemStatus>;
+
+const logprobKeys = { token: Type.String(), logprob: Type.Number(), bytes: Type.Array(Type.Integer()) };
+export const ResponsesLogprob = Type.Object(
+  { ...logprobKeys, top_logprobs: Type.Array(Type.Object(logprobKeys)) },
+  { $id: "ResponsesLogprob" },
+);
+export type ResponsesLogprob = Type.Static<typeof ResponsesLogprob>;
+
+export const OutputText = Type.Object(
+  {
+    type: Type.Literal("output_text"),
+    text: Type.String(),
+    annotations: Type.Array(Type.Unknown()),
+    logprobs: Type.Array(ResponsesLogprob),
+  },
+  { $id: "ResponsesOutputText" },
+);
+export const OutputRefusal = Type.Object(
+  { type: Type.Literal("refusal"), refusal: Type.String() },
+  { $id: "ResponsesOutputRefusal" },
+);
+export const ReasoningText = Type.Object(
+  { type: Type.Literal("reasoning_text"), text: Type.String() },
+  { $id: "ResponsesReasoningText" },
+);
+export const ContentPart = Type.Union([OutputText, OutputRefusal, ReasoningText], { $id: "ResponsesContentPart" });
+export type ContentPart = Type.Static<typeof ContentPart>;
+
+const hex = "[0-9a-f]{32,}";
+const itemId = (prefix: string) => Type.String({ pattern: `^${prefix}_${hex}$` });
+
+export const OutputMessage = Type.Object(
+  {
+    id: itemId("msg"),
+    type: Type.Literal("message"),
+    status: itemStatus,
+    role: Type.Literal("assistant"),
+    content: Type.Array(Type.Union([OutputText, OutputRefusal])),
+  },
+  { $id: "ResponsesOutputMessage" },
+);
+export const OutputFunctionCall = Type.Object(
+  {
+    id: itemId("fc"),
+    type: Type.Literal("function_call"),
+    status: itemStatus,
+    call_id: Type.String(),
+    name: Type.String(),
+    arguments: Type.String(),
+    namespace: Type.Optional(Type.String()),
+  },
+  { $id: "ResponsesOutputFunctionCall" },
+);
+export const OutputCustomCall = Type.Object(
+  {
+    id: itemId("ctc"),
+    type: Type.Literal("custom_tool_call"),
+    status: itemStatus,
+    call_id: Type.String(),
+    name: Type.String(),
+    input: Type.String(),
+    namespace: Type.Optional(Type.String()),
+  },
+  { $id: "ResponsesOutputCustomToolCall" },
+);
+export const OutputReasoning = Type.Object(
+  {
+    id: itemId("rs"),
+    type: Type.Literal("reasoning"),
+    status: itemStatus,
+    summary: Type.Array(Type.Object({ type: Type.Literal("summary_text"), text: Type.String() })),
+    content: Type.Array(ReasoningText),
+    encrypted_content: Type.Optional(Type.String()),
+  },
+  { $id: "ResponsesOutputReasoning" },
+);
+export const OutputItem = Type.Union([OutputMessage, OutputFunctionCall, OutputCustomCall, OutputReasoning], {
+  $id: "ResponsesOutputItem",
+});
+export type OutputItem = Type.Static<typeof OutputItem>;
+
+// ---- response --------------------------------------------------------------------------------------------------------
+
+export const ResponsesUsage = Type.Object(
+  {
+    input_tokens: Type.Integer({ minimum: 0, description: "Cached tokens included." }),
+    input_tokens_details: Type.Object({ cached_tokens: count(), cache_write_tokens: count() }),
+    output_tokens: Type.Integer({ minimum: 0, description: "Reasoning included." }),
+    output_tokens_details: Type.Object({ reasoning_tokens: count() }),
+    total_tokens: count(),
+  },
+  { $id: "ResponsesUsage" },
+);
+export type ResponsesUsage = Type.Static<typeof ResponsesUsage>;
+
+export const ResponseFailure = Type.Object(
+  {
+    code: oneOf([
+      "server_error",
+      "rate_limit_exceeded",
+      "invalid_prompt",
+      "context_length_exceeded",
+      "insufficient_quota",
+    ]),
+    message: Type.String(),
+    request_id: Type.String(),
+  },
+  { $id: "ResponseFailure", description: "Codes as coding agents know them." },
+);
+export type ResponseFailure = Type.Static<typeof ResponseFailure>;
+
+const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
+const anyObject = () => openObject();
+
+export const ResponseObject = Type.Object(
+  {
+    id: Type.String({ pattern: `^resp_[0-9a-f]{32}$` }),
+    object: Type.Literal("response"),
+    created_at: unixSeconds(),
+    completed_at: nullable(unixSeconds()),
+    status: oneOf(["in_progress", "completed", "incomplete", "failed"]),
+    error: nullable(ResponseFailure),
+    incomplete_details: nullable(Type.Object({ reason: oneOf(["max_output_tokens", "content_filter"]) })),
+    model: ModelId,
+    output: Type.Array(OutputItem),
+    usage: nullable(ResponsesUsage),
+    previous_response_id: nullable(Type.String()),
+    instructions: nullable(Type.String()),
+    tools: Type.Array(anyObject()),
+    tool_choice: ResponsesToolChoice,
+    parallel_tool_calls: Type.Boolean(),
+    max_output_tokens: nullable(Type.Integer()),
+    max_tool_calls: nullable(Type.Integer()),
+    temperature: Type.Number(),
+    top_p: Type.Number(),
+    presence_penalty: Type.Number(),
+    frequency_penalty: Type.Number(),
+    top_logprobs: Type.Integer(),
+    text: openObject({}, { format: TextFormat }),
+    reasoning: anyObject(),
+    truncation: oneOf(["disabled"]),
+    store: Type.Boolean(),
+    background: Type.Literal(false),
+    service_tier: Type.String(),
+    metadata: anyObject(),
+    safety_identifier: nullable(Type.String()),
+    prompt_cache_key: nullable(Type.String()),
+  },
+  { $id: "Response" },
+);
+export type ResponseObject = Type.Static<typeof ResponseObject>;
+
+// ---- stream events ---------------------------------------------------------------------------------------------------
+
+const event = <Kind extends string, Keys extends TProperties>(type: Kind, keys: Keys) =>
+  Type.Object({ type: Type.Literal(type), sequence_number: count(), ...keys });
+
+const item = { output_index: count(), item: OutputItem };
+const inner = { item_id: Type.String(), output_index: count() };
+const content = { ...inner, content_index: count() };
+const logprobs = Type.Array(ResponsesLogprob);
+const snapshot = { response: ResponseObject };
+
+export const ResponsesStreamEvent = Type.Union(
+  [
+    event("response.created", snapshot),
+    event("response.in_progress", snapshot),
+    event("response.output_item.added", item),
+    event("response.output_item.done", item),
+    event("response.content_part.added", { ...content, part: ContentPart }),
+    event("response.content_part.done", { ...content, part: ContentPart }),
+    event("response.output_text.delta", { ...content, delta: Type.String(), logprobs }),
+    event("response.output_text.done", { ...content, text: Type.String(), logprobs }),
+    event("response.refusal.delta", { ...content, delta: Type.String() }),
+    event("response.refusal.done", { ...content, refusal: Type.String() }),
+    event("response.reasoning_text.delta", { ...content, delta: Type.String() }),
+    event("response.reasoning_text.done", { ...content, text: Type.String() }),
+    event("response.function_call_arguments.delta", { ...inner, delta: Type.String() }),
+    event("response.function_call_arguments.done", { ...inner, name: Type.String(), arguments: Type.String() }),
+    event("response.custom_tool_call_input.delta", { ...inner, delta: Type.String() }),
+    event("response.custom_tool_call_input.done", { ...inner, input: Type.String() }),
+    event("response.completed", snapshot),
+    event("response.incomplete", snapshot),
+    event("response.failed", snapshot),
+  ],
+  { $id: "ResponsesStreamEvent", description: "`sequence_number` counts up from 0 without a gap. `[DONE]` is last." },
+);
+export type ResponsesStreamEvent = Type.Static<typeof ResponsesStreamEvent>;
+
+// ---- errors ----------------------------------------------------------------------------------------------------------
+
+const faultCodes = Object.keys(faultCatalogue) as FaultCode[];
+const faultTypes = [...new Set(Object.values(faultCatalogue).map((entry) => entry.type)), "usage_limit_reached"];
+
+/** The envelope of chat completions, but for the type of a reached usage limit, by which Codex knows it. */
+export const ResponsesError = Type.Object(
+  {
+    error: Type.Object({
+      message: Type.String({ minLength: 1, description: "What is wrong, and what to do about it." }),
+      type: Type.Enum(faultTypes, { type: "string" }),
+      param: nullable(Type.String({ description: "Path of the first offending field, such as `input[3].role`." })),
+      code: nullable(Type.Enum(faultCodes, { type: "string" })),
+      request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$", description: "Equals `x-service-request-id`." }),
+      window: Type.Optional(oneOf(["session", "week", "month"], { description: "With `usage_limit_reached`." })),
+      reset_at: Type.Optional(Type.String({ description: "ISO 8601 UTC, milliseconds." })),
+      resets_at: Type.Optional(Type.Integer({ description: "The same, in Unix seconds." })),
+      resets_in_seconds: Type.Optional(count()),
+      extra_usage: Type.Optional(
+        Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
+      ),
+      plan_type: Type.Optional(nullable(Type.String())),
+    }),
+  },
+  { $id: "ResponsesError" },
+);
+export type ResponsesError = Type.Static<typeof ResponsesError>;

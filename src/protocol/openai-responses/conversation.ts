@@ -1,0 +1,27 @@
+/** What a conversation must be beyond the shape of its items: results answer an earlier call, images stand where they may. */
+import { shown, type Violation } from "../violation.ts";
+import type { InputItem } from "./contract.ts";
+
+/** The first output of a tool that answers no call before it. */
+export function firstOrphan(told: readonly { item: InputItem; param: string }[]): Violation | null {
+  const calls = new Set<string>();
+  for (const { item, param } of told) {
+    if (item.type === "function_call" || item.type === "custom_tool_call") calls.add(item.call_id);
+    if (item.type !== "function_call_output" && item.type !== "custom_tool_call_output") continue;
+    if (calls.has(item.call_id)) continue;
+    const message = `'${param}.call_id' must be that of a call before it, but is ${shown(item.call_id)}. Send the call's own item too.`;
+    return { code: "invalid_value", param: `${param}.call_id`, message };
+  }
+  return null;
+}
+
+/** Instructions and answers are text: what else a message of such a role holds has no place in any protocol. */
+export function strangePart(item: InputItem, param: string): Violation | null {
+  if (item.type !== "message" || item.role === "user" || typeof item.content === "string") return null;
+  const at = item.content.findIndex((part) => part.type === "input_image" || part.type === "input_file");
+  if (at === -1) return null;
+  const what = item.content[at]?.type === "input_image" ? "an image" : "a file";
+  const path = `${param}.content[${at}].type`;
+  const message = `This service does not support ${what} in this role, which '${path}' asks for. Send it in a message of the user.`;
+  return { code: "unsupported_feature", param: path, message };
+}

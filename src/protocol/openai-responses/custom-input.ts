@@ -1,0 +1,115 @@
+/**
+ * Plain text of a custom tool, told to engines as a function with one string `input`, and back: the JSON text of such
+ * arguments is read as it is written, so that a patch streams as a patch. Engines that write other JSON, or plain text
+ * at once, are taken at their word when the call has ended.
+ */
+import { isObject } from "../json.ts";
+
+export const customParameters: Readonly<Record<string, unknown>> = Object.freeze({
+  type: "object",
+  properties: { input: { type: "string", description: "The whole input of the tool, as plain text." } },
+  required: ["input"],
+  additionalProperties: false,
+});
+
+export function customArguments(input: string): string {
+  return JSON.stringify({ input });
+}
+
+/** Reads pieces in order; each `push` answers the plain text that is known by then, `end` the rest. */
+export class CustomInput {
+  #all: string[] = [];
+  #state: "head" | "text" | "over" | "other" = "head";
+  #head = "";
+  /** An escape that has not ended. */
+  #escape = "";
+  /** The first half of a pair, which alone is no character. */
+  #high = "";
+
+  push(piece: string): string {
+    if (this.#state !== "text") this.#all.push(piece);
+    if (this.#state === "text") return this.#read(piece, 0);
+    if (this.#state !== "head") return "";
+    this.#head += piece;
+    const opened = opening.exec(this.#head);
+    if (opened) {
+      this.#state = "text";
+      this.#all = [];
+      return this.#read(this.#head, opened[0].length);
+    }
+    if (!couldOpen(this.#head)) this.#state = "other";
+    return "";
+  }
+
+  end(): string {
+    if (this.#state === "text" || this.#state === "over") return "";
+    const written = this.#all.join("");
+    this.#state = "over";
+    return plainOf(written);
+  }
+
+  #read(piece: string, from: number): string {
+    let out = this.#high;
+    this.#high = "";
+    for (let at = from; at < piece.length; at++) {
+      const letter = piece[at]!;
+      if (this.#escape !== "") out += this.#escaped(letter);
+      else if (letter === "\\") this.#escape = letter;
+      else if (letter === '"') {
+        this.#state = "over";
+        break;
+      } else out += letter;
+    }
+    if (this.#state === "text" && /[\uD800-\uDBFF]$/.test(out)) {
+      this.#high = out.slice(-1);
+      return out.slice(0, -1);
+    }
+    return out;
+  }
+
+  #escaped(letter: string): string {
+    this.#escape += letter;
+    if (this.#escape[1] !== "u") {
+      this.#escape = "";
+      return escapes[letter] ?? letter;
+    }
+    if (this.#escape.length < 6) return "";
+    const code = Number.parseInt(this.#escape.slice(2), 16);
+    this.#escape = "";
+    return Number.isNaN(code) ? "" : String.fromCharCode(code);
+  }
+}
+
+const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
+const opening = /^\s*\{\s*"input"\s*:\s*"/;
+
+/** Whether more letters could still make it the beginning of `{"input": "`. */
+function couldOpen(head: string): boolean {
+  if (head.length > 64) return false;
+  const bare = head.replace(/\s+/g, "");
+  return '{"input":"'.startsWith(bare);
+}
+
+function plainOf(written: string): string {
+  let value: unknown;
+  try {
+    value = JSON.parse(written);
+  } catch {
+    return written;
+  }
+  if (typeof value === "string") return value;
+  if (!isObject(value)) return written;
+  if (typeof value.input === "string") return value.input;
+  const values = Object.values(value);
+  return values.length === 1 && typeof values[0] === "string"
+    ? values[0]
+    : Object.keys(value).length === 0
+      ? ""
+      : written;
+}
+
+/** The plain text that whole arguments hold. */
+export function customInputOf(written: string): string {
+  const reader = new CustomInput();
+  return reader.push(written) + reader.end();
+}

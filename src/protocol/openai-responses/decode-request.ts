@@ -1,0 +1,242 @@
+/** Responses → the centre. The wire has been validated, and what it refers to was found (references.ts). */
+import type {
+  AssistantPart,
+  Capability,
+  InferenceRequest,
+  InputPart,
+  Need,
+  OutputFormat,
+  Reasoning,
+  TextPart,
+  Tool,
+  ToolChoice,
+  Turn,
+} from "../../inference/request.ts";
+import type {
+  InputItem,
+  MessageItem,
+  NamedTool,
+  OutputPart,
+  ReasoningItem,
+  ResponsesRequest,
+  InputPart as WirePart,
+} from "./contract.ts";
+import { customArguments, customParameters } from "./custom-input.ts";
+import { native } from "./native.ts";
+import { conversationOf, type Told } from "./references.ts";
+import { unseal } from "./sealed-reasoning.ts";
+import { listedTools, type ToldTool, ToolBook } from "./tools.ts";
+
+type NeedSink = (capability: Capability, param: string) => void;
+
+export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
+  const needs: Need[] = [];
+  const need: NeedSink = (capability, param) => {
+    if (!needs.some((known) => known.capability === capability)) needs.push({ capability, param });
+  };
+  const told = conversationOf(wire);
+  const book = new ToolBook(listedTools(wire, told));
+  const turns = decodeItems(told, { book, need, model: wire.model });
+  if (wire.instructions) turns.unshift({ role: "system", parts: [{ kind: "text", text: wire.instructions }] });
+  const tools = book.tools.map(decodeTool);
+  if (tools.length > 0) need("tools", wire.tools?.length ? "tools" : toolsParam(told));
+  const format = decodeFormat(wire);
+  if (format) need("structured_output", "text.format");
+  const logprobs = decodeLogprobs(wire);
+  if (logprobs) need("logprobs", wire.top_logprobs ? "top_logprobs" : "include");
+
+  return {
+    model: wire.model,
+    stream: wire.stream === true,
+    turns,
+    tools,
+    toolChoice: tools.length > 0 ? decodeChoice(wire, book) : undefined,
+    parallelToolCalls: tools.length > 0 ? (wire.parallel_tool_calls ?? undefined) : undefined,
+    outputTokensMax: wire.max_output_tokens ?? undefined,
+    sampling: { temperature: wire.temperature ?? undefined, topP: wire.top_p ?? undefined },
+    stop: [],
+    format,
+    reasoning: decodeReasoning(wire),
+    logprobs,
+    cacheKey: wire.prompt_cache_key ?? undefined,
+    extra: {},
+    needs,
+  };
+}
+
+function toolsParam(told: readonly Told[]): string {
+  return told.find(({ item }) => item.type === "additional_tools")?.param ?? "tools";
+}
+
+// ---- items -----------------------------------------------------------------------------------------------------------
+
+interface Reading {
+  book: ToolBook;
+  need: NeedSink;
+  model: string;
+}
+
+/** What the model said in one go (reasoning, text, calls) is one turn, however many items it was. */
+function decodeItems(told: readonly Told[], reading: Reading): Turn[] {
+  const turns: Turn[] = [];
+  for (const { item, param } of told) {
+    const said = assistantParts(item, param, reading);
+    if (said) {
+      const last = turns.at(-1);
+      if (last?.role === "assistant") last.parts.push(...said);
+      else if (said.length > 0) turns.push({ role: "assistant", parts: said });
+      continue;
+    }
+    const turn = decodeItem(item, param, reading);
+    if (turn) turns.push(turn);
+  }
+  return turns;
+}
+
+function decodeItem(item: InputItem, param: string, { need }: Reading): Turn | null {
+  switch (item.type) {
+    case "message": {
+      const parts = contentParts(item.content, `${param}.content`, need);
+      if (item.role === "user") return { role: "user", parts };
+      return { role: item.role === "developer" ? "developer" : "system", parts: parts.filter(isText) };
+    }
+    case "function_call_output":
+    case "custom_tool_call_output":
+      need("tools", param);
+      return { role: "tool", callId: item.call_id, parts: contentParts(item.output, `${param}.output`, need) };
+    default:
+      return null;
+  }
+}
+
+const isText = (part: InputPart): part is TextPart => part.kind === "text";
+
+/** Null for what no assistant says. */
+function assistantParts(item: InputItem, param: string, { book, need, model }: Reading): AssistantPart[] | null {
+  switch (item.type) {
+    case "message":
+      return item.role === "assistant" ? answerParts(item) : null;
+    case "reasoning":
+      return reasoningParts(item, model);
+    case "function_call": {
+      need("tools", param);
+      const { call_id: callId, name, namespace } = item;
+      const wire = {
+        type: item.type,
+        call_id: callId,
+        name,
+        arguments: item.arguments,
+        namespace: namespace ?? undefined,
+      };
+      const toolName = book.nameOf(name, namespace);
+      return [{ kind: "tool-call", callId, toolName, arguments: item.arguments, native: native(wire) }];
+    }
+    case "custom_tool_call": {
+      need("tools", param);
+      const { call_id: callId, name, input, namespace } = item;
+      const wire = { type: item.type, call_id: callId, name, input, namespace: namespace ?? undefined };
+      const toolName = book.nameOf(name, namespace);
+      return [{ kind: "tool-call", callId, toolName, arguments: customArguments(input), native: native(wire) }];
+    }
+    default:
+      return null;
+  }
+}
+
+function answerParts({ content }: MessageItem): AssistantPart[] {
+  if (typeof content === "string") return [{ kind: "text", text: content }];
+  return content.flatMap((part): AssistantPart[] => {
+    if (part.type === "refusal") return [{ kind: "refusal", text: part.refusal }];
+    return part.type === "input_text" || part.type === "output_text" ? [{ kind: "text", text: part.text }] : [];
+  });
+}
+
+/** What was sealed here is whole; else the text is all that there is, and what another service encrypted is none. */
+function reasoningParts(
+  { content, summary, encrypted_content: sealed }: ReasoningItem,
+  model: string,
+): AssistantPart[] {
+  const known = sealed ? unseal(sealed, model) : null;
+  const told = content?.length ? content.map((part) => part.text).join("") : null;
+  const text = known?.text || (told ?? (summary ?? []).map((part) => part.text).join("\n\n"));
+  const part: AssistantPart = { kind: "reasoning", ...known, text };
+  return part.text === "" && part.signature === undefined && part.encrypted === undefined ? [] : [part];
+}
+
+function contentParts(content: string | readonly (WirePart | OutputPart)[], path: string, need: NeedSink): InputPart[] {
+  if (typeof content === "string") return [{ kind: "text", text: content }];
+  return content.map((part, at) => contentPart(part, `${path}[${at}]`, need));
+}
+
+function contentPart(part: WirePart | OutputPart, path: string, need: NeedSink): InputPart {
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+      return { kind: "text", text: part.text };
+    case "refusal":
+      return { kind: "text", text: part.refusal };
+    case "input_image":
+      need("vision", path);
+      return { kind: "image", url: part.image_url, detail: part.detail ?? undefined };
+    case "input_file":
+      need("files", path);
+      return { kind: "file", data: part.file_data, filename: part.filename ?? undefined };
+  }
+}
+
+// ---- tools and the rest ----------------------------------------------------------------------------------------------
+
+function decodeTool({ name, tool, within }: ToldTool): Tool {
+  const wire = within ? { ...within, tools: [tool] } : tool;
+  if (tool.type === "function") {
+    const { description, parameters, strict } = tool;
+    return {
+      kind: "function",
+      name,
+      description: description ?? undefined,
+      parameters: parameters ?? undefined,
+      strict: strict ?? undefined,
+      native: native(wire),
+    };
+  }
+  const { format } = tool;
+  const rule =
+    format?.type === "grammar"
+      ? `Its input must follow this ${format.syntax} grammar:\n${format.definition}`
+      : "Its input is plain text.";
+  const description = tool.description ? `${tool.description}\n\n${rule}` : rule;
+  return { kind: "function", name, description, parameters: { ...customParameters }, native: native(wire) };
+}
+
+function decodeChoice({ tool_choice: choice }: ResponsesRequest, book: ToolBook): ToolChoice | undefined {
+  if (!choice) return undefined;
+  if (typeof choice === "string") return { kind: choice };
+  const nameOf = ({ name, namespace }: NamedTool) => book.nameOf(name, namespace);
+  if (choice.type !== "allowed_tools") return { kind: "tool", name: nameOf(choice) };
+  return { kind: "allowed", mode: choice.mode, names: choice.tools.map(nameOf) };
+}
+
+/** `text` is what an engine does anyway. */
+function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
+  const format = text?.format;
+  if (!format || format.type === "text") return undefined;
+  if (format.type === "json_object") return { kind: "json_object" };
+  const { name, schema, strict, description } = format;
+  return {
+    kind: "json_schema",
+    name,
+    schema,
+    strict: strict ?? undefined,
+    description: description ?? undefined,
+  };
+}
+
+/** A hint that makes no need: agents always send it (inference/hints.ts). */
+function decodeReasoning({ reasoning }: ResponsesRequest): Reasoning | undefined {
+  const effort = reasoning?.effort ?? undefined;
+  return effort && { effort, native: native({ effort }) };
+}
+
+export function decodeLogprobs({ include, top_logprobs: top }: ResponsesRequest): { top: number } | undefined {
+  return top || include?.includes("message.output_text.logprobs") ? { top: top ?? 0 } : undefined;
+}

@@ -1,0 +1,142 @@
+/**
+ * What an engine that speaks Responses answers → events. An answer has ended when the engine said so
+ * (`response.completed`, `response.incomplete`); anything else was cut. Events that nobody knows are passed over; what
+ * leaves is grammatical.
+ */
+import type { InferenceEvent, StopReason } from "../../inference/event.ts";
+import type { Fault } from "../../inference/fault.ts";
+import type { SseMessage } from "../../sse/message.ts";
+import type { ResponseIdentity, Transducer } from "../codec.ts";
+import { isObject, type JsonObject, textOf } from "../json.ts";
+import { answerCutShort, malformedAnswer } from "../refusal.ts";
+import { AnswerParts } from "./answer-parts.ts";
+import { decodeFailure } from "./fault.ts";
+import { decodeUsage } from "./usage.ts";
+
+export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> {
+  const answer = answerDecoder(identity);
+  return {
+    push({ event, data }) {
+      const text = data.trim();
+      if (text === "" || text === "[DONE]" || answer.over) return [];
+      let value: unknown;
+      try {
+        value = JSON.parse(text);
+      } catch (cause) {
+        return answer.fail(malformedAnswer(cause));
+      }
+      if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
+      return answer.push(textOf(value.type) || (event ?? ""), value);
+    },
+    end: () => answer.fail(answerCutShort("response.completed")),
+  };
+}
+
+/** A whole reply is what the last event of a stream carries. */
+export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
+  const answer = answerDecoder(identity);
+  if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
+  const status = textOf(reply.status);
+  if (status === "" && !Array.isArray(reply.output)) return answer.fail(decodeFailure(reply));
+  const events = answer.push(`response.${status || "completed"}`, { response: reply });
+  return [...events, ...answer.fail(answerCutShort("an end"))];
+}
+
+function answerDecoder(identity: ResponseIdentity) {
+  const parts = new AnswerParts(identity.responseId);
+  let started = false;
+  let over = false;
+
+  function start(): InferenceEvent[] {
+    if (started) return [];
+    started = true;
+    return [{ type: "response-start", ...identity }];
+  }
+
+  function fail(fault: Fault): InferenceEvent[] {
+    if (over) return [];
+    over = true;
+    return [{ type: "response-failed", fault }];
+  }
+
+  function end(response: JsonObject, cut: StopReason | null): InferenceEvent[] {
+    const events = [...start(), ...parts.final(response.output)];
+    const usage = decodeUsage(response.usage);
+    if (usage) events.push({ type: "usage", usage });
+    if (parts.unnamed) return [...events, ...fail(malformedAnswer(new Error("a tool call without a name")))];
+    over = true;
+    events.push({ type: "response-end", reason: cut ?? (parts.calls > 0 ? "tool_calls" : "stop") });
+    return events;
+  }
+
+  /** What an event says of the parts. */
+  function told(type: string, event: JsonObject): InferenceEvent[] {
+    switch (type) {
+      case "response.output_item.added":
+        return parts.begin(event);
+      case "response.output_item.done":
+        return parts.done(event);
+      case "response.output_text.delta":
+        return parts.delta(event, "text", event.delta);
+      case "response.output_text.done":
+        return parts.whole(event, "text", event.text);
+      case "response.refusal.delta":
+        return parts.delta(event, "refusal", event.delta);
+      case "response.refusal.done":
+        return parts.whole(event, "refusal", event.refusal);
+      case "response.content_part.done":
+        return parts.partDone(event);
+      case "response.function_call_arguments.delta":
+      case "response.custom_tool_call_input.delta":
+        return parts.delta(event, "tool-call", event.delta);
+      case "response.function_call_arguments.done":
+        return parts.whole(event, "tool-call", event.arguments);
+      case "response.custom_tool_call_input.done":
+        return parts.whole(event, "tool-call", event.input);
+      // Open Responses names the text of reasoning so.
+      case "response.reasoning.delta":
+      case "response.reasoning_text.delta":
+      case "response.reasoning_summary_text.delta":
+        return parts.delta(event, "reasoning", event.delta);
+      default:
+        return [];
+    }
+  }
+
+  return {
+    get over() {
+      return over;
+    },
+
+    fail,
+
+    push(type: string, event: JsonObject): InferenceEvent[] {
+      if (over) return [];
+      const response = isObject(event.response) ? event.response : {};
+      switch (type) {
+        case "response.created":
+        case "response.in_progress":
+        case "response.queued":
+          return start();
+        case "response.completed":
+          return end(response, null);
+        case "response.incomplete":
+          return end(response, reasonOf(response));
+        case "response.failed":
+        case "response.cancelled":
+          return fail(decodeFailure(response));
+        case "error":
+          return fail(decodeFailure(event));
+        default: {
+          if (isObject(event.error)) return fail(decodeFailure(event));
+          const events = told(type, event);
+          return events.length > 0 ? [...start(), ...events] : [];
+        }
+      }
+    },
+  };
+}
+
+function reasonOf({ incomplete_details: details }: JsonObject): StopReason {
+  return isObject(details) && details.reason === "content_filter" ? "content_filter" : "length";
+}

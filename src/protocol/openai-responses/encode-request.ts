@@ -1,0 +1,123 @@
+/**
+ * The centre → Responses, for an engine that speaks it. What the protocol has no words for, and what would change the
+ * answer, is refused by name; what only tunes it and is unknown here (`seed`) is left out. No nulls, nothing is stored at
+ * the engine, and identical requests render to identical bytes.
+ */
+import type { Fault } from "../../inference/fault.ts";
+import type { InferenceRequest, OutputFormat, Reasoning, ReasoningEffort, Tool } from "../../inference/request.ts";
+import { headInstructions } from "../../inference/turns.ts";
+import type { UpstreamAsk } from "../codec.ts";
+import type { JsonObject } from "../json.ts";
+import { foreignNeed, unsaid } from "../unsaid.ts";
+import { encodeTurns } from "./encode-turns.ts";
+import { wireOf } from "./native.ts";
+
+export function refusalOf(request: InferenceRequest): Fault | null {
+  const { sampling, stop, turns, needs } = request;
+  if (stop.length > 0) return unsaid("stop sequences", "stop");
+  if (sampling.topK !== undefined) return unsaid("top_k", "top_k");
+  if (sampling.frequencyPenalty) return unsaid("penalties", "frequency_penalty");
+  if (sampling.presencePenalty) return unsaid("penalties", "presence_penalty");
+  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsaid("a bias of tokens", "logit_bias");
+  const heard = turns.some((turn) => turn.role === "user" && turn.parts.some((part) => part.kind === "audio"));
+  if (heard) return unsaid("audio input", needs.find((need) => need.capability === "audio_input")?.param ?? "messages");
+  return foreignNeed(request, "openai-responses");
+}
+
+export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
+  const refusal = refusalOf(request);
+  if (refusal) throw refusal;
+  const { sampling } = request;
+  const { parts, rest } = headInstructions(request.turns);
+  const { tools, choice, parallel } = allowed(request);
+  return {
+    model: ask.model,
+    instructions: rest.length > 0 && parts.length > 0 ? parts.map((part) => part.text).join("\n\n") : undefined,
+    // Instructions and nothing else are what there is to be answered.
+    input: encodeTurns(rest.length > 0 ? rest : [{ role: "user", parts }], ask),
+    stream: ask.stream,
+    store: false,
+    include: ["reasoning.encrypted_content", ...(request.logprobs ? ["message.output_text.logprobs"] : [])],
+    max_output_tokens: request.outputTokensMax,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    tools: tools.length > 0 ? encodeTools(tools) : undefined,
+    tool_choice: tools.length > 0 ? choice : undefined,
+    parallel_tool_calls: tools.length > 0 ? parallel : undefined,
+    text: request.format && { format: encodeFormat(request.format) },
+    reasoning: request.reasoning && encodeReasoning(request.reasoning),
+    top_logprobs: request.logprobs?.top || undefined,
+    ...request.extra,
+  };
+}
+
+/** Tools of one namespace are one tool on the wire, in the place of the first. */
+function encodeTools(tools: readonly Tool[]): JsonObject[] {
+  const out: JsonObject[] = [];
+  const namespaces = new Map<unknown, JsonObject & { tools: unknown[] }>();
+  for (const tool of tools) {
+    const wire = wireOf(tool.native);
+    const inner = wire?.type === "namespace" && Array.isArray(wire.tools) ? wire.tools : null;
+    const known = inner && namespaces.get(wire?.name);
+    if (known) known.tools.push(...(inner ?? []));
+    else if (wire && inner) {
+      const first = { ...wire, tools: [...inner] };
+      namespaces.set(wire.name, first);
+      out.push(first);
+    } else out.push(wire ? withoutNulls(wire) : encodeTool(tool));
+  }
+  return out;
+}
+
+function withoutNulls(wire: Readonly<JsonObject>): JsonObject {
+  return Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
+}
+
+/** Strictness is the default of this protocol and of no other, so that it is said. */
+function encodeTool({ name, description, parameters, strict }: Tool): JsonObject {
+  return {
+    type: "function",
+    name,
+    description,
+    parameters: parameters ?? { type: "object", properties: {} },
+    strict: strict ?? false,
+  };
+}
+
+/** A hard constraint, kept by showing the allowed tools only: engines know `required`, and few know more. */
+function allowed({ tools, toolChoice: choice, parallelToolCalls: parallel }: InferenceRequest) {
+  const only = (names: string[]) => tools.filter((tool) => names.includes(tool.name));
+  switch (choice?.kind) {
+    case "tool":
+      return { tools: only([choice.name]), choice: "required", parallel: false };
+    case "allowed":
+      return { tools: only(choice.names), choice: choice.mode, parallel };
+    default:
+      return { tools, choice: choice?.kind, parallel };
+  }
+}
+
+function encodeFormat(format: OutputFormat): JsonObject {
+  if (format.kind === "json_object") return { type: "json_object" };
+  const { name, schema, strict, description } = format;
+  return { type: "json_schema", name, description, schema: schema ?? {}, strict: strict ?? false };
+}
+
+/** As a Responses caller wrote it; else the three levels that all engines know. */
+function encodeReasoning({ effort, budgetTokens, native }: Reasoning): JsonObject | undefined {
+  const wire = wireOf(native);
+  if (wire) return { ...wire };
+  if (effort) return { effort: engineEffort[effort] };
+  if (budgetTokens === undefined) return undefined;
+  return { effort: budgetTokens < 4096 ? "low" : budgetTokens < 16_384 ? "medium" : "high" };
+}
+
+const engineEffort = {
+  none: "none",
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+} as const satisfies Record<ReasoningEffort, string>;

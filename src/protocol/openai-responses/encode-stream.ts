@@ -1,0 +1,89 @@
+/**
+ * The centre → the events that Responses clients read: each part is an item with its own lifecycle. Codex acts on
+ * `output_item.done` alone, and an item that the limit cut must say so there; so the end of the last item is held until
+ * it is known whether it is the end of the answer.
+ */
+import type { InferenceEvent, StopReason } from "../../inference/event.ts";
+import { asFault, type Fault } from "../../inference/fault.ts";
+import { noUsage, type Usage } from "../../inference/usage.ts";
+import { encodeSse } from "../../sse/encode.ts";
+import type { StreamContext, StreamEncoder } from "../codec.ts";
+import { AnswerItems, cutBy } from "./answer-items.ts";
+import type { ResponsesRequest } from "./contract.ts";
+import { encodeFailure } from "./fault.ts";
+import { begunResponse, endedResponse } from "./response-object.ts";
+import { ResponseWriter } from "./response-writer.ts";
+import { StreamItem } from "./stream-item.ts";
+
+export function streamEncoder(wire: ResponsesRequest, { identity, requestId }: StreamContext): StreamEncoder {
+  const items = new AnswerItems(wire, identity.responseId, identity.model);
+  const begun = begunResponse(wire, identity);
+  const writer = new ResponseWriter(begun);
+  const all: StreamItem[] = [];
+  let usage: Usage = noUsage;
+  let usageIsKnown = false;
+
+  function take(event: InferenceEvent): void {
+    switch (event.type) {
+      case "response-start":
+        writer.start();
+        return;
+      case "usage":
+        usage = event.usage;
+        usageIsKnown = true;
+        return;
+      case "part-start": {
+        const held = all.at(-1);
+        if (held?.ended) held.finish("completed");
+        all[event.index] = new StreamItem(items, writer, event.index, event.part);
+        return;
+      }
+      case "part-delta":
+        all[event.index]?.add(event.delta, event.logprobs);
+        return;
+      case "part-end": {
+        const item = all[event.index];
+        item?.end(event.signature);
+        if (event.index < all.length - 1) item?.finish("completed");
+        return;
+      }
+      case "response-end":
+        end(event.reason);
+        return;
+      case "response-failed":
+        fail(event.fault);
+    }
+  }
+
+  function end(stop: StopReason): void {
+    const reason = cutBy(stop);
+    const last = all.length - 1;
+    const output = all.map((item, index) =>
+      item.finish(reason !== null && index === last ? "incomplete" : "completed"),
+    );
+    const outcome = reason ? { status: "incomplete" as const, reason } : { status: "completed" as const };
+    writer.finish(endedResponse(begun, output, usage, outcome));
+  }
+
+  /** What was not ended stays open: a client that acts on whole items must not act on what is asked for again. */
+  function fail(fault: Fault): void {
+    const output = all.map((item) => item.snapshot(item.ended ? "completed" : "incomplete"));
+    const error = encodeFailure(fault, requestId);
+    writer.finish(endedResponse(begun, output, usageIsKnown ? usage : null, { status: "failed", error }));
+  }
+
+  return {
+    push(event) {
+      take(event);
+      return writer.take();
+    },
+    end() {
+      fail(asFault(new Error("the events ended without their end")));
+      return writer.take();
+    },
+    heartbeat() {
+      writer.heartbeat();
+      return writer.take().map(encodeSse).join("");
+    },
+  };
+}

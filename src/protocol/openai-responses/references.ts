@@ -1,0 +1,146 @@
+/**
+ * State, by the protocol's own rules, as far as it is pure: which stored things a request refers to, the request with
+ * what they are, and what is to be kept of a response. Ids of items are made from the id of their response, so that a
+ * reference to an item names its response, and no index of items is needed.
+ */
+import { Fault } from "../../inference/fault.ts";
+import { violationFault } from "../violation.ts";
+import type { InputItem, ItemReference, OutputItem, ResponseObject, ResponsesRequest } from "./contract.ts";
+import { firstOrphan } from "./conversation.ts";
+
+/** Under a symbol, because no body can hold one: what stands here was read from the store. */
+const resolved = Symbol("resolved");
+type Resolved = { [resolved]?: { history: readonly InputItem[]; items: ReadonlyMap<string, InputItem> } };
+
+export interface References {
+  /** `previous_response_id`: its whole conversation is wanted. */
+  previousResponseId: string | null;
+  /** Items named by `item_reference`; `responseId` is null where the id has not the form of ours, so that none can have it. */
+  items: { id: string; responseId: string | null; param: string }[];
+}
+
+export function referencesOf(wire: ResponsesRequest): References {
+  const items: References["items"] = [];
+  if (typeof wire.input !== "string") {
+    for (const [at, item] of wire.input.entries()) {
+      if (item.type === "item_reference")
+        items.push({ id: item.id, responseId: responseIdOf(item.id), param: `input[${at}].id` });
+    }
+  }
+  return { previousResponseId: wire.previous_response_id ?? null, items };
+}
+
+/**
+ * The request with what was stored in place of what refers to it. `history` is the conversation of the previous response,
+ * oldest first: of each response its own input, then its output. Throws `previous_response_not_found` for a reference
+ * that was not found, and `invalid_value` for a tool's output whose call is nowhere.
+ */
+export function withResolved(
+  wire: ResponsesRequest,
+  found: { history: readonly InputItem[] | null; items: ReadonlyMap<string, InputItem> },
+): ResponsesRequest {
+  const { previousResponseId, items } = referencesOf(wire);
+  if (previousResponseId !== null && found.history === null) throw notFound("previous_response_id");
+  const missing = items.find(({ id }) => !found.items.has(id));
+  if (missing) throw notFound(missing.param);
+  const whole: ResponsesRequest & Resolved = {
+    ...wire,
+    [resolved]: { history: found.history ?? [], items: found.items },
+  };
+  const orphan = firstOrphan(conversationOf(whole));
+  if (orphan) throw violationFault(orphan);
+  return whole;
+}
+
+export function notFound(param: string): Fault {
+  const what = param === "previous_response_id" ? "a response" : "an item of a response";
+  const message = `'${param}' must be the id of ${what} that was stored, and is still kept. Send the conversation's items instead.`;
+  return new Fault("previous_response_not_found", message, { param });
+}
+
+/** An item as it was told, with its path in the body; what the store told has the path of what refers to it. */
+export interface Told {
+  item: Exclude<InputItem, ItemReference>;
+  param: string;
+}
+
+/** All items, oldest first. Throws where something stored is referred to and was not resolved. */
+export function conversationOf(wire: ResponsesRequest): Told[] {
+  const known = (wire as ResponsesRequest & Resolved)[resolved];
+  if (wire.previous_response_id && !known) throw notFound("previous_response_id");
+  const told: Told[] = [];
+  for (const item of known?.history ?? []) {
+    if (item.type !== "item_reference") told.push({ item, param: "previous_response_id" });
+  }
+  if (typeof wire.input === "string") {
+    told.push({ item: { type: "message", role: "user", content: wire.input }, param: "input" });
+    return told;
+  }
+  for (const [at, item] of wire.input.entries()) {
+    const param = `input[${at}]`;
+    const real = item.type === "item_reference" ? known?.items.get(item.id) : item;
+    if (!real || real.type === "item_reference") throw notFound(`${param}.id`);
+    told.push({ item: real, param });
+  }
+  return told;
+}
+
+// ---- what is kept ----------------------------------------------------------------------------------------------------
+
+/** An item as the store has it and `input_items` shows it. */
+export type StoredItem = (InputItem | OutputItem) & { id: string };
+
+export interface Stored {
+  id: string;
+  previousResponseId: string | null;
+  /** What this request said itself, references resolved; what came before it stands in the previous response. */
+  input: StoredItem[];
+  /** As the client got it; its output is the other half of the conversation. */
+  response: ResponseObject;
+}
+
+/** Null where nothing is to be kept: `store: false`, or an answer that failed. */
+export function storable(wire: ResponsesRequest, response: ResponseObject): Stored | null {
+  if (wire.store === false || response.status === "failed" || response.status === "in_progress") return null;
+  const own = conversationOf(wire).filter(({ param }) => param !== "previous_response_id");
+  const input = own.map(({ item }, at): StoredItem => ({ ...item, id: itemIdOf(response.id, item.type, at, "input") }));
+  return { id: response.id, previousResponseId: wire.previous_response_id ?? null, input, response };
+}
+
+/** The conversation that a response ends: what `withResolved` takes for its history. Oldest first, the response last. */
+export function historyOf(chain: readonly Pick<Stored, "input" | "response">[]): InputItem[] {
+  // What was answered is an item that may be sent: its status and its marks are passed over.
+  return chain.flatMap(({ input, response }) => [...input, ...response.output] as unknown as InputItem[]);
+}
+
+/** The item of that id among what is stored of its response. */
+export function itemOf(stored: Pick<Stored, "input" | "response">, id: string): InputItem | null {
+  const all = [...stored.input, ...stored.response.output] as unknown as (InputItem & { id: string })[];
+  return all.find((item) => item.id === id) ?? null;
+}
+
+// ---- ids -------------------------------------------------------------------------------------------------------------
+
+const prefixes: Partial<Record<string, string>> = {
+  message: "msg",
+  function_call: "fc",
+  function_call_output: "fco",
+  custom_tool_call: "ctc",
+  custom_tool_call_output: "ctco",
+  reasoning: "rs",
+  additional_tools: "at",
+};
+/** Inputs are counted from here, so that no output has the id of an input. */
+const inputsFrom = 0x1000000;
+
+/** The same for the same place: in every event, in the final object, and in the store. */
+export function itemIdOf(responseId: string, type: string, index: number, side: "input" | "output" = "output"): string {
+  const place = side === "input" ? inputsFrom + index : index;
+  return `${prefixes[type] ?? "item"}_${responseId.slice(-32)}${place.toString(16).padStart(4, "0")}`;
+}
+
+/** The response that an item belongs to. */
+export function responseIdOf(itemId: string): string | null {
+  const hex = /^[a-z]{2,4}_([0-9a-f]{32})[0-9a-f]{4,8}$/.exec(itemId)?.[1];
+  return hex ? `resp_${hex}` : null;
+}

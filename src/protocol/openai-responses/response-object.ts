@@ -1,0 +1,80 @@
+/**
+ * The Response object: every key that OpenAI and Open Responses require, always, because SDKs take the last one of a
+ * stream in place of all that came before.
+ */
+import type { Usage } from "../../inference/usage.ts";
+import type { ResponseIdentity } from "../codec.ts";
+import { isObject, type JsonObject } from "../json.ts";
+import type { OutputItem, ResponseFailure, ResponseObject, ResponsesRequest, ResponsesTool } from "./contract.ts";
+import { isHosted } from "./tools.ts";
+import { encodeUsage } from "./usage.ts";
+
+/** The response before there is an answer: what was asked, with the defaults said. */
+export function begunResponse(wire: ResponsesRequest, identity: ResponseIdentity): ResponseObject {
+  // Keys that are accepted without effect are not typed; they are shown where they have the form that they must have.
+  const { metadata, safety_identifier: safety, max_tool_calls: calls } = wire as JsonObject;
+  return {
+    id: identity.responseId,
+    object: "response",
+    created_at: identity.createdAtSeconds,
+    completed_at: null,
+    status: "in_progress",
+    error: null,
+    incomplete_details: null,
+    model: identity.model,
+    output: [],
+    usage: null,
+    previous_response_id: wire.previous_response_id ?? null,
+    instructions: wire.instructions ?? null,
+    tools: (wire.tools ?? []).filter((tool) => !isHosted(tool)).map(shownTool),
+    tool_choice: wire.tool_choice ?? "auto",
+    parallel_tool_calls: wire.parallel_tool_calls ?? true,
+    max_output_tokens: wire.max_output_tokens ?? null,
+    max_tool_calls: Number.isInteger(calls) ? Number(calls) : null,
+    temperature: wire.temperature ?? 1,
+    top_p: wire.top_p ?? 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    top_logprobs: wire.top_logprobs ?? 0,
+    text: { ...wire.text, format: wire.text?.format ?? { type: "text" } },
+    reasoning: { effort: wire.reasoning?.effort ?? null, summary: null },
+    truncation: "disabled",
+    store: wire.store ?? true,
+    background: false,
+    service_tier: "default",
+    metadata: isObject(metadata) ? metadata : {},
+    safety_identifier: typeof safety === "string" ? safety : null,
+    prompt_cache_key: wire.prompt_cache_key ?? null,
+  };
+}
+
+function shownTool(tool: ResponsesTool): JsonObject {
+  if (tool.type !== "function") return { ...tool };
+  return {
+    ...tool,
+    description: tool.description ?? null,
+    parameters: tool.parameters ?? null,
+    strict: tool.strict ?? null,
+  };
+}
+
+export type Outcome =
+  | { status: "completed" }
+  | { status: "incomplete"; reason: "max_output_tokens" | "content_filter" }
+  | { status: "failed"; error: ResponseFailure };
+
+export function endedResponse(
+  begun: ResponseObject,
+  output: OutputItem[],
+  usage: Usage | null,
+  outcome: Outcome,
+): ResponseObject {
+  return {
+    ...begun,
+    status: outcome.status,
+    error: outcome.status === "failed" ? outcome.error : null,
+    incomplete_details: outcome.status === "incomplete" ? { reason: outcome.reason } : null,
+    output,
+    usage: usage && encodeUsage(usage),
+  };
+}

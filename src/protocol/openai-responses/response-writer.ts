@@ -1,0 +1,64 @@
+/**
+ * The grammar of a Responses stream, as the only way to write one:
+ *
+ *     response.created response.in_progress+ item* (response.completed | response.incomplete | response.failed) [DONE]
+ *
+ * with `sequence_number` counting up from 0 without a gap. What has ended writes nothing more.
+ */
+import type { SseMessage } from "../../sse/message.ts";
+import type { ResponseObject, ResponsesStreamEvent } from "./contract.ts";
+
+type Unnumbered<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;
+export type UnnumberedEvent = Unnumbered<ResponsesStreamEvent>;
+
+export class ResponseWriter {
+  #state: "before" | "begun" | "over" = "before";
+  #sequence = 0;
+  #out: SseMessage[] = [];
+  /** A long request's snapshot is large, and it is the same each time. */
+  #begunText: string | null = null;
+
+  constructor(readonly begun: ResponseObject) {}
+
+  /** What was written since the last time. */
+  take(): SseMessage[] {
+    const out = this.#out;
+    this.#out = [];
+    return out;
+  }
+
+  start(): void {
+    if (this.#state !== "before") return;
+    this.#state = "begun";
+    this.#writeBegun("response.created");
+    this.#writeBegun("response.in_progress");
+  }
+
+  /** The first says that there is a response, the others that it still goes on. */
+  heartbeat(): void {
+    if (this.#state === "begun") this.#writeBegun("response.in_progress");
+    else this.start();
+  }
+
+  write(event: UnnumberedEvent): void {
+    if (this.#state === "over") return;
+    this.start();
+    this.#push(event.type, `${JSON.stringify(event).slice(0, -1)},"sequence_number":${this.#sequence++}}`);
+  }
+
+  finish(response: ResponseObject): void {
+    if (this.#state === "over" || response.status === "in_progress") return;
+    this.write({ type: `response.${response.status}`, response });
+    this.#state = "over";
+    this.#out.push({ data: "[DONE]" });
+  }
+
+  #writeBegun(type: "response.created" | "response.in_progress"): void {
+    this.#begunText ??= JSON.stringify(this.begun);
+    this.#push(type, `{"type":"${type}","response":${this.#begunText},"sequence_number":${this.#sequence++}}`);
+  }
+
+  #push(event: string, data: string): void {
+    this.#out.push({ event, data });
+  }
+}

@@ -1,0 +1,138 @@
+/** One item of a stream: added, its parts, their deltas, done; each once, and in this order. */
+import type { PartHead, TokenLogprob } from "../../inference/event.ts";
+import type { AnswerItems, CallerCall } from "./answer-items.ts";
+import type { ContentPart, ItemStatus, OutputItem } from "./contract.ts";
+import { CustomInput } from "./custom-input.ts";
+import type { ResponseWriter } from "./response-writer.ts";
+
+export class StreamItem {
+  ended = false;
+  #pieces: string[] = [];
+  #logprobs: TokenLogprob[] = [];
+  #signature: string | undefined;
+  #final: OutputItem | null = null;
+  #partIsOpen = false;
+  readonly #id: string;
+  readonly #call: CallerCall | null;
+  readonly #input: CustomInput | null;
+
+  constructor(
+    readonly items: AnswerItems,
+    readonly writer: ResponseWriter,
+    readonly index: number,
+    readonly head: PartHead,
+  ) {
+    this.#id = items.idOf(head, index);
+    this.#call = head.kind === "tool-call" ? items.callOf(head) : null;
+    this.#input = this.#call?.wrapped ? new CustomInput() : null;
+    writer.write({ type: "response.output_item.added", output_index: index, item: this.#added() });
+    // Reasoning may have no text at all; what is said always is one.
+    if (head.kind === "text" || head.kind === "refusal") this.#openPart();
+  }
+
+  add(delta: string, logprobs?: TokenLogprob[]): void {
+    if (this.ended) return;
+    this.#pieces.push(delta);
+    if (logprobs) this.#logprobs.push(...logprobs);
+    this.#say(this.#input ? this.#input.push(delta) : delta, logprobs);
+  }
+
+  end(signature?: string): void {
+    this.ended = true;
+    this.#signature = signature;
+  }
+
+  /** Writes what ends the item, once. */
+  finish(status: ItemStatus): OutputItem {
+    if (this.#final) return this.#final;
+    this.ended = true;
+    if (this.#input) this.#say(this.#input.end());
+    const item = this.snapshot(status);
+    this.#final = item;
+    this.#done(item);
+    this.writer.write({ type: "response.output_item.done", output_index: this.index, item });
+    return item;
+  }
+
+  snapshot(status: ItemStatus): OutputItem {
+    const part = {
+      head: this.head,
+      text: this.#pieces.join(""),
+      signature: this.#signature,
+      logprobs: this.#logprobs,
+    };
+    return this.#final ?? this.items.itemOf(part, this.index, status);
+  }
+
+  /** As it begins: nothing said yet. */
+  #added(): OutputItem {
+    const head: PartHead = this.head.kind === "reasoning" ? { kind: "reasoning" } : this.head;
+    const item = this.items.itemOf({ head, text: "" }, this.index, "in_progress");
+    return item.type === "message" ? { ...item, content: [] } : item;
+  }
+
+  #openPart(): void {
+    this.#partIsOpen = true;
+    this.writer.write({ type: "response.content_part.added", ...this.#place(), part: this.#emptyPart() });
+  }
+
+  #emptyPart(): ContentPart {
+    if (this.head.kind === "refusal") return { type: "refusal", refusal: "" };
+    if (this.head.kind === "reasoning") return { type: "reasoning_text", text: "" };
+    return { type: "output_text", text: "", annotations: [], logprobs: [] };
+  }
+
+  #say(delta: string, logprobs?: TokenLogprob[]): void {
+    if (delta === "" && !logprobs) return;
+    const { writer } = this;
+    const inner = { item_id: this.#id, output_index: this.index };
+    switch (this.head.kind) {
+      case "text": {
+        const shown = this.items.logprobsOf(logprobs);
+        writer.write({ type: "response.output_text.delta", ...this.#place(), delta, logprobs: shown });
+        return;
+      }
+      case "refusal":
+        writer.write({ type: "response.refusal.delta", ...this.#place(), delta });
+        return;
+      case "reasoning":
+        if (!this.#partIsOpen) this.#openPart();
+        writer.write({ type: "response.reasoning_text.delta", ...this.#place(), delta });
+        return;
+      case "tool-call":
+        if (this.#call?.custom) writer.write({ type: "response.custom_tool_call_input.delta", ...inner, delta });
+        else writer.write({ type: "response.function_call_arguments.delta", ...inner, delta });
+    }
+  }
+
+  #done(item: OutputItem): void {
+    const { writer } = this;
+    const inner = { item_id: this.#id, output_index: this.index };
+    if (item.type === "function_call") {
+      const { name, arguments: written } = item;
+      writer.write({ type: "response.function_call_arguments.done", ...inner, name, arguments: written });
+    } else if (item.type === "custom_tool_call") {
+      writer.write({ type: "response.custom_tool_call_input.done", ...inner, input: item.input });
+    } else {
+      for (const part of item.content) this.#partDone(part);
+    }
+  }
+
+  #partDone(part: ContentPart): void {
+    const { writer } = this;
+    const place = this.#place();
+    if (part.type === "output_text") {
+      const { text, logprobs } = part;
+      writer.write({ type: "response.output_text.done", ...place, text, logprobs });
+    } else if (part.type === "refusal") {
+      writer.write({ type: "response.refusal.done", ...place, refusal: part.refusal });
+    } else {
+      writer.write({ type: "response.reasoning_text.done", ...place, text: part.text });
+    }
+    writer.write({ type: "response.content_part.done", ...place, part });
+  }
+
+  #place() {
+    return { item_id: this.#id, output_index: this.index, content_index: 0 };
+  }
+}

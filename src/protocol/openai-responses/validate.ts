@@ -1,0 +1,120 @@
+/**
+ * A body that claims to be a Responses request becomes one, or the fault that says what to change: first the shape
+ * (contract.ts), then the rules between fields, each time the first offence. What it refers to is looked up by others.
+ */
+import { contract } from "../contract.ts";
+import { isObject, type JsonObject } from "../json.ts";
+import { firstBrokenRule, given, type Rules } from "../rules.ts";
+import { looksSecret, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
+import {
+  hostedTools,
+  type InputItem,
+  type NamedTool,
+  type ResponsesRequest,
+  TypedResponsesRequest,
+} from "./contract.ts";
+import { firstOrphan, strangePart } from "./conversation.ts";
+import { referencesOf } from "./references.ts";
+import { isHosted, listedTools, ToolBook } from "./tools.ts";
+
+const request = contract(TypedResponsesRequest, { longArray: "input" });
+
+/** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
+export function validateResponsesRequest(body: unknown): ResponsesRequest {
+  const typed = withTypes(body);
+  if (!request.satisfied(typed)) throw violationFault(withoutSource(typed) ?? request.violation(typed));
+  const broken = firstBrokenRule(typed, rules);
+  if (broken) throw violationFault(broken);
+  return typed;
+}
+
+/** An item with a role and no type is a message: several clients write it so. */
+function withTypes(body: unknown): unknown {
+  if (!isObject(body) || !Array.isArray(body.input)) return body;
+  const isUntyped = (item: unknown) => isObject(item) && !given(item.type) && item.role !== undefined;
+  if (!body.input.some(isUntyped)) return body;
+  return { ...body, input: body.input.map((item) => (isUntyped(item) ? { ...item, type: "message" } : item)) };
+}
+
+/** A medium by id or URL lacks what it could be sent as, too; it is told as what it is. */
+function withoutSource(body: unknown): Violation | null {
+  const found = request.violation(body);
+  const path = /^(input\[(\d+)\]\.(content|output)\[(\d+)\])\.(image_url|file_data)$/.exec(found.param);
+  if (!path || found.code !== "missing_field") return null;
+  const item = ((body as JsonObject).input as JsonObject[])[Number(path[2])];
+  const part = (item?.[path[3]!] as JsonObject[] | undefined)?.[Number(path[4])];
+  const key = ["file_id", "file_url"].find((name) => given(part?.[name]));
+  return key === undefined
+    ? null
+    : unsupported(`${path[1]}.${key}`, key === "file_id" ? "files by id" : "files by URL");
+}
+
+const rules: Rules<ResponsesRequest> = [
+  ["input", conversation],
+  ["tools", callableTools],
+  ["tool_choice", choosableTool],
+  ["context_management" as keyof ResponsesRequest & string, managed],
+];
+
+function unsupported(param: string, feature: string): Violation {
+  const message = `This service does not support ${feature}, which '${param}' asks for. Remove it, or ask for something else.`;
+  return { code: "unsupported_feature", param, message };
+}
+
+function managed(body: ResponsesRequest): Violation | null {
+  const wish = (body as JsonObject).context_management;
+  return Array.isArray(wish) && wish.length === 0 ? null : unsupported("context_management", "compaction");
+}
+
+function itemsOf({ input }: ResponsesRequest): InputItem[] {
+  return typeof input === "string" ? [] : input;
+}
+
+/** What is stored elsewhere may hold the calls that outputs answer; they are held against it when it was found. */
+function conversation(body: ResponsesRequest): Violation | null {
+  const told = itemsOf(body).map((item, at) => ({ item, param: `input[${at}]` }));
+  for (const { item, param } of told) {
+    const strange = strangePart(item, param);
+    if (strange) return strange;
+  }
+  const { previousResponseId, items } = referencesOf(body);
+  return previousResponseId === null && items.length === 0 ? firstOrphan(told) : null;
+}
+
+function bookOf(body: ResponsesRequest) {
+  const listed = listedTools(
+    body,
+    itemsOf(body).map((item) => ({ item })),
+  );
+  return { listed, book: new ToolBook(listed) };
+}
+
+/** Agents list hosted tools on every request; a request that has no other wants one of them. */
+function callableTools(body: ResponsesRequest): Violation | null {
+  const at = (body.tools ?? []).findIndex(isHosted);
+  const hosted = body.tools?.[at];
+  if (!hosted || !isHosted(hosted) || bookOf(body).book.tools.length > 0) return null;
+  return unsupported(`tools[${at}].type`, hostedTools[hosted.type]);
+}
+
+function choosableTool(body: ResponsesRequest): Violation | null {
+  const { tool_choice: choice } = body;
+  if (!choice || choice === "auto" || choice === "none") return null;
+  const { book } = bookOf(body);
+  if (choice === "required") {
+    if (book.tools.length > 0) return null;
+    const message = "'tool_choice' requires 'tools' that can be called. Add them, or remove it.";
+    return { code: "invalid_value", param: "tool_choice", message };
+  }
+  const named: [NamedTool, string][] =
+    choice.type === "allowed_tools"
+      ? choice.tools.map((tool, at) => [tool, `tool_choice.tools[${at}].name`])
+      : [[choice, "tool_choice.name"]];
+  const stray = named.find(([{ name, namespace }]) => !book.has(name, namespace));
+  if (!stray) return null;
+  const names = book.tools.map(({ tool }) => tool.name).filter((name) => !looksSecret(name));
+  const among =
+    names.length === 0 ? "" : ` (${oneOfWords(names.slice(0, 16))}${names.length > 16 ? " and others" : ""})`;
+  const message = `'${stray[1]}' must name one of 'tools'${among}, but is ${shown(stray[0].name)}.`;
+  return { code: "invalid_value", param: stray[1], message };
+}
