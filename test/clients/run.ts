@@ -3,15 +3,18 @@
 //
 //   npm run test:clients              the official openai SDK for Python, in front of the service
 //   npm run test:clients -- engine    llama.cpp's own server behind the service
+//   npm run test:clients -- claude    Claude Code, from npm, in front of the service
 //   npm run test:clients -- transformers    the server that comes with transformers behind the service (3 GB to fetch)
 
 import { type Counts, close } from "../../scripts/counts.ts";
+import { claudeCounts } from "./claude-code/run.ts";
 import { engineCounts } from "./engine/run.ts";
 import { pythonCounts } from "./python/run.ts";
 import { transformersCounts } from "./transformers/run.ts";
 
 const runs: Record<string, () => Promise<Counts>> = {
   python: pythonCounts,
+  claude: claudeCounts,
   engine: engineCounts,
   transformers: transformersCounts,
 };

@@ -1,0 +1,145 @@
+// One run of Claude Code in a folder of its own, with a home of its own, and what it asked of the service on the way.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const run_ms = 120_000;
+
+export interface Asked {
+  method: string;
+  path: string;
+  headers: Headers;
+  /** The parsed body; null where there is none. */
+  body: Record<string, unknown> | null;
+  status: number;
+}
+
+export interface Run {
+  /** What it printed as its answer, or as its error. */
+  result: string;
+  failed: boolean;
+  usage: { input_tokens: number; output_tokens: number };
+  asked: Asked[];
+  took_ms: number;
+}
+
+export interface RunOptions {
+  /** Base URL of the service. */
+  url: string;
+  model: string;
+  /** Of the folder that it works in. */
+  prompt: (folder: string) => string;
+  /** The credential, as its variables carry it. */
+  env: Record<string, string>;
+  /** Files of its folder, by name. */
+  files?: Record<string, string>;
+  /** Answers in the service's place; undefined lets the request through. */
+  instead?: (asked: Omit<Asked, "status">, before: readonly Asked[]) => Response | undefined;
+}
+
+export async function runAgent(options: RunOptions): Promise<Run> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
+  const work = join(folder, "work");
+  mkdirSync(work);
+  for (const [name, text] of Object.entries(options.files ?? {})) writeFileSync(join(work, name), text);
+  const watch = watched(options);
+  const trap = outsideTrap();
+  const began_ms = performance.now();
+  const words = ["-p", options.prompt(work), "--model", options.model, "--output-format", "json"];
+  const child = Bun.spawn([process.env.CLAUDE_CODE ?? "claude", ...words], {
+    cwd: work,
+    env: {
+      PATH: process.env.PATH ?? "",
+      HOME: folder,
+      ...quiet,
+      ...trap.env,
+      ANTHROPIC_BASE_URL: watch.url,
+      ...options.env,
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), run_ms);
+  try {
+    const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (trap.caught.length > 0) throw new Error(`Claude Code wanted to leave this machine: ${trap.caught.join(", ")}`);
+    return { ...answerIn(out, err), asked: watch.asked, took_ms: performance.now() - began_ms };
+  } finally {
+    clearTimeout(timer);
+    watch.stop();
+    trap.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The switches of its own that keep it at home. */
+const quiet = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  DISABLE_TELEMETRY: "1",
+  DISABLE_ERROR_REPORTING: "1",
+  DISABLE_AUTOUPDATER: "1",
+  IS_SANDBOX: "1",
+};
+
+/** A proxy that lets nothing through: whatever wants to leave this machine has to ask it, and is remembered. */
+function outsideTrap() {
+  const caught: string[] = [];
+  const listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket, bytes) {
+        caught.push(new TextDecoder().decode(bytes).split("\r\n", 1)[0] ?? "");
+        socket.end();
+      },
+    },
+  });
+  const proxy = `http://127.0.0.1:${listener.port}`;
+  return {
+    caught,
+    env: { HTTPS_PROXY: proxy, HTTP_PROXY: proxy, NO_PROXY: "localhost,127.0.0.1" },
+    stop: () => listener.stop(true),
+  };
+}
+
+/** Stands between it and the service, and remembers. */
+function watched({ url, instead }: RunOptions) {
+  const asked: Asked[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const text = await request.text();
+      const body = text === "" ? null : (JSON.parse(text) as Record<string, unknown>);
+      const entry = { method: request.method, path: pathname, headers: request.headers, body };
+      const response =
+        instead?.(entry, asked) ??
+        (await fetch(url + pathname + search, {
+          method: request.method,
+          headers: request.headers,
+          ...(text === "" ? {} : { body: text }),
+          signal: request.signal,
+        }));
+      asked.push({ ...entry, status: response.status });
+      return response;
+    },
+  });
+  return { asked, url: `http://127.0.0.1:${server.port}`, stop: () => void server.stop(true) };
+}
+
+function answerIn(out: string, err: string): Pick<Run, "result" | "failed" | "usage"> {
+  try {
+    const { result, is_error, usage } = JSON.parse(out) as {
+      result: string;
+      is_error: boolean;
+      usage: Run["usage"];
+    };
+    return { result, failed: is_error, usage };
+  } catch {
+    throw new Error(`Claude Code answered with no JSON: ${out.slice(0, 2000)} ${err.slice(0, 2000)}`);
+  }
+}

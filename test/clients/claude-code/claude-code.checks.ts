@@ -1,0 +1,150 @@
+/**
+ * Claude Code, unchanged, against the service in front of the simulator: `npm run test:clients -- claude`. What its users
+ * do works, a limit stops it at once, and what an engine breaks it mends by itself.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { startSimulator } from "../../../src/simulator/server.ts";
+import { model, type Service, startService } from "../../harness/engine.ts";
+import { type Asked, type Run, type RunOptions, runAgent } from "./agent.ts";
+
+setDefaultTimeout(180_000);
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({
+    engine: { directives: "", namesModel: false },
+    plans: { weekly: "{ week: 9000000 }" },
+  });
+});
+afterAll(async () => {
+  await service.stop();
+});
+
+const files = { "one.txt": "the word is apple\n", "two.txt": "the word is pear\n" };
+/** Two calls in one turn, and then an answer that repeats what they brought. */
+const readBoth = (folder: string) => {
+  const calls = Object.keys(files).map(
+    (name) => `call=Read:${btoa(JSON.stringify({ file_path: `${folder}/${name}` }))}`,
+  );
+  return `Read both files. [simulator: ${calls.join(" ")}]`;
+};
+const bearer = () => ({ ANTHROPIC_AUTH_TOKEN: service.key });
+const run = (options: Partial<RunOptions>): Promise<Run> =>
+  runAgent({ url: service.url, model, prompt: () => "Hello.", env: bearer(), files, ...options });
+
+const messagesIn = ({ asked }: Run) => asked.filter(({ path }) => path === "/v1/messages");
+const isStream = ({ body }: Pick<Asked, "body">) => body?.stream === true;
+function expectBothRead({ failed, result }: Run): void {
+  expect(result).toContain("apple");
+  expect(result).toContain("pear");
+  expect(failed).toBe(false);
+}
+
+describe("a tool loop with two parallel calls", () => {
+  test("streamed, with a bearer token", async () => {
+    const done = await run({ prompt: readBoth });
+    expectBothRead(done);
+    const messages = messagesIn(done);
+    expect(messages.map(({ status }) => status)).toEqual([200, 200]);
+    expect(messages.every(isStream)).toBe(true);
+    expect(messages[0]?.headers.get("authorization")).toBe(`Bearer ${service.key}`);
+    expect(done.usage.input_tokens).toBeGreaterThan(1000);
+    const told = service.engine.requests.at(-1)?.body as { messages: { role: string }[] } | undefined;
+    expect(told?.messages.filter(({ role }) => role === "tool")).toHaveLength(2);
+    expect(JSON.stringify(told)).not.toContain("x-anthropic-billing-header");
+  });
+
+  test("streamed, with x-api-key", async () => {
+    const done = await run({ prompt: readBoth, env: { ANTHROPIC_API_KEY: service.key } });
+    expectBothRead(done);
+    const [first] = messagesIn(done);
+    expect(first?.headers.get("x-api-key")).toBe(service.key);
+    expect(first?.headers.get("authorization")).toBeNull();
+  });
+
+  test("with both headers at once, of which one is somebody else's", async () => {
+    const done = await run({ env: { ANTHROPIC_API_KEY: service.key, ANTHROPIC_AUTH_TOKEN: "somebody-elses" } });
+    expect(done.failed).toBe(false);
+  });
+
+  test("in its non-streaming fallback", async () => {
+    // A stream without event names is one that it cannot read.
+    const unreadable = () =>
+      new Response('data: {"type":"message_start"}\n\n', { headers: { "content-type": "text/event-stream" } });
+    const done = await run({ prompt: readBoth, instead: (asked) => (isStream(asked) ? unreadable() : undefined) });
+    expectBothRead(done);
+    const whole = messagesIn(done).filter((asked) => !isStream(asked));
+    expect(whole.map(({ status }) => status)).toEqual([200, 200]);
+  });
+});
+
+test("/context counts everything, two dozen at once, and asks no model", async () => {
+  const before = service.engine.counts.requests;
+  const done = await run({ prompt: () => "/context" });
+  expect(done.result).toContain("Context Usage");
+  expect(done.failed).toBe(false);
+  const counts = done.asked.filter(({ path }) => path === "/v1/messages/count_tokens");
+  expect(counts.length).toBeGreaterThanOrEqual(20);
+  expect(counts.every(({ status }) => status === 200)).toBe(true);
+  expect(service.engine.counts.requests).toBe(before);
+});
+
+describe("a refusal", () => {
+  test("for a limit that is reached ends it at once, with our message", async () => {
+    await service.json("org", "create", "weekly", "--plan", "weekly");
+    const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
+    const used = ["--window", "week", "--units", "+9000000", "--reason", "test"];
+    expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
+    const done = await run({ env: { ANTHROPIC_AUTH_TOKEN: key } });
+    expect(done.failed).toBe(true);
+    expect(done.result).toContain("weekly usage is used up until");
+    expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
+  });
+
+  test("of a model that there is not says so", async () => {
+    const done = await run({ model: "acme/none" });
+    expect(done.failed).toBe(true);
+    expect(done.result).toContain("acme/none");
+    expect(messagesIn(done).every(({ status }) => status === 404)).toBe(true);
+  });
+});
+
+test("an engine that breaks off in the middle is asked again, and the work goes on", async () => {
+  const simulator = await startSimulator({ namesModel: false });
+  const engine = breakingOnce(simulator.url);
+  const fragile = await startService({ engineUrl: engine.url });
+  try {
+    const done = await run({ url: fragile.url, env: { ANTHROPIC_AUTH_TOKEN: fragile.key }, prompt: readBoth });
+    expectBothRead(done);
+    expect(engine.broken()).toBe(1);
+    expect(messagesIn(done).length).toBe(3);
+  } finally {
+    await fragile.stop();
+    engine.stop();
+    await simulator.stop();
+  }
+});
+
+/** An engine whose first stream ends after its first few hundred bytes, in the middle of what it says. */
+function breakingOnce(url: string) {
+  let broken = 0;
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const answer = await fetch(new URL(pathname, url), {
+        method: request.method,
+        headers: { "content-type": "application/json" },
+        body: await request.text(),
+      });
+      if (broken > 0) return answer;
+      broken += 1;
+      const text = await answer.text();
+      return new Response(text.slice(0, Math.min(1500, text.length / 2)), {
+        headers: { "content-type": "text/event-stream" },
+      });
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}/v1`, broken: () => broken, stop: () => void server.stop(true) };
+}
