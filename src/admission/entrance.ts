@@ -9,6 +9,7 @@ import { noUsage } from "../inference/usage.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, UsageLimits } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
+import { ample } from "./ample.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Clock } from "./clock.ts";
 import { type HoldPlan, holdFor, limitsOf } from "./hold.ts";
@@ -37,6 +38,8 @@ export interface Entry {
   plan: Plan;
   /** Upper estimate of the whole prompt. */
   inputTokens: number;
+  /** Called at once where room is so ample that the engine may be asked while the ledger decides (ample.ts). */
+  ahead?(): void;
 }
 
 export interface Entrance {
@@ -52,6 +55,7 @@ export interface CountedEntrance extends Entrance {
 export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: EntranceSettings): CountedEntrance {
   const { batcher, clock } = parts;
   let holds = 0;
+  const hint = ample(clock.now_ms);
 
   async function enter(entry: Entry): Promise<Reservation> {
     const { model, plan, request } = entry;
@@ -78,9 +82,16 @@ export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: En
       leaseMs: lease_ms,
     };
     const sentAt_ms = clock.now_ms();
-    const answer = await granted(admit, limits, sentAt_ms);
-    if (answer.answer !== "granted") throw refusal(answer, hold, model, plan);
+    const granting = granted(admit, limits, sentAt_ms);
+    const unitsWanted = inputUnits + outputTokens * model.prices.output;
+    if (hint.isAmple(facts.organizationId, plan, unitsWanted, holds)) entry.ahead?.();
+    const answer = await granting;
+    if (answer.answer !== "granted") {
+      hint.forget(facts.organizationId);
+      throw refusal(answer, hold, model, plan);
+    }
     const { units, source, windows, at } = answer;
+    hint.learn(facts.organizationId, windows);
     const grant = { units, outputTokens: answer.outputTokens, source, windows, at };
     holds += 1;
     const settled = () => {
@@ -94,6 +105,7 @@ export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: En
       return await batcher.submit(admit, sentAt_ms + settings.grant_ms);
     } catch (error) {
       const fault = asFault(error);
+      hint.forget(admit.organizationId);
       giveUp(admit, limits, fault);
       throw fault;
     }

@@ -2,17 +2,18 @@
  * THE SPINE: one function is the whole of an inference request, top to bottom, for every protocol; nothing else calls
  * these in order. What differs between protocols is in the adapter.
  */
-import { Fault } from "../inference/fault.ts";
+import { asFault, Fault } from "../inference/fault.ts";
 import { withoutLostHints } from "../inference/hints.ts";
 import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { collect } from "../inference/result.ts";
 import type { CallerCodec } from "../protocol/codec.ts";
 import { type Catalog, findModel } from "../routing/catalog.ts";
-import { open } from "../routing/open.ts";
+import { ahead, type Opened, open } from "../routing/open.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
+import type { RateReadings } from "../store/rates.ts";
 import { type Ending, metered } from "../usage/meter.ts";
 import { priceOf } from "../usage/price.ts";
 import { admitted } from "./admitted.ts";
@@ -68,30 +69,36 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
   const inputTokens = house.inputEstimate.tokens(model, request, body.bytes);
   refuseHopelessInput(model, inputTokens);
 
+  const identity = {
+    responseId: adapter.idPrefix + house.newId(),
+    createdAtSeconds: Math.floor(Date.now() / 1000),
+    model: model.id,
+  };
+  const allowed = roomFor(model, inputTokens);
+  const capped = withCap(request, allowed);
+  const openWith = (held: number) => open(model, capped, { allowed, held }, identity, call.signal, house.routing());
+  const early: { opened?: Opened } = {};
+
   call.watchClient();
-  const reservation = await house.admission.enter({
-    requestId: call.requestId,
-    principal,
-    operation,
-    request,
-    model,
-    plan,
-    inputTokens,
-    rateHeaders: (readings) => limitHeaders(operation, readings, Date.now()),
+  const entry = {
+    ...{ requestId: call.requestId, principal, operation, request, model, plan, inputTokens },
+    rateHeaders: (readings: RateReadings) => limitHeaders(operation, readings, Date.now()),
+    // Where room is ample the engine thinks while the ledger decides; nothing leaves before the grant.
+    ahead: () => {
+      early.opened = ahead(openWith(allowed));
+    },
+  };
+  const reservation = await house.admission.enter(entry).catch((refused: unknown) => {
+    call.end(asFault(refused));
+    void early.opened?.events.return();
+    throw refused;
   });
   const { grant } = reservation;
   call.notes.source = grant.source;
   house.metrics.decision("granted", grant.source);
   reservation.signal.addEventListener("abort", () => call.end(reservation.signal.reason), { once: true });
 
-  const identity = {
-    responseId: adapter.idPrefix + house.newId(),
-    createdAtSeconds: Math.floor(Date.now() / 1000),
-    model: model.id,
-  };
-  const room = { allowed: roomFor(model, inputTokens), held: grant.outputTokens };
-  const capped = withCap(request, room.allowed);
-  const { route, events: upstream, windowTokens } = open(model, capped, room, identity, call.signal, house.routing());
+  const { route, events: upstream, windowTokens } = early.opened ?? openWith(grant.outputTokens);
   let firstPartMs: number | null = null;
 
   const settle = (ending: Ending) => {

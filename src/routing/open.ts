@@ -8,9 +8,16 @@ import { upstreamCodecs } from "../upstream/codecs.ts";
 import { type CatalogModel, type Route, refusalAt } from "./catalog.ts";
 import { choose } from "./choose.ts";
 
+export interface OpenedEvents extends AsyncIterable<InferenceEvent[]> {
+  next(): Promise<IteratorResult<InferenceEvent[], void>>;
+  /** Aborts the request to the engine, and sweeps up; for whoever stops before the end. */
+  return(): Promise<IteratorResult<InferenceEvent[], void>>;
+  [Symbol.asyncIterator](): OpenedEvents;
+}
+
 export interface Opened {
   route: Route;
-  events: AsyncGenerator<InferenceEvent[], void, void>;
+  events: OpenedEvents;
   /** Set where a usage window alone is why the engine may not write more than so many tokens. */
   windowTokens: number | null;
 }
@@ -56,6 +63,26 @@ export function open(
       request: asked,
       outputTokensMax: room.allowed,
     }),
+  };
+}
+
+/** The same, with the engine asked at once: what it says waits until it is read. Whoever does not read it, ends it. */
+export function ahead(opened: Opened): Opened {
+  const { events } = opened;
+  let first: ReturnType<Opened["events"]["next"]> | null = events.next();
+  return {
+    ...opened,
+    events: {
+      next() {
+        const next = first ?? events.next();
+        first = null;
+        return next;
+      },
+      return: () => events.return(),
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    },
   };
 }
 

@@ -66,7 +66,9 @@ test("of several engines the one that can be asked is asked, whatever the draw",
   const identity = { responseId: "r", createdAtSeconds: 1, model: two.id };
   for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
     const asked = { ...request, ...cited, cacheKey };
-    const { route } = open(two, asked, { allowed: 100, held: 100 }, identity, new AbortController().signal, { unstreamed_tokens_max: 512 });
+    const { route } = open(two, asked, { allowed: 100, held: 100 }, identity, new AbortController().signal, {
+      unstreamed_tokens_max: 512,
+    });
     expect(route.upstream.protocol).toBe("anthropic-messages");
   }
 });
