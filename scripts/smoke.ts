@@ -53,6 +53,7 @@ async function first(folder: string): Promise<Server | null> {
   });
   await check("a chat", () => chat(url, key, model));
   await check("a stream", () => streamed(url, key, model));
+  await check("a count, by a worker with the model's own tokenizer", () => counted(url, key));
   await check("its use", () => answers(`${url}/v1/service/usage`, { headers: bearer(key) }));
   return server;
 }
@@ -173,6 +174,13 @@ async function chat(url: string, key: string | null, model: string | null): Prom
   const response = await answers(`${url}/v1/chat/completions`, asked(key, model, false));
   const answer = (await response.json()) as { choices: { message: { content: string } }[] };
   must((answer.choices[0]?.message.content ?? "") !== "", "an empty answer");
+}
+
+async function counted(url: string, key: string | null): Promise<void> {
+  const body = JSON.stringify({ model: "openai/gpt-oss-20b", messages: [{ role: "user", content: "foo" }] });
+  const request = { method: "POST", headers: bearer(key), body };
+  const answer = (await (await answers(`${url}/v1/messages/count_tokens`, request)).json()) as { input_tokens: number };
+  must(answer.input_tokens === 68, `it counted ${answer.input_tokens} tokens, not 68`);
 }
 
 async function streamed(url: string, key: string | null, model: string | null): Promise<void> {

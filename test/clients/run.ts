@@ -1,19 +1,21 @@
 // `npm run test:clients`: clients and engines that need more than npm. No part of `npm test`, because they fetch packages
 // of Python, and the engine is compiled on the spot. Closes with the line `N passed, N failed, N skipped`.
 //
-//   npm run test:clients              the official openai SDK for Python, in front of the service
-//   npm run test:clients -- engine    llama.cpp's own server behind the service
-//   npm run test:clients -- claude    Claude Code, from npm, in front of the service
+//   npm run test:clients                    the official openai SDK for Python, in front of the service
+//   npm run test:clients -- anthropic       the official Anthropic SDK for Python, in front of the service
+//   npm run test:clients -- claude          Claude Code, from npm, in front of the service
+//   npm run test:clients -- engine          llama.cpp's own server behind the service
 //   npm run test:clients -- transformers    the server that comes with transformers behind the service (3 GB to fetch)
 
 import { type Counts, close } from "../../scripts/counts.ts";
 import { claudeCounts } from "./claude-code/run.ts";
 import { engineCounts } from "./engine/run.ts";
-import { pythonCounts } from "./python/run.ts";
+import { anthropicCounts, pythonCounts } from "./python/run.ts";
 import { transformersCounts } from "./transformers/run.ts";
 
 const runs: Record<string, () => Promise<Counts>> = {
   python: pythonCounts,
+  anthropic: anthropicCounts,
   claude: claudeCounts,
   engine: engineCounts,
   transformers: transformersCounts,

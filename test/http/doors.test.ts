@@ -430,6 +430,36 @@ test("mutated valid bodies at every route are never a 5xx", async () => {
     logit_bias: { "1": 1 },
     max_tokens: 4,
   };
+  const messages = {
+    model,
+    max_tokens: 4,
+    system: [{ type: "text", text: "x", cache_control: { type: "ephemeral" } }],
+    messages: [
+      { role: "user", content: [{ type: "text", text: "hi" }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "x", signature: "x" },
+          { type: "tool_use", id: "a", name: "f", input: { b: 1 } },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "a", content: [{ type: "text", text: "x" }] },
+          { type: "document", source: { type: "text", media_type: "text/plain", data: "x" } },
+        ],
+      },
+      { role: "system", content: "x" },
+    ],
+    tools: [{ name: "f", input_schema: { type: "object", properties: { b: { type: "integer" } } } }],
+    tool_choice: { type: "auto" },
+    thinking: { type: "adaptive" },
+    output_config: { effort: "low", format: { type: "json_schema", schema: { type: "object" } } },
+    context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
+    metadata: { user_id: "x" },
+    stop_sequences: ["x"],
+  };
   const junk = fc.oneof(
     fc.constantFrom(null, "", 0, -1, Number.MAX_VALUE, true, [], {}, "slk_", "\u0000", "__proto__"),
     fc.jsonValue({ maxDepth: 2 }),
@@ -441,6 +471,8 @@ test("mutated valid bodies at every route are never a 5xx", async () => {
   });
   const routes: [string, string][] = [
     ["POST", path],
+    ["POST", "/v1/messages"],
+    ["POST", "/v1/messages/count_tokens"],
     ["GET", "/v1/models"],
     ["GET", `/v1/models/${model}`],
     ["GET", "/v1/service/usage"],
@@ -450,10 +482,11 @@ test("mutated valid bodies at every route are never a 5xx", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(mutation, { minLength: 1, maxLength: 3 }),
-      fc.nat(routes.length + 6),
+      fc.nat(routes.length + 12),
       async (mutations, which) => {
-        const [method, at] = routes[which] ?? routes[0]!;
-        const body = structuredClone(base);
+        // The first three take bodies, and are asked the most.
+        const [method, at] = routes[which] ?? routes[which % 3]!;
+        const body = structuredClone(at.startsWith("/v1/messages") ? messages : base);
         for (const { steps, junk, remove } of mutations) mutate(body, steps, junk, remove);
         const response = await service.fetch(at, {
           method,
@@ -463,7 +496,7 @@ test("mutated valid bodies at every route are never a 5xx", async () => {
         await response.text();
       },
     ),
-    { numRuns: 400 },
+    { numRuns: 600 },
   );
 }, 60_000);
 

@@ -5,6 +5,7 @@
  * tokenizers 0.22 (the template refuses parallel calls; each was rendered as a message of its own).
  */
 import { describe, expect, test } from "bun:test";
+import { defaultModels } from "../../src/config/models.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { counted_characters_max } from "../../src/tokens/count.ts";
 import { examine } from "../../src/tokens/examine.ts";
@@ -91,4 +92,13 @@ test("a body that breaks the contract is refused with its path; one that only an
     ],
   };
   expect((await examined(prefilled, "o200k_harmony")).textTokens).toBeGreaterThan(68);
+});
+
+test("docs/clients.md says of which models of the default catalog", async () => {
+  const text = await Bun.file(new URL("../../docs/clients.md", import.meta.url)).text();
+  for (const tokenizer of tokenizerNames) {
+    const models = defaultModels().filter((model) => model.tokenizer === tokenizer);
+    expect(models.length).toBeGreaterThan(0);
+    expect(text).toContain(`| \`tokenizer: ${tokenizer}\` | ${models.map(({ id }) => `\`${id}\``).join(", ")} |`);
+  }
 });

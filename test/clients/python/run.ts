@@ -1,4 +1,4 @@
-// The official openai SDK for Python against the service in front of the simulator.
+// The official SDKs for Python against the service in front of the simulator.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
@@ -6,15 +6,18 @@ import { type Counts, countsOf } from "../../../scripts/counts.ts";
 import { startService } from "../../harness/engine.ts";
 import { pythonWith } from "../virtual-environment.ts";
 
-export async function pythonCounts(): Promise<Counts> {
-  const python = await pythonWith(join(import.meta.dir, "requirements.txt"), "python");
+export const pythonCounts = () => countsBy("openai_script.py", "requirements.txt", "python");
+export const anthropicCounts = () => countsBy("anthropic_script.py", "requirements-anthropic.txt", "anthropic-python");
+
+async function countsBy(script: string, requirements: string, folder: string): Promise<Counts> {
+  const python = await pythonWith(join(import.meta.dir, requirements), folder);
   const service = await startService({ engine: { directives: "", namesModel: false } });
   const counts = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json(service.engine.counts) });
   try {
     await service.json("org", "create", "narrow", "--plan", "unlimited");
     const reader = ["--org", "narrow", "--name", "reader", "--scopes", "models:read"];
     const { key } = await service.json<{ key: string }>("key", "create", ...reader);
-    const { code, output } = await command([python, join(import.meta.dir, "openai_script.py")], {
+    const { code, output } = await command([python, join(import.meta.dir, script)], {
       limit_ms: 5 * 60_000,
       environment: {
         SLUICE_URL: `${service.url}/v1`,
