@@ -38,6 +38,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   const onAbort = () => abort.abort(signal.reason);
   if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });
+  const answer: Reading = { whole: false, rest: null };
   const dog = watchdog((waitedFor) => abort.abort(tooSlow(waitedFor)));
   dog.limit(upstream.timeouts.total_ms, "the whole answer");
   try {
@@ -50,9 +51,12 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     dog.expect(upstream.timeouts.first_part_ms, "the first part");
     const contentType = response.headers.get("content-type") ?? "";
     if (contentType.includes("text/event-stream")) {
-      yield* streamed(response, codec, identity, () => dog.expect(upstream.timeouts.idle_ms, "the next part"));
+      const heard = () => dog.expect(upstream.timeouts.idle_ms, "the next part");
+      yield* streamed(response, codec, identity, heard, answer);
     } else if (contentType.includes("json")) {
-      yield codec.response.decode(JSON.parse(await readAtMost(response, reply_bytes_max)), identity);
+      const reply = await readAtMost(response, reply_bytes_max);
+      answer.whole = true;
+      yield codec.response.decode(JSON.parse(reply), identity);
     } else {
       throw new Error(`the upstream answered with content type '${contentType.slice(0, 100)}'`);
     }
@@ -61,11 +65,43 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   } finally {
     dog.stop();
     signal.removeEventListener("abort", onAbort);
-    abort.abort();
+    if (answer.rest) void readOut(answer.rest, abort);
+    else if (!answer.whole) abort.abort();
   }
 }
 
-async function* streamed(response: Response, codec: UpstreamCodec, identity: ResponseIdentity, heard: () => void) {
+/** How far an answer has been read: a connection whose answer was read to its end serves the next request. */
+interface Reading {
+  whole: boolean;
+  /** Its events have ended, and the engine has not closed it yet. */
+  rest: Rest | null;
+}
+
+interface Rest {
+  read(): Promise<{ done: boolean }>;
+}
+
+/** What follows the end is a few bytes at most; an engine that says more, or nothing, is let go. */
+async function readOut(rest: Rest, abort: AbortController): Promise<void> {
+  const timer = setTimeout(() => abort.abort(), rest_ms_max);
+  try {
+    for (let reads = 0; !(await rest.read()).done; reads++) if (reads === rest_reads_max) return abort.abort();
+  } catch {
+    // It was let go.
+  } finally {
+    clearTimeout(timer);
+  }
+}
+const rest_ms_max = 1000;
+const rest_reads_max = 16;
+
+async function* streamed(
+  response: Response,
+  codec: UpstreamCodec,
+  identity: ResponseIdentity,
+  heard: () => void,
+  answer: Reading,
+) {
   const frames = new SseDecoder();
   const decoder = codec.stream.decoder(identity);
   const reader = (response.body ?? new Blob([]).stream()).getReader();
@@ -76,6 +112,8 @@ async function* streamed(response: Response, codec: UpstreamCodec, identity: Res
       // What one read brought leaves in one batch: events that travel together cost a tenth.
       const batch = messages.flatMap((message) => decoder.push(message));
       if (done) batch.push(...decoder.end());
+      if (done) answer.whole = true;
+      else if (batch.some((event) => event.type === "response-end")) answer.rest = reader;
       if (batch.length > 0) {
         heard();
         yield batch;
@@ -83,7 +121,7 @@ async function* streamed(response: Response, codec: UpstreamCodec, identity: Res
       if (done || batch.some(isTerminal)) return;
     }
   } finally {
-    reader.cancel().catch(() => {});
+    if (!answer.rest && !answer.whole) reader.cancel().catch(() => {});
   }
 }
 

@@ -173,6 +173,27 @@ describe("an engine", () => {
     expect((await faultOf("stalled", { timeouts: { idle_ms: 50 } })).code).toBe("upstream_timeout");
   });
 
+  test("whose answer was read to its end keeps the connection, streamed or whole", async () => {
+    const connections = new Set<string>();
+    const engine = Bun.serve({
+      port: 0,
+      fetch: (incoming, serving) => {
+        connections.add(`${serving.requestIP(incoming)?.port}`);
+        const path = new URL(incoming.url).pathname.slice(1).split("/")[0];
+        return (behaviours[path!] ?? behaviours.missing!)("", incoming);
+      },
+    });
+    for (let count = 0; count < 10; count++) {
+      for (const path of ["fine", "whole"]) {
+        expect((await outcomeOf("", { origin: `http://127.0.0.1:${engine.port}/${path}` })).at(-1)?.type).toBe(
+          "response-end",
+        );
+      }
+    }
+    await engine.stop(true);
+    expect(connections.size).toBeLessThan(4);
+  });
+
   test("is let go at once when the caller leaves", async () => {
     const abort = new AbortController();
     const gone = new Promise<void>((resolve) => {
