@@ -1,0 +1,234 @@
+/**
+ * Nine pairs: each of three kinds of client in front of each of three kinds of engine. What a client asks reaches the
+ * engine in its own words, what the engine answers reaches the client in its own, as a stream and whole; or the request
+ * is refused by name. The table below is what is promised; it is printed as it was found.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import type { InferenceRequest } from "../../src/inference/request.ts";
+import { folding } from "../../src/inference/result.ts";
+import { grammarProblem } from "./grammar.ts";
+import {
+  type Answer,
+  type Ask,
+  type Caller,
+  callers,
+  decodedStream,
+  type Engine,
+  engines,
+  type Name,
+} from "./pairs/wires.ts";
+
+type Cell = string;
+const survives = "survives";
+const noWords = "–";
+
+const names: Name[] = ["chat", "messages", "responses"];
+const image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+const plain: Answer = { reasoning: "", text: "Hello wörld 🌍", calls: [], end: "stop" };
+const twoCalls = [
+  { id: "call_a", name: "f", input: { x: 1 } },
+  { id: "call_b", name: "g", input: { y: [2] } },
+];
+
+interface Row {
+  /** Null where the client's protocol has no words for it. */
+  ask(caller: Name): Ask | null;
+  /** What must be seen at the engine, whatever its words. */
+  heard: (string | RegExp)[];
+  answers: Answer[];
+  /** Every client behind every engine, but for these: client → engine → the field that is refused. */
+  but?: Partial<Record<Name, Partial<Record<Name, string>>>>;
+}
+
+const question: Ask = { instructions: "INSTRUCTION", question: "QUESTION" };
+const always = (ask: Ask) => () => ask;
+const except =
+  (ask: Ask, ...without: Name[]) =>
+  (name: Name) =>
+    without.includes(name) ? null : ask;
+
+const rows: Record<string, Row> = {
+  text: { ask: always(question), heard: [/INSTRUCTION.*QUESTION|QUESTION.*INSTRUCTION/], answers: [plain] },
+  "parallel tools": {
+    ask: always({ ...question, tools: ["f", "g"] }),
+    heard: ['"f"', '"g"', "PROPERTY"],
+    answers: [
+      { ...plain, text: "", calls: twoCalls, end: "tool_calls" },
+      { ...plain, calls: twoCalls, end: "tool_calls" },
+    ],
+  },
+  "tool results": {
+    ask: always({ ...question, tools: ["f", "g"], called: twoCalls, results: ["RESULT-A", "RESULT-B"] }),
+    heard: [/call_a.*call_b.*call_a.*RESULT-A.*call_b.*RESULT-B|call_a.*call_b.*RESULT-A.*call_a.*RESULT-B.*call_b/],
+    answers: [plain],
+  },
+  "no parallel tools": {
+    ask: always({ ...question, tools: ["f"], parallel: false }),
+    heard: [/"parallel_tool_calls":false|"disable_parallel_tool_use":true/],
+    answers: [{ ...plain, calls: twoCalls.slice(0, 1), end: "tool_calls" }],
+  },
+  "the tool that must be called": {
+    ask: always({ ...question, tools: ["f", "g"], must: "g" }),
+    heard: [/"tool_choice":("required"|\{"type":"tool","name":"g"\})/],
+    answers: [{ ...plain, text: "", calls: twoCalls.slice(1), end: "tool_calls" }],
+  },
+  images: { ask: always({ ...question, image }), heard: [image], answers: [plain] },
+  "an image that a tool gave": {
+    ask: except(
+      { ...question, tools: ["f"], called: twoCalls.slice(0, 1), results: ["RESULT-A"], resultImage: image },
+      "chat",
+    ),
+    heard: [image, "RESULT-A"],
+    answers: [plain],
+  },
+  reasoning: {
+    ask: always({ ...question, effort: "high" }),
+    heard: ['"high"'],
+    answers: [
+      { ...plain, reasoning: "Let me think." },
+      { ...plain, reasoning: "A call.", text: "", calls: twoCalls, end: "tool_calls" },
+    ],
+  },
+  "stop reasons": {
+    ask: always({ ...question, tools: ["f", "g"], outputTokensMax: 77 }),
+    heard: [/"max_(output_|completion_)?tokens":77/],
+    answers: [
+      plain,
+      { ...plain, end: "length" },
+      { ...plain, end: "content_filter" },
+      { ...plain, calls: twoCalls, end: "tool_calls" },
+    ],
+  },
+  "structured output": {
+    ask: always({ ...question, schema: { type: "object", properties: { SCHEMA: { type: "string" } } } }),
+    heard: ["SCHEMA"],
+    answers: [{ ...plain, text: '{"SCHEMA":"x"}' }],
+  },
+  "JSON without a schema": {
+    ask: except({ ...question, json: true }, "messages"),
+    heard: ['"json_object"'],
+    answers: [{ ...plain, text: "{}" }],
+    but: { chat: { messages: "response_format" }, responses: { messages: "text.format" } },
+  },
+  "stop sequences": {
+    ask: except({ ...question, stop: ["HALT"] }, "responses"),
+    heard: ["HALT"],
+    answers: [plain],
+    but: { chat: { responses: "stop" }, messages: { responses: "stop" } },
+  },
+};
+
+const found = new Map<string, Map<string, Cell>>();
+function note(row: string, pair: string, cell: Cell): Cell {
+  const cells = found.get(row) ?? new Map<string, Cell>();
+  found.set(row, cells.set(pair, cells.get(pair) === undefined || cells.get(pair) === cell ? cell : "BROKEN"));
+  return cell;
+}
+
+const pairs = names.flatMap((caller) => names.map((engine) => [caller, engine] as [Name, Name]));
+const upstreamAsk = { model: "engine", outputTokensMax: 1000 };
+
+/** The request as the engine gets it, or the field that is refused. */
+function asked(caller: Caller, engine: Engine, ask: Ask, stream: boolean): { heard: string } | { refused: string } {
+  let request: InferenceRequest;
+  try {
+    request = caller.decode(ask, stream);
+    return { heard: JSON.stringify(engine.codec.request.encode(request, { ...upstreamAsk, stream })) };
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || thrown.code !== "unsupported_feature") throw thrown;
+    return { refused: thrown.details.param ?? "" };
+  }
+}
+
+function answered(caller: Caller, engine: Engine, ask: Ask, answer: Answer): void {
+  const events = decodedStream(engine, engine.stream(answer), caller.identity);
+  expect(grammarProblem(events)).toBeNull();
+  expect(caller.readStream(ask, events)).toEqual(answer);
+  const whole = engine.codec.response.decode(engine.whole(answer), caller.identity);
+  expect(grammarProblem(whole)).toBeNull();
+  const fold = folding();
+  for (const event of whole) fold.push(event);
+  expect(caller.readWhole(ask, fold.result())).toEqual(answer);
+}
+
+describe.each(pairs)("a client of %s in front of an engine of %s", (callerName, engineName) => {
+  const caller = callers[callerName];
+  const engine = engines[engineName];
+  const pair = `${callerName} → ${engineName}`;
+
+  test.each(Object.entries(rows))("%s", (row, { ask: askOf, heard, answers, but }) => {
+    const ask = askOf(callerName);
+    const refusedField = but?.[callerName]?.[engineName];
+    if (!ask) {
+      note(row, pair, noWords);
+      return;
+    }
+    for (const stream of [true, false]) {
+      const told = asked(caller, engine, ask, stream);
+      if ("refused" in told) {
+        expect(told.refused).toBe(refusedField ?? "nothing");
+        note(row, pair, `refused: ${told.refused}`);
+        continue;
+      }
+      expect(refusedField).toBeUndefined();
+      for (const mark of heard)
+        expect(typeof mark === "string" ? told.heard.includes(mark) : mark.test(told.heard)).toBe(true);
+    }
+    if (refusedField) return;
+    for (const answer of answers) answered(caller, engine, ask, answer);
+    note(row, pair, survives);
+  });
+
+  test("errors: an engine's refusal is the client's own error, in our words", () => {
+    const said: [number, string][] = [
+      [400, "invalid_value"],
+      [401, "upstream_unavailable"],
+      [404, "upstream_unavailable"],
+      [429, "capacity_exceeded"],
+      [500, "upstream_unavailable"],
+      [503, "overloaded"],
+    ];
+    for (const [status, code] of said) {
+      const fault = engine.codec.fault.decode(status, { error: { message: "SECRET", type: "x", code: "SECRET" } });
+      const rendered = JSON.stringify(caller.codec.fault.encode(fault, "req_1"));
+      expect(rendered).toContain(`"${code}"`);
+      expect(rendered).not.toContain("SECRET");
+    }
+    const long = engine.codec.fault.decode(400, {
+      error: { message: "prompt is too long", type: "invalid_request_error" },
+    });
+    expect(JSON.stringify(caller.codec.fault.encode(long, "req_1"))).toContain("context_length_exceeded");
+    note("errors", pair, survives);
+  });
+
+  test("errors inside a stream: the client sees its own, and no end", () => {
+    const events = decodedStream(engine, engine.broken(plain), caller.identity);
+    expect(grammarProblem(events)).toBeNull();
+    expect(caller.readStream(question, events).end).toBe("failed");
+    note("errors inside a stream", pair, survives);
+  });
+
+  test("truncation: wherever the engine is cut, the client sees a failure, and what came before", () => {
+    const frames = engine.stream({ ...plain, reasoning: "Hm.", calls: twoCalls, end: "tool_calls" }).split(/(?<=\n\n)/);
+    const last = frames.findIndex((frame) => engine.ends(frame));
+    expect(last).toBeGreaterThan(3);
+    for (let kept = 0; kept <= last; kept++) {
+      const events: InferenceEvent[] = decodedStream(engine, frames.slice(0, kept).join(""), caller.identity);
+      expect(events.at(-1)?.type).toBe("response-failed");
+      expect(caller.readStream(question, events).end).toBe("failed");
+    }
+    note("truncation", pair, survives);
+  });
+});
+
+afterAll(() => {
+  const head = ["", ...pairs.map(([caller, engine]) => `${caller} → ${engine}`)];
+  const table = [
+    head,
+    ...[...found].map(([row, cells]) => [row, ...head.slice(1).map((pair) => cells.get(pair) ?? "?")]),
+  ];
+  const widths = head.map((_, column) => Math.max(...table.map((line) => line[column]?.length ?? 0)));
+  console.log(table.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")).join("\n"));
+});
