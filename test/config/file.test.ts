@@ -91,7 +91,11 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "hello",
       ['1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages), not "hello"'],
     ],
-    ["a list", "- a", ["1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages), not a list"]],
+    [
+      "a list",
+      "- a",
+      ["1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages), not a list"],
+    ],
     ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; YAML wants spaces"]],
     [
       "uneven indentation",

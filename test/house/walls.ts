@@ -34,6 +34,11 @@ const technologies: { packages: RegExp; rooms: RegExp; door: string }[] = [
     door: "the interfaces of src/store (Rates), handed over by src/main.ts",
   },
   {
+    packages: /^(gpt-tokenizer|llama3-tokenizer-js)$/,
+    rooms: /^src\/tokens\//,
+    door: "the counter of src/tokens, handed over by src/main.ts",
+  },
+  {
     packages: /^(elysia|@elysiajs\/.*)$/,
     rooms: /^src\/(http|simulator)\//,
     door: "src/http, which alone turns requests into calls and results into responses",

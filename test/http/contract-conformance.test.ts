@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { type Answer, responseValidator } from "../../src/http/contract/conformance.ts";
 import { operations } from "../../src/http/contract/operations.ts";
 import { Fault } from "../../src/inference/fault.ts";
+import { encodeFault as encodeMessagesFault } from "../../src/protocol/anthropic-messages/fault.ts";
 import { encodeFault } from "../../src/protocol/openai-chat/fault.ts";
 
 const id = `req_${"0".repeat(32)}`;
@@ -30,6 +31,38 @@ const completion = {
   ],
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
 };
+
+const messages = "/v1/messages";
+const message = {
+  id: `msg_${"0".repeat(32)}`,
+  type: "message",
+  role: "assistant",
+  model: "a/b",
+  content: [],
+  stop_reason: null,
+  stop_sequence: null,
+  usage: { input_tokens: 1, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 },
+};
+const event = (data: { type: string } & Record<string, unknown>) =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+const started = event({ type: "message_start", message });
+const blockStart = (index: number) =>
+  event({ type: "content_block_start", index, content_block: { type: "text", text: "" } });
+const blockDelta = (index: number, delta: object = { type: "text_delta", text: "x" }) =>
+  event({ type: "content_block_delta", index, delta });
+const blockStop = (index: number) => event({ type: "content_block_stop", index });
+const block = (index: number) => blockStart(index) + blockDelta(index) + blockStop(index);
+const ended =
+  event({
+    type: "message_delta",
+    delta: { stop_reason: "end_turn", stop_sequence: null },
+    usage: message.usage,
+  }) + event({ type: "message_stop" });
+const ping = event({ type: "ping" });
+const messagesRefusal = (code: ConstructorParameters<typeof Fault>[0]) =>
+  encodeMessagesFault(new Fault(code, "Because."), id);
+const messagesStream = (...frames: string[]) =>
+  answer("POST", messages, 200, frames.join(""), { "content-type": "text/event-stream; charset=utf-8" });
 
 test("every example answer of the contract conforms to it", () => {
   for (const operation of operations) {
@@ -64,6 +97,17 @@ describe("finds nothing wrong with", () => {
       stream(`${chunk({ content: "x" })}data: ${JSON.stringify(refusal("upstream_unavailable"))}\n\ndata: [DONE]\n\n`),
     ],
     ["an answer that was not read", answer("POST", chat, 200, null)],
+    ["a refusal of Messages", answer("POST", messages, 400, messagesRefusal("invalid_value"))],
+    [
+      "models, refused to a client of Messages",
+      answer("GET", "/v1/models/a/b", 404, messagesRefusal("model_not_found")),
+    ],
+    ["models, refused to any other", answer("GET", "/v1/models/a/b", 404, refusal("model_not_found"))],
+    ["a stream of Messages", messagesStream(started, ping, block(0), block(1), ended)],
+    [
+      "a stream of Messages that fails",
+      messagesStream(started, blockStart(0), event(messagesRefusal("overloaded") as unknown as { type: string })),
+    ],
   ];
   for (const [name, problems] of fine) test(name, () => expect(problems).toEqual([]));
 });
@@ -95,6 +139,27 @@ describe("finds", () => {
       "a chunk after an error",
       stream(`data: ${JSON.stringify(refusal("overloaded"))}\n\n${chunk({}, "stop")}data: [DONE]\n\n`),
     ],
+    ["an error of chat where Messages is spoken", answer("POST", messages, 400, refusal("invalid_value"))],
+    ["an error of Messages where chat is spoken", answer("POST", chat, 400, messagesRefusal("invalid_value"))],
+    ["blocks that overlap", messagesStream(started, blockStart(0), blockStart(1), blockStop(1), ended)],
+    ["a block that is left out", messagesStream(started, block(1), ended)],
+    ["a delta of another block", messagesStream(started, blockStart(0), blockDelta(1), blockStop(0), ended)],
+    [
+      "a delta of another kind",
+      messagesStream(
+        started,
+        blockStart(0),
+        blockDelta(0, { type: "thinking_delta", thinking: "x" }),
+        blockStop(0),
+        ended,
+      ),
+    ],
+    ["a block without its stop", messagesStream(started, blockStart(0), ended)],
+    ["a message without its start", messagesStream(block(0), ended)],
+    ["a message without its stop", messagesStream(started, block(0))],
+    ["something after the stop", messagesStream(started, ended, ping.replaceAll("ping", "message_stop"))],
+    ["an event without a name", messagesStream(started.replace(/^event.*\n/, ""), ended)],
+    ["an event with another name", messagesStream(started, ping.replace("event: ping", "event: pong"), ended)],
     ["an id that changes", stream(`${chunk({})}${chunk({}).replace("chatcmpl-0", "chatcmpl-1")}data: [DONE]\n\n`)],
   ];
   for (const [name, problems] of wrong) test(name, () => expect(problems).not.toEqual([]));
