@@ -165,7 +165,10 @@ export const ResponsesToolChoice = Type.Union(
     Type.Object({
       type: Type.Literal("allowed_tools"),
       mode: oneOf(["auto", "required"]),
-      tools: Type.Array(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), { minItems: 1 }),
+      tools: Type.Array(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), {
+        minItems: 1,
+        maxItems: 512,
+      }),
     }),
   ],
   { $id: "ResponsesToolChoice", "x-unsupported": asked },

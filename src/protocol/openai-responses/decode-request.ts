@@ -231,10 +231,12 @@ function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
   };
 }
 
-/** A hint that makes no need: agents always send it (inference/hints.ts). */
+/** A hint that makes no need: agents always send it (inference/hints.ts). A summary is for engines that know of them. */
 function decodeReasoning({ reasoning }: ResponsesRequest): Reasoning | undefined {
   const effort = reasoning?.effort ?? undefined;
-  return effort && { effort, native: native({ effort }) };
+  const { summary } = (reasoning ?? {}) as { summary?: unknown };
+  const wire = { ...(effort ? { effort } : {}), ...(typeof summary === "string" ? { summary } : {}) };
+  return Object.keys(wire).length > 0 ? { effort, native: native(wire) } : undefined;
 }
 
 export function decodeLogprobs({ include, top_logprobs: top }: ResponsesRequest): { top: number } | undefined {

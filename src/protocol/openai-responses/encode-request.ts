@@ -37,7 +37,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     input: encodeTurns(rest.length > 0 ? rest : [{ role: "user", parts }], ask),
     stream: ask.stream,
     store: false,
-    include: ["reasoning.encrypted_content", ...(request.logprobs ? ["message.output_text.logprobs"] : [])],
+    include: included(request),
     max_output_tokens: request.outputTokensMax,
     temperature: sampling.temperature,
     top_p: sampling.topP,
@@ -49,6 +49,15 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     top_logprobs: request.logprobs?.top || undefined,
     ...request.extra,
   };
+}
+
+/** OpenAI refuses to encrypt the reasoning of a model that does not reason: it is asked of those alone that do. */
+function included({ reasoning, logprobs }: InferenceRequest): string[] | undefined {
+  const include = [
+    ...(reasoning ? ["reasoning.encrypted_content"] : []),
+    ...(logprobs ? ["message.output_text.logprobs"] : []),
+  ];
+  return include.length > 0 ? include : undefined;
 }
 
 /** Tools of one namespace are one tool on the wire, in the place of the first. */

@@ -10,12 +10,17 @@ export function encodeFault(fault: Fault, requestId: string): ResponsesError {
       message: fault.message,
       // Codex stops at once, and shows the limit, by this type alone.
       type: fault.code === "usage_limit_reached" ? fault.code : faultCatalogue[fault.code].type,
-      param: fault.details.param ?? null,
+      param: paramOf(fault),
       code: fault.code,
       request_id: requestId,
       ...fault.details.body,
     },
   };
+}
+
+/** What is said of the whole conversation in chat's word for it is said in ours. */
+function paramOf({ details: { param } }: Fault): string | null {
+  return param === "messages" ? "input" : (param ?? null);
 }
 
 /** Inside a stream, in the codes by which Codex decides whether to try again; how long to wait it reads from the words. */

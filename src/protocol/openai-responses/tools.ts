@@ -29,6 +29,8 @@ export class ToolBook {
   readonly tools: ToldTool[];
   readonly #byName = new Map<string, ToldTool>();
   readonly #byCaller = new Map<string, string>();
+  /** Where to go on looking: a hostile list gives a hundred thousand tools one name. */
+  readonly #ordinals = new Map<string, number>();
 
   /** A tool that is listed again is meant as it was listed last. */
   constructor(listed: readonly ResponsesTool[]) {
@@ -62,10 +64,12 @@ export class ToolBook {
 
   #freeName(wanted: string): string {
     let name = wanted;
-    for (let ordinal = 2; this.#byName.has(name); ordinal += 1) {
+    let ordinal = this.#ordinals.get(wanted) ?? 2;
+    for (; this.#byName.has(name); ordinal += 1) {
       const tail = `_${ordinal}`;
       name = wanted.slice(0, nameCharsMax - tail.length) + tail;
     }
+    this.#ordinals.set(wanted, ordinal);
     return name;
   }
 }

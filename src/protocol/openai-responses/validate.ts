@@ -28,12 +28,21 @@ export function validateResponsesRequest(body: unknown): ResponsesRequest {
   return typed;
 }
 
-/** An item with a role and no type is a message: several clients write it so. */
+/** An item with a role and no type is a message, one with an id alone a reference: several clients write them so. */
 function withTypes(body: unknown): unknown {
   if (!isObject(body) || !Array.isArray(body.input)) return body;
-  const isUntyped = (item: unknown) => isObject(item) && !given(item.type) && item.role !== undefined;
-  if (!body.input.some(isUntyped)) return body;
-  return { ...body, input: body.input.map((item) => (isUntyped(item) ? { ...item, type: "message" } : item)) };
+  if (!body.input.some((item) => impliedType(item) !== null)) return body;
+  const input = body.input.map((item) => {
+    const type = impliedType(item);
+    return type === null ? item : { ...item, type };
+  });
+  return { ...body, input };
+}
+
+function impliedType(item: unknown): "message" | "item_reference" | null {
+  if (!isObject(item) || given(item.type)) return null;
+  if (item.role !== undefined) return "message";
+  return typeof item.id === "string" && item.content === undefined ? "item_reference" : null;
 }
 
 /** A medium by id or URL lacks what it could be sent as, too; it is told as what it is. */

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../src/inference/event.ts";
 import { Fault } from "../../../src/inference/fault.ts";
 import { folding } from "../../../src/inference/result.ts";
-import { openaiResponsesCaller } from "../../../src/protocol/openai-responses/codec.ts";
+import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import type { InputItem, ResponseObject } from "../../../src/protocol/openai-responses/contract.ts";
 import { CustomInput, customArguments, customInputOf } from "../../../src/protocol/openai-responses/custom-input.ts";
 import {
@@ -251,6 +251,13 @@ describe("the end", () => {
     });
   });
 
+  test("an input that is too long is said of the input, whatever the engine calls it", () => {
+    const fault = openaiResponsesUpstream.fault.decode(400, { error: { message: "prompt is too long" } });
+    expect(openaiResponsesCaller.fault.encode(fault, requestId)).toMatchObject({
+      error: { code: "context_length_exceeded", param: "input" },
+    });
+  });
+
   test("log probabilities are shown to whoever asked, as many as were asked for", () => {
     const token = (token: string) => ({ token, logprob: -1, bytes: null });
     const logprobs = [{ ...token("a"), top_logprobs: [token("a"), token("b")] }];
@@ -334,6 +341,8 @@ describe("state", () => {
     expect(new Set(all.map(({ id }) => id)).size).toBe(3);
     const input = all.map(({ id }) => ({ type: "item_reference", id }));
     expect(referencesOf(request({ input })).items.map((item) => item.responseId)).toEqual(Array(3).fill(responseId));
+    const bare = all.map(({ id }) => ({ id }));
+    expect(referencesOf(request({ input: bare }))).toEqual(referencesOf(request({ input })));
     for (const { id } of all) expect(kept && itemOf(kept, id)).toMatchObject({ id });
   });
 

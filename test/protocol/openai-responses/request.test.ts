@@ -160,6 +160,14 @@ describe("tools", () => {
     for (const name of told) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
   });
 
+  test("a hostile list of tools, all of one name, costs no more than its length", () => {
+    const tools = Array.from({ length: 20_000 }, (_, at) => ({
+      type: "function",
+      name: [...at.toString(2)].map((bit) => (bit === "1" ? "." : " ")).join(""),
+    }));
+    expect(new Set(centre({ tools }).tools.map((tool) => tool.name)).size).toBe(20_000);
+  });
+
   test("calls of the history keep the names that engines were told, custom ones their text", () => {
     const input = [
       { role: "user", content: "go" },
@@ -242,6 +250,15 @@ describe("the rest", () => {
     expect(withoutLostHints(request, { capabilities: new Set() }).reasoning).toBeUndefined();
     expect(request.cacheKey).toBe("k");
     expect(Object.keys(sent(openaiChatUpstream.request.encode(request, ask)))).not.toContain("max_tokens");
+  });
+
+  test("an engine of the same protocol is told of effort and summary as the caller said, and asked for what it encrypts", () => {
+    const told = toResponses({ reasoning: { effort: "xhigh", summary: "auto", context: "x" } });
+    expect(told.reasoning).toEqual({ effort: "xhigh", summary: "auto" });
+    expect(told.include).toEqual(["reasoning.encrypted_content"]);
+    expect(toResponses({})).not.toHaveProperty("include");
+    expect(toChat({ reasoning: { summary: "auto" } })).not.toHaveProperty("reasoning_effort");
+    expect(toResponses({}).store).toBe(false);
   });
 
   test("a format is flat here and nested in chat", () => {
