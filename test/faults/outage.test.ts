@@ -1,0 +1,49 @@
+/** Postgres away: what runs goes on within its lease and settles later, what is new is told to wait, and no restart is needed. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { uuidOf } from "../../src/store/ids.ts";
+import { until } from "../harness/until.ts";
+import { model, type Rig, startRig } from "./rig.ts";
+import { ask } from "./stores.ts";
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await startRig({ nodes: 1, plan: "{}", requests_max: 1000 });
+}, 120_000);
+afterAll(async () => {
+  await rig.stop();
+}, 60_000);
+
+const chat = (directives: string, words: number) =>
+  fetch(`${rig.nodes[0]!.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${rig.key}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model,
+      stream: true,
+      messages: [{ role: "user", content: `[simulator: ${directives}]${" hello".repeat(words)}` }],
+    }),
+  });
+const readiness = async () => (await fetch(`${rig.nodes[0]!.url}/readyz`)).status;
+
+test("a stream outlives an outage of Postgres; new requests wait for it; all is well after it, without a restart", async () => {
+  await (await chat("", 3)).text();
+  const running = await chat("tps=40", 40);
+  const whole = running.text();
+  await rig.postgres.kill();
+  await until(async () => (await readiness()) === 503, 5000, "/readyz to say so");
+  const refused = await chat("", 3);
+  expect(refused.status).toBe(503);
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(((await refused.json()) as { error: { code: string } }).error.code).toBe("storage_unavailable");
+  await rig.postgres.start();
+  expect((await whole).trimEnd()).toEndWith("data: [DONE]");
+  await until(async () => (await readiness()) === 200, 10_000, "/readyz to be ready again");
+  await until(async () => (await chat("", 3)).status === 200, 10_000, "a request to be answered");
+  const id = uuidOf(running.headers.get("x-service-request-id") ?? "", "req_")!;
+  await until(
+    async () =>
+      (await ask(rig.postgres.port, (sql) => sql`select 1 from usage_record where request_id = ${id}`)).length === 1,
+    10_000,
+    "the stream's record",
+  );
+}, 60_000);
