@@ -55,7 +55,7 @@ export interface CountedEntrance extends Entrance {
 export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: EntranceSettings): CountedEntrance {
   const { batcher, clock } = parts;
   let holds = 0;
-  const hint = ample(clock.now_ms);
+  const hint = ample(() => clock.now_ms());
 
   async function enter(entry: Entry): Promise<Reservation> {
     const { model, plan, request } = entry;
