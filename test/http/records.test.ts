@@ -81,16 +81,16 @@ describe("a record", () => {
     }
   });
 
-  test("of a stream that broke charges what was produced", async () => {
-    const response = await chat({ messages: says("cut-after=7", words(30)), stream: true });
-    await response.text();
+  test("of a stream that broke charges what came of it, token for token", async () => {
+    // At a pace, for a connection that breaks takes with it what was still on its way.
+    const response = await chat({ messages: says("tps=50 cut-after=7", words(30)), stream: true });
+    const received = (await response.text()).match(/"delta":\{"content":"[^"]/g)?.length ?? 0;
     const receipt = await settled(idOf(response));
-    expect(receipt).toMatchObject({
-      outcome: "failed",
-      error_code: "upstream_unavailable",
-      usage: { output_tokens: 7 },
-    });
-    expect(receipt.units.charged).toBeGreaterThanOrEqual(7 * 400);
+    expect(receipt).toMatchObject({ outcome: "failed", error_code: "upstream_unavailable" });
+    expect(received).toBeGreaterThan(0);
+    expect(received).toBeLessThanOrEqual(7);
+    expect(receipt.usage.output_tokens).toBe(received);
+    expect(receipt.units.charged).toBeGreaterThanOrEqual(received * 400);
   });
 
   test("of a client that left in the middle has exactly the tokens that the upstream produced", async () => {
@@ -104,8 +104,9 @@ describe("a record", () => {
     const produced = service.engine.requests.at(-1)!;
     expect(receipt.outcome).toBe("cancelled");
     expect(produced.ended).toBe("client-left");
-    // What the engine generated after its last write reached nobody; it may be ahead by the token under way.
-    expect(produced.tokens - receipt.usage.output_tokens).toBeLessThanOrEqual(1);
+    // What the engine generated while the news of the departure was on its way reached nobody: 50 ms of tokens at most.
+    expect(produced.tokens - receipt.usage.output_tokens).toBeLessThanOrEqual(5);
+    expect(receipt.usage.output_tokens).toBeLessThanOrEqual(produced.tokens);
     expect(receipt.usage.output_tokens).toBeGreaterThan(0);
   });
 
