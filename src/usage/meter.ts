@@ -96,10 +96,11 @@ async function fitting(
   for (const event of batch) {
     if (event.type === "response-end" || event.type === "response-failed") break;
     const counts = event.type === "part-delta" || event.type === "usage";
-    if (counts && !(await hold.permits(count.outputTokensWith([event])))) break;
-    count.add([event]);
+    if (counts && !(await hold.permits(count.outputTokensWith([...fits, event])))) break;
     fits.push(event);
   }
+  // Not before it is known that they leave: a lease may be lost while one of them waits.
+  count.add(fits);
   return fits;
 }
 
