@@ -152,7 +152,9 @@ describe("a stream", () => {
   });
 
   test("that breaks off is an error, and no end", async () => {
-    const error = await thrown(client.messages.stream(asks("tokens=30 per-chunk=1 cut-after=9")).finalMessage());
+    const error = await thrown(
+      client.messages.stream(asks("tokens=30 per-chunk=1 tps=100 cut-after=9")).finalMessage(),
+    );
     expect(error).toBeInstanceOf(APIError);
     expect((error as APIError).type as string).toBe("overloaded_error");
   });

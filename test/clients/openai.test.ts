@@ -383,7 +383,7 @@ describe("errors", () => {
     }
   });
 
-  for (const fault of ["cut-after=3", "error-after=3", "malformed-after=3"]) {
+  for (const fault of ["tps=100 cut-after=3", "error-after=3", "malformed-after=3"]) {
     test(`in the middle of a stream (${fault}) it is thrown after what came`, async () => {
       let text = "";
       const error = await errorOf(

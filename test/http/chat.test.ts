@@ -126,7 +126,7 @@ describe("a stream", () => {
   });
 
   test("broken in the middle ends with an error and one [DONE], and never with a finish_reason", async () => {
-    for (const directive of ["cut-after=3", "malformed-after=3", "error-after=3", "no-finish no-done"]) {
+    for (const directive of ["tps=100 cut-after=3", "malformed-after=3", "error-after=3", "no-finish no-done"]) {
       const events = await eventsOf(await chat({ messages: says(directive, words(10)), stream: true }));
       expect(events.at(-1)).toBe("[DONE]");
       expect(JSON.parse(events.at(-2) ?? "")).toMatchObject({ error: { code: "upstream_unavailable" } });

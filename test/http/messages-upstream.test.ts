@@ -109,9 +109,9 @@ describe("an engine that speaks Messages", () => {
   });
 
   test("that breaks off in the middle ends both kinds of stream with their own error", async () => {
-    const messages = await messagesEventsOf(await asMessages("cut-after=5 tokens=20", "x", { stream: true }));
+    const messages = await messagesEventsOf(await asMessages("tps=50 cut-after=5 tokens=20", "x", { stream: true }));
     expect(messages.at(-1)).toMatchObject({ type: "error" });
-    const chat = await eventsOf(await asChat("cut-after=5 tokens=20", "x", { stream: true }));
+    const chat = await eventsOf(await asChat("tps=50 cut-after=5 tokens=20", "x", { stream: true }));
     expect(chat.at(-1)).toBe("[DONE]");
     expect(JSON.parse(chat.at(-2) ?? "")).toMatchObject({ error: { type: "api_error" } });
   });

@@ -382,7 +382,7 @@ describe("the key", () => {
 });
 
 describe("a stream", () => {
-  test.each(["cut-after=5", "error-after=5", "malformed-after=5", "no-finish no-done"])(
+  test.each(["tps=100 cut-after=5", "error-after=5", "malformed-after=5", "no-finish no-done"])(
     "that breaks in the middle ends with an error event (%s)",
     async (fault) => {
       const events = await streamed(asks(`${fault} tokens=20 per-chunk=1`));
