@@ -202,7 +202,8 @@ describe("what this build cannot keep is named", () => {
   });
 
   test("no limit of a file's own plans, default names included", () => {
-    const limits = "session: 7, week: 8, month: 9, requests_per_minute: 3, tokens_per_minute: 9, concurrent_requests: 1";
+    const limits =
+      "session: 7, week: 8, month: 9, requests_per_minute: 3, tokens_per_minute: 9, concurrent_requests: 1";
     expect(unenforced(configured(`plans: { pro: { session: 7 }, team: { ${limits} } }`))).toEqual([]);
   });
 });

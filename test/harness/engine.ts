@@ -84,6 +84,7 @@ function configTo(
     `  ${upstreamName}:`,
     `    url: "${url}"`,
     "    protocol: openai-chat",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: so that is how sluice.yaml names a variable
     '    api_key: "${ENGINE_KEY}"',
     ...(options.timeouts ? [`    timeouts: ${options.timeouts}`] : []),
     `models:${entry(model, all, 131072, 16384)}${entry(plainModel, "[]", 131072, 16384)}${entry(smallModel, "[]", 4096, 256)}`,
