@@ -119,7 +119,8 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
     events: upstream,
     hold: reservation,
     model: model.id,
-    inputTokensEstimate: inputTokens,
+    // A client that left while the ledger decided: its engine is never asked, and reads nothing.
+    inputTokensEstimate: call.signal.aborted && !early.opened ? 0 : inputTokens,
     calibration: house.outputCalibration,
     windowTokens,
     callerLeft: () => call.left,
