@@ -146,7 +146,8 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   return {
     submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>> {
       const isSettlement = command.verb === "settle";
-      if (!isSettlement && stopped) return Promise.reject(unavailable("The service is shutting down."));
+      // What runs may grow to its end: one that is told no at once, and not that the window is full, would ask for ever.
+      if (command.verb === "admit" && stopped) return Promise.reject(unavailable("The service is shutting down."));
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
         return Promise.reject(unavailable("The usage store does not confirm what was used."));
       }

@@ -132,6 +132,11 @@ test("a stop sends every settlement that waits, and says how many the store did 
   expect(await commands.stop(1_000)).toBe(0);
   expect((await settlement).answer).toBe("settled");
   expect(commands.submit(admit())).rejects.toMatchObject({ code: "storage_unavailable" });
+  const { requestId, limits } = other;
+  const grow = { verb: "grow", requestId, organizationId, limits, unitsTotal: 900, unitsTotalMin: 0 } as const;
+  const growth = commands.submit(grow);
+  await clock.advance(10);
+  expect((await growth).answer).toBe("granted");
 
   ledger.wire = () => "silent";
   commands.submit(settleOf(other, 5));
