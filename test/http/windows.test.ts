@@ -367,6 +367,12 @@ describe("for operators", () => {
     expect(duration_ms).toBeGreaterThanOrEqual(0);
     const refused = idOf(await client.chat(asksMuch));
     await receiptOf(client, refused);
+    // Refusals are written behind the answers' backs: on Postgres the CLI reads what is written.
+    await until(
+      async () => (await service.cli("request", "show", refused)).code === 0,
+      5000,
+      "the refusal to be written",
+    );
     expect(await service.json("request", "show", refused)).toMatchObject({
       outcome: "refused",
       error_code: "usage_limit_reached",
