@@ -1,0 +1,82 @@
+// All that the judge knows of one request: what its node asked and heard, what was forwarded, what the store carried out.
+
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import type { FaultCode } from "../../src/inference/fault.ts";
+import type { Answer, WindowKind } from "../../src/store/ledger.ts";
+import type { Ending } from "../../src/usage/meter.ts";
+import type { Node } from "./node.ts";
+import { heldInputPrice } from "./prices.ts";
+import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
+import type { Entry } from "./store.ts";
+
+/** One window's totals, as the judge adds them up. */
+export interface Cell {
+  kind: WindowKind | "extra";
+  startsAt_ms: number;
+  used: number;
+  held: number;
+}
+
+export interface Account {
+  readonly plan: RequestPlan;
+  readonly node: Node;
+  readonly organization: OrganizationPlan;
+  readonly askedAt_ms: number;
+  /** The most units that it ever asked to hold. */
+  askedUnits: number;
+  /** Answers of the store that refused it. */
+  readonly refusals: Set<Answer["answer"]>;
+  grant: { at_ms: number; entry: Entry; cells: Cell[] } | null;
+  /** When its node went on with it. */
+  admittedAt_ms: number | null;
+  /** What its node was told for sure. */
+  grantKnown: boolean;
+  settlementKnown: boolean;
+  checkpointKnown: number;
+  /** Checkpoints that were carried out: what they said, and when they were sent. */
+  checkpoints: { tokens: number; sentAt_ms: number; entry: Entry }[];
+  ratesTakenAt_ms: number | null;
+  refused: FaultCode | null;
+  refusedAt_ms: number;
+  /** Output tokens that its engine had produced with a delta, those before it included. */
+  readonly tokensOf: Map<InferenceEvent, number>;
+  /** What its engine said of the whole, and whether any of it has passed. */
+  readonly reports: Set<InferenceEvent>;
+  reported: boolean;
+  /** Output tokens that have passed the meter, and when the last of them did. */
+  delivered: number;
+  deliveredAt_ms: number;
+  /** The prompt's cost as its node knows it. */
+  promptUnits: number;
+  ending: Ending | null;
+  /** Refused, or its settlement is confirmed. */
+  over: boolean;
+}
+
+export function accountOf(plan: RequestPlan, node: Node, organization: OrganizationPlan, now_ms: number): Account {
+  return {
+    plan,
+    node,
+    organization,
+    askedAt_ms: now_ms,
+    askedUnits: 0,
+    refusals: new Set(),
+    grant: null,
+    admittedAt_ms: null,
+    grantKnown: false,
+    settlementKnown: false,
+    checkpointKnown: 0,
+    checkpoints: [],
+    ratesTakenAt_ms: null,
+    refused: null,
+    refusedAt_ms: 0,
+    tokensOf: new Map(),
+    reports: new Set(),
+    reported: false,
+    delivered: 0,
+    deliveredAt_ms: 0,
+    promptUnits: plan.inputTokensEstimate * heldInputPrice,
+    ending: null,
+    over: false,
+  };
+}

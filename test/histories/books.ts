@@ -1,0 +1,171 @@
+// The store's books, added up anew by the judge after each of its steps.
+
+import { monthAt, session_ms, weekAt } from "../../src/admission/windows.ts";
+import type { Admit, Answer, BillingSource, Shortage } from "../../src/store/ledger.ts";
+import { windowKinds } from "../../src/store/ledger.ts";
+import type { ModelRecord } from "../store/ledger-model.ts";
+import type { Account, Cell } from "./account.ts";
+import type { Say } from "./rules.ts";
+import type { OrganizationPlan } from "./scenario.ts";
+import type { Entry } from "./store.ts";
+import type { World } from "./world.ts";
+
+export class Books {
+  readonly #cells = new Map<string, Cell[]>();
+  /** By the store's own object, which lives until a crash. */
+  #cellOfTotal = new Map<object, Cell>();
+  #records = new Map<string, ModelRecord>();
+
+  constructor(
+    readonly world: World,
+    readonly accounts: ReadonlyMap<string, Account>,
+    readonly say: Say,
+    /** Told of each record once. */
+    readonly recorded: (account: Account, record: ModelRecord) => void,
+  ) {}
+
+  /** After each step of the store. */
+  addUp(): void {
+    const { model } = this.world.store;
+    this.#newRecords();
+    for (const cells of this.#cells.values()) for (const cell of cells) cell.held = 0;
+    const running = new Map<string, number>();
+    for (const [id, hold] of model.holds) {
+      const account = this.accounts.get(id);
+      if (!account?.grant) continue;
+      for (const cell of account.grant.cells) cell.held += hold.units;
+      if (hold.units > account.askedUnits)
+        this.say("holds", `${id} holds ${hold.units} units and never asked for more than ${account.askedUnits}`);
+      if (model.records.has(id)) this.say("record", `${id} has a record, and runs`);
+      running.set(account.organization.id, (running.get(account.organization.id) ?? 0) + 1);
+    }
+    for (const organization of this.world.scenario.organizations)
+      this.#compare(organization, running.get(organization.id) ?? 0);
+  }
+
+  /** An admission was carried out. */
+  decided(account: Account, admit: Admit, answer: Answer, entry: Entry): void {
+    switch (answer.answer) {
+      case "granted":
+        this.#granted(account, entry);
+        return;
+      case "exhausted":
+      case "reserved":
+        account.refusals.add(answer.answer);
+        this.#short(account, admit, answer);
+        return;
+      case "concurrency": {
+        account.refusals.add(answer.answer);
+        const { id, plan } = account.organization;
+        const { holds } = this.world.store.model;
+        const running = [...holds.values()].filter((hold) => hold.facts.organizationId === id).length;
+        if (running < (plan.concurrentRequests ?? Infinity))
+          this.say("refusal", `${account.plan.id} was refused for others that run, and ${running} do`);
+      }
+    }
+  }
+
+  /** The store is where it was a moment ago: records and grants may be gone. */
+  crashed(): void {
+    const { holds, records } = this.world.store.model;
+    this.#cellOfTotal = new Map();
+    this.#records = new Map(records);
+    for (const cells of this.#cells.values()) for (const cell of cells) cell.used = 0;
+    for (const account of this.accounts.values()) {
+      const { id } = account.plan;
+      const record = records.get(id);
+      if (account.settlementKnown && !record) this.say("durable", `${id} was settled, and the store forgot it`);
+      if (account.grantKnown && !record && !holds.has(id))
+        this.say("durable", `${id} was admitted, and the store forgot it`);
+      if (!record && !holds.has(id)) account.grant = null;
+      account.checkpoints = account.checkpoints.filter(({ entry }) => !entry.lost);
+      if (record) for (const cell of account.grant?.cells ?? []) cell.used += record.charged;
+    }
+    this.addUp();
+  }
+
+  #newRecords(): void {
+    const { records } = this.world.store.model;
+    for (const [id, record] of records) {
+      const known = this.#records.get(id);
+      if (known === record) continue;
+      if (known) this.say("record", `${id} has a second record`);
+      this.#records.set(id, record);
+      const account = this.accounts.get(id);
+      if (!account) continue;
+      for (const cell of account.grant?.cells ?? []) cell.used += record.charged;
+      this.recorded(account, record);
+    }
+    if (this.#records.size > records.size) this.say("record", "a record is gone");
+  }
+
+  #compare({ id, plan, extra }: OrganizationPlan, running: number): void {
+    if (running > (plan.concurrentRequests ?? Infinity))
+      this.say("limit", `${running} requests run at a time, and the plan says ${plan.concurrentRequests}`);
+    for (const { kind, startsAt_ms, total } of this.world.store.model.windows(id)) {
+      const { used, held } = total;
+      const limit = kind === "extra" ? extra.capUnits : plan[kind];
+      if (used + held > (limit ?? Infinity))
+        this.say("limit", `the ${kind} has ${used} units used and ${held} held, and its limit is ${limit}`);
+      let cell = this.#cellOfTotal.get(total);
+      if (!cell) {
+        cell = this.#cell(id, kind, startsAt_ms);
+        this.#cellOfTotal.set(total, cell);
+      }
+      if (used !== cell.used) this.say("sums", `the ${kind} says ${used} used, and its records say ${cell.used}`);
+      if (held !== cell.held) this.say("sums", `the ${kind} says ${held} held, and its holds say ${cell.held}`);
+    }
+  }
+
+  #granted(account: Account, entry: Entry): void {
+    const { id } = account.plan;
+    const hold = this.world.store.model.holds.get(id);
+    if (!hold) this.say("record", `${id} was granted, and there is no hold`);
+    if (!hold || account.grant) return;
+    const now_ms = this.world.time.now_ms;
+    const cells = this.#cellsAt(account.organization, hold.source, now_ms);
+    account.grant = { at_ms: now_ms, entry, cells };
+    for (const { kind, startsAt_ms } of cells) {
+      const said_ms = hold.windows[kind].startsAt_ms;
+      if (said_ms !== startsAt_ms)
+        this.say("windows", `${id} was admitted to a ${kind} from ${said_ms}, and one from ${startsAt_ms} is in force`);
+    }
+  }
+
+  #short(account: Account, admit: Admit, { windows, extra }: Shortage): void {
+    const least = admit.inputUnits + admit.outputTokensMin * admit.prices.output;
+    const rooms = windowKinds.map(
+      (kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held,
+    );
+    const extraRoom = extra.enabled ? (extra.capUnits ?? Infinity) - extra.used - extra.held : 0;
+    const room = Math.max(Math.min(...rooms), extraRoom);
+    if (least <= room)
+      this.say("refusal", `${account.plan.id} needs ${least} units, was refused, and ${room} were free`);
+  }
+
+  /** The windows that a request is billed to which the store admits now. */
+  #cellsAt({ id, anchors, sessionOpenedAt_ms }: OrganizationPlan, source: BillingSource, now_ms: number): Cell[] {
+    const month_ms = monthAt(anchors, now_ms).startsAt_ms;
+    if (source === "extra") return [this.#cell(id, "extra", month_ms)];
+    let openedAt_ms = sessionOpenedAt_ms ?? Number.NEGATIVE_INFINITY;
+    for (const { organization, grant } of this.accounts.values()) {
+      const session = organization.id === id ? grant?.cells.find(({ kind }) => kind === "session") : undefined;
+      if (session) openedAt_ms = Math.max(openedAt_ms, session.startsAt_ms);
+    }
+    return [
+      this.#cell(id, "session", now_ms < openedAt_ms + session_ms ? openedAt_ms : now_ms),
+      this.#cell(id, "week", weekAt(anchors, now_ms).startsAt_ms),
+      this.#cell(id, "month", month_ms),
+    ];
+  }
+
+  #cell(organizationId: string, kind: Cell["kind"], startsAt_ms: number): Cell {
+    const cells = this.#cells.get(organizationId) ?? [];
+    this.#cells.set(organizationId, cells);
+    const known = cells.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
+    if (known) return known;
+    const made = { kind, startsAt_ms, used: 0, held: 0 };
+    cells.push(made);
+    return made;
+  }
+}

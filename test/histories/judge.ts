@@ -1,0 +1,236 @@
+// Who watches a history from outside, knows what was asked, answered, forwarded and told, and says which rule is broken.
+
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import type { Fault } from "../../src/inference/fault.ts";
+import type { Answer, Command } from "../../src/store/ledger.ts";
+import type { RateAnswer } from "../../src/store/rates.ts";
+import type { Ending } from "../../src/usage/meter.ts";
+import type { ModelRecord } from "../store/ledger-model.ts";
+import { type Account, accountOf } from "./account.ts";
+import { Books } from "./books.ts";
+import type { Node } from "./node.ts";
+import { prices } from "./prices.ts";
+import type { Rule, Violation } from "./rules.ts";
+import { lease_ms, type RequestPlan } from "./scenario.ts";
+import type { Entry } from "./store.ts";
+import { isHindered, judgeCharge, judgeRate, judgeRateRefusal, judgeRecovery, retry_ms } from "./verdict.ts";
+import type { World } from "./world.ts";
+
+/** What happened, for those who want to know what histories try. */
+export const noCounts = {
+  granted: 0,
+  /** Whose engine was asked before the grant. */
+  ahead: 0,
+  grown: 0,
+  /** At a window's end. */
+  cutShort: 0,
+  refused: 0,
+  settled: 0,
+  recovered: 0,
+  /** Leases that their node gave up for lost. */
+  lost: 0,
+  /** Transactions that a crash of the store has undone. */
+  undone: 0,
+};
+export type Counts = typeof noCounts;
+
+export class Judge {
+  violation: Violation | null = null;
+  readonly counts: Counts = { ...noCounts };
+  readonly accounts = new Map<string, Account>();
+  readonly #books: Books;
+  #flushes = 0;
+
+  constructor(readonly world: World) {
+    this.#books = new Books(world, this.accounts, this.say, (account, record) => this.#recorded(account, record));
+  }
+
+  /** The first violation counts. */
+  readonly say = (rule: Rule, sentence: string): void => {
+    this.violation ??= { rule, sentence };
+  };
+
+  // What a node does.
+
+  asked(plan: RequestPlan, node: Node): Account {
+    const { scenario, time } = this.world;
+    const account = accountOf(plan, node, scenario.organizations[plan.organization]!, time.now_ms);
+    this.accounts.set(plan.id, account);
+    return account;
+  }
+
+  /** A batch leaves. */
+  sent(commands: readonly Command[]): void {
+    for (const command of commands) {
+      const account = this.accounts.get(command.requestId);
+      if (!account) continue;
+      if (command.verb === "grow") account.askedUnits = Math.max(account.askedUnits, command.unitsTotal);
+      if (command.verb !== "admit") continue;
+      const units = command.inputUnits + command.outputTokens * command.prices.output;
+      account.askedUnits = Math.max(account.askedUnits, units);
+    }
+  }
+
+  /** The answers of a batch have come to its node. */
+  answered(commands: readonly Command[], answers: readonly Answer[]): void {
+    for (const [index, command] of commands.entries()) {
+      const account = this.accounts.get(command.requestId);
+      const { answer } = answers[index]!;
+      if (!account) continue;
+      if (command.verb === "admit" && answer === "granted") account.grantKnown = true;
+      if (command.verb === "settle") account.settlementKnown = true;
+      if (command.verb === "checkpoint" && answer === "extended")
+        account.checkpointKnown = Math.max(account.checkpointKnown, command.usage.outputTokens);
+    }
+  }
+
+  admitted(account: Account): void {
+    account.admittedAt_ms = this.world.time.now_ms;
+    account.deliveredAt_ms = this.world.time.now_ms;
+    judgeRate(this.world, this.accounts.values(), account, this.#flushes, this.say);
+  }
+
+  refused(account: Account, fault: Fault): void {
+    const { plan, node, refusals } = account;
+    account.refused = fault.code;
+    account.refusedAt_ms = this.world.time.now_ms;
+    account.over = true;
+    this.counts.refused += 1;
+    this.world.tell(() => `${plan.id} is refused: ${fault.code}`);
+    const by = (...answers: Answer["answer"][]) => answers.some((answer) => refusals.has(answer));
+    const stranger = () => this.say("refusal", `${plan.id} was refused as ${fault.code}, and not by the store`);
+    switch (fault.code) {
+      case "usage_limit_reached":
+        if (!by("exhausted")) stranger();
+        return;
+      case "usage_reserved":
+        if (!by("reserved")) stranger();
+        return;
+      case "concurrency_limit_exceeded":
+        if (!by("concurrency")) stranger();
+        return;
+      case "rate_limit_exceeded":
+        // Beyond a whole window it has this code as well.
+        if (!by("exhausted", "reserved")) judgeRateRefusal(this.world, this.accounts.values(), account, this.say);
+        return;
+      case "storage_unavailable":
+        if (!isHindered(this.world, node, account.askedAt_ms - retry_ms) && !node.drains)
+          this.say("available", `${plan.id} was refused as ${fault.code}, and nothing stood in its way`);
+        return;
+      default:
+        this.say("available", `${plan.id} was refused as ${fault.code}: ${fault.message} ${String(fault.cause)}`);
+    }
+  }
+
+  /** A batch of events has passed the meter. */
+  forwards(account: Account, batch: readonly InferenceEvent[]): void {
+    let tokens = account.delivered;
+    for (const event of batch) tokens = Math.max(tokens, account.tokensOf.get(event) ?? 0);
+    if (tokens > account.delivered) this.#forwards(account, tokens);
+    if (!batch.some((event) => account.reports.has(event))) return;
+    account.reported = true;
+    account.promptUnits = Math.max(account.promptUnits, account.plan.inputTokens * prices.input);
+  }
+
+  /** The bytes of such a batch are out. */
+  written({ plan: { id } }: Account): void {
+    const { store, time } = this.world;
+    const record = store.model.records.get(id);
+    const hold = store.model.holds.get(id);
+    if (record?.recovered) this.say("lease", `${id} was forwarded after another had settled it`);
+    else if (!record && !hold) this.say("lease", `${id} was forwarded, and its hold was gone`);
+    else if (!record && hold && hold.leaseUntil_ms <= time.now_ms)
+      this.say("lease", `${id} was forwarded ${time.now_ms - hold.leaseUntil_ms} ms after its lease`);
+  }
+
+  /** Its node has given the hold up for lost. */
+  lost({ plan, node }: Account): void {
+    this.counts.lost += 1;
+    this.world.tell(() => `${plan.id} is lost to its node`);
+    if (!isHindered(this.world, node, this.world.time.now_ms - lease_ms - retry_ms) && !node.drains)
+      this.say("available", `${plan.id} lost its lease, and nothing stood in its way`);
+  }
+
+  ended(account: Account, ending: Ending): void {
+    account.ending = ending;
+    if (ending.stoppedBy) this.counts.cutShort += 1;
+  }
+
+  settled(account: Account): void {
+    account.over = true;
+  }
+
+  // What a store does.
+
+  /** A batch was carried out, which was sent then; its node may know of it or not. */
+  carriedOut(commands: readonly Command[], answers: readonly Answer[], entry: Entry, sentAt_ms: number): void {
+    for (const [index, command] of commands.entries()) {
+      const account = this.accounts.get(command.requestId);
+      const answer = answers[index]!;
+      if (!account) continue;
+      if (command.verb === "admit") {
+        if (answer.answer === "granted" && !account.grant) this.counts.granted += 1;
+        this.#books.decided(account, command, answer, entry);
+      }
+      if (command.verb === "grow" && answer.answer === "granted") this.counts.grown += 1;
+      if (command.verb === "checkpoint" && answer.answer === "extended")
+        account.checkpoints.push({ tokens: command.usage.outputTokens, sentAt_ms, entry });
+    }
+    this.#books.addUp();
+  }
+
+  /** Lapsed holds were settled. */
+  recovered(): void {
+    this.#books.addUp();
+  }
+
+  crashed(undone: number): void {
+    this.counts.undone += undone;
+    this.#books.crashed();
+  }
+
+  /** Where sliding rates are counted an answer was given. */
+  counted(requestId: string, answer: RateAnswer): void {
+    if (answer.answer === "taken") this.accounts.get(requestId)!.ratesTakenAt_ms = this.world.time.now_ms;
+  }
+
+  ratesFlushed(): void {
+    this.#flushes += 1;
+  }
+
+  // The end.
+
+  finish(): void {
+    const { holds, records } = this.world.store.model;
+    if (holds.size > 0) this.say("holds", `${[...holds.keys()].join(", ")}: held for ever`);
+    for (const { plan, node, grant, settlementKnown, over } of this.accounts.values()) {
+      const record = records.get(plan.id);
+      if (grant && !record) this.say("record", `${plan.id} was admitted, and has no record`);
+      if (settlementKnown && !record) this.say("record", `${plan.id} was settled, and has no record`);
+      if (!over && !node.clock.crashed) this.say("available", `${plan.id} never ended, though its node runs`);
+    }
+  }
+
+  #forwards(account: Account, tokens: number): void {
+    const { plan, grant, promptUnits } = account;
+    const { store, time } = this.world;
+    this.world.tell(() => `${plan.id} forwards up to ${tokens} tokens`);
+    if (!grant || grant.entry.lost || grant.entry.durableAt_ms > time.now_ms)
+      this.say("grant", `${plan.id} forwarded ${tokens} tokens before its grant was durable`);
+    const hold = store.model.holds.get(plan.id);
+    const needs = promptUnits + tokens * prices.output;
+    if (hold && needs > hold.units)
+      this.say("grant", `${plan.id} forwarded ${tokens} tokens, which takes ${needs} units, and held ${hold.units}`);
+    account.delivered = tokens;
+    account.deliveredAt_ms = time.now_ms;
+  }
+
+  #recorded(account: Account, record: ModelRecord): void {
+    if (record.recovered) this.counts.recovered += 1;
+    else this.counts.settled += 1;
+    if (!account.grant) {
+      if (record.charged !== 0) this.say("charge", `${account.plan.id} was never admitted, and charged`);
+    } else if (record.recovered) judgeRecovery(this.world, account, record, this.say);
+    else judgeCharge(account, record, this.say);
+  }
+}

@@ -1,0 +1,26 @@
+// Histories by the thousand, for tests: each run has seeds of its own, and a violation says how to see it again.
+
+import { runHistory } from "./history.ts";
+import { type Counts, noCounts } from "./judge.ts";
+import { reportOf } from "./report.ts";
+import { shortest } from "./shrink.ts";
+
+/** Throws the report of the first violation; else answers what happened in all of them. */
+export function manyHistories(first: number, count: number): Counts {
+  const totals = { ...noCounts };
+  for (let seed = first; seed < first + count; seed++) {
+    const { violation, counts } = runHistory(seed);
+    if (violation) {
+      const broken = shortest(seed);
+      throw new Error(broken ? reportOf(broken) : `seed ${seed} breaks "${violation.rule}" once, and not again`);
+    }
+    for (const name of Object.keys(totals) as (keyof Counts)[]) totals[name] += counts[name];
+  }
+  return totals;
+}
+
+/** A part of 2^31 seeds that no other test looks at, another one with each run. */
+export function seedsOf(part: number, parts: number): number {
+  const width = Math.floor(2 ** 31 / parts);
+  return part * width + Math.floor(Math.random() * (width / 2));
+}

@@ -1,0 +1,417 @@
+// What histories are good for: each rule of the protocol (design/metering.md, nine of them) taken out, in one way or
+// several, without a change of what is tried. A history that runs with one of these must end in a violation.
+
+import type { Clock } from "../../src/admission/clock.ts";
+import type { Reservation } from "../../src/admission/reservation.ts";
+import { noUsage } from "../../src/inference/usage.ts";
+import type { Answer, Checkpoint, Command, Settle, WindowReadings } from "../../src/store/ledger.ts";
+import type { Rates } from "../../src/store/rates.ts";
+import type { Hold } from "../../src/usage/meter.ts";
+import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
+import type { Rule } from "./rules.ts";
+import { lease_ms } from "./scenario.ts";
+import type { StoreDefects } from "./store.ts";
+import type { NodeLedger } from "./wire.ts";
+
+/** What is wrong with a history's store or nodes. */
+export interface Defects {
+  store?: StoreDefects;
+  /** Stands between a node and its wire. */
+  ledger?(ledger: NodeLedger, clock: Clock): NodeLedger;
+  /** Stands between the meter and the reservation. */
+  hold?(reservation: Reservation): Hold;
+  rates?(rates: Rates): Rates;
+  /** The lease that nodes count with; the store's stays what it is. */
+  believedLease_ms?: number;
+}
+
+export interface Mutation {
+  /** Of the protocol: 1 to 9. */
+  rule: number;
+  defects: Defects;
+  /** What may be seen of it first. */
+  seenAs: readonly Rule[];
+}
+
+type Made = ConstructorParameters<typeof LedgerModel>;
+const made =
+  (Mutated: new (...parts: Made) => LedgerModel) =>
+  (organizations: Map<string, ModelOrganization>, now_ms: () => number): LedgerModel =>
+    new Mutated(organizations, now_ms);
+
+/** Carries out one command at a time, in the order of a batch, so that a mutation can stand before or behind one. */
+abstract class OneByOne extends LedgerModel {
+  override run(commands: readonly Command[]): Answer[] {
+    const answers: Answer[] = [];
+    for (const verb of ["settle", "grow", "admit", "checkpoint"] as const)
+      for (const [index, command] of commands.entries()) if (command.verb === verb) answers[index] = this.one(command);
+    return answers;
+  }
+
+  protected one(command: Command): Answer {
+    return super.run([command])[0]!;
+  }
+
+  /** The windows to which a hold is billed. */
+  protected billed(requestId: string) {
+    const hold = this.holds.get(requestId);
+    if (!hold) return [];
+    const { session, week, month, extra } = hold.windows;
+    return hold.source === "extra" ? [extra] : [session, week, month];
+  }
+}
+
+/** Rule 2: a row that is there does not mean "granted already". */
+class AdmitsAgain extends OneByOne {
+  protected override one(command: Command): Answer {
+    const hold = this.holds.get(command.requestId);
+    if (command.verb === "admit" && hold)
+      for (const { total } of this.billed(command.requestId)) total.held += hold.units;
+    return super.one(command);
+  }
+}
+
+/** Rule 2: a record that is there does not end an admission. */
+class AdmitsTheEnded extends OneByOne {
+  protected override one(command: Command): Answer {
+    const record = command.verb === "admit" ? this.records.get(command.requestId) : undefined;
+    if (!record) return super.one(command);
+    this.records.delete(command.requestId);
+    const answer = super.one(command);
+    this.records.set(command.requestId, record);
+    return answer;
+  }
+}
+
+/** Rule 2: not all three windows are looked at. */
+class LooksAtTheSessionAlone extends OneByOne {
+  protected override one(command: Command): Answer {
+    if (command.verb === "checkpoint") return super.one(command);
+    return super.one({ ...command, limits: { ...command.limits, week: null, month: null } });
+  }
+}
+
+/** Rule 3: what a growth carries is what is to be added. */
+class GrowsByDifference extends OneByOne {
+  readonly #differences = new Map<string, number>();
+  protected override one(command: Command): Answer {
+    const hold = this.holds.get(command.requestId);
+    if (command.verb !== "grow" || !hold) return super.one(command);
+    const name = `${command.requestId} ${command.unitsTotal}`;
+    const difference = this.#differences.get(name) ?? command.unitsTotal - hold.units;
+    this.#differences.set(name, difference);
+    return super.one({ ...command, unitsTotal: hold.units + difference });
+  }
+}
+
+/** Rule 3: a growth is not checked. */
+class GrowsUnchecked extends OneByOne {
+  protected override one(command: Command): Answer {
+    if (command.verb !== "grow") return super.one(command);
+    const limits = { session: null, week: null, month: null, concurrentRequests: null };
+    return super.one({ ...command, limits });
+  }
+}
+
+/** Rule 4: the latest checkpoint to arrive counts, whatever came before it. */
+class Lowers extends OneByOne {
+  protected override one(command: Command): Answer {
+    const answer = super.one(command);
+    const hold = this.holds.get(command.requestId);
+    if (command.verb === "checkpoint" && hold) hold.usage = command.usage;
+    return answer;
+  }
+}
+
+/** Rule 4: a checkpoint of a request that is over brings its hold back. */
+class Revives extends OneByOne {
+  readonly #ended = new Map<string, ReturnType<LedgerModel["holds"]["get"]> & object>();
+  protected override one(command: Command): Answer {
+    const ended = this.#ended.get(command.requestId);
+    if (command.verb === "checkpoint" && ended && !this.holds.has(command.requestId)) {
+      this.holds.set(command.requestId, ended);
+      for (const { total } of this.billed(command.requestId)) total.held += ended.units;
+    }
+    this.#remember();
+    return super.one(command);
+  }
+  override recover(limit: number): number {
+    this.#remember();
+    return super.recover(limit);
+  }
+  #remember(): void {
+    for (const [id, hold] of this.holds) this.#ended.set(id, hold);
+  }
+}
+
+/** Rule 5: whoever settles adds to what is used. */
+class SettlesAgain extends OneByOne {
+  protected override one(command: Command): Answer {
+    const windows = this.records.get(command.requestId)?.windows;
+    if (command.verb === "settle" && windows) windows.session.total.used += command.units;
+    return super.one(command);
+  }
+}
+
+/** Rule 5: all that a request came to is charged, whatever the limits leave. */
+class ChargesPastLimits extends OneByOne {
+  protected override one(command: Command): Answer {
+    if (command.verb !== "settle") return super.one(command);
+    const limits = { session: null, week: null, month: null, concurrentRequests: null };
+    return super.one({ ...command, limits });
+  }
+}
+
+/** Rule 6: recovery takes whatever is held. */
+class RecoversTheLiving extends LedgerModel {
+  override recover(limit: number): number {
+    for (const hold of this.holds.values())
+      if (limit > 0) hold.leaseUntil_ms = Math.min(hold.leaseUntil_ms, this.now_ms());
+    return super.recover(limit);
+  }
+}
+
+/** Rule 6: two that recover at once both charge. */
+class RecoversTwice extends LedgerModel {
+  override recover(limit: number): number {
+    const before = new Set(this.records.keys());
+    const count = super.recover(limit);
+    for (const [id, { windows, charged, source }] of this.records)
+      if (windows && !before.has(id)) (source === "extra" ? windows.extra : windows.week).total.used += charged;
+    return count;
+  }
+}
+
+/** Rule 6: recovery charges nothing. */
+class RecoversForNothing extends LedgerModel {
+  override recover(limit: number): number {
+    for (const hold of this.holds.values()) if (hold.leaseUntil_ms <= this.now_ms()) hold.usage = noUsage;
+    return super.recover(limit);
+  }
+}
+
+/** Rule 9: a request is booked where it ends, not where it was admitted. */
+class BooksWhereItEnds extends OneByOne {
+  protected override one(command: Command): Answer {
+    if (command.verb === "settle") this.#move(command);
+    return super.one(command);
+  }
+  #move({ requestId, organizationId, limits }: Settle): void {
+    const hold = this.holds.get(requestId);
+    if (!hold) return;
+    const now = this.readings(organizationId, limits);
+    const windows = this.windows(organizationId);
+    for (const kind of ["session", "week", "month"] as const) {
+      const startsAt_ms = now[kind].startsAt.getTime();
+      const window = windows.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
+      if (window) hold.windows = { ...hold.windows, [kind]: window };
+    }
+  }
+}
+
+/** Rule 9: a window that is over is set to zero, whoever still runs in it. */
+class ZeroesTheOver extends OneByOne {
+  protected override one(command: Command): Answer {
+    for (const { endsAt_ms, total } of this.windows(command.organizationId))
+      if (endsAt_ms <= this.now_ms()) Object.assign(total, { used: 0, held: 0 });
+    return super.one(command);
+  }
+}
+
+const emptyWindows = (): WindowReadings => {
+  const reading = { limit: null, used: 0, held: 0, startsAt: new Date(0), resetAt: new Date(1) };
+  return {
+    session: { kind: "session", ...reading },
+    week: { kind: "week", ...reading },
+    month: { kind: "month", ...reading },
+  };
+};
+
+/** Rule 7: the node takes what it has asked for as granted. */
+function takenForGranted(ledger: NodeLedger): NodeLedger {
+  return {
+    ...ledger,
+    run(commands) {
+      const truth = ledger.run(commands);
+      if (!commands.every((command) => command.verb === "admit")) return truth;
+      truth.catch(() => {});
+      return Promise.resolve(
+        commands.map(({ inputUnits, outputTokens, prices }) => ({
+          answer: "granted",
+          units: inputUnits + outputTokens * prices.output,
+          outputTokens,
+          source: "plan",
+          windows: emptyWindows(),
+          at: new Date(0),
+        })),
+      );
+    },
+  };
+}
+
+/** Some commands of a batch by themselves, and what their node then hears of them. */
+function apart(
+  ledger: NodeLedger,
+  some: (command: Command) => boolean,
+  hear: (commands: Command[]) => Promise<Answer[]>,
+): NodeLedger {
+  return {
+    ...ledger,
+    async run(commands) {
+      const theirs = commands.filter(some);
+      const others = commands.filter((command) => !some(command));
+      const [ours, rest] = await Promise.all([
+        theirs.length > 0 ? hear(theirs) : [],
+        others.length > 0 ? ledger.run(others) : [],
+      ]);
+      return commands.map((command) => (some(command) ? ours.shift()! : rest.shift()!));
+    },
+  };
+}
+
+const settled = (commands: Command[]): Answer[] =>
+  commands.map(() => ({ answer: "settled", charged: 0, uncharged: 0 }));
+
+/** Rule 5: a settlement is sent once, whatever comes back. */
+function settlesOnce(ledger: NodeLedger): NodeLedger {
+  return apart(
+    ledger,
+    (command) => command.verb === "settle",
+    (commands) => ledger.run(commands).catch(() => settled(commands)),
+  );
+}
+
+/** Rule 5: who gives up waiting for a grant tells nobody. */
+function givesUpInSilence(ledger: NodeLedger): NodeLedger {
+  return apart(
+    ledger,
+    (command) => command.verb === "settle" && command.errorCode === "storage_unavailable",
+    async (commands) => settled(commands),
+  );
+}
+
+/** Rule 4: a node that has nothing new to say does not extend its lease. */
+function extendsOnlyProgress(ledger: NodeLedger): NodeLedger {
+  const isIdle = (command: Command): command is Checkpoint =>
+    command.verb === "checkpoint" && command.usage.outputTokens === 0;
+  return apart(ledger, isIdle, async (commands) => commands.map(() => ({ answer: "extended" })));
+}
+
+/** Rule 6: a sweeper that was cut off goes on at once. */
+const sweepsAtOnce = (ledger: NodeLedger): NodeLedger => ({ ...ledger, recover: () => ledger.recover(200) });
+
+/** Rule 6: nobody recovers. */
+const neverSweeps = (ledger: NodeLedger): NodeLedger => ({ ...ledger, recover: async () => 0 });
+
+/** Rule 8: a node that was refused refuses others by itself for a while. */
+function refusesByHint(ledger: NodeLedger, clock: Clock): NodeLedger {
+  const full = new Map<string, { answer: Answer; until_ms: number }>();
+  const known = (command: Command) => {
+    const last = command.verb === "admit" ? full.get(command.organizationId) : undefined;
+    return last && clock.now_ms() < last.until_ms ? last.answer : undefined;
+  };
+  const hinted = apart(
+    ledger,
+    (command) => known(command) !== undefined,
+    async (commands) => commands.map((command) => known(command)!),
+  );
+  return {
+    ...ledger,
+    async run(commands) {
+      const answers = await hinted.run(commands);
+      for (const [index, command] of commands.entries()) {
+        const answer = answers[index]!;
+        if (answer.answer !== "reserved" && answer.answer !== "exhausted") continue;
+        full.set(command.organizationId, { answer, until_ms: clock.now_ms() + 2_000 });
+      }
+      return answers;
+    },
+  };
+}
+
+/** Rule 8: what a refused request had taken of its rates is not given back. */
+function keepsRates(rates: Rates): Rates {
+  return {
+    ...rates,
+    async take(request) {
+      const answer = await rates.take(request);
+      return answer.answer === "taken" ? { ...answer, giveBack: async () => {} } : answer;
+    },
+  };
+}
+
+/** The lease whose deadline, less the margin of a tenth, is the store's own. */
+const marginless_ms = lease_ms / 0.9;
+
+const ledgerOf = (Mutated: new (...parts: Made) => LedgerModel): Defects => ({ store: { model: made(Mutated) } });
+
+export const mutations: Record<string, Mutation> = {
+  "no barrier behind a batch": { rule: 1, defects: { store: { withoutBarrier: true } }, seenAs: ["grant", "durable"] },
+  "totals are read before the lock is held": {
+    rule: 1,
+    defects: { store: { readsBeforeLock: true } },
+    seenAs: ["limit"],
+  },
+  "an admission sent again holds again": { rule: 2, defects: ledgerOf(AdmitsAgain), seenAs: ["sums", "limit"] },
+  "an admission that comes after the end runs": { rule: 2, defects: ledgerOf(AdmitsTheEnded), seenAs: ["record"] },
+  "one window is looked at, not three": { rule: 2, defects: ledgerOf(LooksAtTheSessionAlone), seenAs: ["limit"] },
+  "a growth carries a difference": { rule: 3, defects: ledgerOf(GrowsByDifference), seenAs: ["holds"] },
+  "a growth is not checked": { rule: 3, defects: ledgerOf(GrowsUnchecked), seenAs: ["limit"] },
+  "tokens leave before the hold has grown": {
+    rule: 3,
+    defects: { hold: (reservation) => ({ permits: () => true, progress: reservation.progress }) },
+    seenAs: ["grant"],
+  },
+  "a late checkpoint lowers the count": { rule: 4, defects: ledgerOf(Lowers), seenAs: ["checkpoint"] },
+  "a late checkpoint revives a hold": { rule: 4, defects: ledgerOf(Revives), seenAs: ["record", "sums"] },
+  "a checkpoint without news extends no lease": {
+    rule: 4,
+    defects: { ledger: extendsOnlyProgress },
+    seenAs: ["lease", "abandoned"],
+  },
+  "a settlement that comes twice is booked twice": {
+    rule: 5,
+    defects: ledgerOf(SettlesAgain),
+    seenAs: ["sums", "limit"],
+  },
+  "a settlement charges past the limits": { rule: 5, defects: ledgerOf(ChargesPastLimits), seenAs: ["limit"] },
+  "a settlement whose answer was lost is not sent again": {
+    rule: 5,
+    defects: { ledger: settlesOnce },
+    seenAs: ["abandoned", "checkpoint"],
+  },
+  "who gives up before the grant settles nothing": {
+    rule: 5,
+    defects: { ledger: givesUpInSilence },
+    seenAs: ["abandoned", "checkpoint"],
+  },
+  "recovery does not wait for the lease": {
+    rule: 6,
+    defects: ledgerOf(RecoversTheLiving),
+    seenAs: ["lease", "abandoned", "checkpoint"],
+  },
+  "recovery charges twice": { rule: 6, defects: ledgerOf(RecoversTwice), seenAs: ["sums", "limit"] },
+  "recovery forgets the checkpoint": { rule: 6, defects: ledgerOf(RecoversForNothing), seenAs: ["checkpoint"] },
+  "a sweeper that was cut off does not wait": {
+    rule: 6,
+    defects: { ledger: sweepsAtOnce },
+    seenAs: ["abandoned", "checkpoint"],
+  },
+  "nobody recovers": { rule: 6, defects: { ledger: neverSweeps }, seenAs: ["holds"] },
+  "tokens leave before the grant": { rule: 7, defects: { ledger: takenForGranted }, seenAs: ["grant"] },
+  "a node knows no deadline": { rule: 7, defects: { believedLease_ms: 1e9 }, seenAs: ["lease"] },
+  "a node's deadline has no margin": { rule: 7, defects: { believedLease_ms: marginless_ms }, seenAs: ["lease"] },
+  "a hint refuses": { rule: 8, defects: { ledger: refusesByHint }, seenAs: ["refusal"] },
+  "a refusal keeps the rates it took": { rule: 8, defects: { rates: keepsRates }, seenAs: ["rates"] },
+  "a request is booked in the window in which it ends": {
+    rule: 9,
+    defects: ledgerOf(BooksWhereItEnds),
+    seenAs: ["sums"],
+  },
+  "a window that is over is set to zero": { rule: 9, defects: ledgerOf(ZeroesTheOver), seenAs: ["sums"] },
+  "a node's own clock says which window": {
+    rule: 9,
+    defects: { store: { nodeClockDecides: true } },
+    seenAs: ["windows", "lease"],
+  },
+};

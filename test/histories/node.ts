@@ -1,0 +1,85 @@
+// One node of a history: admission as src/admission puts it together, with a clock, a wire and a chance of its own.
+
+import { type Admission, admission } from "../../src/admission/admission.ts";
+import { recovery } from "../../src/admission/recovery.ts";
+import type { Judge } from "./judge.ts";
+import { ratesOf } from "./rates.ts";
+import { chanceFor, checkpoint_ms, kindOf, lease_ms, type NodePlan, sweep_ms } from "./scenario.ts";
+import { NodeClock } from "./time.ts";
+import { type NodeLedger, wireOf } from "./wire.ts";
+import type { Trouble, World } from "./world.ts";
+
+export class Node {
+  readonly clock: NodeClock;
+  readonly admission: Admission;
+  /** What stood between this node and the store, its own sleep included. */
+  readonly troubles: Trouble[] = [];
+  /** While it is cut off; `silent`: it waits for answers, and learns of nothing. */
+  cut: { silent: boolean } | null = null;
+  drains = false;
+  readonly #messages = new Map<string, number>();
+  /** Batches on their way, and requests that have not ended. */
+  underway = 0;
+  open = 0;
+
+  constructor(
+    readonly world: World,
+    judge: Judge,
+    readonly index: number,
+    /** Counts the lives of a node: one that comes back after a crash is another. */
+    readonly life: number,
+    readonly plan: NodePlan,
+  ) {
+    const { time, defects } = world;
+    this.clock = new NodeClock(time, plan);
+    const chance = chanceFor(world.seed, kindOf.retry, this.serial);
+    const wire = wireOf(world, judge, this);
+    const ledger = defects.ledger?.(wire, this.clock) ?? wire;
+    const believed_ms = defects.believedLease_ms ?? lease_ms;
+    this.admission = admission({
+      ledger: believed_ms === lease_ms ? ledger : withLease(ledger),
+      rates: ratesOf(world, judge, this),
+      metering: { lease_s: believed_ms / 1000, checkpoint_s: checkpoint_ms / 1000, sweep_s: sweep_ms / 1000 },
+      grant_ms: 3_000,
+      clock: this.clock,
+      random: chance.next,
+      batches: { batch_commands_max: plan.batch_commands_max },
+    });
+    if (believed_ms !== lease_ms) recovery({ ledger, clock: this.clock }, { sweep_ms, lease_ms, recovered_max: 200 });
+  }
+
+  get serial(): number {
+    return this.index + 10 * this.life;
+  }
+
+  get name(): string {
+    return this.life === 0 ? `${this.index}` : `${this.index} (life ${this.life + 1})`;
+  }
+
+  /** Names its next message about this: a name tells whose it is, so that a replay without others keeps it. */
+  nextMessage(about: string): string {
+    const number = (this.#messages.get(about) ?? 0) + 1;
+    this.#messages.set(about, number);
+    return `${this.serial}.${about}.${number}`;
+  }
+
+  /** It is there, and its timers run. */
+  get runs(): boolean {
+    return this.clock.runs;
+  }
+
+  get isIdle(): boolean {
+    if (this.clock.crashed) return true;
+    return this.underway === 0 && this.open === 0 && this.admission.waitingSettlements() === 0;
+  }
+}
+
+/** The true lease for the store, while the node believes in another; its own sweeps find nothing. */
+function withLease(ledger: NodeLedger): NodeLedger {
+  return {
+    run: (commands) =>
+      ledger.run(commands.map((command) => ("leaseMs" in command ? { ...command, leaseMs: lease_ms } : command))),
+    recover: async () => 0,
+    maintain: () => ledger.maintain(),
+  };
+}

@@ -1,0 +1,26 @@
+// What must hold in every history (design/metering.md, "What must hold"), and what is said of one in which it does not.
+
+export const rules = {
+  limit: "no window is past its limit, and no more requests run at a time than the plan says",
+  sums: "used is the sum of the records, held the sum of the holds",
+  record: "each admitted request has one record in the end, never changed, never lost",
+  holds: "a hold is no more than was asked for, and in the end there is none",
+  durable: "what was acknowledged is not forgotten",
+  grant: "nothing is forwarded before its grant is durable, nor beyond what is held",
+  lease: "nothing is forwarded past the lease, or after another has settled the hold",
+  charge: "a request that settles itself is charged exactly what was forwarded",
+  checkpoint: "a recovered request is charged at its last checkpoint, at most one checkpoint less than was forwarded",
+  abandoned: "a request is recovered only where its node is gone, or was cut off",
+  refusal: "the store alone refuses, and rightly; who is refused is charged nothing",
+  windows: "a request is admitted to the windows that the store's clock says",
+  rates: "no more requests a minute than the plan says, and none refused below that",
+  available: "whom nothing stands in the way of is served, and ends",
+} as const;
+export type Rule = keyof typeof rules;
+
+export interface Violation {
+  rule: Rule;
+  sentence: string;
+}
+
+export type Say = (rule: Rule, sentence: string) => void;

@@ -1,0 +1,230 @@
+// What a seed stands for, as plain data: the organizations and their limits, who asks for what and when, what is done to
+// nodes and stores, and how bad the wires are. Everything draws from a chance of its own, so that what is left out of a
+// replay changes nothing of the rest.
+
+import { type Anchor, session_ms } from "../../src/admission/windows.ts";
+import { noLimits, type Plan } from "../../src/store/plan.ts";
+import { type Chance, chanceOf } from "../faults/chance.ts";
+import type { NodeClockOptions } from "./time.ts";
+
+/** Of one kind of thing, the so-many-th of a seed. */
+export function chanceFor(seed: number, kind: number, index: number, number = 0): Chance {
+  let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(kind + 1, 0xc2b2ae35);
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x27d4eb2f) ^ Math.imul(index + 1, 0x165667b1);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0x9e3779b1) ^ Math.imul(number + 1, 0x2c1b3c6d);
+  return chanceOf(mixed ^ (mixed >>> 16));
+}
+
+/** The kinds of things that have a chance of their own. */
+export const kindOf = { world: 1, node: 2, request: 3, fault: 4, message: 5, retry: 6 } as const;
+
+export interface OrganizationPlan {
+  id: string;
+  plan: Plan;
+  extra: { enabled: boolean; capUnits: number | null };
+  anchors: Anchor[];
+  /** A session that was opened before the history began, so that it ends in its midst. */
+  sessionOpenedAt_ms: number | null;
+}
+
+export interface NodePlan extends NodeClockOptions {
+  /** How far its wall clock is off: nothing may depend on it. */
+  wall_ms: number;
+  batch_commands_max: number;
+}
+
+export interface RequestPlan {
+  index: number;
+  id: string;
+  at_ms: number;
+  node: number;
+  organization: number;
+  /** `reports`: says with each part how much it was; `silent`: never says; `whole`: gives its answer in one piece. */
+  engine: "reports" | "silent" | "whole";
+  inputTokensEstimate: number;
+  inputTokens: number;
+  outputTokensMax: number | undefined;
+  parts: { wait_ms: number; tokens: number }[];
+  /** The engine breaks off instead of ending. */
+  breaksOff: boolean;
+  /** The client leaves so long after it came; null: it stays. */
+  leaves_ms: number | null;
+  /** From the permission to forward a part until its bytes are out. */
+  write_ms: number;
+}
+
+export type FaultPlan = { index: number; at_ms: number } & (
+  | { kind: "crash"; node: number; restart_ms: number | null }
+  | { kind: "drain"; node: number; within_ms: number; restart_ms: number | null }
+  | { kind: "freeze"; node: number; for_ms: number }
+  /** Between this node and the store nothing passes. */
+  | { kind: "cut"; node: number; for_ms: number; silent: boolean }
+  /** The store answers nobody, or crashes, which loses what it had not written to its disk. */
+  | { kind: "away" | "store-crash"; for_ms: number }
+  /** Where sliding rates are counted nobody answers, or all is forgotten. */
+  | { kind: "rates-away"; for_ms: number }
+  | { kind: "rates-flush" }
+);
+
+/** How likely a message meets each fate. */
+export interface Weather {
+  lost: number;
+  unanswered: number;
+  slow: number;
+  doubled: number;
+}
+
+export interface Scenario {
+  began_ms: number;
+  organizations: OrganizationPlan[];
+  nodes: NodePlan[];
+  requests: RequestPlan[];
+  faults: FaultPlan[];
+  weather: Weather;
+  /** How long the store's disk takes. */
+  flush_ms_max: number;
+  /** Weather and faults reach where sliding rates are counted, too. */
+  ratesMayFail: boolean;
+  /** From here on nothing goes wrong any more. */
+  quiet_ms: number;
+}
+
+export const lease_ms = 10_000;
+export const checkpoint_ms = 1_000;
+export const sweep_ms = 1_500;
+
+const comes_ms_max = 15_000;
+const harm_ms_max = 22_000;
+const anchor_ms = Date.UTC(2026, 0, 31, 10);
+
+type Between = (from: number, to: number) => number;
+const betweenOf =
+  (chance: Chance): Between =>
+  (from, to) =>
+    from + chance.below(to - from + 1);
+/** Small numbers as likely as large ones. */
+const spread = (chance: Chance, from: number, to: number) => Math.round(from * (to / from) ** chance.next());
+
+export function scenarioOf(seed: number): Scenario {
+  const chance = chanceFor(seed, kindOf.world, 0);
+  const between = betweenOf(chance);
+  // A week, and in every fourth history a month, may end in its midst; a session too.
+  const boundary_ms = chance.next() < 0.3 ? between(2_000, 20_000) : null;
+  const monthEnds = chance.next() < 0.5;
+  const boundaryAt_ms = monthEnds ? Date.UTC(2026, 10, 30, 10) : anchor_ms + 42 * 7 * 86_400_000;
+  const began_ms = boundaryAt_ms - (boundary_ms ?? 86_400_000 + 12_345);
+  const sessionOpenedAt_ms =
+    chance.next() < 0.3
+      ? began_ms + between(2_000, 20_000) - session_ms
+      : chance.next() < 0.5
+        ? null
+        : began_ms - 1_000;
+  const organizations = Array.from({ length: chance.next() < 0.3 ? 2 : 1 }, (_, index) =>
+    organizationOf(chanceFor(seed, kindOf.world, 1, index), index, sessionOpenedAt_ms),
+  );
+  const nodes = Array.from({ length: between(2, 3) }, (_, index) => nodeOf(chanceFor(seed, kindOf.node, index)));
+  const requests = Array.from({ length: spread(chance, 3, 16) }, (_, index) =>
+    requestOf(chanceFor(seed, kindOf.request, index), index, nodes.length, organizations.length),
+  );
+  const ratesMayFail = chance.next() < 0.3;
+  const faults = Array.from({ length: chance.next() < 0.15 ? 0 : between(1, 5) }, (_, index) =>
+    faultOf(chanceFor(seed, kindOf.fault, index), index, nodes.length, ratesMayFail),
+  );
+  const storm = [0, 0.3, 1, 1][chance.below(4)]!;
+  const fate = (most: number) => (chance.next() < 0.6 ? storm * most * chance.next() : 0);
+  const weather = { lost: fate(0.3), unanswered: fate(0.3), slow: fate(0.25), doubled: fate(0.3) };
+  const flush_ms_max = chance.pick([4, 8, 50, 400]);
+  return {
+    began_ms,
+    organizations,
+    nodes,
+    requests,
+    faults,
+    weather,
+    flush_ms_max,
+    ratesMayFail,
+    quiet_ms: harm_ms_max + 8_000,
+  };
+}
+
+function organizationOf(chance: Chance, index: number, sessionOpenedAt_ms: number | null): OrganizationPlan {
+  const limit = (probability: number) => (chance.next() < probability ? spread(chance, 4_000, 1_500_000) : null);
+  const plan: Plan = {
+    ...noLimits,
+    name: "pro",
+    session: limit(0.7),
+    week: limit(0.3),
+    month: limit(0.3),
+    concurrentRequests: chance.next() < 0.4 ? 1 + chance.below(8) : null,
+    requestsPerMinute: chance.next() < 0.25 ? 2 + chance.below(8) : null,
+    tokensPerMinute: chance.next() < 0.1 ? spread(chance, 2_000, 60_000) : null,
+  };
+  const enabled = chance.next() < 0.25;
+  const extra = { enabled, capUnits: enabled ? limit(0.9) : null };
+  const anchors = [{ at_ms: anchor_ms, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY }];
+  return { id: `org_${index + 1}`, plan, extra, anchors, sessionOpenedAt_ms };
+}
+
+function nodeOf(chance: Chance): NodePlan {
+  return {
+    offset_ms: chance.below(10_000_000),
+    rate: 0.98 + 0.04 * chance.next(),
+    arrivalsFirst: chance.next() < 0.5,
+    wall_ms: (chance.below(20) - 10) * 60_000,
+    batch_commands_max: chance.pick([1, 3, 256, 256]),
+  };
+}
+
+function requestOf(chance: Chance, index: number, nodes: number, organizations: number): RequestPlan {
+  const between = betweenOf(chance);
+  const engine = chance.pick(["reports", "reports", "silent", "whole"] as const);
+  const large = chance.next() < 0.4;
+  const part = () => ({
+    wait_ms: spread(chance, 20, 4_000),
+    tokens: large ? between(100, 3_000) : between(1, 150),
+  });
+  const inputTokensEstimate = between(1, 400);
+  return {
+    index,
+    id: `req_${index + 1}`,
+    at_ms: chance.next() < 0.3 ? 1_000 : between(1, comes_ms_max),
+    node: chance.below(nodes),
+    organization: chance.below(organizations),
+    engine,
+    inputTokensEstimate,
+    // One estimate in eight was far too low.
+    inputTokens: chance.next() < 0.125 ? inputTokensEstimate * between(2, 20) : chance.below(inputTokensEstimate + 1),
+    outputTokensMax: chance.next() < 0.3 ? spread(chance, 1, 9_000) : undefined,
+    parts: Array.from({ length: engine === "whole" ? 1 : chance.below(20) }, part),
+    breaksOff: chance.next() < 0.1,
+    leaves_ms: chance.next() < 0.25 ? spread(chance, 1, 12_000) : null,
+    write_ms: spread(chance, 5, 700),
+  };
+}
+
+function faultOf(chance: Chance, index: number, nodes: number, ratesMayFail: boolean): FaultPlan {
+  const between = betweenOf(chance);
+  const at_ms = between(1, harm_ms_max);
+  const node = chance.below(nodes);
+  const restart_ms = chance.next() < 0.5 ? between(500, 6_000) : null;
+  const kinds = ["crash", "crash", "drain", "freeze", "freeze", "cut", "away", "store-crash", "store-crash"] as const;
+  const ratesFail = ratesMayFail && chance.next() < 0.5;
+  const kind = ratesFail ? chance.pick(["rates-away", "rates-flush"] as const) : chance.pick(kinds);
+  switch (kind) {
+    case "crash":
+      return { index, kind, at_ms, node, restart_ms };
+    case "drain":
+      return { index, kind, at_ms, node, restart_ms, within_ms: between(0, 5_000) };
+    case "freeze":
+      return { index, kind, at_ms, node, for_ms: spread(chance, 50, 25_000) };
+    case "cut":
+      return { index, kind, at_ms, node, for_ms: spread(chance, 50, 25_000), silent: chance.next() < 0.5 };
+    case "away":
+    case "store-crash":
+      return { index, kind, at_ms, for_ms: chance.next() < 0.3 ? between(8_000, 22_000) : spread(chance, 50, 15_000) };
+    case "rates-away":
+      return { index, kind, at_ms, for_ms: spread(chance, 50, 15_000) };
+    case "rates-flush":
+      return { index, kind, at_ms };
+  }
+}

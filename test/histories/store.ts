@@ -1,0 +1,165 @@
+// The store of a history: the ledger's rules in memory (test/store/ledger-model.ts) behind a log. What was carried out is
+// seen by all at once; it is on the disk when a barrier behind it has been written. A crash loses what was not.
+
+import type { Answer, Command } from "../../src/store/ledger.ts";
+import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
+import type { Time } from "./time.ts";
+
+/** One transaction. */
+export interface Entry {
+  at_ms: number;
+  durableAt_ms: number;
+  /** A crash has undone it. */
+  lost: boolean;
+  replay(model: LedgerModel): void;
+}
+
+/** Totals as somebody saw them. */
+export type Look = Map<string, { used: number; held: number }>;
+
+/** What a store may be made of, for a history that shows what its rules are good for. */
+export interface StoreDefects {
+  model?: (organizations: Map<string, ModelOrganization>, now_ms: () => number) => LedgerModel;
+  /** Answers before the log is on the disk. */
+  withoutBarrier?: boolean;
+  /** Reads the totals, waits for the lock, and then decides by what it read. */
+  readsBeforeLock?: boolean;
+  /** A window is found by the clock of the node that asks. */
+  nodeClockDecides?: boolean;
+}
+
+/** Without a barrier Postgres writes its log every 200 ms, and may take three rounds. */
+const written_ms = 600;
+
+export class Store {
+  model: LedgerModel;
+  readonly log: Entry[] = [];
+  /** Until then it answers nobody. */
+  downUntil_ms = 0;
+  /** Counts its crashes: no connection outlives one. */
+  crashes = 0;
+  #clock_ms = 0;
+  readonly #admitted = new Map<string, { id: string; organizationId: string; at_ms: number; tokens: number }>();
+
+  constructor(
+    readonly time: Time,
+    readonly organizations: Map<string, ModelOrganization>,
+    readonly defects: StoreDefects,
+  ) {
+    this.model = this.#fresh();
+  }
+
+  /** Before the history begins. */
+  prime(at_ms: number, commands: readonly Command[]): void {
+    this.#enter(at_ms, this.time.now_ms, (model) => model.run(commands));
+  }
+
+  /** A batch and its barrier, which is written `flush_ms` later. */
+  run(
+    commands: readonly Command[],
+    flush_ms: number,
+    wall_ms: number,
+    look: Look | null,
+  ): { answers: Answer[]; entry: Entry } {
+    const { withoutBarrier, nodeClockDecides } = this.defects;
+    const at_ms = this.time.now_ms + (nodeClockDecides ? wall_ms : 0);
+    const durableAt_ms = this.time.now_ms + (withoutBarrier ? written_ms : flush_ms);
+    const { answers, entry } = this.#enter(at_ms, durableAt_ms, (model) =>
+      look ? answeredBy(model, this.organizations, look, commands) : model.run(commands),
+    );
+    for (const [index, command] of commands.entries()) {
+      const { requestId: id, organizationId } = command;
+      const answer = answers[index]!;
+      if (command.verb === "admit" && answer.answer === "granted" && "outputTokens" in answer)
+        this.#admitted.set(id, { id, organizationId, at_ms, tokens: answer.outputTokens });
+    }
+    return { answers, entry };
+  }
+
+  /** The ledger's rows of an organization, for those who count rates. */
+  admittedSince(organizationId: string, since_ms: number): { id: string; at_ms: number; tokens: number }[] {
+    const { holds, records } = this.model;
+    return [...this.#admitted.values()].filter(
+      (row) =>
+        row.organizationId === organizationId && row.at_ms > since_ms && (holds.has(row.id) || records.has(row.id)),
+    );
+  }
+
+  recover(limit: number, flush_ms: number): { settled: number; entry: Entry } {
+    const { answers, entry } = this.#enter(this.time.now_ms, this.time.now_ms + flush_ms, (model) =>
+      model.recover(limit),
+    );
+    return { settled: answers, entry };
+  }
+
+  get down(): boolean {
+    return this.time.now_ms < this.downUntil_ms;
+  }
+
+  look(): Look | null {
+    return this.defects.readsBeforeLock ? lookAt(this.model, this.organizations) : null;
+  }
+
+  /** Answers how many transactions it has undone. */
+  crash(): number {
+    this.crashes += 1;
+    let undone = 0;
+    const { log, time } = this;
+    for (; log.length > 0 && log.at(-1)!.durableAt_ms > time.now_ms; undone += 1) log.pop()!.lost = true;
+    const model = this.#fresh();
+    for (const entry of log) {
+      this.#clock_ms = entry.at_ms;
+      entry.replay(model);
+    }
+    this.model = model;
+    return undone;
+  }
+
+  #fresh(): LedgerModel {
+    const make = this.defects.model ?? ((organizations, now_ms) => new LedgerModel(organizations, now_ms));
+    return make(this.organizations, () => this.#clock_ms);
+  }
+
+  #enter<Result>(at_ms: number, durableAt_ms: number, act: (model: LedgerModel) => Result) {
+    const entry: Entry = { at_ms, durableAt_ms, lost: false, replay: act };
+    const { log } = this;
+    // The log is ordered: a barrier covers all that stands before it.
+    for (let index = log.length - 1; index >= 0 && log[index]!.durableAt_ms > durableAt_ms; index--)
+      log[index]!.durableAt_ms = durableAt_ms;
+    log.push(entry);
+    this.#clock_ms = at_ms;
+    return { answers: act(this.model), entry };
+  }
+}
+
+function lookAt(model: LedgerModel, organizations: Map<string, ModelOrganization>): Look {
+  const look: Look = new Map();
+  for (const id of organizations.keys())
+    for (const { kind, startsAt_ms, total } of model.windows(id))
+      look.set(`${id} ${kind} ${startsAt_ms}`, { ...total });
+  return look;
+}
+
+/** By totals that were read earlier; what has come to them since is added behind. */
+function answeredBy(
+  model: LedgerModel,
+  organizations: Map<string, ModelOrganization>,
+  look: Look,
+  commands: readonly Command[],
+): Answer[] {
+  const behind: (() => void)[] = [];
+  for (const id of organizations.keys()) {
+    for (const { kind, startsAt_ms, total } of model.windows(id)) {
+      const seen = look.get(`${id} ${kind} ${startsAt_ms}`) ?? { used: 0, held: 0 };
+      const [used, held] = [total.used - seen.used, total.held - seen.held];
+      Object.assign(total, seen);
+      behind.push(() => {
+        total.used += used;
+        total.held += held;
+      });
+    }
+  }
+  const answers = model.run(commands);
+  for (const add of behind) add();
+  return answers;
+}

@@ -1,0 +1,157 @@
+// HISTORIES: the node's side of metering, unchanged, in a world that a seed makes (history.ts). This file is time: one
+// line of events in whole milliseconds, run one after the other, and each node's own clock over it.
+
+import { drainMicrotasks } from "bun:jsc";
+import type { Clock } from "../../src/admission/clock.ts";
+
+export interface Appointment {
+  at_ms: number;
+  order: number;
+  run: (() => void) | null;
+}
+
+export class Time {
+  now_ms: number;
+  /** Events run so far. */
+  steps = 0;
+  /** A binary heap, the earliest first; of two at one instant the one that was made first. */
+  readonly #heap: Appointment[] = [];
+  #made = 0;
+
+  constructor(readonly began_ms: number) {
+    this.now_ms = began_ms;
+  }
+
+  in(delay_ms: number, run: () => void): Appointment {
+    return this.at(this.now_ms + delay_ms, run);
+  }
+
+  at(at_ms: number, run: () => void): Appointment {
+    const made = { at_ms: Math.max(at_ms, this.now_ms), order: this.#made++, run };
+    this.#rise(made);
+    return made;
+  }
+
+  /** Runs the next event, and all promises that it lets settle. False when there is none. */
+  step(): boolean {
+    for (let next = this.#take(); next; next = this.#take()) {
+      if (!next.run) continue;
+      this.now_ms = next.at_ms;
+      this.turn(next.run);
+      return true;
+    }
+    return false;
+  }
+
+  /** One turn of an event loop. */
+  turn(run: () => void): void {
+    this.steps += 1;
+    run();
+    drainMicrotasks();
+  }
+
+  #rise(made: Appointment): void {
+    const heap = this.#heap;
+    let index = heap.length;
+    heap.push(made);
+    while (index > 0) {
+      const above = (index - 1) >> 1;
+      if (!before(made, heap[above]!)) break;
+      heap[index] = heap[above]!;
+      index = above;
+    }
+    heap[index] = made;
+  }
+
+  #take(): Appointment | undefined {
+    const heap = this.#heap;
+    const first = heap[0];
+    const last = heap.pop();
+    if (!first || !last || heap.length === 0) return first;
+    let index = 0;
+    for (;;) {
+      let below = 2 * index + 1;
+      if (below >= heap.length) break;
+      if (below + 1 < heap.length && before(heap[below + 1]!, heap[below]!)) below += 1;
+      if (!before(heap[below]!, last)) break;
+      heap[index] = heap[below]!;
+      index = below;
+    }
+    heap[index] = last;
+    return first;
+  }
+}
+
+function before(one: Appointment, other: Appointment): boolean {
+  return one.at_ms === other.at_ms ? one.order < other.order : one.at_ms < other.at_ms;
+}
+
+/** What a process runs when it wakes: its timers, and what has come in meanwhile. */
+type Channel = "timers" | "arrivals";
+interface Due {
+  run: () => void;
+  cancelled: boolean;
+}
+
+export interface NodeClockOptions {
+  /** What it reads at the beginning: monotonic clocks begin anywhere. */
+  offset_ms: number;
+  /** How fast it goes: 1.001 gains a second in a thousand. */
+  rate: number;
+  /** A process that wakes meets its timers or its sockets first. */
+  arrivalsFirst: boolean;
+}
+
+/** A node's own clock: what was due while it was frozen runs when it wakes, on a crashed one never. */
+export class NodeClock implements Clock {
+  crashed = false;
+  frozenUntil_ms = 0;
+  readonly #late: Record<Channel, Due[]> = { timers: [], arrivals: [] };
+
+  constructor(
+    readonly time: Time,
+    readonly options: NodeClockOptions,
+  ) {}
+
+  now_ms(): number {
+    return this.options.offset_ms + (this.time.now_ms - this.time.began_ms) * this.options.rate;
+  }
+
+  get runs(): boolean {
+    return !this.crashed && this.time.now_ms >= this.frozenUntil_ms;
+  }
+
+  after(delay_ms: number, run: () => void): () => void {
+    return this.#make(Math.max(1, Math.ceil(delay_ms / this.options.rate)), run, "timers");
+  }
+
+  /** Something comes in from outside, in so many of the world's milliseconds. */
+  arrive(delay_ms: number, run: () => void): () => void {
+    return this.#make(delay_ms, run, "arrivals");
+  }
+
+  freeze(for_ms: number): void {
+    this.frozenUntil_ms = Math.max(this.frozenUntil_ms, this.time.now_ms + for_ms);
+    this.time.at(this.frozenUntil_ms, () => this.#wake());
+  }
+
+  #make(delay_ms: number, run: () => void, channel: Channel): () => void {
+    const due: Due = { run, cancelled: false };
+    const made = this.time.in(delay_ms, () => {
+      if (this.runs) run();
+      else if (!this.crashed) this.#late[channel].push(due);
+    });
+    return () => {
+      made.run = null;
+      due.cancelled = true;
+    };
+  }
+
+  #wake(): void {
+    if (!this.runs) return;
+    const { timers, arrivals } = this.#late;
+    const late = this.options.arrivalsFirst ? [arrivals, timers] : [timers, arrivals];
+    const due = late.flatMap((channel) => channel.splice(0));
+    for (const { run, cancelled } of due) if (!cancelled && !this.crashed) this.time.turn(run);
+  }
+}

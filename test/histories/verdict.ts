@@ -1,0 +1,115 @@
+// What a record must say of its request, by all that the judge knows of it.
+
+import { minute_ms } from "../../src/store/rates.ts";
+import { priceOf } from "../../src/usage/price.ts";
+import type { ModelRecord } from "../store/ledger-model.ts";
+import type { Account } from "./account.ts";
+import type { Node } from "./node.ts";
+import { heldInputPrice, prices } from "./prices.ts";
+import type { Say } from "./rules.ts";
+import { checkpoint_ms, lease_ms } from "./scenario.ts";
+import { reaches, type World } from "./world.ts";
+
+/** What a command waits for in a batch, besides its way; and after an outage for its next attempt. */
+const slack_ms = 400;
+export const retry_ms = 1_600;
+
+/** Something stood between this node and what it needs, since then. */
+export function isHindered(world: World, node: Node, since_ms: number): boolean {
+  const { storeTroubles, rateTroubles, time } = world;
+  return [node.troubles, storeTroubles, rateTroubles].some((troubles) => reaches(troubles, since_ms, time.now_ms));
+}
+
+/** Of a request that its own node settled. */
+export function judgeCharge(account: Account, record: ModelRecord, say: Say): void {
+  const { plan, refused, delivered, ending, reported } = account;
+  const { usage, charged, uncharged } = record;
+  if (refused) {
+    if (charged !== 0) say("refusal", `${plan.id} was refused as ${refused}, and charged ${charged}`);
+    return;
+  }
+  if (!ending) say("charge", `${plan.id} was settled before it ended`);
+  if (usage.outputTokens !== delivered)
+    say("charge", `${plan.id} forwarded ${delivered} tokens and is charged for ${usage.outputTokens}`);
+  const nothing = ending?.outcome === "failed" && delivered === 0;
+  const inputTokens = nothing ? 0 : reported ? plan.inputTokens : plan.inputTokensEstimate;
+  if (usage.inputTokens !== inputTokens)
+    say("charge", `${plan.id} had ${inputTokens} input tokens and is charged for ${usage.inputTokens}`);
+  if (charged + uncharged !== priceOf(usage, prices))
+    say("charge", `${plan.id} is charged ${charged} and not charged ${uncharged}, which is not its price`);
+  if (uncharged > 0 && usage.inputTokens * prices.input <= plan.inputTokensEstimate * heldInputPrice)
+    say("charge", `${plan.id} held enough, and ${uncharged} units were not charged`);
+}
+
+/** Of a request that another node settled. */
+export function judgeRecovery(world: World, account: Account, record: ModelRecord, say: Say): void {
+  const { plan, node, refused, delivered, deliveredAt_ms, checkpointKnown, checkpoints } = account;
+  const { outputTokens } = record.usage;
+  const { now_ms } = world.time;
+  if (refused) {
+    // A copy of its admission came late, and found room.
+    if (record.charged !== 0) say("refusal", `${plan.id} was refused as ${refused}, and charged ${record.charged}`);
+    return;
+  }
+  /** It could not settle by itself. */
+  const gone = node.clock.crashed || reaches(node.troubles, now_ms - lease_ms - retry_ms, now_ms);
+  if (!gone) say("abandoned", `${plan.id} was recovered while its node ran, and nothing stood in its way`);
+  if (outputTokens > delivered)
+    say("checkpoint", `${plan.id} forwarded ${delivered} tokens and is charged for ${outputTokens}`);
+  if (outputTokens < checkpointKnown)
+    say("checkpoint", `${plan.id} is charged for ${outputTokens} tokens, after a checkpoint at ${checkpointKnown}`);
+  if (record.charged + record.uncharged !== priceOf(record.usage, prices))
+    say("checkpoint", `${plan.id} is charged ${record.charged}, which is not the price of its checkpoint`);
+  if (outputTokens === delivered) return;
+  const since_ms =
+    checkpoints.findLast(({ tokens }) => tokens === outputTokens)?.sentAt_ms ?? account.admittedAt_ms ?? now_ms;
+  const over_ms = deliveredAt_ms - since_ms;
+  const excused =
+    reaches(node.troubles, since_ms, deliveredAt_ms) ||
+    (gone && reaches(world.storeTroubles, since_ms - retry_ms, deliveredAt_ms));
+  if (over_ms > checkpoint_ms + slack_ms && !excused)
+    say("checkpoint", `${plan.id} forwarded ${delivered - outputTokens} tokens uncharged, over ${over_ms} ms`);
+}
+
+/** Of a request that was admitted: with it there are no more a minute than the plan says, around faults as often again. */
+export function judgeRate(
+  world: World,
+  accounts: Iterable<Account>,
+  account: Account,
+  flushes: number,
+  say: Say,
+): void {
+  const { plan, organization, ratesTakenAt_ms } = account;
+  const { requestsPerMinute } = organization.plan;
+  if (requestsPerMinute === null) return;
+  if (ratesTakenAt_ms === null) {
+    say("rates", `${plan.id} was admitted uncounted`);
+    return;
+  }
+  const outages = world.rateTroubles.length + world.storeTroubles.length > 0 ? 1 : 0;
+  let counted = 0;
+  for (const { organization: theirs, ratesTakenAt_ms: at_ms, admittedAt_ms } of accounts) {
+    if (theirs !== organization || at_ms === null || admittedAt_ms === null) continue;
+    if (at_ms <= ratesTakenAt_ms && at_ms > ratesTakenAt_ms - minute_ms) counted += 1;
+  }
+  if (counted > requestsPerMinute * (1 + outages + flushes))
+    say("rates", `${counted} requests within a minute, and the plan says ${requestsPerMinute}`);
+}
+
+/** What refused requests had taken is given back soon. */
+const givenBack_ms = 1_000;
+
+/** Of a request that was refused for its rate, while nothing was wrong. */
+export function judgeRateRefusal(world: World, accounts: Iterable<Account>, account: Account, say: Say): void {
+  const { plan, organization } = account;
+  const { requestsPerMinute, tokensPerMinute } = organization.plan;
+  if (tokensPerMinute !== null || world.rateTroubles.length + world.storeTroubles.length > 0) return;
+  const { now_ms } = world.time;
+  let counted = 0;
+  for (const { organization: theirs, ratesTakenAt_ms: at_ms, refused, refusedAt_ms } of accounts) {
+    if (theirs !== organization || at_ms === null || at_ms <= now_ms - minute_ms) continue;
+    if (!refused || now_ms - refusedAt_ms < givenBack_ms) counted += 1;
+  }
+  if (counted < (requestsPerMinute ?? Infinity))
+    say("rates", `${plan.id} was refused for its rate, and ${counted} of ${requestsPerMinute} were counted`);
+}

@@ -1,0 +1,162 @@
+// Between a node and the store: every message may be delayed, doubled, lost, or carried out and answered late or never.
+
+import type { Answer, Command, Ledger } from "../../src/store/ledger.ts";
+import type { Judge } from "./judge.ts";
+import type { Node } from "./node.ts";
+import type { Entry, Look } from "./store.ts";
+import type { Fate, Trouble, World } from "./world.ts";
+
+/** What a node asks of the ledger for the sake of admission. */
+export type NodeLedger = Pick<Ledger, "run" | "recover" | "maintain">;
+
+interface Done<Result> {
+  result: Result;
+  entry: Entry;
+}
+type Act<Result> = (fate: Fate, look: Look | null) => Done<Result>;
+
+/** A node gives up what is not answered within this, and with it the connection (src/postgres/ledger.ts). */
+const answer_ms_max = 5_000;
+
+export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
+  return {
+    async run(commands: readonly Command[]): Promise<Answer[]> {
+      const batch = [...commands];
+      judge.sent(batch);
+      const sent_ms = world.time.now_ms;
+      node.underway += 1;
+      try {
+        const done = await passage(
+          world,
+          node,
+          nameOf(batch[0]!),
+          () => batch.map(inWords).join(", "),
+          (fate, look) => {
+            const { answers, entry } = world.store.run(batch, fate.flush_ms, node.plan.wall_ms, look);
+            world.tell(() => `  the store answers ${fate.id}: ${answers.map(answerInWords).join(", ")}`);
+            judge.carriedOut(batch, answers, entry, sent_ms);
+            return { result: answers, entry };
+          },
+        );
+        judge.answered(batch, done.result);
+        return done.result;
+      } finally {
+        node.underway -= 1;
+      }
+    },
+    async recover(limit) {
+      const done = await passage(
+        world,
+        node,
+        "recover",
+        () => `up to ${limit}`,
+        (fate) => {
+          const { settled, entry } = world.store.recover(limit, fate.flush_ms);
+          if (settled > 0) world.tell(() => `  the store settles ${settled} lapsed holds for ${fate.id}`);
+          judge.recovered();
+          return { result: settled, entry };
+        },
+      );
+      return done.result;
+    },
+    async maintain() {},
+  };
+}
+
+/** One message and its answer. */
+function passage<Result>(
+  world: World,
+  node: Node,
+  about: string,
+  what: () => string,
+  act: Act<Result>,
+): Promise<Done<Result>> {
+  const { time, store } = world;
+  const fate = world.fate(node.nextMessage(about));
+  const trouble: Trouble = { from_ms: time.now_ms, to_ms: Number.POSITIVE_INFINITY };
+  if (fate.harmed || node.cut) node.troubles.push(trouble);
+  world.tell(() => `node ${node.name} sends ${fate.id}: ${what()}${inWordsOf(fate)}`);
+
+  return new Promise((resolve, reject) => {
+    let isHeard = false;
+    const hear = (delay_ms: number, outcome: () => Done<Result> | string) => {
+      const left_ms = trouble.from_ms + answer_ms_max - time.now_ms;
+      node.clock.arrive(Math.max(0, Math.min(delay_ms, left_ms)), () => {
+        if (isHeard) return;
+        isHeard = true;
+        trouble.to_ms = time.now_ms;
+        const heard = delay_ms > left_ms ? "given up" : outcome();
+        if (typeof heard !== "string") return resolve(heard);
+        world.tell(() => `node ${node.name} is told of ${fate.id}: ${heard}`);
+        reject(new Error(heard));
+      });
+    };
+    const hearNothing = (why: string) => {
+      if (node.cut && !fate.harmed) node.troubles.push(trouble);
+      hear(fate.hangs || node.cut?.silent ? answer_ms_max : fate.answer_ms, () => why);
+    };
+    const carryOut = (look: Look | null) => {
+      if (store.down) return hear(1, () => "the store is away");
+      const done = act(fate, look);
+      const { crashes } = store;
+      if (fate.unanswered || node.cut) return hearNothing("the answer was lost");
+      const flush_ms = world.defects.store?.withoutBarrier ? 0 : fate.flush_ms;
+      hear(flush_ms + fate.answer_ms, () =>
+        done.entry.lost || store.crashes !== crashes ? "the store has crashed" : done,
+      );
+    };
+    const arrive = () => {
+      const look = store.look();
+      if (look) world.in(fate.flush_ms, () => carryOut(look));
+      else carryOut(null);
+    };
+
+    if (fate.again_ms !== null) {
+      world.in(fate.again_ms, () => {
+        world.tell(() => `  ${fate.id} is carried out late`);
+        if (!store.down) act(fate, null);
+      });
+    }
+    if (fate.lost || node.cut) return hearNothing("lost");
+    if (fate.arrive_ms >= answer_ms_max) hear(answer_ms_max, () => "given up");
+    world.in(fate.arrive_ms, arrive);
+  });
+}
+
+const nameOf = ({ verb, requestId }: Command) => `${verb}-${requestId.slice("req_".length)}`;
+
+function inWordsOf({ lost, unanswered, again_ms, arrive_ms, answer_ms }: Fate): string {
+  const words = [
+    lost ? "lost" : "",
+    unanswered ? "its answer is lost" : "",
+    arrive_ms > 10 ? `arrives after ${arrive_ms} ms` : "",
+    answer_ms > 10 ? `answered after ${answer_ms} ms` : "",
+    again_ms === null ? "" : `carried out again after ${again_ms} ms`,
+  ].filter((word) => word !== "");
+  return words.length === 0 ? "" : ` (${words.join(", ")})`;
+}
+
+function inWords(command: Command): string {
+  const of = `${command.verb} ${command.requestId}`;
+  switch (command.verb) {
+    case "admit":
+      return `${of} for ${command.inputUnits} and ${command.outputTokensMin} to ${command.outputTokens} tokens`;
+    case "grow":
+      return `${of} to ${command.unitsTotal}, at least ${command.unitsTotalMin}`;
+    case "checkpoint":
+      return `${of} number ${command.number} at ${command.usage.outputTokens} tokens`;
+    case "settle":
+      return `${of} ${command.outcome} at ${command.units} with ${command.usage.outputTokens} tokens`;
+  }
+}
+
+function answerInWords(answer: Answer): string {
+  switch (answer.answer) {
+    case "granted":
+      return `granted ${answer.units}`;
+    case "settled":
+      return `settled, ${answer.charged} charged, ${answer.uncharged} not`;
+    default:
+      return answer.answer;
+  }
+}

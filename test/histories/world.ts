@@ -1,0 +1,162 @@
+// One history's world: time, the store, the nodes, and what stands between them.
+
+import { memoryRates } from "../../src/memory/rates.ts";
+import type { Rates } from "../../src/store/rates.ts";
+import type { Defects } from "./mutations.ts";
+import type { Node } from "./node.ts";
+import { bookRates } from "./rates.ts";
+import { chanceFor, kindOf, type Scenario, type Weather } from "./scenario.ts";
+import { Store } from "./store.ts";
+import { Time } from "./time.ts";
+
+/** What a replay keeps of a history; a list left out keeps all. */
+export interface Keep {
+  nodes?: readonly number[];
+  requests?: readonly number[];
+  /** The most parts that an answer has. */
+  parts?: number;
+  faults?: readonly number[];
+  /** The messages that may meet a fate; all others pass quickly, once. */
+  messages?: readonly string[];
+}
+
+const noWeather: Weather = { lost: 0, unanswered: 0, slow: 0, doubled: 0 };
+
+/** From when to when something stood in the way. */
+export interface Trouble {
+  from_ms: number;
+  to_ms: number;
+}
+
+/** What becomes of one message. */
+export interface Fate {
+  id: string;
+  arrive_ms: number;
+  /** From the answer's making until it is on the disk, and from there to the node. */
+  flush_ms: number;
+  answer_ms: number;
+  lost: boolean;
+  unanswered: boolean;
+  /** Where nothing comes back the node waits for it in vain; else its connection breaks at once. */
+  hangs: boolean;
+  /** It is carried out, or carried out once more, so long after it was sent. */
+  again_ms: number | null;
+  /** It met a fate. */
+  harmed: boolean;
+}
+
+export class World {
+  readonly time: Time;
+  readonly store: Store;
+  /** The sliding rates that all nodes share, in a store of their own, and those of the database. */
+  rates: Rates;
+  ratesAwayUntil_ms = 0;
+  readonly standbyRates: Rates;
+  /** By index; one that a replay leaves out has a hole. */
+  readonly nodes: (Node | undefined)[] = [];
+  readonly storeTroubles: Trouble[] = [];
+  readonly rateTroubles: Trouble[] = [];
+  /** Messages that met a fate. */
+  readonly harmed: string[] = [];
+  readonly trace: string[] = [];
+  /** Nothing goes wrong any more. */
+  quiet = false;
+  /** What is still to come: requests, faults, and messages that will be carried out. */
+  #toCome = 0;
+  readonly #mayMeetFates: ReadonlySet<string> | null;
+
+  constructor(
+    readonly seed: number,
+    readonly scenario: Scenario,
+    readonly defects: Defects,
+    readonly keep: Keep,
+    readonly traced: boolean,
+  ) {
+    this.time = new Time(scenario.began_ms);
+    const organizations = new Map(scenario.organizations.map(({ id, anchors, extra }) => [id, { anchors, extra }]));
+    this.store = new Store(this.time, organizations, defects.store ?? {});
+    this.rates = this.freshRates();
+    this.standbyRates = bookRates(this.time, this.store);
+    this.#mayMeetFates = keep.messages ? new Set(keep.messages) : null;
+  }
+
+  tell(sentence: () => string): void {
+    if (!this.traced) return;
+    const at_s = (this.time.now_ms - this.time.began_ms) / 1000;
+    this.trace.push(`${at_s.toFixed(3).padStart(7)} s  ${sentence()}`);
+  }
+
+  freshRates(): Rates {
+    return memoryRates(() => this.time.now_ms);
+  }
+
+  /** Something that the history waits for. */
+  in(delay_ms: number, run: () => void): void {
+    this.#toCome += 1;
+    this.time.in(delay_ms, () => {
+      this.#toCome -= 1;
+      run();
+    });
+  }
+
+  get ratesAway(): boolean {
+    return this.time.now_ms < this.ratesAwayUntil_ms;
+  }
+
+  /** Nothing is left to happen but sweeps that find nothing. */
+  get isOver(): boolean {
+    return this.#toCome === 0 && this.store.model.holds.size === 0 && this.nodes.every((node) => !node || node.isIdle);
+  }
+
+  /** What becomes of the message of this name. */
+  fate(id: string): Fate {
+    return this.#fate(id, this.scenario.weather);
+  }
+
+  /** The same on its way to where sliding rates are counted. */
+  ratesFate(id: string): Fate {
+    return this.#fate(id, this.scenario.ratesMayFail ? this.scenario.weather : noWeather);
+  }
+
+  #fate(id: string, weather: Weather): Fate {
+    const chance = chanceFor(this.seed, kindOf.message, numberOf(id));
+    const calm: Fate = {
+      id,
+      arrive_ms: 1 + chance.below(4),
+      flush_ms: 1 + chance.below(this.scenario.flush_ms_max),
+      answer_ms: 1 + chance.below(4),
+      lost: false,
+      unanswered: false,
+      hangs: false,
+      again_ms: null,
+      harmed: false,
+    };
+    if (this.quiet || weather === noWeather || (this.#mayMeetFates && !this.#mayMeetFates.has(id))) return calm;
+    const long_ms = (least: number, most: number) => Math.round(least * (most / least) ** chance.next());
+    const slow = chance.next();
+    const fate: Fate = {
+      ...calm,
+      arrive_ms: slow < weather.slow / 2 ? long_ms(20, 12_000) : calm.arrive_ms,
+      answer_ms: slow > 1 - weather.slow / 2 ? long_ms(20, 12_000) : calm.answer_ms,
+      lost: chance.next() < weather.lost,
+      unanswered: chance.next() < weather.unanswered,
+      hangs: chance.next() < 0.3,
+      again_ms: chance.next() < weather.doubled ? long_ms(20, 20_000) : null,
+    };
+    const isSlow = fate.arrive_ms !== calm.arrive_ms || fate.answer_ms !== calm.answer_ms;
+    fate.harmed = fate.lost || fate.unanswered || isSlow || fate.again_ms !== null;
+    if (fate.harmed) this.harmed.push(id);
+    return fate.harmed ? fate : calm;
+  }
+}
+
+function numberOf(id: string): number {
+  let number = 0x811c9dc5;
+  for (let index = 0; index < id.length; index++) number = Math.imul(number ^ id.charCodeAt(index), 0x01000193);
+  return number;
+}
+
+/** Whether one of them reaches into this time. */
+export function reaches(troubles: readonly Trouble[], from_ms: number, to_ms: number): boolean {
+  return troubles.some((trouble) => trouble.from_ms <= to_ms && trouble.to_ms >= from_ms);
+}
