@@ -24,6 +24,8 @@ export interface Account {
   readonly askedAt_ms: number;
   /** The most units that it ever asked to hold. */
   askedUnits: number;
+  /** What it held last. */
+  heldUnits: number;
   /** Answers of the store that refused it. */
   readonly refusals: Set<Answer["answer"]>;
   grant: { at_ms: number; entry: Entry; cells: Cell[] } | null;
@@ -60,6 +62,7 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     organization,
     askedAt_ms: now_ms,
     askedUnits: 0,
+    heldUnits: 0,
     refusals: new Set(),
     grant: null,
     admittedAt_ms: null,

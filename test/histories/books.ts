@@ -34,6 +34,7 @@ export class Books {
       const account = this.accounts.get(id);
       if (!account?.grant) continue;
       for (const cell of account.grant.cells) cell.held += hold.units;
+      account.heldUnits = hold.units;
       if (hold.units > account.askedUnits)
         this.say("holds", `${id} holds ${hold.units} units and never asked for more than ${account.askedUnits}`);
       if (model.records.has(id)) this.say("record", `${id} has a record, and runs`);

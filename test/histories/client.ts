@@ -79,7 +79,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
       plan: organization.plan,
       inputTokens: plan.inputTokensEstimate,
       ahead: () => {
-        judge.counts.ahead += 1;
+        judge.counts["engines asked before the grant"] += 1;
         early = ahead({ ...nowhere, events: engine(node, plan, call.signal, account) });
       },
     });

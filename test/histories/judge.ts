@@ -19,18 +19,16 @@ import type { World } from "./world.ts";
 /** What happened, for those who want to know what histories try. */
 export const noCounts = {
   granted: 0,
-  /** Whose engine was asked before the grant. */
-  ahead: 0,
+  "granted on extra usage": 0,
+  "engines asked before the grant": 0,
   grown: 0,
-  /** At a window's end. */
-  cutShort: 0,
+  "cut short at a window's end": 0,
   refused: 0,
-  settled: 0,
+  "settled by their node": 0,
+  "ended after a window of theirs": 0,
   recovered: 0,
-  /** Leases that their node gave up for lost. */
-  lost: 0,
-  /** Transactions that a crash of the store has undone. */
-  undone: 0,
+  "given up for lost by their node": 0,
+  "transactions undone by a crash": 0,
 };
 export type Counts = typeof noCounts;
 
@@ -145,7 +143,7 @@ export class Judge {
 
   /** Its node has given the hold up for lost. */
   lost({ plan, node }: Account): void {
-    this.counts.lost += 1;
+    this.counts["given up for lost by their node"] += 1;
     this.world.tell(() => `${plan.id} is lost to its node`);
     if (!isHindered(this.world, node, this.world.time.now_ms - lease_ms - retry_ms) && !node.drains)
       this.say("available", `${plan.id} lost its lease, and nothing stood in its way`);
@@ -153,7 +151,7 @@ export class Judge {
 
   ended(account: Account, ending: Ending): void {
     account.ending = ending;
-    if (ending.stoppedBy) this.counts.cutShort += 1;
+    if (ending.stoppedBy) this.counts["cut short at a window's end"] += 1;
   }
 
   settled(account: Account): void {
@@ -169,7 +167,7 @@ export class Judge {
       const answer = answers[index]!;
       if (!account) continue;
       if (command.verb === "admit") {
-        if (answer.answer === "granted" && !account.grant) this.counts.granted += 1;
+        if (answer.answer === "granted" && !account.grant) this.#granted(answer);
         this.#books.decided(account, command, answer, entry);
       }
       if (command.verb === "grow" && answer.answer === "granted") this.counts.grown += 1;
@@ -185,7 +183,7 @@ export class Judge {
   }
 
   crashed(undone: number): void {
-    this.counts.undone += undone;
+    this.counts["transactions undone by a crash"] += undone;
     this.#books.crashed();
   }
 
@@ -225,9 +223,20 @@ export class Judge {
     account.deliveredAt_ms = time.now_ms;
   }
 
+  #granted(answer: Answer): void {
+    this.counts.granted += 1;
+    if ("source" in answer && answer.source === "extra") this.counts["granted on extra usage"] += 1;
+  }
+
   #recorded(account: Account, record: ModelRecord): void {
     if (record.recovered) this.counts.recovered += 1;
-    else this.counts.settled += 1;
+    else this.counts["settled by their node"] += 1;
+    const { now_ms } = this.world.time;
+    if (
+      record.windows &&
+      (["session", "week", "month"] as const).some((kind) => record.windows![kind].endsAt_ms <= now_ms)
+    )
+      this.counts["ended after a window of theirs"] += 1;
     if (!account.grant) {
       if (record.charged !== 0) this.say("charge", `${account.plan.id} was never admitted, and charged`);
     } else if (record.recovered) judgeRecovery(this.world, account, record, this.say);

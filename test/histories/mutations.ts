@@ -7,7 +7,7 @@ import { noUsage } from "../../src/inference/usage.ts";
 import type { Answer, Checkpoint, Command, Settle, WindowReadings } from "../../src/store/ledger.ts";
 import type { Rates } from "../../src/store/rates.ts";
 import type { Hold } from "../../src/usage/meter.ts";
-import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
+import { LedgerModel } from "../store/ledger-model.ts";
 import type { Rule } from "./rules.ts";
 import { lease_ms } from "./scenario.ts";
 import type { StoreDefects } from "./store.ts";
@@ -32,12 +32,6 @@ export interface Mutation {
   /** What may be seen of it first. */
   seenAs: readonly Rule[];
 }
-
-type Made = ConstructorParameters<typeof LedgerModel>;
-const made =
-  (Mutated: new (...parts: Made) => LedgerModel) =>
-  (organizations: Map<string, ModelOrganization>, now_ms: () => number): LedgerModel =>
-    new Mutated(organizations, now_ms);
 
 /** Carries out one command at a time, in the order of a batch, so that a mutation can stand before or behind one. */
 abstract class OneByOne extends LedgerModel {
@@ -343,7 +337,7 @@ function keepsRates(rates: Rates): Rates {
 /** The lease whose deadline, less the margin of a tenth, is the store's own. */
 const marginless_ms = lease_ms / 0.9;
 
-const ledgerOf = (Mutated: new (...parts: Made) => LedgerModel): Defects => ({ store: { model: made(Mutated) } });
+const ledgerOf = (model: NonNullable<StoreDefects["model"]>): Defects => ({ store: { model } });
 
 export const mutations: Record<string, Mutation> = {
   "no barrier behind a batch": { rule: 1, defects: { store: { withoutBarrier: true } }, seenAs: ["grant", "durable"] },

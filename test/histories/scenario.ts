@@ -81,6 +81,8 @@ export interface Scenario {
   requests: RequestPlan[];
   faults: FaultPlan[];
   weather: Weather;
+  /** What a lapsed hold is charged. */
+  recovery: "checkpoint" | "hold";
   /** How long the store's disk takes. */
   flush_ms_max: number;
   /** Weather and faults reach where sliding rates are counted, too. */
@@ -133,6 +135,7 @@ export function scenarioOf(seed: number): Scenario {
   const storm = [0, 0.3, 1, 1][chance.below(4)]!;
   const fate = (most: number) => (chance.next() < 0.6 ? storm * most * chance.next() : 0);
   const weather = { lost: fate(0.3), unanswered: fate(0.3), slow: fate(0.25), doubled: fate(0.3) };
+  const recovery = chance.next() < 0.1 ? "hold" : "checkpoint";
   const flush_ms_max = chance.pick([4, 8, 50, 400]);
   return {
     began_ms,
@@ -141,6 +144,7 @@ export function scenarioOf(seed: number): Scenario {
     requests,
     faults,
     weather,
+    recovery,
     flush_ms_max,
     ratesMayFail,
     quiet_ms: harm_ms_max + 8_000,

@@ -19,7 +19,7 @@ export type Look = Map<string, { used: number; held: number }>;
 
 /** What a store may be made of, for a history that shows what its rules are good for. */
 export interface StoreDefects {
-  model?: (organizations: Map<string, ModelOrganization>, now_ms: () => number) => LedgerModel;
+  model?: new (...parts: ConstructorParameters<typeof LedgerModel>) => LedgerModel;
   /** Answers before the log is on the disk. */
   withoutBarrier?: boolean;
   /** Reads the totals, waits for the lock, and then decides by what it read. */
@@ -44,6 +44,7 @@ export class Store {
   constructor(
     readonly time: Time,
     readonly organizations: Map<string, ModelOrganization>,
+    readonly recovery: "checkpoint" | "hold",
     readonly defects: StoreDefects,
   ) {
     this.model = this.#fresh();
@@ -116,8 +117,8 @@ export class Store {
   }
 
   #fresh(): LedgerModel {
-    const make = this.defects.model ?? ((organizations, now_ms) => new LedgerModel(organizations, now_ms));
-    return make(this.organizations, () => this.#clock_ms);
+    const Model = this.defects.model ?? LedgerModel;
+    return new Model(this.organizations, () => this.#clock_ms, this.recovery === "hold");
   }
 
   #enter<Result>(at_ms: number, durableAt_ms: number, act: (model: LedgerModel) => Result) {

@@ -48,7 +48,8 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   const { now_ms } = world.time;
   if (refused) {
     // A copy of its admission came late, and found room.
-    if (record.charged !== 0) say("refusal", `${plan.id} was refused as ${refused}, and charged ${record.charged}`);
+    if (record.charged !== 0 && world.scenario.recovery === "checkpoint")
+      say("refusal", `${plan.id} was refused as ${refused}, and charged ${record.charged}`);
     return;
   }
   /** It could not settle by itself. */
@@ -58,8 +59,12 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
     say("checkpoint", `${plan.id} forwarded ${delivered} tokens and is charged for ${outputTokens}`);
   if (outputTokens < checkpointKnown)
     say("checkpoint", `${plan.id} is charged for ${outputTokens} tokens, after a checkpoint at ${checkpointKnown}`);
-  if (record.charged + record.uncharged !== priceOf(record.usage, prices))
-    say("checkpoint", `${plan.id} is charged ${record.charged}, which is not the price of its checkpoint`);
+  const units = world.scenario.recovery === "hold" ? account.heldUnits : priceOf(record.usage, prices);
+  if (record.charged + record.uncharged !== units)
+    say(
+      "checkpoint",
+      `${plan.id} is charged ${record.charged} and not charged ${record.uncharged}, in all not ${units}`,
+    );
   if (outputTokens === delivered) return;
   const since_ms =
     checkpoints.findLast(({ tokens }) => tokens === outputTokens)?.sentAt_ms ?? account.admittedAt_ms ?? now_ms;

@@ -74,7 +74,7 @@ export class World {
   ) {
     this.time = new Time(scenario.began_ms);
     const organizations = new Map(scenario.organizations.map(({ id, anchors, extra }) => [id, { anchors, extra }]));
-    this.store = new Store(this.time, organizations, defects.store ?? {});
+    this.store = new Store(this.time, organizations, scenario.recovery, defects.store ?? {});
     this.rates = this.freshRates();
     this.standbyRates = bookRates(this.time, this.store);
     this.#mayMeetFates = keep.messages ? new Set(keep.messages) : null;
