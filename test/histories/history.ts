@@ -57,7 +57,10 @@ export function runHistory(seed: number, options: HistoryOptions = {}): History 
   world.time.in(scenario.quiet_ms, () => calm(world, start));
 
   const end_ms = scenario.began_ms + scenario.quiet_ms + patience_ms;
-  while (!judge.violation && !world.isOver && world.time.now_ms < end_ms) if (!world.time.step()) break;
+  const goesOn = () => !judge.violation && !world.time.isStuck && !world.isOver && world.time.now_ms < end_ms;
+  while (goesOn()) if (!world.time.step()) break;
+  if (world.time.isStuck)
+    judge.violation = { rule: "available", sentence: "a turn of a node's event loop does not end" };
   judge.finish();
   const { violation, counts } = judge;
   return {

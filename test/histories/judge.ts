@@ -151,6 +151,7 @@ export class Judge {
 
   ended(account: Account, ending: Ending): void {
     account.ending = ending;
+    if (ending.errorCode === "internal_error") this.say("available", `${account.plan.id} was ended by a defect`);
     if (ending.stoppedBy) this.counts["cut short at a window's end"] += 1;
   }
 

@@ -24,28 +24,23 @@ describe("a rule that is taken out is missed", () => {
 });
 
 describe("a history", () => {
-  const { defects } = mutations["a node knows no deadline"]!;
-  const { histories: seed } = caught("a node knows no deadline", histories_max)!;
+  const name = "a settlement that comes twice is booked twice";
+  const { defects } = mutations[name]!;
 
   test("is replayed by its seed, step by step", () => {
-    for (const one of [1, 2, 3]) {
-      const [first, second] = [runHistory(one, { defects, traced: true }), runHistory(one, { defects, traced: true })];
-      expect(second).toEqual(first);
+    for (const seed of [1, 2, 3, 4, 5]) {
+      for (const options of [{ traced: true }, { defects, traced: true }])
+        expect(runHistory(seed, options)).toEqual(runHistory(seed, options));
     }
-    expect(runHistory(seed, { defects, traced: true })).toEqual(runHistory(seed, { defects, traced: true }));
   });
 
   test("that breaks a rule is told by its shortest replay, which the words in its report repeat", () => {
-    const whole = runHistory(seed, { defects });
+    const { histories: seed, violation } = caught(name, histories_max)!;
     const { history, keep } = shortest(seed, { defects })!;
-    expect(history.violation.rule).toBe(whole.violation!.rule);
-    expect(history.steps).toBeLessThan(whole.steps);
-    expect(keep.requests.length).toBeLessThanOrEqual(3);
-    expect(keep.nodes.length).toBeLessThanOrEqual(2);
-    expect(keep.faults.length + keep.messages.length).toBeLessThan(
-      whole.kept.faults.length + whole.kept.messages.length,
-    );
-    const again = runHistory(seed, { defects, keep: keepOf(keepInWords(keep))!, traced: true });
-    expect(again).toEqual(history);
+    expect(history.violation.rule).toBe(violation.rule);
+    expect(history.steps).toBeLessThan(runHistory(seed, { defects }).steps);
+    // One node, one request, and one answer that was lost or one copy that came.
+    expect([keep.nodes.length, keep.requests.length, keep.faults.length + keep.messages.length]).toEqual([1, 1, 1]);
+    expect(runHistory(seed, { defects, keep: keepOf(keepInWords(keep))!, traced: true })).toEqual(history);
   });
 });

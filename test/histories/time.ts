@@ -10,6 +10,9 @@ export interface Appointment {
   run: (() => void) | null;
 }
 
+/** Of the nodes' clocks, within one turn. */
+const readings_max = 20_000;
+
 export class Time {
   now_ms: number;
   /** Events run so far. */
@@ -17,6 +20,7 @@ export class Time {
   /** A binary heap, the earliest first; of two at one instant the one that was made first. */
   readonly #heap: Appointment[] = [];
   #made = 0;
+  #readings = 0;
 
   constructor(readonly began_ms: number) {
     this.now_ms = began_ms;
@@ -46,8 +50,21 @@ export class Time {
   /** One turn of an event loop. */
   turn(run: () => void): void {
     this.steps += 1;
+    this.#readings = 0;
     run();
     drainMicrotasks();
+  }
+
+  /** Whether some turn would never have ended: a clock that is asked so often within one instant stops what asks it. */
+  isStuck = false;
+
+  /** A clock is read. */
+  read(): number {
+    this.#readings += 1;
+    if (this.#readings < readings_max) return this.now_ms;
+    this.isStuck = true;
+    this.#readings = 0;
+    throw new Error("a turn of the event loop does not end");
   }
 
   #rise(made: Appointment): void {
@@ -114,7 +131,7 @@ export class NodeClock implements Clock {
   ) {}
 
   now_ms(): number {
-    return this.options.offset_ms + (this.time.now_ms - this.time.began_ms) * this.options.rate;
+    return this.options.offset_ms + (this.time.read() - this.time.began_ms) * this.options.rate;
   }
 
   get runs(): boolean {
