@@ -183,12 +183,18 @@ function harm(world: World, judge: Judge, fault: FaultPlan, start: (index: numbe
     world.tell(() => `node ${name} is gone`);
     node!.clock.crashed = true;
     if (restart_ms !== null) world.in(restart_ms, () => start(node!.index));
+    else if (world.quiet) oneAtLeast(world, start);
   }
 }
 
-/** The quiet at the end, with one node there at least. */
+/** The quiet at the end. */
 function calm(world: World, start: (index: number) => void): void {
   world.tell(() => "from here on all goes well");
   world.quiet = true;
-  if (world.nodes.every((node) => !node || node.clock.crashed)) start(world.nodes.findIndex((node) => node));
+  oneAtLeast(world, start);
+}
+
+/** Somebody must be there to recover what is left. */
+function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
+  if (nodes.every((node) => !node || node.clock.crashed)) start(nodes.findIndex((node) => node));
 }
