@@ -3,7 +3,7 @@
 
 import { existsSync } from "node:fs";
 import { type CommandOptions, command, type Outcome } from "./command.ts";
-import { type Counts, close } from "./counts.ts";
+import { type Counts, close, failuresOf } from "./counts.ts";
 
 const minute_ms = 60_000;
 const closing = /^(\d+) passed, (\d+) failed, (\d+) skipped$/gm;
@@ -39,15 +39,18 @@ if (existsSync("test/http")) {
 async function main(): Promise<void> {
   const total: Counts = { passed: 0, failed: 0, skipped: 0 };
   const told: string[] = [];
+  const failures: string[] = [];
   for (const step of steps) {
     console.log(`\n== ${step.name}: ${step.words.slice(-2).join(" ")}`);
     const outcome = await command(step.words, { ...step.options, grace_ms: 3000 });
     const counts = countsOfStep(step, outcome);
     told.push(`${counts.failed === 0 ? "ok    " : "FAILED"} ${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`);
+    failures.push(...failuresOf(outcome.output));
     total.passed += counts.passed;
     total.failed += counts.failed;
     total.skipped += counts.skipped;
   }
+  for (const failure of failures) console.log(`\n${failure}`);
   console.log(`\n${told.join("\n")}`);
   await close(total);
 }

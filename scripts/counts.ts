@@ -25,6 +25,20 @@ export function countsOf(output: string, code: number): Counts {
   return counts;
 }
 
+/** What failed, with what it said, for a reader who sees only the end: one text a test, the first of each name. */
+export function failuresOf(output: string, lines_max = 30): string[] {
+  const lines = output.split("\n");
+  const told = new Map<string, string>();
+  for (const [at, line] of lines.entries()) {
+    const name = /^\(fail\) (.*?)(?: \[[^\]]*\])?$/.exec(line)?.[1];
+    if (name === undefined || told.has(name)) continue;
+    let from = at;
+    while (from > 0 && at - from < lines_max && !/^\((pass|fail|skip|todo)\) /.test(lines[from - 1]!)) from--;
+    told.set(name, lines.slice(from, at + 1).join("\n"));
+  }
+  return [...told.values()];
+}
+
 /** Ends the script with the closing line, after everything else that it has said, and with the exit code that it means. */
 export async function close(counts: Counts): Promise<never> {
   const written = (channel: NodeJS.WriteStream, text: string) =>

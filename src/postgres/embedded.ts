@@ -40,8 +40,10 @@ export async function embeddedDatabase(folder: string, options: EmbeddedOptions 
   try {
     const engine = await loadEngine();
     const files = join(folder, "database");
+    const partial = `${files}.partial`;
+    rmSync(partial, { recursive: true, force: true });
     if (existsSync(files)) assertOurs(files, engine);
-    else await firstStart(engine, files, options.seed ?? true);
+    else await firstStart(engine, { files, partial, maySeed: options.seed ?? true });
     const pglite = await engine.open(files);
     const stopUpkeep = keepUp(pglite, { ...upkeepLimits, ...options.upkeep });
     return databaseOver(pglite, {
@@ -70,12 +72,15 @@ function makeFolder(folder: string): void {
   }
 }
 
-async function firstStart(engine: Engine, files: string, maySeed: boolean): Promise<void> {
-  const partial = `${files}.partial`;
-  const clear = () => rmSync(partial, { recursive: true, force: true });
-  clear();
+interface FirstStart {
+  files: string;
+  partial: string;
+  maySeed: boolean;
+}
+
+async function firstStart(engine: Engine, { files, partial, maySeed }: FirstStart): Promise<void> {
   if (!(maySeed && (await unpackSeed(engine, partial)))) {
-    clear();
+    rmSync(partial, { recursive: true, force: true });
     await initialise(engine, partial);
   }
   renameSync(partial, files);

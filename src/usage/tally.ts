@@ -1,12 +1,12 @@
-/** The count of one stream: the engine's report where it gives one, else deltas and bytes (calibration.ts). */
+/** The count of one stream: the engine's report where it gives one, else deltas and letters (calibration.ts). */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { OutputCalibration } from "./calibration.ts";
 
 export function tally(of: { model: string; inputTokensEstimate: number; calibration: OutputCalibration }) {
-  let chunks = 0;
-  let bytes = 0;
-  let reasoningChunks = 0;
+  let deltas = 0;
+  let letters = 0;
+  let reasoningDeltas = 0;
   const open = new Set<number>();
   const reasoningParts = new Set<number>();
   let report: Usage | null = null;
@@ -15,8 +15,8 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
   let outgrown = false;
 
   const isFinal = () => report !== null && finished && !outgrown;
-  const counted = (moreChunks = 0, moreBytes = 0) =>
-    of.calibration.tokens(of.model, chunks + moreChunks, bytes + moreBytes);
+  const counted = (moreDeltas = 0, moreLetters = 0) =>
+    of.calibration.tokens(of.model, deltas + moreDeltas, letters + moreLetters);
   const outputTokens = () =>
     report && isFinal() ? report.outputTokens : Math.max(report?.outputTokens ?? 0, counted());
 
@@ -26,28 +26,28 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
       return report !== null && !outgrown;
     },
     get anyOutput() {
-      return chunks > 0;
+      return deltas > 0;
     },
 
     producesOutput: (batch: readonly InferenceEvent[]) => batch.some((event) => event.type === "part-delta"),
 
     /** What the count would be with this batch. */
     outputTokensWith(batch: readonly InferenceEvent[]): number {
-      let moreChunks = 0;
-      let moreBytes = 0;
+      let moreDeltas = 0;
+      let moreLetters = 0;
       let said = report?.outputTokens ?? 0;
       let isLast = !outgrown;
       for (const event of batch) {
         if (event.type === "part-delta") {
-          moreChunks += 1;
-          moreBytes += event.delta.length;
+          moreDeltas += 1;
+          moreLetters += event.delta.length;
           isLast = false;
         } else if (event.type === "usage") {
           said = event.usage.outputTokens;
           isLast = true;
         } else if (event.type === "response-end" && said > 0 && isLast) return said;
       }
-      return Math.max(said, counted(moreChunks, moreBytes));
+      return Math.max(said, counted(moreDeltas, moreLetters));
     },
 
     /** Counts a batch; answers the event that ends the stream, where the batch holds it. */
@@ -55,10 +55,10 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
       for (const event of batch) {
         switch (event.type) {
           case "part-delta":
-            chunks += 1;
-            bytes += event.delta.length;
+            deltas += 1;
+            letters += event.delta.length;
             outgrown = report !== null;
-            if (reasoningParts.has(event.index)) reasoningChunks += 1;
+            if (reasoningParts.has(event.index)) reasoningDeltas += 1;
             break;
           case "part-start":
             open.add(event.index);
@@ -89,8 +89,8 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
         cachedInputTokens: report?.cachedInputTokens ?? 0,
         cacheWriteTokens: report?.cacheWriteTokens ?? 0,
         outputTokens: output,
-        reasoningTokens: Math.min(Math.max(report?.reasoningTokens ?? 0, reasoningChunks), output),
-        source: output > 0 && output === chunks ? "counted" : "estimated",
+        reasoningTokens: Math.min(Math.max(report?.reasoningTokens ?? 0, reasoningDeltas), output),
+        source: output > 0 && output === deltas ? "counted" : "estimated",
       };
     },
 
@@ -102,7 +102,7 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
 
     /** Teaches the calibration what a whole stream held. */
     calibrate(): void {
-      if (report && isFinal()) of.calibration.observe(of.model, { tokens: report.outputTokens, chunks, bytes });
+      if (report && isFinal()) of.calibration.observe(of.model, { tokens: report.outputTokens, deltas, letters });
     },
   };
 }

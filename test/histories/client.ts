@@ -6,7 +6,7 @@ import { asFault, Fault } from "../../src/inference/fault.ts";
 import type { Model } from "../../src/inference/model.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import { ahead, type Opened } from "../../src/routing/open.ts";
-import { outputCalibration } from "../../src/usage/calibration.ts";
+import { outputCalibration, uncalibrated_letters_per_token } from "../../src/usage/calibration.ts";
 import { metered } from "../../src/usage/meter.ts";
 import { priceOf } from "../../src/usage/price.ts";
 import type { Account } from "./account.ts";
@@ -36,7 +36,7 @@ function modelOf(plan: RequestPlan): Model {
 const nowhere = { route: { priority: 0, weight: 1, model: "" } as unknown as Opened["route"], windowTokens: null };
 
 /** As many letters a token as a count assumes that knows nothing of its engine, so that what is counted is what is there. */
-const letters_per_token = 16;
+const letters_per_token = uncalibrated_letters_per_token;
 const letters = "x".repeat(letters_per_token * 3_000);
 
 export async function request(world: World, judge: Judge, node: Node, plan: RequestPlan): Promise<void> {

@@ -89,6 +89,7 @@ describe("a folder", () => {
       await Bun.sleep(wait_ms);
       await first.kill();
     }
+    // However far the last of them got: it may have been quick enough to make the whole of it.
     mkdirSync(join(folder, "database.partial", "base"), { recursive: true });
     writeFileSync(join(folder, "database.partial", "PG_VERSION"), "1");
     expect(await using(folder, (db) => pendingMigrations(db))).toEqual([]);

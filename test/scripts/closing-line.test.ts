@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { command } from "../../scripts/command.ts";
-import { countsOf } from "../../scripts/counts.ts";
+import { countsOf, failuresOf } from "../../scripts/counts.ts";
 
 /** Waits until the process has ended; one that nobody has fetched yet (a zombie) has. */
 async function gone(pid: number): Promise<void> {
@@ -40,6 +40,16 @@ describe("the closing line of a test run", () => {
 
   test("a test that prints such a line does not count", () => {
     expect(countsOf(`5 pass\n 99 pass\n${ran(" 1 pass\n 0 fail\n")}`, 0).passed).toBe(1);
+  });
+});
+
+describe("what failed is said again at the end", () => {
+  test("with what it said, once, and nothing of its neighbours", () => {
+    const output = "(pass) a > one [1.00ms]\nerror: expected 1\n(fail) a > two [2.00ms]\n(pass) a > three [1.00ms]\n";
+    expect(failuresOf(`${output}\n1 tests failed:\n(fail) a > two [2.00ms]\n`)).toEqual([
+      "error: expected 1\n(fail) a > two [2.00ms]",
+    ]);
+    expect(failuresOf("(pass) all [1.00ms]\n")).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
-import { outputCalibration } from "../../src/usage/calibration.ts";
+import { outputCalibration, uncalibrated_letters_per_token } from "../../src/usage/calibration.ts";
 import { type Ending, type Hold, metered } from "../../src/usage/meter.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
@@ -166,23 +166,27 @@ describe("the meter", () => {
     expect(await stopped(whole(300, "length"))).toBeNull();
   });
 
-  test("bytes count where an engine sends many tokens a chunk", async () => {
-    const long: InferenceEvent = { type: "part-delta", index: 0, delta: "x".repeat(1600) };
+  test("letters count where an engine sends many tokens a delta", async () => {
+    const long: InferenceEvent = {
+      type: "part-delta",
+      index: 0,
+      delta: "x".repeat(100 * uncalibrated_letters_per_token),
+    };
     const { settled } = await run([[start, text, long]], { leaveAfter: 1 });
     expect(settled[0]?.usage).toMatchObject({ outputTokens: 100, source: "estimated" });
   });
 });
 
 describe("the calibration", () => {
-  test("an engine that sends a token a chunk is counted by chunks alone", () => {
+  test("an engine that sends a token a delta is counted by deltas alone", () => {
     const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, chunks: 100, bytes: 300 });
+    calibration.observe("m", { tokens: 100, deltas: 100, letters: 300 });
     expect(calibration.tokens("m", 7, 1000)).toBe(7);
   });
 
-  test("one that bundles is counted by its ratio of bytes", () => {
+  test("one that bundles is counted by its ratio of letters", () => {
     const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, chunks: 20, bytes: 400 });
+    calibration.observe("m", { tokens: 100, deltas: 20, letters: 400 });
     expect(calibration.tokens("m", 5, 100)).toBe(25);
   });
 });
