@@ -79,9 +79,9 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         redis.close();
       }
     },
-    async draftConfiguration({ url, apiKey }) {
+    async draftConfiguration({ url, protocol, apiKey }) {
       const { initConfiguration } = await import("./config/init.ts");
-      return initConfiguration({ url, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });
+      return initConfiguration({ url, protocol, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });
     },
     async openapi() {
       const [{ renderOpenapi }, { defaultModels }] = await Promise.all([
@@ -140,17 +140,14 @@ async function loader(environment: NodeJS.ProcessEnv) {
 
 /** What serves: reloadable, and with the simulator running from the moment when a route first needs it. */
 async function configurationInForce(environment: NodeJS.ProcessEnv) {
-  const [{ load }, { unenforced }] = await Promise.all([loader(environment), import("./config/plans.ts")]);
+  const { load } = await loader(environment);
   let simulator: Simulator | null = null;
-  const prepare = async (configuration: Configuration): Promise<Configuration | ConfigurationError> => {
-    const missing = unenforced(configuration);
-    if (missing.length > 0) return new ConfigurationError(missing);
+  const prepare = async (configuration: Configuration): Promise<Configuration> => {
     if (!needsSimulator(configuration)) return configuration;
     simulator ??= await (await import("./simulator/server.ts")).startSimulator();
     return withSimulatorAt(configuration, simulator.url);
   };
   const first = await prepare(await loaded(environment));
-  if (first instanceof ConfigurationError) throw first;
   const configuration: Reloadable = reloadable(first, { load, prepare });
   return { configuration, stop: async () => simulator?.stop() };
 }

@@ -1,8 +1,9 @@
 /** `sluice init`: a sluice.yaml for an engine that is already there. */
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { Refusal } from "../auth/refusal.ts";
+import { type UpstreamProtocol, upstreamProtocols } from "../upstream/target.ts";
 import type { Building } from "./building.ts";
 import { jsonOption, printJson } from "./option.ts";
 
@@ -11,16 +12,19 @@ export function addInitCommand(program: Command, { services }: Building): void {
     .command("init")
     .description("ask an engine for its models and write a sluice.yaml for it")
     .requiredOption("--upstream <url>", "the engine's base URL, up to and with /v1")
+    .addOption(
+      new Option("--protocol <name>", "what it speaks").choices(upstreamProtocols).default("openai-chat" as const),
+    )
     .option("--output <file>", "the file to write", "sluice.yaml")
     .option("--force", "replace the file if it exists")
     .addOption(jsonOption())
     .addHelpText("after", examples)
-    .action(async (options: { upstream: string; output: string; force?: boolean; json?: boolean }) => {
-      const { upstream, output, force } = options;
+    .action(async (options: InitOptions) => {
+      const { upstream, protocol, output, force } = options;
       const taken = () => new Refusal(`${output} exists already. Choose another --output, or replace it with --force.`);
       if (!force && existsSync(output)) throw taken();
       const apiKey = services.environment.SLUICE_UPSTREAM_KEY || null;
-      const draft = await services.draftConfiguration({ url: upstream, apiKey });
+      const draft = await services.draftConfiguration({ url: upstream, protocol, apiKey });
       try {
         writeFileSync(output, draft.yaml, { flag: force ? "w" : "wx" });
       } catch (cause) {
@@ -37,10 +41,18 @@ export function addInitCommand(program: Command, { services }: Building): void {
     });
 }
 
+interface InitOptions {
+  upstream: string;
+  protocol: UpstreamProtocol;
+  output: string;
+  force?: boolean;
+  json?: boolean;
+}
+
 const examples = `
 A key that the engine needs is read from SLUICE_UPSTREAM_KEY; the file holds
 only that variable's name.
 
 Examples:
   $ sluice init --upstream http://127.0.0.1:11434/v1
-  $ SLUICE_UPSTREAM_KEY=… sluice init --upstream https://engine.example/v1 --output engines.yaml`;
+  $ SLUICE_UPSTREAM_KEY=… sluice init --upstream https://engine.example/v1 --protocol openai-responses`;

@@ -1,6 +1,7 @@
 /** What the CLI cannot name by itself: main.ts hands it in, and tests hand in their own. */
 import type { ManagementOptions } from "../auth/acting.ts";
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
+import type { UpstreamProtocol } from "../upstream/target.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -35,7 +36,7 @@ export interface Services {
   inspectRedis(redisUrl: string): Promise<string>;
 
   /** Asks an engine for its models and drafts a sluice.yaml for it. */
-  draftConfiguration(upstream: { url: string; apiKey: string | null }): Promise<Draft>;
+  draftConfiguration(upstream: { url: string; protocol: UpstreamProtocol; apiKey: string | null }): Promise<Draft>;
   /** The contract as it is checked in: JSON text, ending with a line break. */
   openapi(): Promise<string>;
 

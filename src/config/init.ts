@@ -24,8 +24,8 @@ export const upstreamKeyVariable = "SLUICE_UPSTREAM_KEY";
 
 export interface InitWish {
   url: string;
-  apiKey: string | null;
   protocol?: UpstreamProtocol;
+  apiKey: string | null;
   fetch: Fetch;
   nowSeconds: number;
 }

@@ -1,7 +1,5 @@
-/** The plans of the default catalog, and what of a configuration this build cannot keep. */
+/** The plans of the default catalog. */
 import type { Plan } from "../store/plan.ts";
-import { upstreamCodecs } from "../upstream/codecs.ts";
-import type { Configuration } from "./configuration.ts";
 import type { PlanEntry } from "./schema.ts";
 
 /** What a plan limits, by the name in sluice.yaml. */
@@ -53,14 +51,4 @@ function planOf(name: string, entry: PlanEntry): Plan {
   };
   for (const [written, field] of Object.entries(limitNames)) plan[field] = entry[written as keyof PlanEntry] ?? null;
   return plan;
-}
-
-/**
- * What an operator's own file asks for and this build does not do, one sentence each; empty when all is kept. Nothing
- * may be accepted and not kept (issue 3), so a service refuses to start with any of it.
- */
-export function unenforced({ upstreams }: Pick<Configuration, "upstreams">): string[] {
-  return upstreams
-    .filter((upstream) => !upstreamCodecs[upstream.protocol])
-    .map((upstream) => `upstreams.${upstream.name}.protocol: ${upstream.protocol} cannot be spoken yet`);
 }

@@ -14,11 +14,8 @@ export interface Reloadable {
 
 export interface ReloadSources {
   load(): Configuration | ConfigurationError;
-  /**
-   * The last word on a new configuration before it comes into force: what it needs is made ready (the simulator, for
-   * one), and what cannot be done is refused.
-   */
-  prepare?(next: Configuration): Promise<Configuration | ConfigurationError>;
+  /** What a new configuration needs is made ready before it comes into force (the simulator, for one), or throws. */
+  prepare?(next: Configuration): Promise<Configuration>;
 }
 
 /** What the doors and the meter are built with stays: two halves of a service with different leases would disagree. */
@@ -37,9 +34,8 @@ export function reloadable(first: Configuration, { load, prepare }: ReloadSource
   const replace = async (): Promise<Reloaded> => {
     try {
       const loaded = load();
-      const next = loaded instanceof ConfigurationError || !prepare ? loaded : await prepare(loaded);
-      if (next instanceof ConfigurationError) return { ok: false, problems: next.problems };
-      current = startingFrom(first, next);
+      if (loaded instanceof ConfigurationError) return { ok: false, problems: loaded.problems };
+      current = startingFrom(first, prepare ? await prepare(loaded) : loaded);
       return { ok: true, configuration: current };
     } catch (cause) {
       return { ok: false, problems: [cause instanceof Error ? cause.message : String(cause)] };

@@ -7,6 +7,7 @@
  */
 import Type, { type Static, type TSchema } from "typebox";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
+import { upstreamProtocols } from "../upstream/target.ts";
 import { type Limit, meteringLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -53,7 +54,7 @@ export const Upstream = Type.Object(
       description: "The engine's base URL, up to and with /v1. A URL without a path gets /v1.",
     }),
     protocol: Type.Optional(
-      Type.Enum(["openai-chat", "anthropic-messages", "openai-responses"], {
+      Type.Enum([...upstreamProtocols], {
         type: "string",
         default: "openai-chat",
         description: "What the engine speaks.",

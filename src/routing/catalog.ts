@@ -71,7 +71,7 @@ export function findModel(
 
 /** What the protocol of a route's engine has no words for, in this request. */
 export function refusalAt(route: Route, request: InferenceRequest): Fault | null {
-  return upstreamCodecs[route.upstream.protocol]?.request.refusal(request) ?? null;
+  return upstreamCodecs[route.upstream.protocol].request.refusal(request);
 }
 
 const capabilityNames = {

@@ -1,6 +1,5 @@
 /** ROUTING: which engine serves. Until the first part another route could be tried; after it, never. */
 import type { InferenceEvent } from "../inference/event.ts";
-import { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
 import { ask } from "../upstream/ask.ts";
@@ -47,8 +46,6 @@ export function open(
   const able = model.routes.filter((candidate) => refusalAt(candidate, request) === null);
   const route = choose(able, request.cacheKey === undefined ? Math.random() : affinity(request.cacheKey));
   const codec = upstreamCodecs[route.upstream.protocol];
-  if (!codec)
-    throw new Fault("upstream_unavailable", "This model is not available at the moment.", { retryAfterSeconds: 30 });
   const cap = Math.min(request.outputTokensMax ?? room.allowed, room.allowed);
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
   // An answer that comes whole cannot be ended on its way, nor its hold grow.

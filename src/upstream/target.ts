@@ -1,3 +1,5 @@
+import type { Protocol } from "../inference/request.ts";
+
 /** Where an engine is and how it is spoken to, as the catalog names it. Nothing of this ever reaches a client. */
 export interface Upstream {
   /** The operator's name for it. */
@@ -8,7 +10,14 @@ export interface Upstream {
   apiKey: string | null;
   timeouts: UpstreamTimeouts;
 }
-export type UpstreamProtocol = "openai-chat" | "anthropic-messages" | "openai-responses";
+
+/** What an engine may speak, by its name in sluice.yaml. */
+export const upstreamProtocols = [
+  "openai-chat",
+  "anthropic-messages",
+  "openai-responses",
+] as const satisfies Protocol[];
+export type UpstreamProtocol = (typeof upstreamProtocols)[number];
 
 export interface UpstreamTimeouts {
   /** Until the status line. */

@@ -353,7 +353,7 @@ describe("files and services", () => {
     const first = await typed(words);
     expect([first.code, first.out]).toEqual([0, expect.stringContaining("1 model: local/tiny")]);
     expect(readFileSync(file, "utf8")).toBe("upstreams: {}\n");
-    expect(asked).toEqual([{ url: "http://127.0.0.1:11434/v1", apiKey: "engine-secret" }]);
+    expect(asked).toEqual([{ url: "http://127.0.0.1:11434/v1", protocol: "openai-chat", apiKey: "engine-secret" }]);
     writeFileSync(file, "mine");
     const again = await typed(words);
     expect([again.code, again.err]).toEqual([1, expect.stringContaining("--force")]);
@@ -361,6 +361,9 @@ describe("files and services", () => {
     expect(asked).toHaveLength(1);
     expect(JSON.parse((await typed([...words, "--force", "--json"])).out)).toEqual({ file, models: ["local/tiny"] });
     expect(readFileSync(file, "utf8")).toBe("upstreams: {}\n");
+    await typed([...words, "--force", "--protocol", "openai-responses"]);
+    expect(asked.at(-1)).toMatchObject({ protocol: "openai-responses" });
+    expect(await typed([...words, "--force", "--protocol", "grpc"])).toMatchObject({ code: 2, out: "" });
   });
 
   test("the simulator runs until it is told to stop", async () => {

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import type { Configuration } from "../../src/config/configuration.ts";
 import { defaultsOf, serviceLimits } from "../../src/config/limits.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
-import { unenforced } from "../../src/config/plans.ts";
-import { ConfigurationError } from "../../src/config/problem.ts";
+import type { ConfigurationError } from "../../src/config/problem.ts";
 import { reloadable } from "../../src/config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "../../src/config/simulator.ts";
 import { readFileBounded } from "../../src/config/source.ts";
@@ -195,19 +194,6 @@ describe("which file is read", () => {
   });
 });
 
-describe("what this build cannot keep is named", () => {
-  test("nothing of the default catalog, and nothing of plans that limit nothing", () => {
-    expect(unenforced(configured(null))).toEqual([]);
-    expect(unenforced(configured("plans: { team: {}, pro: {}, unlimited: {} }"))).toEqual([]);
-  });
-
-  test("no limit of a file's own plans, default names included", () => {
-    const limits =
-      "session: 7, week: 8, month: 9, requests_per_minute: 3, tokens_per_minute: 9, concurrent_requests: 1";
-    expect(unenforced(configured(`plans: { pro: { session: 7 }, team: { ${limits} } }`))).toEqual([]);
-  });
-});
-
 describe("a reload", () => {
   test("puts a good file in force, and leaves the old one in force where the new one is bad", async () => {
     let text: string | null = "plans: { one: {} }";
@@ -249,8 +235,6 @@ describe("a reload", () => {
     fails = false;
     expect((await configuration.reload()).ok).toBe(true);
     expect(configuration.current().upstreams[0]?.url).toBe("http://127.0.0.1:1/v1");
-    const refusing = reloadable(first, { load: () => load(null), prepare: async () => new ConfigurationError(["no"]) });
-    expect(await refusing.reload()).toEqual({ ok: false, problems: ["no"] });
   });
 
   test("leaves metering and limits as they were at the start, and says so", async () => {
