@@ -6,6 +6,8 @@ import { type Media, mediaOf } from "../inference/media.ts";
 import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
+import type { InputRatio } from "../store/calibration.ts";
+import { type Kept, learned, models_learned_max } from "./learned.ts";
 
 export interface InputEstimate {
   /** `bodyBytes` is the size of the whole body, decompressed. At least 1. */
@@ -14,6 +16,8 @@ export interface InputEstimate {
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
   /** What an engine reported of that input. Reports with media teach nothing about text. */
   observe(model: Pick<Model, "id">, bodyBytes: number, request: InferenceRequest, usage: Usage): void;
+  /** The ratio of each model, to be kept over a restart. */
+  ratios: Kept<InputRatio>;
 }
 
 export interface EstimateSettings {
@@ -22,7 +26,7 @@ export interface EstimateSettings {
   /** Known models at a time; the one that was learned longest ago makes room. */
   models_max: number;
 }
-export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: 1000 };
+export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: models_learned_max };
 
 /** What a token is of most texts, before the first report; a hold starts from the larger ratio of the settings. */
 const ratioExpected = 1 / 4;
@@ -35,14 +39,12 @@ const ratioMax = 1.5;
 /** How much one report moves what is known. */
 const weight = 1 / 16;
 
-interface Learned {
-  ratio: number;
-  /** Mean distance of single inputs from the ratio. */
-  spread: number;
+function isPlausible({ ratio, spread }: InputRatio): boolean {
+  return ratio >= ratioMin && ratio <= ratioMax && spread >= 0 && spread <= ratioMax;
 }
 
 export function inputEstimate(settings: EstimateSettings = estimateSettings): InputEstimate {
-  const models = new Map<string, Learned>();
+  const models = learned(settings.models_max, isPlausible);
 
   return {
     tokens({ id }, request, bodyBytes) {
@@ -62,12 +64,11 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
       if (usage.source !== "reported" || bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
       const seen = Math.min(ratioMax, Math.max(ratioMin, tokens / bodyBytes));
       const known = models.get(id) ?? { ratio: seen, spread: seen / 4 };
-      models.delete(id);
-      if (models.size >= settings.models_max) models.delete(models.keys().next().value!);
-      models.set(id, {
+      models.learn(id, {
         ratio: known.ratio + (seen - known.ratio) * weight,
         spread: known.spread + (Math.abs(seen - known.ratio) - known.spread) * weight,
       });
     },
+    ratios: models,
   };
 }

@@ -5,26 +5,29 @@
  * A delta is one `part-delta` of the centre, whatever frames it came in. A letter is a UTF-16 unit, which is what a string's
  * length tells at no cost: the ratio is learned in the same measure, so bytes would be no truer.
  */
-interface Observed {
-  tokens: number;
-  deltas: number;
-  letters: number;
-}
+import { type Kept, learned, models_learned_max } from "../admission/learned.ts";
+import type { OutputSums } from "../store/calibration.ts";
 
 export interface OutputCalibration {
   /** Tokens produced by `deltas` deltas of `letters` letters in all. */
   tokens(model: string, deltas: number, letters: number): number;
   /** An engine's report of a whole stream. */
-  observe(model: string, observed: Observed): void;
+  observe(model: string, observed: OutputSums): void;
+  /** The sums of each model, to be kept over a restart. */
+  sums: Kept<OutputSums>;
 }
 
 /** Before the first report: no tokenizer in use averages more letters a token than this. */
 export const uncalibrated_letters_per_token = 16;
 /** Older observations fade, so that a changed engine is learned. */
 const tokens_remembered = 200_000;
+/** No sum that fades comes near it. */
+const sum_max = 1e9;
+/** Reasoning may be reported and not shown, so a letter may stand for many tokens; what is stored beyond this is nonsense. */
+const tokens_per_letter_max = 100;
 
 export function outputCalibration(): OutputCalibration {
-  const models = new Map<string, Observed>();
+  const models = learned(models_learned_max, isPlausible);
   return {
     tokens(model, deltas, letters) {
       const known = models.get(model);
@@ -32,15 +35,25 @@ export function outputCalibration(): OutputCalibration {
       if (known.tokens <= known.deltas * 1.01) return deltas;
       return Math.max(deltas, Math.ceil((letters * known.tokens) / known.letters));
     },
-    observe(model, { tokens, deltas, letters }) {
-      if (tokens <= 0 || deltas <= 0 || letters <= 0) return;
+    observe(model, observed) {
+      if (!isCounted(observed)) return;
+      const { tokens, deltas, letters } = observed;
       const known = models.get(model) ?? { tokens: 0, deltas: 0, letters: 0 };
       const fade = known.tokens > tokens_remembered ? 0.5 : 1;
-      models.set(model, {
+      models.learn(model, {
         tokens: known.tokens * fade + tokens,
         deltas: known.deltas * fade + deltas,
         letters: known.letters * fade + letters,
       });
     },
+    sums: models,
   };
+}
+
+function isCounted({ tokens, deltas, letters }: OutputSums): boolean {
+  return [tokens, deltas, letters].every((sum) => sum >= 1 && sum <= sum_max);
+}
+
+function isPlausible(sums: OutputSums): boolean {
+  return isCounted(sums) && sums.tokens <= sums.letters * tokens_per_letter_max;
 }

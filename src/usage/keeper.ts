@@ -1,0 +1,94 @@
+/**
+ * Keeps over a restart what was learned of models: read once at the start, and written behind the answers' backs. Nobody
+ * waits for it, and a store that is away costs a line in the log: what was not written is written when it is back, and a
+ * node that is killed loses one interval of learning.
+ */
+import { type Kept, models_learned_max } from "../admission/learned.ts";
+import { within } from "../auth/deadline.ts";
+import type { Calibrations, InputRatio, OutputSums } from "../store/calibration.ts";
+
+export interface Keeper {
+  /** Takes in what is stored. Never rejects, and lasts a second at most: what comes later is taken in behind. */
+  recall(): Promise<void>;
+  /** Writes what is left, for 3 s at most. Never rejects. */
+  stop(): Promise<void>;
+}
+
+export interface KeeperSettings {
+  write_ms: number;
+  /** How long a start waits for what is stored. */
+  recall_ms: number;
+  stop_ms: number;
+}
+
+export const keeperSettings: KeeperSettings = { write_ms: 30_000, recall_ms: 1_000, stop_ms: 3_000 };
+
+export function keeper(parts: {
+  store: Calibrations;
+  input: Kept<InputRatio>;
+  output: Kept<OutputSums>;
+  /** Told once of an outage, however long it lasts. */
+  failed: (cause: unknown) => void;
+  settings?: Partial<KeeperSettings>;
+}): Keeper {
+  const { store, input, output } = parts;
+  const settings = { ...keeperSettings, ...parts.settings };
+  let writing: Promise<void> = Promise.resolve();
+  let isStopped = false;
+  let isAway = false;
+  let timer = nextWrite();
+
+  function nextWrite(): ReturnType<typeof setTimeout> {
+    const started = setTimeout(() => {
+      writing = write().finally(() => {
+        if (!isStopped) timer = nextWrite();
+      });
+    }, settings.write_ms);
+    started.unref();
+    return started;
+  }
+
+  function failed(cause: unknown): void {
+    if (!isAway) parts.failed(cause);
+    isAway = true;
+  }
+
+  async function read(): Promise<void> {
+    for (const known of await store.read(models_learned_max)) {
+      if (known.input) input.recall(known.model, known.input);
+      if (known.output) output.recall(known.model, known.output);
+    }
+  }
+
+  async function write(): Promise<void> {
+    const inputs = input.changes();
+    const outputs = output.changes();
+    const models = new Set([...inputs.keys(), ...outputs.keys()]);
+    if (models.size === 0) return;
+    try {
+      await store.write(
+        [...models].map((model) => ({
+          model,
+          input: inputs.get(model) ?? null,
+          output: outputs.get(model) ?? null,
+        })),
+      );
+      isAway = false;
+    } catch (cause) {
+      input.unwritten(inputs.keys());
+      output.unwritten(outputs.keys());
+      failed(cause);
+    }
+  }
+
+  return {
+    async recall() {
+      await within(read(), settings.recall_ms, "reading what was learned of models").catch(failed);
+    },
+    async stop() {
+      isStopped = true;
+      clearTimeout(timer);
+      await within(writing.then(write), settings.stop_ms, "writing what was learned of models").catch(failed);
+    },
+  };
+}

@@ -1,0 +1,172 @@
+/** What was learned of models outlives a restart, and nobody waits for it. */
+import { expect, test } from "bun:test";
+import { inputEstimate } from "../../src/admission/estimate.ts";
+import type { InferenceRequest } from "../../src/inference/request.ts";
+import { noUsage } from "../../src/inference/usage.ts";
+import type { Calibrations, ModelCalibration } from "../../src/store/calibration.ts";
+import { outputCalibration } from "../../src/usage/calibration.ts";
+import { type KeeperSettings, keeper } from "../../src/usage/keeper.ts";
+import { until } from "../harness/until.ts";
+
+const request: InferenceRequest = {
+  model: "acme/a",
+  stream: false,
+  turns: [{ role: "user", parts: [{ kind: "text", text: "x" }] }],
+  tools: [],
+  sampling: {},
+  stop: [],
+  extra: {},
+  needs: [],
+};
+
+function memoryStore() {
+  const rows = new Map<string, ModelCalibration>();
+  const store = {
+    isAway: false,
+    attempts: 0,
+    writes: [] as string[][],
+    async read(models_max: number) {
+      if (store.isAway) throw new Error("the store is away");
+      return [...rows.values()].slice(-models_max);
+    },
+    async write(models: readonly ModelCalibration[]) {
+      store.attempts++;
+      if (store.isAway) throw new Error("the store is away");
+      store.writes.push(models.map(({ model }) => model));
+      for (const { model, input, output } of models) {
+        const known = rows.get(model);
+        rows.delete(model);
+        rows.set(model, { model, input: input ?? known?.input ?? null, output: output ?? known?.output ?? null });
+      }
+    },
+  } satisfies Calibrations & Record<string, unknown>;
+  return { rows, store };
+}
+
+/** A node that writes when it stops, unless the settings say otherwise. */
+function nodeOver(store: Calibrations, settings: Partial<KeeperSettings> = {}) {
+  const estimate = inputEstimate();
+  const calibration = outputCalibration();
+  const failures: unknown[] = [];
+  const kept = keeper({
+    store,
+    input: estimate.ratios,
+    output: calibration.sums,
+    failed: (cause) => failures.push(cause),
+    settings: { write_ms: 60_000, ...settings },
+  });
+  return {
+    ...kept,
+    failures,
+    hears(model: string, inputTokens: number) {
+      estimate.observe({ id: model }, 1_000, request, { ...noUsage, inputTokens, source: "reported" });
+    },
+    streamed: (model: string, tokens: number) => calibration.observe(model, { tokens, deltas: 1, letters: 1_000 }),
+    /** What 1,000 bytes in and 1,000 letters out are taken for. */
+    takes: (model: string) => [
+      estimate.tokens({ id: model }, request, 1_000),
+      estimate.expected({ id: model }, { bytes: 0, tokens: 0 }, 1_000),
+      calibration.tokens(model, 1, 1_000),
+    ],
+  };
+}
+
+test("a node that starts on what another left counts as that one did", async () => {
+  const { store } = memoryStore();
+  const first = nodeOver(store);
+  const ignorant = first.takes("acme/a");
+  for (const tokens of [300, 420, 180]) first.hears("acme/a", tokens);
+  first.streamed("acme/a", 400);
+  first.hears("acme/b", 90);
+  await first.stop();
+  const second = nodeOver(store);
+  await second.recall();
+  for (const model of ["acme/a", "acme/b"]) expect(second.takes(model)).toEqual(first.takes(model));
+  for (const [at, taken] of second.takes("acme/a").entries()) expect(taken).not.toBe(ignorant[at]!);
+  await second.stop();
+  expect(store.writes).toEqual([["acme/a", "acme/b"]]);
+});
+
+test("a node that is killed has written before, and writes only what it observed since", async () => {
+  const { rows, store } = memoryStore();
+  const node = nodeOver(store, { write_ms: 5 });
+  node.hears("acme/a", 100);
+  await until(() => store.writes.length === 1, 2_000, "the first write");
+  const known = rows.get("acme/a");
+  // Another node's word, which is fresher than what this one knows.
+  await store.write([{ model: "acme/a", input: { ratio: 0.9, spread: 0 }, output: null }]);
+  node.streamed("acme/b", 100);
+  await until(() => store.writes.length === 3, 2_000, "the next write");
+  expect(store.writes[2]).toEqual(["acme/b"]);
+  expect(known?.input?.ratio).toBe(0.1);
+  expect(rows.get("acme/a")?.input?.ratio).toBe(0.9);
+  await node.stop();
+  expect(store.writes).toHaveLength(3);
+});
+
+test("a store that is away is told of once, and gets the newest when it is back", async () => {
+  const { rows, store } = memoryStore();
+  store.isAway = true;
+  const node = nodeOver(store, { write_ms: 5 });
+  node.hears("acme/a", 100);
+  await until(() => store.attempts >= 3, 2_000, "three attempts");
+  node.hears("acme/a", 900);
+  store.isAway = false;
+  await until(() => rows.size === 1, 2_000, "the write");
+  expect(rows.get("acme/a")?.input?.ratio).toBeGreaterThan(0.1);
+  expect(node.failures).toHaveLength(1);
+  store.isAway = true;
+  node.hears("acme/b", 100);
+  await until(() => node.failures.length === 2, 2_000, "the second outage");
+  await node.stop();
+  expect(node.failures).toHaveLength(2);
+});
+
+test("a store that fails or is silent holds up neither a start nor a stop; a late answer still teaches, but what was heard since stands", async () => {
+  const failing = memoryStore().store;
+  failing.isAway = true;
+  const node = nodeOver(failing);
+  await node.recall();
+  node.hears("acme/a", 100);
+  await node.stop();
+  expect(node.failures).toHaveLength(1);
+
+  const late = Promise.withResolvers<ModelCalibration[]>();
+  const silent: Calibrations = { read: () => late.promise, write: () => new Promise(() => {}) };
+  const waiting = nodeOver(silent, { recall_ms: 5, stop_ms: 5 });
+  const ignorant = waiting.takes("acme/b");
+  await waiting.recall();
+  waiting.hears("acme/a", 100);
+  const heard = waiting.takes("acme/a");
+  late.resolve(["acme/a", "acme/b"].map((model) => ({ model, input: { ratio: 0.9, spread: 0 }, output: null })));
+  await until(() => waiting.takes("acme/b")[0] !== ignorant[0], 2_000, "the late answer");
+  expect(waiting.takes("acme/a")).toEqual(heard);
+  await waiting.stop();
+  expect(waiting.failures).toHaveLength(1);
+});
+
+test("nonsense in the store teaches nothing, and is not held against the model's other half", async () => {
+  const { rows, store } = memoryStore();
+  const mad = [Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300];
+  const ratios = [...mad, 0].flatMap((ratio) => [{ ratio, spread: 0.1 }]);
+  const spreads = mad.map((spread) => ({ ratio: 0.3, spread }));
+  const good = { tokens: 100, deltas: 50, letters: 400 };
+  const sums = mad.flatMap((sum) => [
+    { ...good, tokens: sum },
+    { ...good, deltas: sum },
+    { ...good, letters: sum },
+  ]);
+  sums.push({ tokens: 1e8, deltas: 1, letters: 1 });
+  for (const [at, input] of [...ratios, ...spreads].entries())
+    rows.set(`in/${at}`, { model: `in/${at}`, input, output: good });
+  for (const [at, output] of sums.entries())
+    rows.set(`out/${at}`, { model: `out/${at}`, input: { ratio: 0.5, spread: 0 }, output });
+  const node = nodeOver(store);
+  const [holds, expects, produced] = node.takes("acme/none");
+  await node.recall();
+  for (const model of rows.keys()) {
+    if (model.startsWith("in/")) expect(node.takes(model)).toEqual([holds!, expects!, 250]);
+    else expect(node.takes(model)).toEqual([516, 500, produced!]);
+  }
+  await node.stop();
+});
