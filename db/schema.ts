@@ -218,3 +218,19 @@ export const usageRefusal = pgTable("usage_refusal", {
   errorCode: text("error_code").notNull(),
   refusedAt: instant("refused_at").notNull(),
 });
+
+export const keptResponse = pgTable("kept_response", {
+  id: uuid("id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  previousId: uuid("previous_id"),
+  createdAt: instant("created_at").notNull(),
+  bytes: units("bytes").notNull(),
+  input: text("input").notNull(),
+  output: text("output").notNull(),
+  response: text("response").notNull(),
+});
+
+export const keptResponseTotal = pgTable("kept_response_total", {
+  organizationId: uuid("organization_id").primaryKey(),
+  bytes: units("bytes").notNull(),
+});

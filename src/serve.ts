@@ -22,6 +22,7 @@ import { directory } from "./postgres/directory.ts";
 import { ledger } from "./postgres/ledger.ts";
 import { postgresRates } from "./postgres/rates.ts";
 import { refusedRequests } from "./postgres/refused.ts";
+import { keptResponses } from "./postgres/responses.ts";
 import { revocations } from "./postgres/revocations.ts";
 import { changed_channel } from "./redis/channel.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
@@ -31,6 +32,7 @@ import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { outputCalibration } from "./usage/calibration.ts";
+import { forgetting } from "./usage/forgetting.ts";
 import { refusedLog } from "./usage/refused.ts";
 import { welcome } from "./welcome.ts";
 
@@ -74,6 +76,8 @@ export async function serve(serving: Serving): Promise<number> {
     now_ms: () => performance.now(),
     failed: outage("refusals_unwritten"),
   });
+  const responses = keptResponses(database, { kept_days: () => configuration.current().responses.kept_days });
+  const stopForgetting = forgetting({ forget: responses.forget, failed: outage("responses_unforgotten") });
   const checks = bookCheck({
     ledger: book,
     found: (differences) => log.event("error", "usage_mismatch", { differences: differences.slice(0, 20) }),
@@ -111,6 +115,7 @@ export async function serve(serving: Serving): Promise<number> {
     ledger: book,
     refused,
     inputEstimate: estimate,
+    responses: { store: responses, settings: () => configuration.current().responses },
     tokenCounter: counter,
     outputCalibration: outputCalibration(),
     routing: () => configuration.current().metering,
@@ -178,6 +183,7 @@ export async function serve(serving: Serving): Promise<number> {
   await operator?.stop();
   await socket?.stop();
   await Promise.all([authentication.stop(), refused.stop(), checks.stop()]);
+  stopForgetting();
   counter.stop();
   const unsettled = await admitting.stop(settle_ms_max);
   if (unsettled > 0)

@@ -5,7 +5,7 @@ import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration, MeteringSettings } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
-import { defaultsOf, meteringLimits, serviceLimits } from "./limits.ts";
+import { defaultsOf, meteringLimits, responsesLimits, serviceLimits } from "./limits.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith } from "./plans.ts";
 import type { ConfigurationFile, Metering, ModelEntry, UpstreamEntry } from "./schema.ts";
@@ -29,6 +29,7 @@ export function assemble(
     metering: meteringOf(file?.metering ?? {}),
     limits: { ...defaultsOf(serviceLimits), ...file?.limits },
     messages: { keepBillingLine: file?.messages?.keep_billing_line ?? false },
+    responses: { ...defaultsOf(responsesLimits), store: true, ...file?.responses },
     server: settings.server,
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,

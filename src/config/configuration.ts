@@ -13,6 +13,7 @@ export interface Configuration {
   metering: MeteringSettings;
   limits: ServiceLimits;
   messages: MessagesSettings;
+  responses: ResponsesSettings;
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */
@@ -48,6 +49,15 @@ export interface ServiceLimits {
 export interface MessagesSettings {
   /** Leave the line that Claude Code puts at the head of its system text, though it defeats every prefix cache. */
   keepBillingLine: boolean;
+}
+
+/** What is kept of Responses, so that a client can go on from one. */
+export interface ResponsesSettings {
+  /** Off: nothing is kept, whatever a request says. */
+  store: boolean;
+  kept_days: number;
+  /** Of each organization's responses together; the oldest make room. */
+  organization_bytes_max: number;
 }
 
 export interface ServerSettings {

@@ -2,7 +2,7 @@
 
 import type { UpstreamTimeouts } from "../upstream/target.ts";
 import { defaultTimeouts } from "../upstream/target.ts";
-import type { MeteringSettings, ServiceLimits } from "./configuration.ts";
+import type { MeteringSettings, ResponsesSettings, ServiceLimits } from "./configuration.ts";
 
 export interface Limit {
   default: number;
@@ -102,6 +102,21 @@ export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery">,
     minimum: 0,
     maximum: 1_000_000,
     says: "A request that does not stream, and whose cap is at most this, is asked of the engine unstreamed. 0: never.",
+  },
+};
+
+export const responsesLimits: Record<Exclude<keyof ResponsesSettings, "store">, Limit> = {
+  kept_days: {
+    default: 30,
+    minimum: 1,
+    maximum: 365,
+    says: "How long a response is kept, so that a client can go on from it.",
+  },
+  organization_bytes_max: {
+    default: 1024 * 1024 * 1024,
+    minimum: 1024,
+    maximum: 1024 ** 4,
+    says: "How much an organization's responses may take together, in bytes. The oldest make room.",
   },
 };
 

@@ -8,7 +8,7 @@
 import Type, { type Static, type TSchema } from "typebox";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
 import { upstreamProtocols } from "../upstream/target.ts";
-import { type Limit, meteringLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
+import { type Limit, meteringLimits, responsesLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -220,6 +220,21 @@ const messages = Type.Object(
   { ...closed, description: "How the Messages protocol is served." },
 );
 
+const responses = Type.Object(
+  {
+    store: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description:
+          "Keep responses unless their request says store: false. Off: previous_response_id and item_reference find nothing.",
+      }),
+    ),
+    kept_days: limited(responsesLimits.kept_days),
+    organization_bytes_max: limited(responsesLimits.organization_bytes_max),
+  },
+  { ...closed, description: "What is kept of the Responses protocol, in the database." },
+);
+
 export const ConfigurationFile = Type.Object(
   {
     upstreams: Type.Optional(
@@ -242,6 +257,7 @@ export const ConfigurationFile = Type.Object(
     metering: Type.Optional(Metering),
     limits: Type.Optional(limits),
     messages: Type.Optional(messages),
+    responses: Type.Optional(responses),
   },
   { ...closed, title: "sluice.yaml", description: "What a Sluice serves, from which engines, to whom." },
 );

@@ -16,6 +16,7 @@ import { healthRoutes, metricsRoute } from "./routes/health.ts";
 import { messagesRoute } from "./routes/messages.ts";
 import { modelRoutes } from "./routes/models.ts";
 import { receiptRoute } from "./routes/receipt.ts";
+import { responsesRoutes } from "./routes/responses.ts";
 import { usageRoute } from "./routes/usage.ts";
 
 export function routesOf(house: House, options: { metrics: boolean }): Route[] {
@@ -24,6 +25,7 @@ export function routesOf(house: House, options: { metrics: boolean }): Route[] {
     chatRoute(house),
     messagesRoute(house),
     countTokensRoute(house),
+    ...responsesRoutes(house),
     usageRoute(house),
     receiptRoute(house),
     ...healthRoutes(house),
@@ -53,13 +55,16 @@ function mounted(house: House, routes: Route[]) {
   });
   for (const route of [...routes, unknownRoute]) {
     const answer = door(house, route);
-    elysia.all(
-      route.path.replace(/\{[^}]+\}$/, "*"),
-      ({ request, server }) => answer(request, () => server?.timeout(request, 0)),
-      { parse: "none" },
-    );
+    elysia.all(patternOf(route.path), ({ request, server }) => answer(request, () => server?.timeout(request, 0)), {
+      parse: "none",
+    });
   }
   return elysia;
+}
+
+/** A last parameter may hold slashes, as ids of models do. */
+function patternOf(path: string): string {
+  return path.replace(/\{[^}]+\}$/, "*").replaceAll(/\{([^}]+)\}/g, ":$1");
 }
 
 const nothingHere = () => {

@@ -52,13 +52,14 @@ function handlerOf(route: Route, method: string, allow: string): Handler {
   const handler = route.methods[(method === "HEAD" ? "GET" : method) as Method];
   if (handler) return handler;
   if (route.otherwise) return route.otherwise;
-  throw new Fault(
-    "method_not_allowed",
-    `This path does not answer ${/^[A-Z]{1,16}$/.test(method) ? method : "that method"}. It answers ${allow}.`,
-    {
-      headers: { allow },
-    },
-  );
+  throw methodNotAllowed(method, allow);
+}
+
+export function methodNotAllowed(method: string, allow: string): Fault {
+  const named = /^[A-Z]{1,16}$/.test(method) ? method : "that method";
+  return new Fault("method_not_allowed", `This path does not answer ${named}. It answers ${allow}.`, {
+    headers: { allow },
+  });
 }
 
 function allowed(route: Route): string {

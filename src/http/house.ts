@@ -6,6 +6,7 @@ import type { MessagesOptions } from "../protocol/anthropic-messages/decode-requ
 import type { Catalog } from "../routing/catalog.ts";
 import type { RouterSettings } from "../routing/open.ts";
 import type { Ledger } from "../store/ledger.ts";
+import type { ResponseStore } from "../store/responses.ts";
 import type { TokenCounter } from "../tokens/counter.ts";
 import type { OutputCalibration } from "../usage/calibration.ts";
 import type { RefusedLog } from "../usage/refused.ts";
@@ -24,6 +25,8 @@ export interface House {
   /** Receipts of requests that were refused. */
   refused: Pick<RefusedLog, "add" | "find">;
   inputEstimate: InputEstimate;
+  /** Responses that can be gone on from. */
+  responses: { store: ResponseStore; settings(): ResponseSettings };
   tokenCounter: Pick<TokenCounter, "examine">;
   outputCalibration: OutputCalibration;
   routing(): RouterSettings;
@@ -40,6 +43,13 @@ export interface House {
   newId(): string;
   /** Of the contract. */
   contractVersion: string;
+}
+
+export interface ResponseSettings {
+  /** Off: none is kept, and none is found. */
+  store: boolean;
+  /** Of each organization's together. */
+  organization_bytes_max: number;
 }
 
 export interface StreamLimits {

@@ -24,7 +24,7 @@ import type { House } from "./house.ts";
 import { json } from "./json.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import { decided } from "./refused.ts";
-import { primed, replayed, sseResponse } from "./stream.ts";
+import { endsAfter, primed, replayed, sseResponse } from "./stream.ts";
 import { usageHeaders } from "./usage-headers.ts";
 
 export interface Adapter<Wire extends { stream?: boolean | null }, Reply> {
@@ -34,6 +34,10 @@ export interface Adapter<Wire extends { stream?: boolean | null }, Reply> {
   codec: CallerCodec<Wire, Reply>;
   /** The body, checked against the contract; throws the Fault of its first offence. */
   validate(body: unknown, extraParams: readonly string[]): Wire;
+  /** The request with what is stored in place of what refers to it; `bytes` is the size of that. */
+  resolve?(wire: Wire, organizationId: string): Promise<{ wire: Wire; bytes: number }>;
+  /** What has the whole answer before its caller has the end of it; null where it is not to be kept. It never throws. */
+  keeper?(wire: Wire, organizationId: string): ((answer: Reply) => Promise<void>) | null;
 }
 
 export function infer<Wire extends { stream?: boolean | null }, Reply>(
@@ -57,16 +61,19 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
   const catalog = house.catalog();
   noteAsked(call, catalog, body.value);
   await breather(body.bytes);
-  const wire = adapter.validate(body.value, extraParamsOf(catalog, body.value));
+  const said = adapter.validate(body.value, extraParamsOf(catalog, body.value));
   await breather(body.bytes);
+  const organizationId = principal.organization.id;
+  const { wire, bytes: looked_up_bytes } = (await adapter.resolve?.(said, organizationId)) ?? { wire: said, bytes: 0 };
+  const bytes = body.bytes + looked_up_bytes;
   const steps = codec.request.decodingSteps?.(wire);
-  const asked = steps ? await breathing(steps, body.bytes) : codec.request.decode(wire);
-  await breather(body.bytes);
+  const asked = steps ? await breathing(steps, bytes) : codec.request.decode(wire);
+  await breather(bytes);
   const model = findModel(catalog, asked, principal.key.allowedModels);
   const request = withoutLostHints(asked, model);
   Object.assign(call.notes, { model: model.id, stream: request.stream });
   const plan = planOf(catalog, principal.organization);
-  const inputTokens = house.inputEstimate.tokens(model, request, body.bytes);
+  const inputTokens = house.inputEstimate.tokens(model, request, bytes);
   refuseHopelessInput(model, inputTokens);
 
   const identity = {
@@ -103,7 +110,7 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
 
   const settle = (ending: Ending) => {
     const { usage, outcome, stoppedBy, errorCode } = ending;
-    if (usage.source === "reported") house.inputEstimate.observe(model, body.bytes, request, usage);
+    if (usage.source === "reported") house.inputEstimate.observe(model, bytes, request, usage);
     Object.assign(call.notes, { outcome, usage, firstPartMs: firstPartMs ?? undefined });
     house.metrics.inference({ operation, model: model.id, outcome, usage, firstPartMs });
     reservation.settle({
@@ -115,7 +122,7 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
       route: { upstream: route.upstream.name, attempts: 1, firstPartMs },
     });
   };
-  const events = metered({
+  const metering = metered({
     events: upstream,
     hold: reservation,
     model: model.id,
@@ -127,13 +134,19 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
     settle,
   });
 
+  const endedAtSeconds = clockedOnce();
+  const keep = adapter.keeper?.(wire, organizationId);
+  const events = keep
+    ? endsAfter(metering, (answer) => keep(codec.response.encode(answer, wire, endedAtSeconds())))
+    : metering;
   const headers = {
     ...usageHeaders(grant.windows, grant.source),
     ...limitHeaders(operation, reservation.rates, Date.now()),
   };
   const stream = await primed(events, request.stream ? house.limits.first_event_hold_ms : Number.POSITIVE_INFINITY);
   firstPartMs = Math.round(call.elapsedMs());
-  if (!request.stream) return json(200, codec.response.encode(await collect(replayed(stream)), wire), headers);
+  if (!request.stream)
+    return json(200, codec.response.encode(await collect(replayed(stream)), wire, endedAtSeconds()), headers);
 
   call.streaming = true;
   return sseResponse(stream, {
@@ -141,12 +154,22 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
       requestId: call.requestId,
       identity,
       inputTokensEstimate: Math.max(1, inputTokens),
+      endedAtSeconds,
     }),
     heartbeat_ms: house.limits.heartbeat_ms,
     headers,
     left: () => call.leave(),
     closed: () => house.closed(call, 200),
   });
+}
+
+/** Unix seconds of the first time that it is asked, by whoever tells it. */
+function clockedOnce(): () => number {
+  let at: number | undefined;
+  return () => {
+    at ??= Math.floor(Date.now() / 1000);
+    return at;
+  };
 }
 
 /** What a refusal's receipt can say before the body is judged: a model that there is, and whether it was to stream. */

@@ -1,6 +1,7 @@
 /** The caller's end of a stream: held back until it is worth a 200, then written event by event, as fast as it is read. */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
+import { folding, type Result } from "../inference/result.ts";
 import type { StreamEncoder } from "../protocol/codec.ts";
 import { encodeSse } from "../sse/encode.ts";
 
@@ -55,6 +56,19 @@ export async function* replayed({ head, pending, rest }: Primed): AsyncGenerator
     if (!next.done) yield next.value;
   }
   yield* rest;
+}
+
+/** The same stream, whose end is held back until `done` has had the whole of the answer. */
+export async function* endsAfter(
+  batches: AsyncGenerator<Batch, void, void>,
+  done: (answer: Result) => Promise<void>,
+): AsyncGenerator<Batch, void, void> {
+  const fold = folding();
+  for await (const batch of batches) {
+    for (const event of batch) fold.push(event);
+    if (batch.some((event) => event.type === "response-end")) await done(fold.result());
+    yield batch;
+  }
 }
 
 export interface SseOptions {

@@ -26,6 +26,7 @@ export const faultCatalogue = {
   model_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
   route_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
   request_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
+  response_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
   method_not_allowed: { status: 405, type: "invalid_request_error", messages: "invalid_request_error" },
   request_too_large: { status: 413, type: "invalid_request_error", messages: "request_too_large" },
   upgrade_not_supported: { status: 426, type: "invalid_request_error", messages: "invalid_request_error" },

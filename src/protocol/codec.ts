@@ -40,6 +40,8 @@ export interface StreamContext {
   identity: ResponseIdentity;
   /** At least 1; what is shown of the input until the engine has reported. */
   inputTokensEstimate: number;
+  /** Unix seconds; asked when the answer ends. Without it that is not told. */
+  endedAtSeconds?(): number;
 }
 
 /** Ends with the protocol's own terminal marker, or its own error. */
@@ -55,7 +57,7 @@ export interface CallerCodec<Wire, Reply> {
     /** The same in steps, of protocols whose conversations are bounded by the body's size alone. */
     decodingSteps?(wire: Wire): Generator<void, InferenceRequest, void>;
   };
-  response: { encode(result: Result, wire: Wire): Reply };
+  response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
   stream: { encoder(wire: Wire, context: StreamContext): StreamEncoder };
   fault: { encode(fault: Fault, requestId: string): unknown };
 }

@@ -8,6 +8,7 @@ import {
   type RefusedRequests,
   refused_per_second_max,
 } from "../store/refused.ts";
+import { forgetting } from "./forgetting.ts";
 
 export interface RefusedLog {
   /** Never throws. What an organization is refused beyond ten times a second leaves nothing. */
@@ -46,8 +47,10 @@ export function refusedLog(parts: {
   let second = 0;
   let timer: ReturnType<typeof setTimeout> | null = null;
   let writing: Promise<boolean> | null = null;
-  const forgetting = setInterval(() => void forget(), settings.forget_ms);
-  forgetting.unref();
+  const stopForgetting = forgetting({
+    ...{ forget: () => store.forget(), failed },
+    ...{ every_ms: settings.forget_ms, pause_ms: settings.write_ms },
+  });
 
   function hasRoom(organizationId: string, at_ms: number): boolean {
     if (Math.floor(at_ms / 1000) !== second) {
@@ -90,14 +93,6 @@ export function refusedLog(parts: {
     }
   }
 
-  async function forget(): Promise<void> {
-    try {
-      while (await store.forget()) await new Promise((resolve) => setTimeout(resolve, settings.write_ms));
-    } catch (cause) {
-      failed(cause);
-    }
-  }
-
   return {
     add(request) {
       const at_ms = now_ms();
@@ -112,7 +107,7 @@ export function refusedLog(parts: {
     },
     async stop() {
       if (timer) clearTimeout(timer);
-      clearInterval(forgetting);
+      stopForgetting();
       if (writing) await writing;
       if (waiting.size > 0) await write();
     },

@@ -101,6 +101,7 @@ const configuration: Configuration = {
     ...{ first_event_hold_ms: 5000, heartbeat_ms: 10_000, drain_delay_ms: 0, drain_ms: 30_000 },
   },
   messages: { keepBillingLine: false },
+  responses: { store: true, kept_days: 30, organization_bytes_max: 1_073_741_824 },
   server: { host: "127.0.0.1", port: 8080, operator: null },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
   notices: [],

@@ -3,6 +3,7 @@ import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
 import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
 import { ChatError } from "../../protocol/openai-chat/contract.ts";
+import { ResponsesError } from "../../protocol/openai-responses/contract.ts";
 import type { HeaderName } from "./headers.ts";
 import type { FaultShape } from "./operation.ts";
 
@@ -28,6 +29,7 @@ export const faultMeanings: Record<FaultCode, string> = {
   model_not_found: "the model does not exist",
   route_not_found: "there is nothing at the path",
   request_not_found: "there is no such request in the organization",
+  response_not_found: "the organization has stored no such response, or no longer keeps it",
   method_not_allowed: "the path does not answer the method",
   request_too_large: "the body is larger than the service takes",
   upgrade_not_supported: "the path does not speak WebSocket",
@@ -81,11 +83,13 @@ export const commonFaults = [
   "route_not_found",
   "method_not_allowed",
   "request_too_large",
+  "upgrade_not_supported",
 ] as const satisfies FaultCode[];
 
 /** What a refusal's body may look like, by the shape that its operation names. */
 export function faultSchemas(shape: FaultShape = "error"): TSchema[] {
   if (shape === "messages") return [MessagesError];
+  if (shape === "responses") return [ResponsesError];
   return shape === "error" ? [ChatError] : [ChatError, MessagesError];
 }
 

@@ -15,7 +15,10 @@ import { begunResponse, endedResponse } from "./response-object.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import { StreamItem } from "./stream-item.ts";
 
-export function streamEncoder(wire: ResponsesRequest, { identity, requestId }: StreamContext): StreamEncoder {
+export function streamEncoder(
+  wire: ResponsesRequest,
+  { identity, requestId, endedAtSeconds }: StreamContext,
+): StreamEncoder {
   const items = new AnswerItems(wire, identity.responseId, identity.model);
   const begun = begunResponse(wire, identity);
   const writer = new ResponseWriter(begun);
@@ -62,14 +65,17 @@ export function streamEncoder(wire: ResponsesRequest, { identity, requestId }: S
       item.finish(reason !== null && index === last ? "incomplete" : "completed"),
     );
     const outcome = reason ? { status: "incomplete" as const, reason } : { status: "completed" as const };
-    writer.finish(endedResponse(begun, output, usage, outcome));
+    writer.finish(endedResponse(begun, { output, usage, outcome, atSeconds: endedAtSeconds?.() }));
   }
 
   /** What was not ended stays open: a client that acts on whole items must not act on what is asked for again. */
   function fail(fault: Fault): void {
     const output = all.map((item) => item.snapshot(item.ended ? "completed" : "incomplete"));
     const error = encodeFailure(fault, requestId);
-    writer.finish(endedResponse(begun, output, usageIsKnown ? usage : null, { status: "failed", error }));
+    const outcome = { status: "failed" as const, error };
+    writer.finish(
+      endedResponse(begun, { output, usage: usageIsKnown ? usage : null, outcome, atSeconds: endedAtSeconds?.() }),
+    );
   }
 
   return {

@@ -90,13 +90,18 @@ export function conversationOf(wire: ResponsesRequest): Told[] {
 /** An item as the store has it and `input_items` shows it. */
 export type StoredItem = (InputItem | OutputItem) & { id: string };
 
-export interface Stored {
+/** What a response adds to its conversation. */
+export interface StoredTurn {
+  /** What its request said itself, references resolved; what came before it stands in the previous response. */
+  input: readonly StoredItem[];
+  output: readonly OutputItem[];
+}
+
+export interface Stored extends StoredTurn {
   id: string;
   previousResponseId: string | null;
-  /** What this request said itself, references resolved; what came before it stands in the previous response. */
-  input: StoredItem[];
-  /** As the client got it; its output is the other half of the conversation. */
-  response: ResponseObject;
+  /** As the client got it. */
+  response: Omit<ResponseObject, "output">;
 }
 
 /** Null where nothing is to be kept: `store: false`, or an answer that failed. */
@@ -104,19 +109,33 @@ export function storable(wire: ResponsesRequest, response: ResponseObject): Stor
   if (wire.store === false || response.status === "failed" || response.status === "in_progress") return null;
   const own = conversationOf(wire).filter(({ param }) => param !== "previous_response_id");
   const input = own.map(({ item }, at): StoredItem => ({ ...item, id: itemIdOf(response.id, item.type, at, "input") }));
-  return { id: response.id, previousResponseId: wire.previous_response_id ?? null, input, response };
+  const { output, ...rest } = response;
+  return { id: response.id, previousResponseId: wire.previous_response_id ?? null, input, output, response: rest };
 }
 
 /** The conversation that a response ends: what `withResolved` takes for its history. Oldest first, the response last. */
-export function historyOf(chain: readonly Pick<Stored, "input" | "response">[]): InputItem[] {
-  // What was answered is an item that may be sent: its status and its marks are passed over.
-  return chain.flatMap(({ input, response }) => [...input, ...response.output] as unknown as InputItem[]);
+export function historyOf(turns: readonly StoredTurn[]): InputItem[] {
+  return turns.flatMap(itemsOf);
 }
 
 /** The item of that id among what is stored of its response. */
-export function itemOf(stored: Pick<Stored, "input" | "response">, id: string): InputItem | null {
-  const all = [...stored.input, ...stored.response.output] as unknown as (InputItem & { id: string })[];
-  return all.find((item) => item.id === id) ?? null;
+export function itemOf(turn: StoredTurn, id: string): InputItem | null {
+  return itemsOf(turn).find((item) => item.id === id) ?? null;
+}
+
+/** What was answered is an item that may be sent: its status and its marks are passed over. */
+function itemsOf({ input, output }: StoredTurn): (InputItem & { id: string })[] {
+  return [...input, ...output] as unknown as (InputItem & { id: string })[];
+}
+
+/** A stored input as it is shown: what a message says is a list of parts, however it was sent. */
+export function shownItem(item: StoredItem): StoredItem {
+  if (item.type !== "message" || typeof item.content !== "string") return item;
+  const part =
+    item.role === "assistant"
+      ? { type: "output_text" as const, text: item.content, annotations: [] }
+      : { type: "input_text" as const, text: item.content };
+  return { ...item, content: [part] } as StoredItem;
 }
 
 // ---- ids -------------------------------------------------------------------------------------------------------------
@@ -137,6 +156,11 @@ const inputsFrom = 0x1000000;
 export function itemIdOf(responseId: string, type: string, index: number, side: "input" | "output" = "output"): string {
   const place = side === "input" ? inputsFrom + index : index;
   return `${prefixes[type] ?? "item"}_${responseId.slice(-32)}${place.toString(16).padStart(4, "0")}`;
+}
+
+/** Whether an item was said by a request, and not answered. */
+export function isInputId(itemId: string): boolean {
+  return /^[a-z]{2,4}_[0-9a-f]{39,40}$/.test(itemId);
 }
 
 /** The response that an item belongs to. */

@@ -63,14 +63,19 @@ export type Outcome =
   | { status: "incomplete"; reason: "max_output_tokens" | "content_filter" }
   | { status: "failed"; error: ResponseFailure };
 
-export function endedResponse(
-  begun: ResponseObject,
-  output: OutputItem[],
-  usage: Usage | null,
-  outcome: Outcome,
-): ResponseObject {
+export interface Ended {
+  output: OutputItem[];
+  usage: Usage | null;
+  outcome: Outcome;
+  /** Unix seconds, where they are known. */
+  atSeconds: number | undefined;
+}
+
+export function endedResponse(begun: ResponseObject, { output, usage, outcome, atSeconds }: Ended): ResponseObject {
   return {
     ...begun,
+    // Of one that was cut short or failed it is null, as it is at home.
+    completed_at: outcome.status === "completed" ? (atSeconds ?? null) : null,
     status: outcome.status,
     error: outcome.status === "failed" ? outcome.error : null,
     incomplete_details: outcome.status === "incomplete" ? { reason: outcome.reason } : null,

@@ -1,0 +1,94 @@
+-- Responses that can be gone on from: src/store/responses.ts. The texts are JSON that nothing here looks into; as text it
+-- may hold what jsonb may not.
+
+create table kept_response (
+  id uuid primary key,
+  organization_id uuid not null,
+  previous_id uuid,
+  created_at timestamptz not null,
+  bytes bigint not null,
+  input text not null,
+  output text not null,
+  response text not null
+);
+create index kept_response_by_age on kept_response (organization_id, id);
+
+-- What an organization's responses take together. Its row is the lock under which they come and go, taken before theirs.
+create table kept_response_total (
+  organization_id uuid primary key,
+  bytes bigint not null
+);
+
+-- A response is worth less than the time of its client: the commit does not wait for the disk.
+create function kept_response_keep(
+  owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint
+) returns boolean
+  language plpgsql volatile
+  as $$
+  declare
+    size bigint := octet_length(said) + octet_length(answered) + octet_length(rest);
+    total bigint;
+    freed bigint;
+  begin
+    perform set_config('synchronous_commit', 'off', true);
+    if size > bytes_max then return false; end if;
+    insert into kept_response_total as t values (owner, 0)
+      on conflict (organization_id) do update set bytes = t.bytes
+      returning t.bytes into total;
+    insert into kept_response (id, organization_id, previous_id, created_at, bytes, input, output, response)
+      values (response_id, owner, previous, store_now(), size, said, answered, rest)
+      on conflict do nothing;
+    if not found then return true; end if;
+    total := total + size;
+    while total > bytes_max loop
+      with oldest as (
+        select id, sum(bytes) over (order by id) - bytes as before
+        from (select id, bytes from kept_response where organization_id = owner and id <> response_id
+              order by id limit 1000) as old
+      ), gone as (
+        delete from kept_response where id in (select id from oldest where before < total - bytes_max) returning bytes
+      )
+      select sum(bytes) into freed from gone;
+      exit when freed is null;
+      total := total - freed;
+    end loop;
+    update kept_response_total set bytes = total where organization_id = owner;
+    return true;
+  end $$;
+
+create function kept_response_remove(owner uuid, response_id uuid) returns boolean
+  language plpgsql volatile
+  as $$
+  declare
+    freed bigint;
+  begin
+    perform 1 from kept_response_total where organization_id = owner for update;
+    delete from kept_response where id = response_id and organization_id = owner returning bytes into freed;
+    if freed is null then return false; end if;
+    update kept_response_total set bytes = bytes - freed where organization_id = owner;
+    return true;
+  end $$;
+
+-- Answers how many are gone. Ids sort by time, so the oldest stand first whoever they belong to.
+create function kept_response_forget(before uuid, rows_max integer) returns bigint
+  language plpgsql volatile
+  as $$
+  declare
+    owners uuid[];
+    dropped bigint;
+  begin
+    select array_agg(distinct organization_id order by organization_id) into owners
+      from (select organization_id from kept_response where id < before order by id limit rows_max) as oldest;
+    perform 1 from kept_response_total where organization_id = any(owners) order by organization_id for update;
+    with gone as (
+      delete from kept_response where organization_id = any(owners) and id in (
+        select id from kept_response where id < before order by id limit rows_max
+      ) returning organization_id, bytes
+    ), freed as (
+      select organization_id, sum(bytes) as bytes, count(*) as gone from gone group by organization_id
+    ), less as (
+      update kept_response_total t set bytes = t.bytes - f.bytes from freed f where t.organization_id = f.organization_id
+    )
+    select coalesce(sum(gone), 0) into dropped from freed;
+    return dropped;
+  end $$;
