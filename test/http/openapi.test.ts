@@ -9,6 +9,7 @@ import { type ContractModel, exampleModel } from "../../src/http/contract/operat
 import { operations } from "../../src/http/contract/operations.ts";
 import { validateCountTokens, validateMessagesRequest } from "../../src/protocol/anthropic-messages/validate.ts";
 import { validateChatRequest } from "../../src/protocol/openai-chat/validate.ts";
+import { validateResponsesRequest } from "../../src/protocol/openai-responses/validate.ts";
 
 const root = join(import.meta.dir, "../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
@@ -22,6 +23,7 @@ interface Answer {
 }
 interface Described {
   responses: Record<string, Answer>;
+  parameters?: { name: string; in: string; example?: string; schema: Record<string, unknown> }[];
   requestBody?: { content: Record<string, { examples: Record<string, { value: unknown }> }> };
   security: Record<string, string[]>[];
 }
@@ -39,6 +41,7 @@ const validators: Record<string, (body: unknown) => unknown> = {
   "/v1/chat/completions": (body) => validateChatRequest(body, []),
   "/v1/messages": validateMessagesRequest,
   "/v1/messages/count_tokens": validateCountTokens,
+  "/v1/responses": validateResponsesRequest,
 };
 
 const jsonStatuses = (operation: Described) =>
@@ -80,34 +83,59 @@ describe("answers", () => {
     expect(Object.keys(chat.responses["200"]!.content)).toEqual(["application/json", "text/event-stream"]);
   });
 
-  test("messages, their count and usage list four", () => {
+  test("messages, their count, responses and usage list four", () => {
     const messages = document.paths["/v1/messages"]!.post!;
     const count = document.paths["/v1/messages/count_tokens"]!.post!;
+    const responses = document.paths["/v1/responses"]!.post!;
     const usage = document.paths["/v1/service/usage"]!.get!;
-    for (const operation of [messages, count, usage])
+    for (const operation of [messages, count, responses, usage])
       expect(jsonStatuses(operation)).toEqual(["200", "401", "403", "default"]);
-    expect(Object.keys(messages.responses["200"]!.content)).toEqual(["application/json", "text/event-stream"]);
+    for (const operation of [messages, responses])
+      expect(Object.keys(operation.responses["200"]!.content)).toEqual(["application/json", "text/event-stream"]);
   });
 
-  test("messages refuse in their own words, models in those of whoever asks", () => {
+  test("what is kept of a response is fetched, deleted and listed, or is not found", () => {
+    const kept = document.paths["/v1/responses/{id}"]!;
+    const items = document.paths["/v1/responses/{id}/input_items"]!;
+    expect([Object.keys(kept), Object.keys(items)]).toEqual([["get", "delete"], ["get"]]);
+    for (const operation of [kept.get!, kept.delete!, items.get!]) {
+      expect(jsonStatuses(operation)).toEqual(["200", "401", "403", "404", "default"]);
+      expect(operation.security).toEqual(document.paths["/v1/responses"]!.post!.security);
+      expect(operation.parameters?.[0]).toMatchObject({
+        name: "id",
+        in: "path",
+        example: expect.stringMatching(/^resp_/),
+      });
+    }
+    const query = items.get!.parameters!.slice(1).map(({ name, in: place, schema }) => [name, place, schema]);
+    expect(query).toEqual([
+      ["limit", "query", { type: "integer", minimum: 1, maximum: 100, default: 20 }],
+      ["order", "query", { type: "string", enum: ["asc", "desc"], default: "desc" }],
+      ["after", "query", { type: "string", minLength: 1 }],
+    ]);
+  });
+
+  test("messages and responses refuse in their own words, models in those of whoever asks", () => {
     const schemaOf = (path: string, method: string) =>
       document.paths[path]![method]!.responses["401"]!.content["application/json"]!.schema;
     const messages = { $ref: "#/components/schemas/MessagesError" };
     const error = { $ref: "#/components/schemas/Error" };
     expect(schemaOf("/v1/messages", "post")).toEqual(messages);
     expect(schemaOf("/v1/messages/count_tokens", "post")).toEqual(messages);
+    expect(schemaOf("/v1/responses", "post")).toEqual({ $ref: "#/components/schemas/ResponsesError" });
     expect(schemaOf("/v1/models", "get") as unknown).toEqual({ anyOf: [error, messages] });
     expect(schemaOf("/v1/service/usage", "get")).toEqual(error);
   });
 
-  test("405 and 413 are described once, for the whole contract", () => {
+  test("405, 413 and 426 are described once, for the whole contract", () => {
     for (const path of Object.values(document.paths))
       for (const operation of Object.values(path))
-        for (const status of ["405", "413"]) expect(operation.responses).not.toHaveProperty(status);
+        for (const status of ["405", "413", "426"]) expect(operation.responses).not.toHaveProperty(status);
     expect(Object.keys(document.components.responses)).toEqual([
       "MethodNotAllowed",
       "RequestTooLarge",
       "RouteNotFound",
+      "UpgradeNotSupported",
     ]);
   });
 
@@ -117,9 +145,11 @@ describe("answers", () => {
     );
     for (const answer of [...all, ...Object.values(document.components.responses)])
       expect(answer.headers).toHaveProperty("x-service-request-id");
-    const inference = Object.keys(document.paths["/v1/chat/completions"]!.post!.responses["200"]!.headers);
-    for (const name of ["x-service-usage-week-percent", "x-service-usage-month-reset-at", "x-ratelimit-reset-tokens"])
-      expect(inference).toContain(name);
+    for (const path of ["/v1/chat/completions", "/v1/responses"]) {
+      const inference = Object.keys(document.paths[path]!.post!.responses["200"]!.headers);
+      for (const name of ["x-service-usage-week-percent", "x-service-usage-month-reset-at", "x-ratelimit-reset-tokens"])
+        expect(inference).toContain(name);
+    }
   });
 });
 

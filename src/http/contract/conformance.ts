@@ -7,11 +7,13 @@ import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
 import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
 import { type Contract, contract } from "../../protocol/contract.ts";
 import { ChatError } from "../../protocol/openai-chat/contract.ts";
+import { ResponsesError } from "../../protocol/openai-responses/contract.ts";
 import { docsScriptPath } from "./docs.ts";
 import { commonFaults, faultHeaders, faultSchemas } from "./faults.ts";
+import { type Problems, parsed } from "./frames.ts";
 import type { Content, Operation } from "./operation.ts";
 import { operations } from "./operations.ts";
-import { type Problems, parsed, streamProblems } from "./streams.ts";
+import { streamProblems } from "./streams.ts";
 
 export interface Answer {
   method: string;
@@ -57,7 +59,7 @@ function identityProblems({ headers }: Answer): string[] {
 
 function answerProblems(answer: Answer, problemOf: Problems): string[] {
   const pathname = answer.path.split("?", 1)[0]!;
-  const here = operations.filter((operation) => matches(operation, pathname));
+  const here = operationsAt(pathname);
   const method = answer.method === "HEAD" ? "get" : answer.method.toLowerCase();
   const operation = here.find((candidate) => candidate.method === method);
   if (answer.status < 400 && unlistedPaths.includes(pathname)) return [];
@@ -68,9 +70,16 @@ function answerProblems(answer: Answer, problemOf: Problems): string[] {
   return faultProblems(answer, here, operation, problemOf);
 }
 
-function matches(operation: Operation, pathname: string): boolean {
-  if (!operation.path.includes("{")) return operation.path === pathname;
-  const [before, after] = operation.path.split(/\{[^}]+\}/) as [string, string];
+/** An id may hold a slash; where a path that names more fits as well, that one is meant. */
+function operationsAt(pathname: string): Operation[] {
+  const fitting = operations.filter((operation) => matches(operation, pathname));
+  const longest = Math.max(...fitting.map(({ path }) => path.length));
+  return fitting.filter(({ path }) => path.length === longest);
+}
+
+function matches({ path }: Operation, pathname: string): boolean {
+  if (!path.includes("{")) return path === pathname;
+  const [before, after] = path.split(/\{[^}]+\}/) as [string, string];
   return pathname.startsWith(before) && pathname.endsWith(after) && pathname.length > before.length + after.length;
 }
 
@@ -107,11 +116,11 @@ function faultProblems(answer: Answer, here: Operation[], operation: Operation |
   const schema = schemaOfFault(value, here[0]);
   problems.push(...problemOf(schema, value));
   if (problems.length > 0) return problems;
-  const { code, type, requestId } = said(value as ChatError | MessagesError);
+  const { code, type, requestId } = said(value as ChatError | ResponsesError | MessagesError);
   if (requestId !== headers.get("x-service-request-id")) problems.push("request_id is not that of the headers.");
   if (code === null) return problems;
   const known = faultCatalogue[code];
-  const itsType = schema === MessagesError ? known.messages : known.type;
+  const itsType = typeOf(code, schema);
   if (known.status !== status) problems.push(`'${code}' belongs to status ${known.status}.`);
   if (itsType !== type) problems.push(`'${code}' has the type '${itsType}', not '${type}'.`);
   const common: readonly string[] = commonFaults;
@@ -127,14 +136,23 @@ function schemaOfFault(value: unknown, operation: Operation | undefined): TSchem
   return schemas.includes(claimed) ? claimed : schemas[0]!;
 }
 
-function said(value: ChatError | MessagesError): { code: FaultCode | null; type: string; requestId: string } {
+function typeOf(code: FaultCode, schema: TSchema): string {
+  if (schema === MessagesError) return faultCatalogue[code].messages;
+  return schema === ResponsesError && code === "usage_limit_reached" ? code : faultCatalogue[code].type;
+}
+
+function said(value: ChatError | ResponsesError | MessagesError): {
+  code: FaultCode | null;
+  type: string;
+  requestId: string;
+} {
   if ("type" in value) {
     const code = value.error.details?.error_code ?? null;
     const ours = code === "thread_unsupported_request" ? "unsupported_feature" : code;
     return { code: ours as FaultCode | null, type: value.error.type, requestId: value.request_id };
   }
   const { code, type, request_id } = value.error;
-  return { code, type, requestId: request_id };
+  return { code: code as FaultCode | null, type, requestId: request_id };
 }
 
 /** The same schema, where objects that do not say whether they are open are closed. */

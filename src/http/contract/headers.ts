@@ -62,9 +62,9 @@ export const limitHeaderNames = (["requests", "tokens"] as const).flatMap((what)
 export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMap((what) =>
   Object.keys(messagesRateLimit(what)),
 );
+export const refusalHeaderNames = ["retry-after", "x-should-retry"];
 export const messagesRefusalHeaderNames = [
-  "retry-after",
-  "x-should-retry",
+  ...refusalHeaderNames,
   "anthropic-ratelimit-unified-status",
   "anthropic-ratelimit-unified-reset",
 ];

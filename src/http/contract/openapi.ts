@@ -4,7 +4,7 @@
  */
 import type { TSchema } from "typebox";
 import { keyPattern } from "../../auth/key.ts";
-import type { FaultCode } from "../../inference/fault.ts";
+import { faultCatalogue } from "../../inference/fault.ts";
 import { Components, type Json, type JsonObject } from "./components.ts";
 import {
   codesOf,
@@ -49,6 +49,11 @@ export function openapiDocument(models: readonly ContractModel[], version: strin
         ),
         RequestTooLarge: fault("request_too_large", "The body is larger than 33554432 bytes. Send less.", errorSchema),
         RouteNotFound: fault("route_not_found", "There is nothing at this path.", errorSchema),
+        UpgradeNotSupported: fault(
+          "upgrade_not_supported",
+          "This path does not speak WebSocket. Send a POST, with 'stream' for server-sent events.",
+          errorSchema,
+        ),
       },
       headers: headers as unknown as JsonObject,
       securitySchemes,
@@ -57,6 +62,7 @@ export function openapiDocument(models: readonly ContractModel[], version: strin
       "404": { $ref: "#/components/responses/RouteNotFound" },
       "405": { $ref: "#/components/responses/MethodNotAllowed" },
       "413": { $ref: "#/components/responses/RequestTooLarge" },
+      "426": { $ref: "#/components/responses/UpgradeNotSupported" },
     },
   };
 }
@@ -70,11 +76,11 @@ const tags: [string, string][] = [
 ];
 
 const introduction = [
-  "Hosted language models over an API whose chat completions and model list are compatible with OpenAI's, and whose messages are compatible with Anthropic's: a client connects by changing only the base URL, the API key and the model id.",
+  "Hosted language models over an API whose chat completions and model list are compatible with OpenAI's, whose messages are compatible with Anthropic's, and whose responses are compatible with OpenAI's Responses: a client connects by changing only the base URL, the API key and the model id.",
   "**Credential.** Send `Authorization: Bearer <key>`; `x-api-key: <key>` is accepted as well. A key has some of the scopes `models:read`, `inference:create` and `usage:read`; an operation that needs another answers 403.",
   "**Request id.** Every answer carries `x-service-request-id`, also as `x-request-id` and `request-id`, and as `request_id` in error bodies.",
-  "**Errors** have one shape, `Error`: five keys, always present. `code` is for programs, `message` for people, `param` is the path of the first offending field. Messages clients get theirs, `MessagesError`: on the paths of Messages always, on the models with an `anthropic-version` header. There the message begins with that path, and the code is `error.details.error_code`.",
-  "**Before an operation is entered**, any path may answer 404 `route_not_found` (there is nothing at the path; a trailing slash is another path), 405 `method_not_allowed` (with `allow`) or 413 `request_too_large`; they are described once, under `components.responses`. `HEAD` works wherever `GET` does, without a body.",
+  "**Errors** have one shape, `Error`: five keys, always present. `code` is for programs, `message` for people, `param` is the path of the first offending field. Messages clients get theirs, `MessagesError`: on the paths of Messages always, on the models with an `anthropic-version` header. There the message begins with that path, and the code is `error.details.error_code`. On the paths of Responses it is `ResponsesError`: `Error`, but for the type of `usage_limit_reached`, which is that word itself.",
+  "**Before an operation is entered**, any path may answer 404 `route_not_found` (there is nothing at the path; a trailing slash is another path), 405 `method_not_allowed` (with `allow`) or 413 `request_too_large`, and a request to turn `GET /v1/responses` into a WebSocket 426 `upgrade_not_supported`; they are described once, under `components.responses`. `HEAD` works wherever `GET` does, without a body.",
   "**Requests** are `application/json`, plain or with the content encoding gzip, deflate, br or zstd. An explicit null in an optional field equals its absence.",
   "**Compatibility.** New fields may appear in answers; a client ignores what it does not know.",
 ].join("\n\n");
@@ -141,14 +147,14 @@ function faultSchema(shape: FaultShape | undefined, components: Components): Jso
 }
 
 function parametersOf(operation: Operation, components: Components, models: readonly ContractModel[]): Json[] {
-  return operation.parameters!.map(({ name, in: place, description, required, schema }) => ({
+  return operation.parameters!.map(({ name, in: place, description, required, schema, mayBeEmpty, example }) => ({
     name,
     in: place,
     required,
     description,
-    ...(place === "query" ? { allowEmptyValue: true } : {}),
+    ...(mayBeEmpty ? { allowEmptyValue: true } : {}),
     schema: components.schemaOf(schema),
-    ...(place === "path" && models[0] ? { example: models[0].id } : {}),
+    ...(example && models[0] ? { example: example(models[0].id) } : {}),
   }));
 }
 
@@ -221,8 +227,8 @@ function response(description: string, named: readonly string[], content: JsonOb
   };
 }
 
-function fault(code: FaultCode & (typeof commonFaults)[number], message: string, schema: JsonObject): JsonObject {
-  const status = { route_not_found: 404, method_not_allowed: 405, request_too_large: 413 }[code];
+function fault(code: (typeof commonFaults)[number], message: string, schema: JsonObject): JsonObject {
+  const { status } = faultCatalogue[code];
   const body = { "application/json": { schema, example: faultExample(code, message) as Json } };
   return response(faultDescription([code]), faultHeaders(status), body);
 }

@@ -14,7 +14,7 @@ export type ContractModel = Pick<Model, "id" | "capabilities" | "extraParams">;
 
 export interface Operation {
   operationId: string;
-  method: "get" | "post";
+  method: "get" | "post" | "delete";
   /** As OpenAPI writes it: `/v1/models/{id}`. */
   path: string;
   tag: Tag;
@@ -36,8 +36,8 @@ export interface Operation {
   examples: Example[];
 }
 
-/** `messages`: in the words of Messages. `client`: in those, or in `Error`, as whoever asks reads them. */
-export type FaultShape = "error" | "messages" | "client";
+/** `messages`, `responses`: in the words of that protocol. `client`: `Error`, or Messages' words, as whoever asks reads them. */
+export type FaultShape = "error" | "messages" | "responses" | "client";
 
 export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation";
 
@@ -47,6 +47,10 @@ export interface Parameter {
   description: string;
   required: boolean;
   schema: TSchema;
+  /** Whether its name alone means something, without a value. */
+  mayBeEmpty?: boolean;
+  /** A value as it looks, for the first model of the catalog. */
+  example?: (modelId: string) => string;
 }
 
 export interface Success {
@@ -69,7 +73,7 @@ export interface Content {
   example?: unknown;
 }
 
-export type StreamGrammar = "chat" | "messages";
+export type StreamGrammar = "chat" | "messages" | "responses";
 
 /** A request that works as written, on a model of the catalog that has the capabilities it needs. */
 export interface Example {

@@ -6,6 +6,7 @@ import { helloProbe, liveness, readiness, rootProbe } from "./operations/health.
 import { countTokens, createMessage } from "./operations/messages.ts";
 import { listModels, retrieveModel } from "./operations/models.ts";
 import { getRequest } from "./operations/requests.ts";
+import { createResponse, deleteResponse, getResponse, listInputItems } from "./operations/responses.ts";
 import { getUsage } from "./operations/usage.ts";
 
 export const operations: readonly Operation[] = [
@@ -14,6 +15,10 @@ export const operations: readonly Operation[] = [
   createChatCompletion,
   createMessage,
   countTokens,
+  createResponse,
+  getResponse,
+  deleteResponse,
+  listInputItems,
   getUsage,
   getRequest,
   liveness,

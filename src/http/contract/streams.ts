@@ -2,13 +2,17 @@
 import type { TSchema } from "typebox";
 import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
 import { ChatError } from "../../protocol/openai-chat/contract.ts";
+import { framesOf, namedEvent, type Problems, parsed } from "./frames.ts";
 import type { StreamGrammar } from "./operation.ts";
+import { responsesProblems } from "./responses-stream.ts";
 
-/** What is wrong with a value that a schema describes; empty when it satisfies. */
-export type Problems = (schema: TSchema, value: unknown) => string[];
 type Check = (body: string, event: TSchema, problemsOf: Problems) => string[];
 
-export const streamProblems: Record<StreamGrammar, Check> = { chat: chatProblems, messages: messagesProblems };
+export const streamProblems: Record<StreamGrammar, Check> = {
+  chat: chatProblems,
+  messages: messagesProblems,
+  responses: responsesProblems,
+};
 
 /** Frames of one data line or of comments; chunks, then perhaps an error, then exactly one `[DONE]`, then nothing. */
 function chatProblems(body: string, chunk: TSchema, problemsOf: Problems): string[] {
@@ -65,15 +69,10 @@ function messagesProblems(body: string, event: TSchema, problemsOf: Problems): s
   let index = -1;
   let block = "";
   for (const frame of framesOf(body, problems)) {
-    const [, name, text] = /^event: (\w+)\ndata: ([^\n]+)$/.exec(frame) ?? [];
-    const value = parsed(text ?? "") as MessagesEvent | undefined;
-    if (value === undefined) {
-      problems.push(`A frame is not an event line and a data line: ${frame.slice(0, 100)}`);
-      continue;
-    }
+    const value = namedEvent<MessagesEvent>(frame, problems);
+    if (value === undefined) continue;
     const { type } = value;
     problems.push(...problemsOf(type === "error" ? MessagesError : event, value));
-    if (type !== name) problems.push(`The event '${name}' holds a '${type}'.`);
     if (type === "ping" && last !== "") continue;
     if (type !== "error" && !after[last]?.includes(type)) problems.push(`'${type}' follows '${last}'.`);
     if (last === "error" || last === "message_stop") problems.push(`'${type}' comes after the end.`);
@@ -90,22 +89,6 @@ function messagesProblems(body: string, event: TSchema, problemsOf: Problems): s
   return problems;
 }
 
-/** Without comments. */
-function framesOf(body: string, problems: string[]): string[] {
-  const frames = body.split("\n\n");
-  if (frames.pop() !== "") problems.push("The stream does not end with a blank line.");
-  return frames.filter((frame) => !frame.split("\n").every((line) => line.startsWith(":")));
-}
-
 function isError(value: unknown): boolean {
   return typeof value === "object" && value !== null && "error" in value;
-}
-
-/** Undefined where the text is no JSON. */
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

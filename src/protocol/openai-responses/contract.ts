@@ -516,6 +516,46 @@ export const ResponseObject = Type.Object(
 );
 export type ResponseObject = Type.Static<typeof ResponseObject>;
 
+// ---- what is kept ----------------------------------------------------------------------------------------------------
+
+export const KeptItem = openObject(
+  {
+    $id: "ResponsesKeptItem",
+    description:
+      "A `ResponsesInputItem` as it was sent, with the id that it was given. What a message says is a list of parts, however it was sent.",
+  },
+  {
+    id: Type.String(),
+    type: oneOf([
+      "message",
+      "function_call",
+      "function_call_output",
+      "custom_tool_call",
+      "custom_tool_call_output",
+      "reasoning",
+      "additional_tools",
+    ]),
+  },
+);
+
+export const InputItemList = Type.Object(
+  {
+    object: Type.Literal("list"),
+    data: Type.Array(KeptItem),
+    first_id: nullable(Type.String()),
+    last_id: nullable(Type.String()),
+    has_more: Type.Boolean({ description: "Whether there are items after the last of these, in the order asked for." }),
+  },
+  { $id: "ResponsesInputItemList" },
+);
+export type InputItemList = Type.Static<typeof InputItemList>;
+
+export const DeletedResponse = Type.Object(
+  { id: Type.String(), object: Type.Literal("response"), deleted: Type.Literal(true) },
+  { $id: "DeletedResponse" },
+);
+export type DeletedResponse = Type.Static<typeof DeletedResponse>;
+
 // ---- stream events ---------------------------------------------------------------------------------------------------
 
 const event = <Kind extends string, Keys extends TProperties>(type: Kind, keys: Keys) =>

@@ -45,6 +45,7 @@ export const readiness: Operation = {
       name: "verbose",
       in: "query",
       required: false,
+      mayBeEmpty: true,
       description: "When it is present, every check is listed, not only those that fail.",
       schema: Type.String(),
     },

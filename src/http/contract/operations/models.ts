@@ -75,6 +75,7 @@ export const retrieveModel: Operation = {
       required: true,
       description: "The model's id. Its slash may be sent as it is, or encoded as `%2F`.",
       schema: Type.String({ minLength: 1 }),
+      example: (modelId) => modelId,
     },
     messagesWorld,
   ],

@@ -5,6 +5,32 @@ import type { Operation } from "../operation.ts";
 import { RequestReceipt } from "../receipt.ts";
 
 const window = { usage_percent_before: 12.5, usage_percent_after: 12.92, reset_at: "2026-11-21T08:00:00.000Z" };
+const example = {
+  object: "service.request",
+  id: "req_01a1fd39bc7c7647888383851a8aba9d",
+  operation: "chat.completions",
+  model: "acme/writer-1",
+  stream: true,
+  key_id: "key_01a1fd39bc7c7647888383851a8aba9d",
+  created_at: "2026-11-21T03:00:00.000Z",
+  ended_at: "2026-11-21T03:00:04.120Z",
+  outcome: "completed",
+  stopped_by: null,
+  error_code: null,
+  recovered: false,
+  usage: {
+    input_tokens: 812,
+    cached_input_tokens: 1024,
+    cache_write_tokens: 0,
+    output_tokens: 305,
+    reasoning_tokens: 120,
+    source: "reported",
+  },
+  prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 },
+  units: { held: 1720000, charged: 213440, uncharged: 0 },
+  billing_source: "plan",
+  windows: { session: window, week: window, month: window },
+};
 
 export const getRequest: Operation = {
   operationId: "getRequest",
@@ -22,6 +48,7 @@ export const getRequest: Operation = {
       required: true,
       description: "The request's id, as its answer's `x-service-request-id` named it.",
       schema: Type.String({ minLength: 1 }),
+      example: () => example.id,
     },
   ],
   success: {
@@ -30,32 +57,7 @@ export const getRequest: Operation = {
     content: {
       "application/json": {
         schema: RequestReceipt,
-        example: {
-          object: "service.request",
-          id: "req_01a1fd39bc7c7647888383851a8aba9d",
-          operation: "chat.completions",
-          model: "acme/writer-1",
-          stream: true,
-          key_id: "key_01a1fd39bc7c7647888383851a8aba9d",
-          created_at: "2026-11-21T03:00:00.000Z",
-          ended_at: "2026-11-21T03:00:04.120Z",
-          outcome: "completed",
-          stopped_by: null,
-          error_code: null,
-          recovered: false,
-          usage: {
-            input_tokens: 812,
-            cached_input_tokens: 1024,
-            cache_write_tokens: 0,
-            output_tokens: 305,
-            reasoning_tokens: 120,
-            source: "reported",
-          },
-          prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 },
-          units: { held: 1720000, charged: 213440, uncharged: 0 },
-          billing_source: "plan",
-          windows: { session: window, week: window, month: window },
-        },
+        example,
       },
     },
   },

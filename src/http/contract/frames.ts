@@ -1,0 +1,34 @@
+/** The frames of an event stream's body, taken apart; for tests (conformance.ts). */
+import type { TSchema } from "typebox";
+
+/** What is wrong with a value that a schema describes; empty when it satisfies. */
+export type Problems = (schema: TSchema, value: unknown) => string[];
+
+/** Without comments. */
+export function framesOf(body: string, problems: string[]): string[] {
+  const frames = body.split("\n\n");
+  if (frames.pop() !== "") problems.push("The stream does not end with a blank line.");
+  return frames.filter((frame) => !frame.split("\n").every((line) => line.startsWith(":")));
+}
+
+/** The JSON of a frame that is an event line and a data line; undefined where it is no such frame. */
+export function namedEvent<Event extends { type: string }>(frame: string, problems: string[]): Event | undefined {
+  const [, name, text] = /^event: ([\w.]+)\ndata: ([^\n]+)$/.exec(frame) ?? [];
+  const value = parsed(text ?? "");
+  if (typeof value !== "object" || value === null) {
+    problems.push(`A frame is not an event line and a data line: ${frame.slice(0, 100)}`);
+    return undefined;
+  }
+  const event = value as Event;
+  if (event.type !== name) problems.push(`The event '${name}' holds a '${event.type}'.`);
+  return event;
+}
+
+/** Undefined where the text is no JSON. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

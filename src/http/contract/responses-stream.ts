@@ -1,0 +1,199 @@
+/**
+ * Whether the frames of a Responses stream come as its grammar says; for tests (conformance.ts):
+ *
+ *     response.created response.in_progress (response.in_progress | what an item tells)* end [DONE]
+ *
+ * with `sequence_number` counting up from 0 without a gap. Items may be open side by side; each tells of itself in the order
+ * of `after`. Only a response that failed leaves items open. Rules: reference protocols.md, part c, Stream grammar.
+ */
+import type { TSchema } from "typebox";
+import type {
+  ContentPart,
+  OutputItem,
+  ResponseObject,
+  ResponsesStreamEvent,
+} from "../../protocol/openai-responses/contract.ts";
+import { framesOf, namedEvent, type Problems } from "./frames.ts";
+
+export function responsesProblems(body: string, event: TSchema, problemsOf: Problems): string[] {
+  const problems: string[] = [];
+  const frames = framesOf(body, problems);
+  if (frames.pop() !== "data: [DONE]") problems.push("The stream does not end with [DONE].");
+  const told = new ToldResponse(problems);
+  let next = 0;
+  for (const frame of frames) {
+    const value = namedEvent<ResponsesStreamEvent>(frame, problems);
+    if (value === undefined) continue;
+    const strange = problemsOf(event, value);
+    problems.push(...strange);
+    const { sequence_number } = value;
+    if (sequence_number !== next) problems.push(`The sequence number is ${sequence_number}, not ${next}.`);
+    next = sequence_number + 1;
+    // Of an event without its keys no more can be said.
+    if (strange.length === 0) told.take(value);
+  }
+  if (!told.isOver) problems.push("The stream has no end.");
+  return problems;
+}
+
+type Step = "added" | "part" | "delta" | "whole" | "part done" | "done";
+
+/** What an item may tell next, by its type. A message always has a part; reasoning has none where it has no text. */
+const said: Record<Step, readonly Step[]> = {
+  added: ["part"],
+  part: ["delta", "whole"],
+  delta: ["delta", "whole"],
+  whole: ["part done"],
+  "part done": ["done"],
+  done: [],
+};
+const called: Record<Step, readonly Step[]> = { ...said, added: ["delta", "whole"], whole: ["done"] };
+const after: Record<OutputItem["type"], Record<Step, readonly Step[]>> = {
+  message: said,
+  reasoning: { ...said, added: ["part", "done"] },
+  function_call: called,
+  custom_tool_call: called,
+};
+
+/** Whose words an event has: of a part, or of an item without parts. */
+const speakers: Record<string, ContentPart["type"] | OutputItem["type"]> = {
+  output_text: "output_text",
+  refusal: "refusal",
+  reasoning_text: "reasoning_text",
+  function_call_arguments: "function_call",
+  custom_tool_call_input: "custom_tool_call",
+};
+
+type ItemEvent = Exclude<ResponsesStreamEvent, { response: ResponseObject }>;
+type InnerEvent = Exclude<ItemEvent, { item: OutputItem }>;
+
+interface ToldItem {
+  added: OutputItem;
+  last: Step;
+  /** Type of its part, once it has one. */
+  part: ContentPart["type"] | null;
+  /** What its deltas add up to. */
+  text: string;
+  done: OutputItem | null;
+}
+
+class ToldResponse {
+  isOver = false;
+  #begun: ResponseObject | null = null;
+  #eventCount = 0;
+  readonly #items: ToldItem[] = [];
+
+  constructor(readonly problems: string[]) {}
+
+  take(event: ResponsesStreamEvent): void {
+    const due = ["response.created", "response.in_progress"][this.#eventCount++];
+    if (due !== undefined && event.type !== due) this.problems.push(`'${event.type}' stands where '${due}' is due.`);
+    if (this.isOver) this.problems.push(`'${event.type}' comes after the end.`);
+    if (!("response" in event)) this.#takeItem(event);
+    else if (event.type === "response.created" || event.type === "response.in_progress") this.#begin(event);
+    else this.#end(event);
+  }
+
+  #begin({ type, response }: { type: string; response: ResponseObject }): void {
+    if (type === "response.created" && this.#eventCount > 1) this.problems.push("The response is created again.");
+    if (response.status !== "in_progress" || response.output.length > 0 || response.usage !== null)
+      this.problems.push(`'${type}' holds a response that has begun to answer.`);
+    this.#begun ??= response;
+    if (!isSame(response, this.#begun)) this.problems.push(`'${type}' holds another response.`);
+  }
+
+  #takeItem(event: ItemEvent): void {
+    const index = event.output_index;
+    if (event.type === "response.output_item.added") {
+      if (index !== this.#items.length)
+        this.problems.push(`The item ${index} is added as number ${this.#items.length}.`);
+      if (this.#items.some(({ added }) => added.id === event.item.id)) this.problems.push("Two items have one id.");
+      if (event.item.status !== "in_progress" || textOf(event.item) !== "")
+        this.problems.push(`The item ${index} is added with an answer in it.`);
+      this.#items.push({ added: event.item, last: "added", part: null, text: "", done: null });
+      return;
+    }
+    const item = this.#items[index];
+    if (!item) {
+      this.problems.push(`'${event.type}' is of the item ${index}, which was not added.`);
+      return;
+    }
+    const step = stepOf(event.type);
+    if (!after[item.added.type][item.last].includes(step))
+      this.problems.push(`'${event.type}' follows '${item.last}' in the item ${index}.`);
+    item.last = step;
+    if (event.type === "response.output_item.done") this.#finish(item, event.item);
+    else this.#takeInner(item, event);
+  }
+
+  #takeInner(item: ToldItem, event: InnerEvent): void {
+    if (event.item_id !== item.added.id) this.problems.push(`'${event.type}' has another id than its item.`);
+    if ("content_index" in event && event.content_index !== 0) this.problems.push("An item has a second part.");
+    if ("part" in event) {
+      item.part ??= event.part.type;
+      if (event.part.type !== item.part || partText(event.part) !== item.text)
+        this.problems.push(`'${event.type}' holds another part than was told.`);
+      return;
+    }
+    const speaker = speakers[event.type.split(".")[1]!];
+    if (speaker !== (item.part ?? item.added.type))
+      this.problems.push(`'${event.type}' stands in a '${item.part ?? item.added.type}'.`);
+    if ("delta" in event) item.text += event.delta;
+    else if (wholeOf(event) !== item.text) this.problems.push(`'${event.type}' is not what its deltas add up to.`);
+  }
+
+  #finish(item: ToldItem, done: OutputItem): void {
+    const { id, type } = item.added;
+    if (done.id !== id || done.type !== type) this.problems.push(`The item '${id}' is done as '${done.id}'.`);
+    if (done.status === "in_progress") this.problems.push(`The item '${id}' is done, and in progress.`);
+    if (textOf(done) !== item.text) this.problems.push(`The item '${id}' is not what its deltas add up to.`);
+    item.done = done;
+  }
+
+  #end({ type, response }: { type: string; response: ResponseObject }): void {
+    this.isOver = true;
+    const { status, output, id } = response;
+    if (type !== `response.${status}`) this.problems.push(`'${type}' holds a response that is '${status}'.`);
+    if (this.#begun && this.#begun.id !== id) this.problems.push("The response's id changes within the stream.");
+    if (output.length !== this.#items.length)
+      this.problems.push(`The response has ${output.length} items, and told of ${this.#items.length}.`);
+    for (const [at, { added, done }] of this.#items.entries()) {
+      const final = output[at];
+      if (!done && status !== "failed") this.problems.push(`The item ${at} is not done.`);
+      if (final?.id !== added.id) this.problems.push(`The item ${at} has another id in the response.`);
+      if (done && !isSame(done, final)) this.problems.push(`The item ${at} is another in the response.`);
+    }
+    if (status === "failed") return;
+    const isCut = output.map((item) => item.status === "incomplete");
+    if (isCut.slice(0, -1).includes(true)) this.problems.push("An item that is not the last is incomplete.");
+    if (output.length > 0 && isCut.at(-1) !== (status === "incomplete"))
+      this.problems.push(`The last item of a response that is '${status}' is '${output.at(-1)!.status}'.`);
+  }
+}
+
+function stepOf(type: Exclude<ItemEvent["type"], "response.output_item.added">): Step {
+  if (type === "response.output_item.done") return "done";
+  if (type === "response.content_part.added") return "part";
+  if (type === "response.content_part.done") return "part done";
+  return type.endsWith(".delta") ? "delta" : "whole";
+}
+
+function textOf(item: OutputItem): string {
+  if (item.type === "function_call") return item.arguments;
+  if (item.type === "custom_tool_call") return item.input;
+  return item.content.map(partText).join("");
+}
+
+function partText(part: ContentPart): string {
+  return part.type === "refusal" ? part.refusal : part.text;
+}
+
+function wholeOf(event: Exclude<InnerEvent, { delta: string } | { part: ContentPart }>): string {
+  if ("text" in event) return event.text;
+  if ("refusal" in event) return event.refusal;
+  return "arguments" in event ? event.arguments : event.input;
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
