@@ -10,8 +10,8 @@ import type { Say } from "./rules.ts";
 import { checkpoint_ms, lease_ms } from "./scenario.ts";
 import { reaches, type World } from "./world.ts";
 
-/** What a command waits for in a batch, besides its way; and after an outage for its next attempt. */
-const slack_ms = 400;
+/** What a command waits besides a batch before it, which takes as long as a flush; and after an outage for its next attempt. */
+const slack_ms = 100;
 export const retry_ms = 1_600;
 
 /** Something stood between this node and what it needs, since then. */
@@ -72,7 +72,7 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   const excused =
     reaches(node.troubles, since_ms, deliveredAt_ms) ||
     (gone && reaches(world.storeTroubles, since_ms - retry_ms, deliveredAt_ms));
-  if (over_ms > checkpoint_ms + slack_ms && !excused)
+  if (over_ms > checkpoint_ms + world.scenario.flush_ms_max + slack_ms && !excused)
     say("checkpoint", `${plan.id} forwarded ${delivered - outputTokens} tokens uncharged, over ${over_ms} ms`);
 }
 
