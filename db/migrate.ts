@@ -8,6 +8,7 @@ import ledger from "./migrations/0002_ledger.sql" with { type: "text" };
 import rates from "./migrations/0003_rates.sql" with { type: "text" };
 import refusals from "./migrations/0004_refusals.sql" with { type: "text" };
 import responses from "./migrations/0005_responses.sql" with { type: "text" };
+import calibration from "./migrations/0006_calibration.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -22,6 +23,7 @@ export const migrations: readonly Migration[] = [
   { name: "0003_rates", sql: rates },
   { name: "0004_refusals", sql: refusals },
   { name: "0005_responses", sql: responses },
+  { name: "0006_calibration", sql: calibration },
 ];
 
 /** What the migrator needs of a database. */

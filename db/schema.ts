@@ -6,6 +6,7 @@ import {
   bigint,
   boolean,
   customType,
+  doublePrecision,
   integer,
   jsonb,
   pgEnum,
@@ -233,4 +234,14 @@ export const keptResponse = pgTable("kept_response", {
 export const keptResponseTotal = pgTable("kept_response_total", {
   organizationId: uuid("organization_id").primaryKey(),
   bytes: units("bytes").notNull(),
+});
+
+export const modelCalibration = pgTable("model_calibration", {
+  modelId: text("model_id").primaryKey(),
+  inputRatio: doublePrecision("input_ratio"),
+  inputSpread: doublePrecision("input_spread"),
+  outputTokens: doublePrecision("output_tokens"),
+  outputDeltas: doublePrecision("output_deltas"),
+  outputLetters: doublePrecision("output_letters"),
+  updatedAt: instant("updated_at").notNull(),
 });

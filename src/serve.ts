@@ -17,6 +17,7 @@ import { type Log, logTo } from "./http/log.ts";
 import { prometheusMetrics } from "./http/metrics.ts";
 import { memoryRates } from "./memory/rates.ts";
 import { administration } from "./postgres/administration.ts";
+import { calibrations } from "./postgres/calibration.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { ledger } from "./postgres/ledger.ts";
@@ -33,6 +34,7 @@ import { startThread } from "./tokens/thread.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { outputCalibration } from "./usage/calibration.ts";
 import { forgetting } from "./usage/forgetting.ts";
+import { keeper } from "./usage/keeper.ts";
 import { refusedLog } from "./usage/refused.ts";
 import { welcome } from "./welcome.ts";
 
@@ -84,6 +86,14 @@ export async function serve(serving: Serving): Promise<number> {
     failed: outage("usage_unchecked"),
   });
   const estimate = inputEstimate();
+  const calibration = outputCalibration();
+  const learning = keeper({
+    store: calibrations(database),
+    input: estimate.ratios,
+    output: calibration.sums,
+    failed: outage("calibration_unreachable"),
+  });
+  await learning.recall();
   const counter = tokenCounter(() => startThread(serving.isCompiled), outage("count_worker_lost"));
   const admitting = admission({
     ledger: book,
@@ -117,7 +127,7 @@ export async function serve(serving: Serving): Promise<number> {
     inputEstimate: estimate,
     responses: { store: responses, settings: () => configuration.current().responses },
     tokenCounter: counter,
-    outputCalibration: outputCalibration(),
+    outputCalibration: calibration,
     routing: () => configuration.current().metering,
     messages: () => configuration.current().messages,
     limits,
@@ -182,7 +192,7 @@ export async function serve(serving: Serving): Promise<number> {
   await Promise.race([accepted, Bun.sleep(500)]);
   await operator?.stop();
   await socket?.stop();
-  await Promise.all([authentication.stop(), refused.stop(), checks.stop()]);
+  await Promise.all([authentication.stop(), refused.stop(), learning.stop(), checks.stop()]);
   stopForgetting();
   counter.stop();
   const unsettled = await admitting.stop(settle_ms_max);

@@ -84,6 +84,16 @@ for (const kind of ["postgres", "pglite"] as const) {
           readings: { requests: { remaining: limits.requestsPerMinute - 3 } },
         });
       });
+
+      test(`an operator's entry in the book is no request, whichever window it adjusts, counted ${how}`, async () => {
+        const organizationId = await store.newOrganization();
+        await book.run([admitOf(organizationId)]);
+        for (const window of ["session", "week", "month", "extra"] as const)
+          expect(await book.adjust(newRequestId(), organizationId, window, 500)).toBe(500);
+        expect(await take(organizationId, limits, 0)).toMatchObject({
+          readings: { requests: { remaining: limits.requestsPerMinute - 2 } },
+        });
+      });
     }
 
     test("a request that asks with an id that is none is refused alone", async () => {
