@@ -2,13 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { type Answer, responseValidator } from "../../src/http/contract/conformance.ts";
 import { operations } from "../../src/http/contract/operations.ts";
-import type { InferenceEvent, PartHead } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { encodeFault as encodeMessagesFault } from "../../src/protocol/anthropic-messages/fault.ts";
 import { encodeFault } from "../../src/protocol/openai-chat/fault.ts";
-import { openaiResponsesCaller } from "../../src/protocol/openai-responses/codec.ts";
 import { encodeFault as encodeResponsesFault } from "../../src/protocol/openai-responses/fault.ts";
-import { validateResponsesRequest } from "../../src/protocol/openai-responses/validate.ts";
 
 const id = `req_${"0".repeat(32)}`;
 const ids = { "x-service-request-id": id, "x-request-id": id, "request-id": id };
@@ -72,73 +69,6 @@ const responses = "/v1/responses";
 const kept = `${responses}/resp_${"0".repeat(32)}`;
 const responsesRefusal = (code: ConstructorParameters<typeof Fault>[0]) =>
   encodeResponsesFault(new Fault(code, "Because."), id);
-const responsesStream = (body: string) =>
-  answer("POST", responses, 200, body, { "content-type": "text/event-stream; charset=utf-8" });
-
-/** A stream as callers get it, of an answer with every kind of item, two of them side by side. */
-function responsesEvents(...end: InferenceEvent[]): ResponsesEvent[] {
-  const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
-  const custom = { type: "custom", name: "patch" };
-  const wire = validateResponsesRequest({ model: "a/b", input: "x", tools: [custom] });
-  const encoder = openaiResponsesCaller.stream.encoder(wire, { requestId: id, identity, inputTokensEstimate: 1 });
-  const begin = (index: number, part: PartHead): InferenceEvent => ({ type: "part-start", index, part });
-  const delta = (index: number, text: string): InferenceEvent => ({ type: "part-delta", index, delta: text });
-  const over = (index: number): InferenceEvent => ({ type: "part-end", index });
-  const events: InferenceEvent[] = [
-    { type: "response-start", ...identity },
-    ...[begin(0, { kind: "reasoning" }), delta(0, "Hm"), delta(0, "m"), over(0)],
-    ...[begin(1, { kind: "text" }), delta(1, "H"), delta(1, "i"), over(1)],
-    ...[begin(2, { kind: "refusal" }), delta(2, "No"), over(2)],
-    ...[begin(3, { kind: "tool-call", callId: "c1", toolName: "f" }), delta(3, "{")],
-    ...[begin(4, { kind: "tool-call", callId: "c2", toolName: "patch", custom: true }), delta(4, "x")],
-    ...[delta(3, "}"), over(4), over(3)],
-    ...end,
-  ];
-  const frames = events.flatMap((each) => encoder.push(each));
-  return frames.slice(0, -1).map(({ data }) => JSON.parse(data) as ResponsesEvent);
-}
-type ResponsesEvent = { type: string; item?: Keys; response?: { output: Keys[] } & Keys } & Keys;
-type Keys = Record<string, unknown>;
-
-const responseEnded = responsesEvents({ type: "response-end", reason: "stop" });
-const last = responseEnded.length - 1;
-const framed = (events: ResponsesEvent[]) => events.map(event).join("");
-const numbered = (events: ResponsesEvent[]) => events.map((each, sequence_number) => ({ ...each, sequence_number }));
-const done = "data: [DONE]\n\n";
-/** What is found where a stream is not as it was: its events after a change, numbered anew, and `[DONE]`. */
-const responsesChanged = (change: (events: ResponsesEvent[]) => ResponsesEvent[]) =>
-  responsesStream(framed(numbered(change(structuredClone(responseEnded)))) + done);
-const without = (type: string) => responsesChanged((events) => events.filter((each) => each.type !== type));
-const twice = (type: string) =>
-  responsesChanged((events) => events.flatMap((each) => (each.type === type ? [each, each] : [each])));
-/** The first event of a type, with other keys. */
-const altered = (type: string, keys: object) =>
-  responsesChanged((events) => {
-    const at = events.findIndex((each) => each.type === type);
-    return events.with(at, { ...events[at]!, ...keys });
-  });
-/** The first event of a type, whose item has another id: the last digit of its own replaced. */
-const itemChanged = (type: string, digit: string) =>
-  responsesChanged((events) => {
-    const at = events.findIndex((each) => each.type === type);
-    const item = events[at]!.item!;
-    return events.with(at, { ...events[at]!, item: { ...item, id: `${String(item.id).slice(0, -1)}${digit}` } });
-  });
-/** Every item that is done, and in the final object, with another status. */
-const everyItem = (status: string) =>
-  responsesChanged((events) =>
-    JSON.parse(JSON.stringify(events).replaceAll(/"status":"completed",(?!"error")/g, `"status":"${status}",`)),
-  );
-const cut = (end: ResponsesEvent): ResponsesEvent => ({
-  ...end,
-  type: "response.incomplete",
-  response: { ...end.response!, status: "incomplete", incomplete_details: { reason: "max_output_tokens" } },
-});
-/** The final object, with other keys. */
-const atTheEnd = (keys: (response: { output: Keys[] }) => object) =>
-  responsesChanged((events) =>
-    events.with(last, { ...events[last]!, response: { ...events[last]!.response!, ...keys(events[last]!.response!) } }),
-  );
 
 test("every example answer of the contract conforms to it", () => {
   for (const operation of operations) {
@@ -192,23 +122,6 @@ describe("finds nothing wrong with", () => {
     ["a response that is not kept", answer("DELETE", kept, 404, responsesRefusal("response_not_found"))],
     ["its items neither", answer("GET", `${kept}/input_items?limit=1`, 404, responsesRefusal("response_not_found"))],
     ["a WebSocket", answer("GET", responses, 426, responsesRefusal("upgrade_not_supported"))],
-    ["a stream of Responses", responsesStream(framed(responseEnded) + done)],
-    ["a stream of Responses without a change", responsesChanged((events) => events)],
-    ["a stream of Responses that is silent for a while", twice("response.in_progress")],
-    [
-      "a stream of Responses that is silent within an item",
-      responsesChanged((events) => events.toSpliced(6, 0, events[1]!)),
-    ],
-    [
-      "a stream of Responses that the limit cuts",
-      responsesStream(framed(responsesEvents({ type: "response-end", reason: "length" })) + done),
-    ],
-    [
-      "a stream of Responses that fails",
-      responsesStream(
-        framed(responsesEvents({ type: "response-failed", fault: new Fault("overloaded", "Because.") })) + done,
-      ),
-    ],
   ];
   for (const [name, problems] of fine) test(name, () => expect(problems).toEqual([]));
 });
@@ -270,81 +183,6 @@ describe("finds", () => {
       answer("POST", responses, 429, refusal("usage_limit_reached"), { "retry-after": "100" }),
     ],
     ["what is kept, of an operation that keeps nothing", answer("POST", chat, 404, refusal("response_not_found"))],
-    ["a gap in the sequence", responsesStream(framed(numbered(responseEnded).toSpliced(1, 1)) + done)],
-    [
-      "a sequence that begins with 1",
-      responsesStream(framed(numbered([...responseEnded, responseEnded[0]!]).slice(1)) + done),
-    ],
-    ["a number twice", responsesStream(framed(responseEnded.toSpliced(5, 0, responseEnded[1]!)) + done)],
-    ["a response without its start", without("response.created")],
-    ["a response that is started twice", twice("response.created")],
-    ["a response that is not in progress", without("response.in_progress")],
-    [
-      "a response in progress with an answer",
-      altered("response.in_progress", { response: responseEnded[last]!.response }),
-    ],
-    [
-      "a response in progress that was asked something else",
-      altered("response.in_progress", { response: { ...responseEnded[0]!.response, instructions: "x" } }),
-    ],
-    ["an item that was not added", without("response.output_item.added")],
-    ["an item that is added twice", twice("response.output_item.added")],
-    ["an item out of order", altered("response.output_item.added", { output_index: 1 })],
-    ["an item that is not done", without("response.output_item.done")],
-    ["an item that is done twice", twice("response.output_item.done")],
-    ["an item whose id changes when it is done", itemChanged("response.output_item.done", "1")],
-    ["an item whose id changes after it was added", itemChanged("response.output_item.added", "1")],
-    [
-      "an item that begins with its text",
-      altered("response.output_item.added", { item: responseEnded[last]!.response!.output[0] }),
-    ],
-    [
-      "an item that begins as done",
-      altered("response.output_item.added", {
-        item: { ...responseEnded[last]!.response!.output[0], content: [] },
-      }),
-    ],
-    ["a second part", altered("response.output_text.delta", { content_index: 1 })],
-    ["a part of another kind", altered("response.content_part.added", { part: { type: "refusal", refusal: "" } })],
-    ["an inner event of another item", altered("response.output_text.delta", { item_id: `msg_${"1".repeat(36)}` })],
-    ["an inner event of an item that is none", altered("response.output_text.delta", { output_index: 9 })],
-    [
-      "a delta of another kind of item",
-      altered("response.output_text.delta", { type: "response.refusal.delta", logprobs: undefined }),
-    ],
-    ["a delta that is lost", altered("response.output_text.delta", { delta: "" })],
-    ["arguments that are not what was told", altered("response.function_call_arguments.done", { arguments: "{" })],
-    ["arguments that are not told whole", without("response.function_call_arguments.done")],
-    ["input that is not told whole", without("response.custom_tool_call_input.done")],
-    ["a part that is not begun", without("response.content_part.added")],
-    ["a part that is not told whole", without("response.output_text.done")],
-    ["a part that is not ended", without("response.content_part.done")],
-    ["a part that is begun twice", twice("response.content_part.added")],
-    ["an item that the final object does not have", atTheEnd(({ output }) => ({ output: output.slice(1) }))],
-    ["an item that only the final object has", atTheEnd(({ output }) => ({ output: [...output, output[0]] }))],
-    ["another item in the final object", atTheEnd(({ output }) => ({ output: output.with(1, output[2]!) }))],
-    [
-      "another text in the final object",
-      atTheEnd(({ output }) => ({ output: output.with(3, { ...output[3], arguments: "" }) })),
-    ],
-    ["another response at the end", atTheEnd(() => ({ id: `resp_${"1".repeat(32)}` }))],
-    ["an end of another status", atTheEnd(() => ({ status: "failed" }))],
-    ["a cut whose last item is whole", responsesChanged((events) => events.with(last, cut(events[last]!)))],
-    ["a whole answer whose item is cut", everyItem("incomplete")],
-    ["an answer whose item is still in progress", everyItem("in_progress")],
-    ["a response without its end", without("response.completed")],
-    ["a response with two ends", twice("response.completed")],
-    ["an item after the end", responsesChanged((events) => [...events.toSpliced(last, 1), events[last]!, events[2]!])],
-    ["a response without [DONE]", responsesStream(framed(responseEnded))],
-    ["a response with two [DONE]", responsesStream(framed(responseEnded) + done + done)],
-    ["something after [DONE]", responsesStream(framed(responseEnded) + done + event(responseEnded[1]!))],
-    ["[DONE] with a name", responsesStream(`${framed(responseEnded)}event: done\n${done}`)],
-    ["an event without a name, of Responses", responsesStream(framed(responseEnded).replace(/^event.*\n/, "") + done)],
-    [
-      "an event with another name, of Responses",
-      responsesStream(framed(responseEnded).replace("event: response.created", "event: created") + done),
-    ],
-    ["an event that nobody knows", altered("response.output_text.delta", { type: "response.text.delta" })],
     ["an id that changes", stream(`${chunk({})}${chunk({}).replace("chatcmpl-0", "chatcmpl-1")}data: [DONE]\n\n`)],
   ];
   for (const [name, problems] of wrong) test(name, () => expect(problems).not.toEqual([]));
