@@ -4,10 +4,15 @@ import type { InferenceRequest } from "./request.ts";
 
 /**
  * The request as this model is to see it. `thinking`, `reasoning` and `output_config.effort` of the adapters make no
- * need, because agents always send them; where they do (chat's `reasoning_effort`), the model has the capability.
+ * need, because agents always send them; where they do (chat's `reasoning_effort`), the model has the capability. That
+ * several calls may be made at once is a permission, which a model that cannot make them has no use for.
  */
-export function withoutLostHints(request: InferenceRequest, model: Pick<Model, "capabilities">): InferenceRequest {
-  if (!request.reasoning || model.capabilities.has("reasoning")) return request;
-  const { reasoning: _, ...rest } = request;
-  return rest;
+export function withoutLostHints(
+  request: InferenceRequest,
+  { capabilities }: Pick<Model, "capabilities">,
+): InferenceRequest {
+  const reasoning = capabilities.has("reasoning") ? request.reasoning : undefined;
+  const isIdle = request.parallelToolCalls === true && !capabilities.has("parallel_tools");
+  const parallelToolCalls = isIdle ? undefined : request.parallelToolCalls;
+  return { ...request, reasoning, parallelToolCalls };
 }

@@ -58,6 +58,8 @@ export interface InferenceRequest {
   outputTokensMax?: number;
   sampling: Sampling;
   stop: string[];
+  /** Wire path of the field that `stop` came from, where its name is another. */
+  stopParam?: string;
   format?: OutputFormat;
   reasoning?: Reasoning;
   /** Present when the caller asked for log probabilities; `top` alternatives a token (0 to 20). */

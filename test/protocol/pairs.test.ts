@@ -116,7 +116,7 @@ const rows: Record<string, Row> = {
     ask: except({ ...question, stop: ["HALT"] }, "responses"),
     heard: ["HALT"],
     answers: [plain],
-    but: { chat: { responses: "stop" }, messages: { responses: "stop" } },
+    but: { chat: { responses: "stop" }, messages: { responses: "stop_sequences" } },
   },
 };
 

@@ -1,5 +1,6 @@
 /** Content blocks of a request → parts of the centre. Each tells what it needs of the model, with its path. */
-import type { AssistantPart, Capability, InputPart, NativeNeed, TextPart } from "../../inference/request.ts";
+import { Needs } from "../../inference/needs.ts";
+import type { AssistantPart, InputPart, NativeNeed, TextPart } from "../../inference/request.ts";
 import type {
   AssistantContentBlock,
   DocumentBlockParam,
@@ -14,10 +15,14 @@ import { imageKindOf } from "./images.ts";
 import { native } from "./native.ts";
 import { signatureOf } from "./signature.ts";
 
-/** Where needs are collected. */
-export interface Needs {
-  need(capability: Capability, param: string): void;
-  nativeNeed(feature: NativeNeed["feature"], param: string): void;
+/** Needs, and what only engines that speak Messages can do: of each feature the first field that asks for it. */
+export class MessagesNeeds extends Needs {
+  readonly native: NativeNeed[] = [];
+
+  addNative(feature: string, param: string): void {
+    if (this.native.some((known) => known.feature === feature)) return;
+    this.native.push({ protocol: "anthropic-messages", feature, param });
+  }
 }
 
 export function textPart(block: TextBlockParam): TextPart {
@@ -32,7 +37,7 @@ export function textParts(content: string | readonly TextBlockParam[]): TextPart
 export function inputParts(
   block: Exclude<UserContentBlock, { type: "tool_result" }> | ToolResultContent,
   path: string,
-  needs: Needs,
+  needs: MessagesNeeds,
 ): InputPart[] {
   switch (block.type) {
     case "text":
@@ -48,22 +53,22 @@ export function inputParts(
   }
 }
 
-function imagePart(block: ImageBlockParam, path: string, { need }: Needs): InputPart {
-  need("vision", path);
+function imagePart(block: ImageBlockParam, path: string, needs: MessagesNeeds): InputPart {
+  needs.add("image", path);
   const { source } = block;
   const url =
     source.type === "url" ? source.url : `data:${imageKindOf(source.data) ?? source.media_type};base64,${source.data}`;
   return { kind: "image", url, native: native(block, ["type", "source"], ["cache_control", "transformations"]) };
 }
 
-function documentParts(block: DocumentBlockParam, path: string, needs: Needs): InputPart[] {
+function documentParts(block: DocumentBlockParam, path: string, needs: MessagesNeeds): InputPart[] {
   const { source } = block;
-  if (block.citations?.enabled) needs.nativeNeed("citations", `${path}.citations`);
+  if (block.citations?.enabled) needs.addNative("citations", `${path}.citations`);
   // The whole block is one wire object, however many parts it is to others.
   const whole = native(block, ["type", "title", "context"], ["source", "cache_control", "citations"]);
   const head = documentHead(block);
   if (source.type === "base64") {
-    needs.need("files", path);
+    needs.add("file", path);
     const data = `data:${source.media_type};base64,${source.data}`;
     const filename = block.title || "document.pdf";
     const file: InputPart = { kind: "file", data, filename, mediaType: source.media_type, native: whole };
@@ -76,8 +81,8 @@ function documentParts(block: DocumentBlockParam, path: string, needs: Needs): I
   return headed.map((part) => ({ ...part, native: whole }));
 }
 
-function searchResultPart(block: SearchResultBlockParam, path: string, { nativeNeed }: Needs): InputPart {
-  if (block.citations?.enabled) nativeNeed("citations", `${path}.citations`);
+function searchResultPart(block: SearchResultBlockParam, path: string, needs: MessagesNeeds): InputPart {
+  if (block.citations?.enabled) needs.addNative("citations", `${path}.citations`);
   const whole = native(block, ["type", "title", "content"], ["source", "cache_control", "citations"]);
   return { kind: "text", text: searchResultText(block), native: whole };
 }

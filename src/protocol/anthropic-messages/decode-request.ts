@@ -1,11 +1,8 @@
 /** Messages → the centre. The wire has been validated (validate.ts); null equals absent throughout. */
 import type {
   AssistantTurn,
-  Capability,
   InferenceRequest,
   InputPart,
-  NativeNeed,
-  Need,
   OutputFormat,
   Reasoning,
   TextPart,
@@ -25,7 +22,7 @@ import type {
   Thinking,
   UserContentBlock,
 } from "./contract.ts";
-import { assistantParts, inputParts, type Needs, textParts } from "./decode-blocks.ts";
+import { assistantParts, inputParts, MessagesNeeds, textParts } from "./decode-blocks.ts";
 import { native } from "./native.ts";
 import { toldTools } from "./tools.ts";
 
@@ -49,14 +46,14 @@ export function* decodingSteps(
   wire: MessagesInput,
   options: MessagesOptions = {},
 ): Generator<void, InferenceRequest, void> {
-  const { needs, capabilities, nativeNeeds } = needing();
+  const needs = new MessagesNeeds();
   const turns = systemTurn(wire, options);
   yield* decodeMessages(wire.messages, needs, turns);
   const tools = toldTools(wire.tools ?? []).map(decodeTool);
-  if (tools.length > 0) needs.need("tools", "tools");
+  if (tools.length > 0) needs.add("tool", "tools");
   const format = decodeFormat(wire);
-  if (format) needs.need("structured_output", format.param);
-  if (isPrefilled(turns)) needs.nativeNeed(prefill, `messages[${wire.messages.length - 1}]`);
+  if (format) needs.add("form of the answer", format.param);
+  if (isPrefilled(turns)) needs.addNative(prefill, `messages[${wire.messages.length - 1}]`);
   const { choice, parallel } = decodeChoice(wire.tool_choice, tools);
 
   return {
@@ -73,33 +70,19 @@ export function* decodingSteps(
       topK: wire.top_k ?? undefined,
     },
     stop: wire.stop_sequences ?? [],
+    stopParam: "stop_sequences",
     format: format?.value,
     reasoning: decodeReasoning(wire),
     // Agents put their session here: what shares it shares a prefix. Used to choose a route, and never handed on.
     cacheKey: textOf(wire.metadata?.user_id) || undefined,
     extra: {},
-    needs: capabilities,
-    nativeNeeds,
+    needs: needs.list,
+    nativeNeeds: needs.native,
     native: native(wire, [], ["cache_control"]),
   };
 }
 
 const prefill = "an answer that continues the last assistant message";
-
-function needing() {
-  const capabilities: Need[] = [];
-  const nativeNeeds: NativeNeed[] = [];
-  const needs: Needs = {
-    need(capability: Capability, param: string) {
-      if (!capabilities.some((known) => known.capability === capability)) capabilities.push({ capability, param });
-    },
-    nativeNeed(feature: string, param: string) {
-      if (nativeNeeds.some((known) => known.feature === feature)) return;
-      nativeNeeds.push({ protocol: "anthropic-messages", feature, param });
-    },
-  };
-  return { needs, capabilities, nativeNeeds };
-}
 
 // ---- turns -----------------------------------------------------------------------------------------------------------
 
@@ -118,7 +101,11 @@ function retold(part: TextPart, text: string): TextPart {
 const messagesInStep = 4096;
 
 /** Messages of one role in a row are one turn; tool results are turns of their own, before what is said beside them. */
-function* decodeMessages(messages: readonly MessageParam[], needs: Needs, turns: Turn[]): Generator<void, void, void> {
+function* decodeMessages(
+  messages: readonly MessageParam[],
+  needs: MessagesNeeds,
+  turns: Turn[],
+): Generator<void, void, void> {
   for (let at = 0; at < messages.length; at++) {
     if (at > 0 && at % messagesInStep === 0) yield;
     const message = messages[at]!;
@@ -130,7 +117,7 @@ function* decodeMessages(messages: readonly MessageParam[], needs: Needs, turns:
       if (said.length > 0) append(turns, { role: "user", parts: said });
     } else if (message.role === "assistant") {
       const parts = assistantParts(message.content);
-      if (parts.some((part) => part.kind === "tool-call")) needs.need("tools", path);
+      if (parts.some((part) => part.kind === "tool-call")) needs.add("call or result", path);
       if (parts.length > 0) append(turns, { role: "assistant", parts });
     } else {
       const parts = textParts(message.content).filter((part) => part.text !== "");
@@ -152,7 +139,7 @@ function insertResults(turns: Turn[], results: ToolTurn[]): void {
   else turns.push(...results);
 }
 
-function userTurns(content: string | readonly UserContentBlock[], path: string, needs: Needs) {
+function userTurns(content: string | readonly UserContentBlock[], path: string, needs: MessagesNeeds) {
   const results: ToolTurn[] = [];
   const said: InputPart[] = [];
   if (typeof content === "string") return { results, said: [{ kind: "text" as const, text: content }] };
@@ -161,7 +148,7 @@ function userTurns(content: string | readonly UserContentBlock[], path: string, 
       said.push(...inputParts(block, `${path}[${at}]`, needs));
       continue;
     }
-    needs.need("tools", `${path}[${at}]`);
+    needs.add("call or result", `${path}[${at}]`);
     const inner = typeof block.content === "string" ? [{ type: "text" as const, text: block.content }] : block.content;
     results.push({
       role: "tool",

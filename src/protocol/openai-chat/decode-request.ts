@@ -1,11 +1,10 @@
 /** Chat completions → the centre. The wire has been validated (validate.ts); null equals absent throughout. */
+import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
-  Capability,
   ToolChoice as CentreToolChoice,
   InferenceRequest,
   InputPart,
-  Need,
   OutputFormat,
   TextPart,
   Tool,
@@ -23,17 +22,13 @@ import type {
 import { ChatCompletionRequest as contract } from "./contract.ts";
 
 export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
-  const needs: Need[] = [];
-  const need = (capability: Capability, param: string) => {
-    if (!needs.some((known) => known.capability === capability)) needs.push({ capability, param });
-  };
-
-  const turns = wire.messages.map((message, at) => decodeMessage(message, `messages[${at}]`, need));
-  if (wire.tools) need("tools", "tools");
-  if (wire.reasoning_effort) need("reasoning", "reasoning_effort");
-  if (wire.logprobs) need("logprobs", "logprobs");
+  const needs = new Needs();
+  const turns = wire.messages.map((message, at) => decodeMessage(message, `messages[${at}]`, needs));
+  if (wire.tools) needs.add("tool", "tools");
+  if (wire.reasoning_effort) needs.add("reasoning effort", "reasoning_effort");
+  if (wire.logprobs) needs.add("log probabilities", "logprobs");
   const format = decodeFormat(wire.response_format);
-  if (format) need("structured_output", "response_format");
+  if (format) needs.add("form of the answer", "response_format");
 
   return {
     model: wire.model,
@@ -57,25 +52,23 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
     logprobs: wire.logprobs ? { top: wire.top_logprobs ?? 0 } : undefined,
     cacheKey: wire.prompt_cache_key ?? undefined,
     extra: extraFields(wire),
-    needs,
+    needs: needs.list,
   };
 }
 
-type NeedSink = (capability: Capability, param: string) => void;
-
-function decodeMessage(message: ChatMessage, path: string, need: NeedSink): Turn {
+function decodeMessage(message: ChatMessage, path: string, needs: Needs): Turn {
   const name = "name" in message ? (message.name ?? undefined) : undefined;
   switch (message.role) {
     case "system":
     case "developer":
       return { role: message.role, parts: textParts(message.content), name };
     case "user":
-      return { role: "user", parts: userParts(message.content, `${path}.content`, need), name };
+      return { role: "user", parts: userParts(message.content, `${path}.content`, needs), name };
     case "assistant":
-      if (message.tool_calls?.length) need("tools", `${path}.tool_calls`);
+      if (message.tool_calls?.length) needs.add("call or result", `${path}.tool_calls`);
       return { role: "assistant", parts: assistantParts(message), name };
     case "tool":
-      need("tools", `${path}.role`);
+      needs.add("call or result", `${path}.role`);
       return { role: "tool", callId: message.tool_call_id, parts: textParts(message.content) };
   }
 }
@@ -85,23 +78,23 @@ function textParts(content: string | { text: string }[]): TextPart[] {
   return content.map((part) => ({ kind: "text", text: part.text }));
 }
 
-function userParts(content: string | UserContentPart[], path: string, need: NeedSink): InputPart[] {
+function userParts(content: string | UserContentPart[], path: string, needs: Needs): InputPart[] {
   if (typeof content === "string") return [{ kind: "text", text: content }];
-  return content.map((part, at) => userPart(part, `${path}[${at}]`, need));
+  return content.map((part, at) => userPart(part, `${path}[${at}]`, needs));
 }
 
-function userPart(part: UserContentPart, path: string, need: NeedSink): InputPart {
+function userPart(part: UserContentPart, path: string, needs: Needs): InputPart {
   switch (part.type) {
     case "text":
       return { kind: "text", text: part.text };
     case "image_url":
-      need("vision", path);
+      needs.add("image", path);
       return { kind: "image", url: part.image_url.url, detail: part.image_url.detail ?? undefined };
     case "input_audio":
-      need("audio_input", path);
+      needs.add("sound", path);
       return { kind: "audio", data: part.input_audio.data, format: part.input_audio.format };
     case "file":
-      need("files", path);
+      needs.add("file", path);
       return { kind: "file", data: part.file.file_data, filename: part.file.filename ?? undefined };
   }
 }

@@ -1,10 +1,9 @@
 /** Responses → the centre. The wire has been validated, and what it refers to was found (references.ts). */
+import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
-  Capability,
   InferenceRequest,
   InputPart,
-  Need,
   OutputFormat,
   Reasoning,
   TextPart,
@@ -27,23 +26,18 @@ import { conversationOf, type Told } from "./references.ts";
 import { unseal } from "./sealed-reasoning.ts";
 import { listedTools, type ToldTool, ToolBook } from "./tools.ts";
 
-type NeedSink = (capability: Capability, param: string) => void;
-
 export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
-  const needs: Need[] = [];
-  const need: NeedSink = (capability, param) => {
-    if (!needs.some((known) => known.capability === capability)) needs.push({ capability, param });
-  };
+  const needs = new Needs();
   const told = conversationOf(wire);
   const book = new ToolBook(listedTools(wire, told));
-  const turns = decodeItems(told, { book, need, model: wire.model });
+  const turns = decodeItems(told, { book, needs, model: wire.model });
   if (wire.instructions) turns.unshift({ role: "system", parts: [{ kind: "text", text: wire.instructions }] });
   const tools = book.tools.map(decodeTool);
-  if (tools.length > 0) need("tools", wire.tools?.length ? "tools" : toolsParam(told));
+  if (tools.length > 0) needs.add("tool", wire.tools?.length ? "tools" : toolsParam(told));
   const format = decodeFormat(wire);
-  if (format) need("structured_output", "text.format");
+  if (format) needs.add("form of the answer", "text.format");
   const logprobs = decodeLogprobs(wire);
-  if (logprobs) need("logprobs", wire.top_logprobs ? "top_logprobs" : "include");
+  if (logprobs) needs.add("log probabilities", wire.top_logprobs ? "top_logprobs" : "include");
 
   return {
     model: wire.model,
@@ -60,7 +54,7 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
     logprobs,
     cacheKey: wire.prompt_cache_key ?? undefined,
     extra: {},
-    needs,
+    needs: needs.list,
   };
 }
 
@@ -72,7 +66,7 @@ function toolsParam(told: readonly Told[]): string {
 
 interface Reading {
   book: ToolBook;
-  need: NeedSink;
+  needs: Needs;
   model: string;
 }
 
@@ -93,17 +87,17 @@ function decodeItems(told: readonly Told[], reading: Reading): Turn[] {
   return turns;
 }
 
-function decodeItem(item: InputItem, param: string, { need }: Reading): Turn | null {
+function decodeItem(item: InputItem, param: string, { needs }: Reading): Turn | null {
   switch (item.type) {
     case "message": {
-      const parts = contentParts(item.content, `${param}.content`, need);
+      const parts = contentParts(item.content, `${param}.content`, needs);
       if (item.role === "user") return { role: "user", parts };
       return { role: item.role === "developer" ? "developer" : "system", parts: parts.filter(isText) };
     }
     case "function_call_output":
     case "custom_tool_call_output":
-      need("tools", param);
-      return { role: "tool", callId: item.call_id, parts: contentParts(item.output, `${param}.output`, need) };
+      needs.add("call or result", param);
+      return { role: "tool", callId: item.call_id, parts: contentParts(item.output, `${param}.output`, needs) };
     default:
       return null;
   }
@@ -112,14 +106,14 @@ function decodeItem(item: InputItem, param: string, { need }: Reading): Turn | n
 const isText = (part: InputPart): part is TextPart => part.kind === "text";
 
 /** Null for what no assistant says. */
-function assistantParts(item: InputItem, param: string, { book, need, model }: Reading): AssistantPart[] | null {
+function assistantParts(item: InputItem, param: string, { book, needs, model }: Reading): AssistantPart[] | null {
   switch (item.type) {
     case "message":
       return item.role === "assistant" ? answerParts(item) : null;
     case "reasoning":
       return reasoningParts(item, model);
     case "function_call": {
-      need("tools", param);
+      needs.add("call or result", param);
       const { call_id: callId, name, namespace } = item;
       const wire = {
         type: item.type,
@@ -132,7 +126,7 @@ function assistantParts(item: InputItem, param: string, { book, need, model }: R
       return [{ kind: "tool-call", callId, toolName, arguments: item.arguments, native: native(wire) }];
     }
     case "custom_tool_call": {
-      need("tools", param);
+      needs.add("call or result", param);
       const { call_id: callId, name, input, namespace } = item;
       const wire = { type: item.type, call_id: callId, name, input, namespace: namespace ?? undefined };
       const toolName = book.nameOf(name, namespace);
@@ -163,12 +157,12 @@ function reasoningParts(
   return part.text === "" && part.signature === undefined && part.encrypted === undefined ? [] : [part];
 }
 
-function contentParts(content: string | readonly (WirePart | OutputPart)[], path: string, need: NeedSink): InputPart[] {
+function contentParts(content: string | readonly (WirePart | OutputPart)[], path: string, needs: Needs): InputPart[] {
   if (typeof content === "string") return [{ kind: "text", text: content }];
-  return content.map((part, at) => contentPart(part, `${path}[${at}]`, need));
+  return content.map((part, at) => contentPart(part, `${path}[${at}]`, needs));
 }
 
-function contentPart(part: WirePart | OutputPart, path: string, need: NeedSink): InputPart {
+function contentPart(part: WirePart | OutputPart, path: string, needs: Needs): InputPart {
   switch (part.type) {
     case "input_text":
     case "output_text":
@@ -176,10 +170,10 @@ function contentPart(part: WirePart | OutputPart, path: string, need: NeedSink):
     case "refusal":
       return { kind: "text", text: part.refusal };
     case "input_image":
-      need("vision", path);
+      needs.add("image", path);
       return { kind: "image", url: part.image_url, detail: part.detail ?? undefined };
     case "input_file":
-      need("files", path);
+      needs.add("file", path);
       return { kind: "file", data: part.file_data, filename: part.filename ?? undefined };
   }
 }

@@ -13,8 +13,8 @@ import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 
 export function refusalOf(request: InferenceRequest): Fault | null {
-  const { sampling, stop, turns, needs } = request;
-  if (stop.length > 0) return unsaid("stop sequences", "stop");
+  const { sampling, stop, stopParam = "stop", turns, needs } = request;
+  if (stop.length > 0) return unsaid("stop sequences", stopParam);
   if (sampling.topK !== undefined) return unsaid("top_k", "top_k");
   if (sampling.frequencyPenalty) return unsaid("penalties", "frequency_penalty");
   if (sampling.presencePenalty) return unsaid("penalties", "presence_penalty");

@@ -1,0 +1,30 @@
+/**
+ * Which capability of its model each thing asks for that a request may use (decisions.md, Capabilities): said here alone.
+ * Codecs name the use and the field that it stands in; docs/protocols.md shows the table, and a test holds them together.
+ * What is not in it asks for nothing; what merely hints at a capability is in hints.ts.
+ */
+import type { Capability, Need } from "./request.ts";
+
+export const capabilityOf = {
+  tool: "tools",
+  "call or result": "tools",
+  image: "vision",
+  file: "files",
+  sound: "audio_input",
+  "form of the answer": "structured_output",
+  "log probabilities": "logprobs",
+  "reasoning effort": "reasoning",
+} as const satisfies Record<string, Capability>;
+
+export type Use = keyof typeof capabilityOf;
+
+/** What a request needs, as its uses are met: of each capability the first field that asks for it. */
+export class Needs {
+  readonly list: Need[] = [];
+
+  /** `param` is the wire path of the field. */
+  add(use: Use, param: string): void {
+    const capability = capabilityOf[use];
+    if (!this.list.some((known) => known.capability === capability)) this.list.push({ capability, param });
+  }
+}
