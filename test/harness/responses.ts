@@ -1,0 +1,26 @@
+// What clients of Responses make of a stream.
+
+import type { ResponseObject, ResponsesStreamEvent } from "../../src/protocol/openai-responses/contract.ts";
+
+/** The events of a stream, without [DONE]. That names and order are right is checked of every answer (contract.ts). */
+export async function eventsOf(response: Response): Promise<ResponsesStreamEvent[]> {
+  return (await response.text())
+    .split("\n\n")
+    .flatMap((frame) => /^data: (.*)$/m.exec(frame)?.slice(1) ?? [])
+    .filter((data) => data !== "[DONE]")
+    .map((data) => JSON.parse(data) as ResponsesStreamEvent);
+}
+
+/** The whole of what a stream says at its end. */
+export function finalOf(events: readonly ResponsesStreamEvent[]): ResponseObject {
+  const last = events.at(-1);
+  if (!last || !("response" in last)) throw new Error(`a stream ends with ${last?.type}`);
+  return last.response;
+}
+
+export function textOf({ output }: Pick<ResponseObject, "output">): string {
+  return output
+    .flatMap((item) => (item.type === "message" ? item.content : []))
+    .map((part) => (part.type === "output_text" ? part.text : ""))
+    .join("");
+}
