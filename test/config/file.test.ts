@@ -89,12 +89,16 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     [
       "plain text",
       "hello",
-      ['1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses), not "hello"'],
+      [
+        '1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses), not "hello"',
+      ],
     ],
     [
       "a list",
       "- a",
-      ["1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses), not a list"],
+      [
+        "1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses), not a list",
+      ],
     ],
     ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; YAML wants spaces"]],
     [
