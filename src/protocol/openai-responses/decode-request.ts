@@ -23,6 +23,7 @@ import type {
 import { customArguments, customParameters } from "./custom-input.ts";
 import { native } from "./native.ts";
 import { conversationOf, type Told } from "./references.ts";
+import { Results } from "./results.ts";
 import { unseal } from "./sealed-reasoning.ts";
 import { listedTools, type ToldTool, ToolBook } from "./tools.ts";
 
@@ -73,16 +74,18 @@ interface Reading {
 /** What the model said in one go (reasoning, text, calls) is one turn, however many items it was. */
 function decodeItems(told: readonly Told[], reading: Reading): Turn[] {
   const turns: Turn[] = [];
+  const results = new Results();
   for (const { item, param } of told) {
     const said = assistantParts(item, param, reading);
     if (said) {
+      results.called(said);
       const last = turns.at(-1);
       if (last?.role === "assistant") last.parts.push(...said);
       else if (said.length > 0) turns.push({ role: "assistant", parts: said });
       continue;
     }
     const turn = decodeItem(item, param, reading);
-    if (turn) turns.push(turn);
+    if (turn && !(turn.role === "tool" && results.joins(turn))) turns.push(turn);
   }
   return turns;
 }

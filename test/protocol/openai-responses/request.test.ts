@@ -99,6 +99,43 @@ describe("conversations", () => {
     ]);
   });
 
+  describe("a call that brings more than one result has one at the engine, with all that they say", () => {
+    const call = (call_id: string) => ({ type: "custom_tool_call", call_id, name: "exec", input: "notify()" });
+    const output = (call_id: string, text: string) => ({ type: "custom_tool_call_output", call_id, output: text });
+    const results = (input: object[]) =>
+      (toChat({ input }).messages as { role: string; tool_call_id: string; content: unknown }[])
+        .filter(({ role }) => role === "tool")
+        .map(({ tool_call_id, content }) => [tool_call_id, textOf(content)]);
+    const textOf = (content: unknown) =>
+      typeof content === "string" ? content : (content as { text: string }[]).map(({ text }) => text).join("|");
+
+    test("one directly after the other, as the script ends", () => {
+      const input = [call("c1"), output("c1", "the end"), output("c1", "half way")];
+      expect(results(input)).toEqual([["c1", "the end|half way"]]);
+      const { messages } = toMessages({ input }) as { messages: { role: string; content: { type: string }[] }[] };
+      expect(messages.at(-1)?.content.map(({ type }) => type)).toEqual(["tool_result"]);
+      expect((toResponses({ input }).input as { type: string }[]).map(({ type }) => type)).toEqual([
+        "custom_tool_call",
+        "custom_tool_call_output",
+      ]);
+    });
+
+    test("one of them after a later call", () => {
+      const late = [call("c1"), output("c1", "yields"), call("c2"), output("c1", "half way"), output("c2", "the end")];
+      expect(results(late)).toEqual([
+        ["c1", "yields|half way"],
+        ["c2", "the end"],
+      ]);
+    });
+
+    test("but calls that share an id keep a result each", () => {
+      const same = [call("c1"), call("c1"), output("c1", "one"), output("c1", "two")];
+      expect(results(same).map(([, text]) => text)).toEqual(["one", "two"]);
+      const again = [call("c1"), output("c1", "one"), call("c1"), output("c1", "two")];
+      expect(results(again).map(([, text]) => text)).toEqual(["one", "two"]);
+    });
+  });
+
   test("an image that a tool gave reaches chat engines in a user message after the results", () => {
     const input = [
       { type: "function_call", call_id: "c1", name: "view_image", arguments: "{}" },
