@@ -47,7 +47,7 @@ export interface Answer {
 }
 
 /** What is read as a client without types reads it. */
-interface Json {
+export interface Json {
   [key: string]: Json;
 }
 const parsed = (text: string) => JSON.parse(text) as Json;
@@ -64,7 +64,7 @@ export interface Caller {
   readWhole(ask: Ask, result: Result): Answer;
 }
 
-interface Wire {
+export interface Wire {
   idPrefix: string;
   body(ask: Ask): object;
   readFrames(frames: { event?: string; data: string }[]): Answer;
@@ -341,6 +341,8 @@ function responsesEnd(response: Json, called: boolean): Answer["end"] {
   const reason = textOf(response.incomplete_details?.reason);
   return reason === "max_output_tokens" ? "length" : reason === "content_filter" ? "content_filter" : "none";
 }
+
+export const wires: Record<Name, Wire> = { chat: chatWire, messages: messagesWire, responses: responsesWire };
 
 export const callers: Record<Name, Caller> = {
   chat: caller(openaiChatCaller, (body) => validateChatRequest(body, []), chatWire),

@@ -1,0 +1,78 @@
+// An engine that speaks Responses, over real sockets: it answers what it is told to, frame by frame at its pace, and
+// remembers what it was asked and whether it was left.
+
+export interface Play {
+  /** Raw frames of a stream, and the reply to a request that does not stream. */
+  stream: string;
+  whole: unknown;
+  /** Between two frames. */
+  pace_ms?: number;
+  /** Breaks the connection after so many frames. */
+  cutAfter?: number;
+}
+/** What it refuses with. */
+export interface Refusal {
+  status: number;
+  body: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface Asked {
+  path: string;
+  headers: Headers;
+  body: Record<string, unknown>;
+  framesSent: number;
+  /** Its asker closed the connection before the end. */
+  left: boolean;
+}
+
+export interface ResponsesEngine {
+  /** With `/v1`. */
+  url: string;
+  /** From now on every request is answered so. */
+  plays(play: Play | Refusal): void;
+  asked: Asked[];
+  stop(): void;
+}
+
+export function startResponsesEngine(): ResponsesEngine {
+  const asked: Asked[] = [];
+  const script: { play: Play | Refusal } = { play: { status: 500, body: {} } };
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      const body = (await request.json()) as Record<string, unknown>;
+      const { play } = script;
+      const call = { path: new URL(request.url).pathname, headers: request.headers, body, framesSent: 0, left: false };
+      asked.push(call);
+      if ("status" in play) return Response.json(play.body, { status: play.status, headers: play.headers });
+      if (!body.stream) return Response.json(play.whole);
+      return new Response(streamOf(play, call), { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}/v1`,
+    plays: (play) => void Object.assign(script, { play }),
+    asked,
+    stop: () => void server.stop(true),
+  };
+}
+
+function streamOf({ stream, pace_ms = 0, cutAfter }: Play, call: Asked): ReadableStream<Uint8Array> {
+  const frames = stream.split(/(?<=\n\n)/);
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    async pull(controller) {
+      if (pace_ms > 0) await Bun.sleep(pace_ms);
+      if (call.left) return;
+      const frame = frames[call.framesSent];
+      if (call.framesSent === cutAfter) return controller.error(new Error("the connection is cut, as asked"));
+      if (frame === undefined) return controller.close();
+      controller.enqueue(encoder.encode(frame));
+      call.framesSent += 1;
+    },
+    cancel: () => void Object.assign(call, { left: true }),
+  });
+}

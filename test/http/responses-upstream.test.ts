@@ -1,0 +1,382 @@
+/**
+ * `protocol: openai-responses` in sluice.yaml, over real sockets: a service whose engine speaks Responses, asked in all
+ * three protocols. What clients write and read, and what the engine says, is written by hand (../protocol/pairs/wires.ts).
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { RequestReceipt } from "../../src/http/contract/receipt.ts";
+import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
+import { type Answer, type Ask, engines, type Json, type Name, wires } from "../protocol/pairs/wires.ts";
+
+setDefaultTimeout(60_000);
+
+const front = "acme/front-1";
+const engineKey = "canary-responses-key";
+const engineModel = "canary-responses-model";
+/** In every refusal of the engine. */
+const engineWords = "canary-words-of-the-engine";
+
+let engine: ResponsesEngine;
+let service: Sluice;
+beforeAll(async () => {
+  engine = startResponsesEngine();
+  service = await startSluice({
+    config: `
+upstreams:
+  canary-responses-engine: { url: "${engine.url}", protocol: openai-responses, api_key: "\${ENGINE_KEY}" }
+models:
+  - id: ${front}
+    created: 1790000000
+    context_window: 131072
+    max_output_tokens: 16384
+    capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs, files]
+    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    routes: [{ upstream: canary-responses-engine, model: ${engineModel} }]
+plans: { pro: {} }
+`,
+    env: { ENGINE_KEY: engineKey },
+    secrets: ["canary-responses-engine", engineKey, engineModel, engineWords, new URL(engine.url).host],
+  });
+});
+afterAll(async () => {
+  await service.stop();
+  engine.stop();
+});
+
+const names: Name[] = ["chat", "messages", "responses"];
+const paths = { chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses" };
+const question: Ask = { instructions: "INSTRUCTION", question: "QUESTION" };
+const plain: Answer = { reasoning: "", text: "Hello wörld 🌍", calls: [], end: "stop" };
+const twoCalls = [
+  { id: "call_a", name: "f", input: { x: 1 } },
+  { id: "call_b", name: "g", input: { y: [2] } },
+];
+
+const played = (answer: Answer) => ({
+  stream: engines.responses.stream(answer),
+  whole: engines.responses.whole(answer),
+});
+
+function posted(name: Name, body: object, stream: boolean, init: RequestInit = {}): Promise<Response> {
+  const usage = name === "chat" && stream ? { stream_options: { include_usage: true } } : {};
+  const sent = { ...body, model: front, stream, ...usage };
+  return service.post(paths[name], JSON.parse(JSON.stringify(sent)), init);
+}
+const post = (name: Name, ask: Ask, stream: boolean, init: RequestInit = {}) =>
+  posted(name, wires[name].body(ask), stream, init);
+
+const framesOf = (text: string) =>
+  [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => ({ data: data! })).filter(({ data }) => data !== "[DONE]");
+
+async function answered(name: Name, response: Response, stream: boolean): Promise<Answer> {
+  const text = await response.text();
+  expect([response.status, text]).toEqual([200, expect.anything()]);
+  return stream ? wires[name].readFrames(framesOf(text)) : wires[name].readReply(JSON.parse(text));
+}
+
+async function receiptOf(response: Response): Promise<RequestReceipt> {
+  const id = response.headers.get("x-service-request-id") ?? "";
+  let receipt: RequestReceipt | null = null;
+  await until(
+    async () => {
+      const found = await service.fetch(`/v1/service/requests/${id}`);
+      receipt = found.status === 200 ? ((await found.json()) as RequestReceipt) : null;
+      return receipt !== null && receipt.outcome !== "running";
+    },
+    5000,
+    `the receipt of ${id}`,
+  );
+  return receipt!;
+}
+
+const each = names.flatMap((name) =>
+  [true, false].map((stream) => [name, stream ? "a stream" : "whole", stream] as const),
+);
+
+describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
+  test("gets text, whether the engine streams it or not, and the engine its own key and name", async () => {
+    engine.plays(played(plain));
+    for (const outputTokensMax of [77, 5000]) {
+      const response = await post(name, { ...question, outputTokensMax }, stream);
+      expect(await answered(name, response, stream)).toEqual(plain);
+      const { path, headers, body } = engine.asked.at(-1)!;
+      expect([path, headers.get("authorization")]).toEqual(["/v1/responses", `Bearer ${engineKey}`]);
+      expect(body).toMatchObject({
+        ...{ model: engineModel, store: false, instructions: "INSTRUCTION", max_output_tokens: outputTokensMax },
+        stream: stream || outputTokensMax > 512,
+      });
+      expect(JSON.stringify(body.input)).toContain("QUESTION");
+    }
+  });
+
+  test("gets tool calls in parallel, with reasoning before them, and sends their results back", async () => {
+    const answer: Answer = { ...plain, reasoning: "Let me think.", calls: twoCalls, end: "tool_calls" };
+    engine.plays(played(answer));
+    const ask: Ask = { ...question, tools: ["f", "g"], effort: "high" };
+    expect(await answered(name, await post(name, ask, stream), stream)).toEqual(answer);
+    expect(engine.asked.at(-1)?.body).toMatchObject({
+      tools: [{ type: "function", name: "f" }, { name: "g" }],
+      reasoning: { effort: "high" },
+      include: ["reasoning.encrypted_content"],
+    });
+
+    engine.plays(played(plain));
+    const results = { ...ask, called: twoCalls, results: ["RESULT-A", "RESULT-B"] };
+    expect(await answered(name, await post(name, results, stream), stream)).toEqual(plain);
+    expect((engine.asked.at(-1)!.body.input as object[]).slice(1)).toMatchObject([
+      { type: "function_call", call_id: "call_a", name: "f", arguments: '{"x":1}' },
+      { type: "function_call", call_id: "call_b", name: "g" },
+      { type: "function_call_output", call_id: "call_a", output: "RESULT-A" },
+      { type: "function_call_output", call_id: "call_b", output: "RESULT-B" },
+    ]);
+  });
+
+  test("is told usage with cached tokens, and charged for it", async () => {
+    const usage = {
+      input_tokens: 90,
+      input_tokens_details: { cached_tokens: 77, cache_write_tokens: 3 },
+      output_tokens: 8,
+      output_tokens_details: { reasoning_tokens: 6 },
+      total_tokens: 98,
+    };
+    const response = { ...(engines.responses.whole(plain) as object), usage };
+    const ended = `event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`;
+    engine.plays({
+      stream: engines.responses.stream(plain).replace(/event: response\.completed\n.*\n\n$/, ended),
+      whole: response,
+    });
+    const answer = await post(name, question, stream);
+    const text = await answer.text();
+    const said = stream ? framesOf(text).map(({ data }) => JSON.parse(data) as Json) : [JSON.parse(text) as Json];
+    expect(usageOf[name](said)).toEqual({ input: 90, cached: 77, written: 3, output: 8, reasoning: 6 });
+    const receipt = await receiptOf(answer);
+    expect(receipt.usage).toMatchObject({
+      input_tokens: 10,
+      cached_input_tokens: 77,
+      output_tokens: 8,
+      source: "reported",
+    });
+    expect(receipt.units.charged).toBe(10 * 100 + 77 * 10 + 3 * 125 + 8 * 400);
+  });
+
+  test.each([
+    [400, 400, "invalid_value"],
+    [401, 503, "upstream_unavailable"],
+    [429, 429, "capacity_exceeded"],
+    [500, 503, "upstream_unavailable"],
+    [503, 503, "overloaded"],
+  ])("that the engine refuses with %d is told %d %s, and nothing of the engine", async (status, told, code) => {
+    const error = { message: engineWords, type: engineWords, code: engineWords, param: engineWords };
+    engine.plays({ status, body: { error }, headers: { "retry-after": "7" } });
+    const response = await post(name, question, stream);
+    const text = await response.text();
+    expect([response.status, text.includes(`"${code}"`)]).toEqual([told, true]);
+    expect(text).not.toContain(engineWords);
+    if (told !== 400) expect(Number(response.headers.get("retry-after"))).toBe(status === 401 ? 30 : 7);
+    expect((await receiptOf(response)).units.charged).toBe(0);
+  });
+
+  test("whose input is too long is told so, by the engine's last word", async () => {
+    const error = { message: engineWords, type: "invalid_request_error", code: "context_length_exceeded" };
+    engine.plays({ status: 400, body: { error } });
+    const response = await post(name, question, stream);
+    expect([response.status, (await response.text()).includes("context_length_exceeded")]).toEqual([400, true]);
+  });
+
+  test("sees a failure where the engine fails in the middle, not its words", async () => {
+    const failure = { status: "failed", error: { code: "server_error", message: engineWords } };
+    const stream_ = `${engines.responses.broken(plain).split("event: response.failed")[0]}event: response.failed\ndata: ${JSON.stringify({ type: "response.failed", response: failure })}\n\n`;
+    engine.plays({ stream: stream_, whole: failure });
+    const response = await post(name, question, stream);
+    const text = await response.text();
+    expect(text).not.toContain(engineWords);
+    if (stream) expect(wires[name].readFrames(framesOf(text)).end).toBe("failed");
+    else expect(response.status).toBe(503);
+    expect((await receiptOf(response)).outcome).toBe("failed");
+  });
+});
+
+const usageOf: Record<Name, (said: Json[]) => Record<string, number>> = {
+  chat(said) {
+    const { usage } = said.at(-1)!;
+    return numbers({
+      input: usage?.prompt_tokens,
+      cached: usage?.prompt_tokens_details?.cached_tokens,
+      written: usage?.prompt_tokens_details?.cache_write_tokens,
+      output: usage?.completion_tokens,
+      reasoning: usage?.completion_tokens_details?.reasoning_tokens,
+    });
+  },
+  messages(said) {
+    const usage = said.findLast((event) => event.usage)?.usage;
+    const cached = Number(usage?.cache_read_input_tokens);
+    const written = Number(usage?.cache_creation_input_tokens);
+    return {
+      ...{ input: Number(usage?.input_tokens) + cached + written, cached, written },
+      ...numbers({ output: usage?.output_tokens, reasoning: usage?.output_tokens_details?.thinking_tokens }),
+    };
+  },
+  responses(said) {
+    const last = said.at(-1)!;
+    const usage = (last.response ?? last).usage;
+    return numbers({
+      input: usage?.input_tokens,
+      cached: usage?.input_tokens_details?.cached_tokens,
+      written: usage?.input_tokens_details?.cache_write_tokens,
+      output: usage?.output_tokens,
+      reasoning: usage?.output_tokens_details?.reasoning_tokens,
+    });
+  },
+};
+const numbers = (told: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(told).map(([key, value]) => [key, Number(value)]));
+
+/** What came before the failure: Responses say it once more in their last event, though its item was never done. */
+function saidBefore(name: Name, frames: { data: string }[]): string {
+  if (name !== "responses") return wires[name].readFrames(frames).text;
+  return wires.responses.readReply((JSON.parse(frames.at(-1)!.data) as Json).response!).text;
+}
+
+describe.each(names)("a %s client", (name) => {
+  /** Two thousand words, one a frame. */
+  const paced = () => {
+    const frames = engines.responses.stream(plain).split(/(?<=\n\n)/);
+    const at = frames.findIndex((frame) => frame.includes("output_text.delta"));
+    const word = frames[at]!.replace(/"delta":"[^"]*"/, '"delta":"hello "');
+    return { stream: [...frames.slice(0, at), word.repeat(2000)].join(""), whole: null, pace_ms: 10 };
+  };
+
+  test("whose engine is cut sees a failure in its own words, and pays what was produced", async () => {
+    engine.plays({ ...paced(), cutAfter: 22 });
+    const response = await post(name, question, true);
+    const frames = framesOf(await response.text());
+    expect(wires[name].readFrames(frames).end).toBe("failed");
+    const words = saidBefore(name, frames).split(" ").length - 1;
+    // What was on its way when the connection broke may be lost with it.
+    expect(words).toBeGreaterThan(0);
+    expect(words).toBeLessThanOrEqual(20);
+    const receipt = await receiptOf(response);
+    expect(receipt).toMatchObject({ outcome: "failed", error_code: "upstream_unavailable" });
+    expect(receipt.usage.output_tokens).toBe(words);
+    expect(receipt.units.charged).toBeGreaterThanOrEqual(words * 400);
+  });
+
+  test("that leaves closes the engine's connection within a second, and pays what was produced", async () => {
+    engine.plays(paced());
+    const abort = new AbortController();
+    const response = await post(name, question, true, { signal: abort.signal });
+    const call = engine.asked.at(-1)!;
+    await until(() => call.framesSent > 5, 5000, "the engine to have begun");
+    abort.abort();
+    await until(() => call.left, 1000, "the engine to be left");
+    const receipt = await receiptOf(response);
+    expect(receipt.outcome).toBe("cancelled");
+    expect(receipt.usage.output_tokens).toBeGreaterThan(0);
+    expect(receipt.usage.output_tokens).toBeLessThanOrEqual(call.framesSent);
+  });
+
+  test("that leaves before its whole answer closes the engine's connection, too", async () => {
+    engine.plays(paced());
+    const before = engine.asked.length;
+    const abort = new AbortController();
+    // Above what is asked for unstreamed.
+    const ask = { ...question, outputTokensMax: 5000 };
+    const pending = post(name, ask, false, { signal: abort.signal }).then((response) => response.text());
+    await until(() => (engine.asked[before]?.framesSent ?? 0) > 5, 5000, "the engine to have begun");
+    abort.abort();
+    await pending.catch(() => {});
+    await until(() => engine.asked[before]!.left, 1000, "the engine to be left");
+  });
+});
+
+describe("reasoning that the engine encrypted", () => {
+  const proof = "gAAAA+/=proof~ö€";
+  const thought = {
+    id: "rs_e",
+    type: "reasoning",
+    summary: [{ type: "summary_text", text: "Hm." }],
+    encrypted_content: proof,
+  };
+  const alone = { id: "rs_f", type: "reasoning", summary: [], encrypted_content: `${proof}2` };
+  const said = { id: "msg_e", type: "message", role: "assistant", content: [{ type: "output_text", text: "Hi." }] };
+  const response = { id: "r", object: "response", status: "completed", output: [thought, alone, said] };
+  const frame = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  const play = {
+    whole: response,
+    stream: [
+      { type: "response.created", response: { id: "r", status: "in_progress", output: [] } },
+      ...response.output.flatMap((item, output_index) => [
+        {
+          type: "response.output_item.added",
+          output_index,
+          item: { ...item, content: [], summary: [], encrypted_content: "" },
+        },
+        { type: "response.output_item.done", output_index, item },
+      ]),
+      { type: "response.completed", response },
+    ]
+      .map(frame)
+      .join(""),
+  };
+  const seenByEngine = () =>
+    (engine.asked.at(-1)!.body.input as { type: string; encrypted_content?: string; summary?: unknown }[]).filter(
+      (item) => item.type === "reasoning",
+    );
+  const expected = [
+    { type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: proof },
+    { type: "reasoning", summary: [], encrypted_content: `${proof}2` },
+  ];
+
+  test.each([true, false])("comes back to it byte for byte from a Responses client (streamed: %p)", async (stream) => {
+    engine.plays(play);
+    const body = { input: [{ role: "user", content: "a" }], reasoning: { effort: "low" }, store: false };
+    const text = await (await posted("responses", body, stream)).text();
+    const last = stream ? (JSON.parse(framesOf(text).at(-1)!.data) as Json).response : (JSON.parse(text) as Json);
+    const output = last!.output as unknown as object[];
+    await (
+      await posted("responses", { ...body, input: [...body.input, ...output, { role: "user", content: "b" }] }, stream)
+    ).text();
+    expect(seenByEngine()).toEqual(expected);
+  });
+
+  test("comes back to it from what is stored of a response", async () => {
+    engine.plays(play);
+    const first = (await (await posted("responses", { input: "a" }, false)).json()) as { id: string };
+    await (await posted("responses", { input: "b", previous_response_id: first.id }, false)).text();
+    expect(seenByEngine()).toEqual(expected);
+  });
+
+  test("comes back to it byte for byte from a Messages client, as signature and as redacted thinking", async () => {
+    engine.plays(play);
+    const body = { max_tokens: 64, messages: [{ role: "user", content: "a" }] as object[] };
+    const reply = (await (await posted("messages", body, false)).json()) as { content: object[] };
+    expect(reply.content).toMatchObject([
+      { type: "thinking", thinking: "Hm.", signature: proof },
+      { type: "redacted_thinking", data: `${proof}2` },
+      { type: "text", text: "Hi." },
+    ]);
+    const messages = [...body.messages, { role: "assistant", content: reply.content }, { role: "user", content: "b" }];
+    await (await posted("messages", { ...body, messages }, false)).text();
+    expect(seenByEngine()).toEqual(expected);
+  });
+});
+
+test("what Responses has no words for is refused by the caller's own name for it, and the engine is not asked", async () => {
+  const before = engine.asked.length;
+  const refused: [Name, Ask | object, string][] = [
+    ["chat", { stop: ["HALT"] }, "stop"],
+    ["chat", { logit_bias: { "5": 1 } }, "logit_bias"],
+    ["messages", { stop_sequences: ["HALT"] }, "stop_sequences"],
+    ["messages", { top_k: 5 }, "top_k"],
+  ];
+  for (const [name, more, param] of refused) {
+    const response = await posted(name, { ...wires[name].body(question), ...more }, false);
+    const { error } = (await response.json()) as { error: { message: string; code?: string; param?: string } };
+    expect(response.status).toBe(400);
+    expect(JSON.stringify(error)).toContain("unsupported_feature");
+    expect(error.message).toContain(param);
+    if (name === "chat") expect(error.param).toBe(param);
+  }
+  expect(engine.asked.length).toBe(before);
+});
