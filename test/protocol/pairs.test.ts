@@ -75,6 +75,7 @@ const rows: Record<string, Row> = {
     answers: [{ ...plain, text: "", calls: twoCalls.slice(1), end: "tool_calls" }],
   },
   images: { ask: always({ ...question, image }), heard: [image], answers: [plain] },
+  files: { ask: always({ ...question, pdf: "JVBERi0x" }), heard: ["JVBERi0x"], answers: [plain] },
   "an image that a tool gave": {
     ask: except(
       { ...question, tools: ["f"], called: twoCalls.slice(0, 1), results: ["RESULT-A"], resultImage: image },
@@ -117,6 +118,24 @@ const rows: Record<string, Row> = {
     heard: ["HALT"],
     answers: [plain],
     but: { chat: { responses: "stop" }, messages: { responses: "stop_sequences" } },
+  },
+  "log probabilities": {
+    ask: except({ ...question, logprobs: 3 }, "messages"),
+    heard: ['"top_logprobs":3'],
+    answers: [plain],
+    but: { chat: { messages: "logprobs" }, responses: { messages: "top_logprobs" } },
+  },
+  "a temperature above 1": {
+    ask: except({ ...question, temperature: 1.5 }, "messages"),
+    heard: ['"temperature":1.5'],
+    answers: [plain],
+    but: { chat: { messages: "temperature" }, responses: { messages: "temperature" } },
+  },
+  "an answer begun by the client": {
+    ask: except({ ...question, begun: "BEGINNING" }, "chat", "responses"),
+    heard: [/QUESTION.*BEGINNING/],
+    answers: [plain],
+    but: { messages: { chat: "messages[1]", responses: "messages[1]" } },
   },
 };
 
@@ -217,7 +236,10 @@ describe.each(pairs)("a client of %s in front of an engine of %s", (callerName, 
     for (let kept = 0; kept <= last; kept++) {
       const events: InferenceEvent[] = decodedStream(engine, frames.slice(0, kept).join(""), caller.identity);
       expect(events.at(-1)?.type).toBe("response-failed");
-      expect(caller.readStream(question, events).end).toBe("failed");
+      const read = caller.readStream(question, events);
+      expect(read.end).toBe("failed");
+      expect("Hm.".startsWith(read.reasoning) && plain.text.startsWith(read.text)).toBe(true);
+      if (kept === last) expect([read.reasoning, read.text]).toEqual(["Hm.", plain.text]);
     }
     note("truncation", pair, survives);
   });

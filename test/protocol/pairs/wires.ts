@@ -26,6 +26,7 @@ export interface Ask {
   instructions: string;
   question: string;
   image?: string;
+  pdf?: string;
   tools?: string[];
   parallel?: boolean;
   must?: string;
@@ -37,6 +38,10 @@ export interface Ask {
   schema?: Record<string, unknown>;
   json?: boolean;
   stop?: string[];
+  temperature?: number;
+  logprobs?: number;
+  /** What the answer is to begin with. */
+  begun?: string;
 }
 
 export interface Answer {
@@ -103,12 +108,14 @@ const chatWire: Wire = {
       { role: "system", content: ask.instructions },
       {
         role: "user",
-        content: ask.image
-          ? [
-              { type: "text", text: ask.question },
-              { type: "image_url", image_url: { url: dataUrl(ask.image) } },
-            ]
-          : ask.question,
+        content:
+          ask.image || ask.pdf
+            ? [
+                { type: "text", text: ask.question },
+                ...(ask.image ? [{ type: "image_url", image_url: { url: dataUrl(ask.image) } }] : []),
+                ...(ask.pdf ? [{ type: "file", file: { file_data: ask.pdf, filename: "a.pdf" } }] : []),
+              ]
+            : ask.question,
       },
       ...(ask.called
         ? [
@@ -136,6 +143,9 @@ const chatWire: Wire = {
         ? { type: "json_object" }
         : undefined,
     stop: ask.stop,
+    temperature: ask.temperature,
+    logprobs: ask.logprobs && true,
+    top_logprobs: ask.logprobs,
   }),
   readFrames(frames) {
     const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
@@ -194,8 +204,15 @@ const messagesWire: Wire = {
     messages: [
       {
         role: "user",
-        content: [{ type: "text", text: ask.question }, ...(ask.image ? [messagesImage(ask.image)] : [])],
+        content: [
+          { type: "text", text: ask.question },
+          ...(ask.image ? [messagesImage(ask.image)] : []),
+          ...(ask.pdf
+            ? [{ type: "document", source: { type: "base64", media_type: "application/pdf", data: ask.pdf } }]
+            : []),
+        ],
       },
+      ...(ask.begun ? [{ role: "assistant", content: ask.begun }] : []),
       ...(ask.called
         ? [
             { role: "assistant", content: ask.called.map((call) => ({ type: "tool_use", ...call })) },
@@ -224,6 +241,7 @@ const messagesWire: Wire = {
       ...(ask.schema ? { format: { type: "json_schema", schema: ask.schema } } : {}),
     },
     stop_sequences: ask.stop,
+    temperature: ask.temperature,
   }),
   readFrames(frames) {
     const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
@@ -272,6 +290,7 @@ const responsesWire: Wire = {
         content: [
           { type: "input_text", text: ask.question },
           ...(ask.image ? [{ type: "input_image", image_url: dataUrl(ask.image) }] : []),
+          ...(ask.pdf ? [{ type: "input_file", file_data: ask.pdf, filename: "a.pdf" }] : []),
         ],
       },
       ...(ask.called ?? []).map(({ id, name, input }) => ({
@@ -295,6 +314,8 @@ const responsesWire: Wire = {
     parallel_tool_calls: ask.parallel,
     tool_choice: ask.must && { type: "function", name: ask.must },
     reasoning: ask.effort && { effort: ask.effort },
+    temperature: ask.temperature,
+    top_logprobs: ask.logprobs,
     max_output_tokens: ask.outputTokensMax,
     text: ask.schema
       ? { format: { type: "json_schema", name: "n", schema: ask.schema } }
