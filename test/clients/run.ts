@@ -4,11 +4,13 @@
 //   npm run test:clients                    the official openai SDK for Python, in front of the service
 //   npm run test:clients -- anthropic       the official Anthropic SDK for Python, in front of the service
 //   npm run test:clients -- claude          Claude Code, from npm, in front of the service
+//   npm run test:clients -- codex           Codex, from npm, in front of the service
 //   npm run test:clients -- engine          llama.cpp's own server behind the service
 //   npm run test:clients -- transformers    the server that comes with transformers behind the service (3 GB to fetch)
 
 import { type Counts, close } from "../../scripts/counts.ts";
 import { claudeCounts } from "./claude-code/run.ts";
+import { codexCounts } from "./codex/run.ts";
 import { engineCounts } from "./engine/run.ts";
 import { anthropicCounts, pythonCounts } from "./python/run.ts";
 import { transformersCounts } from "./transformers/run.ts";
@@ -17,6 +19,7 @@ const runs: Record<string, () => Promise<Counts>> = {
   python: pythonCounts,
   anthropic: anthropicCounts,
   claude: claudeCounts,
+  codex: codexCounts,
   engine: engineCounts,
   transformers: transformersCounts,
 };

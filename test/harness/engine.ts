@@ -31,6 +31,8 @@ export async function startService(
     engineUrl?: string;
     /** Further plans, by name, each a YAML flow map. */
     plans?: Record<string, string>;
+    /** Ids of further models, which can do everything. */
+    models?: string[];
     /** Further lines of sluice.yaml. */
     more?: string;
     sluice?: SluiceOptions;
@@ -67,7 +69,14 @@ export async function startService(
 
 function configTo(
   url: string,
-  options: { limits?: string; metering?: string; timeouts?: string; plans?: Record<string, string>; more?: string },
+  options: {
+    limits?: string;
+    metering?: string;
+    timeouts?: string;
+    plans?: Record<string, string>;
+    models?: string[];
+    more?: string;
+  },
 ): string {
   const entry = (id: string, capabilities: string, context: number, output: number) => `
   - id: ${id}
@@ -88,6 +97,7 @@ function configTo(
     '    api_key: "${ENGINE_KEY}"',
     ...(options.timeouts ? [`    timeouts: ${options.timeouts}`] : []),
     `models:${entry(model, all, 131072, 16384)}${entry(plainModel, "[]", 131072, 16384)}${entry(smallModel, "[]", 4096, 256)}`,
+    ...(options.models ?? []).map((id) => entry(id, all, 131072, 16384).slice(1)),
     "plans:",
     // The demo organization's: tests ask more of a minute than it allows.
     "  pro: {}",

@@ -3,17 +3,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Asked, type Instead, outsideTrap, watched } from "../traffic.ts";
 
 const run_ms = 120_000;
-
-export interface Asked {
-  method: string;
-  path: string;
-  headers: Headers;
-  /** The parsed body; null where there is none. */
-  body: Record<string, unknown> | null;
-  status: number;
-}
 
 export interface Run {
   /** What it printed as its answer, or as its error. */
@@ -34,8 +26,7 @@ export interface RunOptions {
   env: Record<string, string>;
   /** Files of its folder, by name. */
   files?: Record<string, string>;
-  /** Answers in the service's place; undefined lets the request through. */
-  instead?: (asked: Omit<Asked, "status">, before: readonly Asked[]) => Response | undefined;
+  instead?: Instead;
 }
 
 export async function runAgent(options: RunOptions): Promise<Run> {
@@ -82,54 +73,6 @@ const quiet = {
   DISABLE_AUTOUPDATER: "1",
   IS_SANDBOX: "1",
 };
-
-/** A proxy that lets nothing through: whatever wants to leave this machine has to ask it, and is remembered. */
-function outsideTrap() {
-  const caught: string[] = [];
-  const listener = Bun.listen({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: {
-      data(socket, bytes) {
-        caught.push(new TextDecoder().decode(bytes).split("\r\n", 1)[0] ?? "");
-        socket.end();
-      },
-    },
-  });
-  const proxy = `http://127.0.0.1:${listener.port}`;
-  return {
-    caught,
-    env: { HTTPS_PROXY: proxy, HTTP_PROXY: proxy, NO_PROXY: "localhost,127.0.0.1" },
-    stop: () => listener.stop(true),
-  };
-}
-
-/** Stands between it and the service, and remembers. */
-function watched({ url, instead }: RunOptions) {
-  const asked: Asked[] = [];
-  const server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    idleTimeout: 0,
-    async fetch(request) {
-      const { pathname, search } = new URL(request.url);
-      const text = await request.text();
-      const body = text === "" ? null : (JSON.parse(text) as Record<string, unknown>);
-      const entry = { method: request.method, path: pathname, headers: request.headers, body };
-      const response =
-        instead?.(entry, asked) ??
-        (await fetch(url + pathname + search, {
-          method: request.method,
-          headers: request.headers,
-          ...(text === "" ? {} : { body: text }),
-          signal: request.signal,
-        }));
-      asked.push({ ...entry, status: response.status });
-      return response;
-    },
-  });
-  return { asked, url: `http://127.0.0.1:${server.port}`, stop: () => void server.stop(true) };
-}
 
 function answerIn(out: string, err: string): Pick<Run, "result" | "failed" | "usage"> {
   try {

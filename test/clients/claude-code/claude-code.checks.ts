@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { startSimulator } from "../../../src/simulator/server.ts";
 import { model, type Service, startService } from "../../harness/engine.ts";
-import { type Asked, type Run, type RunOptions, runAgent } from "./agent.ts";
+import type { Asked } from "../traffic.ts";
+import { type Run, type RunOptions, runAgent } from "./agent.ts";
 
 setDefaultTimeout(180_000);
 

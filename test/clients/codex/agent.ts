@@ -1,0 +1,122 @@
+// One run of Codex in a folder of its own, with a home of its own, and what it asked of the service on the way.
+
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Asked, type Instead, outsideTrap, watched } from "../traffic.ts";
+
+const run_ms = 90_000;
+
+export interface Run {
+  /** Exit code. */
+  code: number;
+  /** What it said last; empty where it came to no answer. */
+  answer: string;
+  /** What it said of its errors, lines joined. */
+  errors: string;
+  /** As it counted them; undefined where the turn did not end well. */
+  usage: { input_tokens: number; output_tokens: number } | undefined;
+  /** Files of its folder afterwards, by name. */
+  files: Record<string, string>;
+  asked: Asked[];
+  took_ms: number;
+}
+
+export interface RunOptions {
+  /** Base URL of the service. */
+  url: string;
+  key: string;
+  model: string;
+  prompt: string;
+  /** Files of its folder, by name. */
+  files?: Record<string, string>;
+  /** Further lines of the provider's table in config.toml. */
+  provider?: string;
+  /** What the answer must be, as a JSON Schema. */
+  schema?: object;
+  instead?: Instead;
+}
+
+export async function runAgent(options: RunOptions): Promise<Run> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
+  const [work, home] = [join(folder, "work"), join(folder, "home")];
+  const watch = watched(options);
+  const trap = outsideTrap();
+  for (const one of [work, home]) mkdirSync(one);
+  for (const [name, text] of Object.entries(options.files ?? {})) writeFileSync(join(work, name), text);
+  writeFileSync(join(home, "config.toml"), configFor(watch.url, options));
+  const schema = join(home, "schema.json");
+  if (options.schema) writeFileSync(schema, JSON.stringify(options.schema));
+  const began_ms = performance.now();
+  // It works in a folder made for it; what would fence it in is not there in every container.
+  const words = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"];
+  if (options.schema) words.push("--output-schema", schema);
+  const child = Bun.spawn([process.env.CODEX ?? "codex", ...words, options.prompt], {
+    cwd: work,
+    env: { PATH: process.env.PATH ?? "", HOME: home, CODEX_HOME: home, ...trap.env, SLUICE_KEY: options.key },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), run_ms);
+  try {
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const took_ms = performance.now() - began_ms;
+    if (took_ms > run_ms)
+      throw new Error(`Codex did not end within ${run_ms} ms: ${out.slice(-2000)} ${err.slice(-2000)}`);
+    if (trap.caught.length > 0) throw new Error(`Codex wanted to leave this machine: ${trap.caught.join(", ")}`);
+    return { code, ...toldIn(out), files: filesOf(work), asked: watch.asked, took_ms };
+  } finally {
+    clearTimeout(timer);
+    watch.stop();
+    trap.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** As docs/clients.md has it, but for what keeps it at home. */
+function configFor(url: string, { model, provider = "" }: RunOptions): string {
+  return `model = "${model}"
+model_provider = "sluice"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[features]
+plugins = false
+
+[model_providers.sluice]
+name = "Sluice"
+base_url = "${url}/v1"
+env_key = "SLUICE_KEY"
+wire_api = "responses"
+${provider}
+`;
+}
+
+interface Event {
+  type: string;
+  item?: { type: string; text?: string; message?: string };
+  message?: string;
+  error?: { message: string };
+  usage?: Run["usage"];
+}
+
+function toldIn(out: string): Pick<Run, "answer" | "errors" | "usage"> {
+  const events = out
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Event);
+  const said = events.filter(({ type, item }) => type === "item.completed" && item?.type === "agent_message");
+  return {
+    answer: said.at(-1)?.item?.text ?? "",
+    errors: events.flatMap(({ message, error, item }) => message ?? error?.message ?? item?.message ?? []).join("\n"),
+    usage: events.find(({ type }) => type === "turn.completed")?.usage,
+  };
+}
+
+function filesOf(folder: string): Record<string, string> {
+  const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return Object.fromEntries(entries.map(({ name }) => [name, readFileSync(join(folder, name), "utf8")]));
+}

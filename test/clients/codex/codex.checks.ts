@@ -1,0 +1,276 @@
+/**
+ * Codex, unchanged, against the service in front of an engine that plays a script: `npm run test:clients -- codex`. Its
+ * three sets of tools work, which it chooses by the model's id; a limit stops it at once, and what an engine breaks it
+ * mends by itself. Each check counts its requests: nothing is asked twice that was answered once.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { model, type Service, startService } from "../../harness/engine.ts";
+import { type ScriptedEngine, startScriptedEngine, type Turn } from "../scripted-engine.ts";
+import { type Run, type RunOptions, runAgent } from "./agent.ts";
+
+setDefaultTimeout(120_000);
+
+/** Codex looks up what stands behind the slash: of this one it knows that patches are free-form tools. */
+const patching = "acme/gpt-5.5";
+/** Of this one, that tools stand among the items. */
+const scripting = "acme/gpt-6-sol";
+
+let engine: ScriptedEngine;
+let service: Service;
+beforeAll(async () => {
+  engine = startScriptedEngine();
+  service = await startService({
+    engineUrl: engine.url,
+    models: [patching, scripting],
+    plans: { weekly: "{ week: 9000000 }" },
+    limits: "{ heartbeat_ms: 200, first_event_hold_ms: 200 }",
+  });
+});
+afterAll(async () => {
+  await service.stop();
+  engine.stop();
+});
+
+const done: Turn = { text: "It is all done." };
+const shell = (cmd: string) => ({ name: "exec_command", arguments: { cmd } });
+
+async function run(turns: Turn[], options: Partial<RunOptions> = {}): Promise<Run> {
+  engine.play(turns);
+  return runAgent({ url: service.url, key: service.key, model, prompt: "Do the work.", ...options });
+}
+
+function expectDone({ code, answer }: Run): void {
+  expect({ code, answer }).toEqual({ code: 0, answer: done.text! });
+}
+const requestsOf = ({ asked }: Run) => asked.map(({ method, status }) => `${method} ${status}`);
+const times = (count: number) => Array(count).fill("POST 200");
+
+interface Item {
+  type: string;
+  [key: string]: unknown;
+}
+const itemsOf = (run: Run, field: "input" | "tools", request = 0): Item[] =>
+  (run.asked.at(request)?.body?.[field] ?? []) as Item[];
+/** Items of the last request, of one type. */
+const sent = (run: Run, type: string) => itemsOf(run, "input", -1).filter((item) => item.type === type);
+const toolNames = () => (engine.asked[0]?.tools ?? []).map((tool) => tool.function.name);
+/** What the engine was told of results, in its last request. */
+const results = () =>
+  (engine.asked.at(-1)?.messages ?? []).filter(({ role }) => role === "tool").map(({ content }) => told(content));
+const told = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
+
+describe("a model that Codex does not know", () => {
+  test("works through its tools, one after the other and side by side", async () => {
+    const ended = await run([
+      { text: "First one.", calls: [shell("echo apple > one.txt; echo first is written")] },
+      { calls: [shell("cat one.txt"), shell("echo pear > two.txt; echo second is written")] },
+      done,
+    ]);
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(3));
+    expect(ended.files).toEqual({ "one.txt": "apple\n", "two.txt": "pear\n" });
+    expect(results()).toEqual([
+      expect.stringContaining("first is written"),
+      expect.stringContaining("apple"),
+      expect.stringContaining("second is written"),
+    ]);
+    const roles = engine.asked.at(-1)!.messages.map(({ role }) => role);
+    expect(roles.slice(-5)).toEqual(["assistant", "tool", "assistant", "tool", "tool"]);
+    expect(ended.usage).toMatchObject({ input_tokens: 300 });
+  });
+
+  test("is told of no web search, and calls what has a namespace by both its names", async () => {
+    const ended = await run([
+      { calls: [{ name: "multi_agent_v1__wait_agent", arguments: { targets: ["nobody"] } }] },
+      done,
+    ]);
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(2));
+    const listed = itemsOf(ended, "tools").map(({ type }) => type);
+    expect(listed).toContain("web_search");
+    expect(listed).toContain("namespace");
+    expect(toolNames()).not.toContain("web_search");
+    expect(sent(ended, "function_call")).toMatchObject([{ name: "wait_agent", namespace: "multi_agent_v1" }]);
+    expect(results()).toEqual([expect.stringContaining("invalid agent id")]);
+  });
+
+  test("looks at an image that a tool brings", async () => {
+    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+    const make = `echo ${pixel} | base64 -d > dot.png`;
+    const look = { name: "view_image", arguments: { path: "dot.png" } };
+    const ended = await run([{ calls: [shell(make)] }, { calls: [look] }, done]);
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(3));
+    expect(JSON.stringify(sent(ended, "function_call_output").at(-1))).toContain("data:image/png;base64,");
+    expect(JSON.stringify(engine.asked.at(-1)?.messages.at(-1))).toContain("data:image/png;base64,");
+  });
+
+  test("has its reasoning again with the next turn, once", async () => {
+    const thought = "An apple has to be written down before a pear.";
+    const ended = await run([{ reasoning: thought, text: "So be it.", calls: [shell("true")] }, done]);
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(2));
+    expect(sent(ended, "reasoning")).toMatchObject([
+      { summary: [], content: [{ type: "reasoning_text", text: thought }], encrypted_content: expect.any(String) },
+    ]);
+    const thoughts = engine.asked.at(-1)!.messages.flatMap(({ reasoning_content }) => reasoning_content ?? []);
+    expect(thoughts).toEqual([thought]);
+  });
+});
+
+describe("a model for which its patches are free-form tools", () => {
+  test("has them applied", async () => {
+    const patch = [
+      "*** Begin Patch",
+      "*** Update File: one.txt",
+      "@@",
+      '-a "red" apple',
+      '+a "green" apple \\ \u{1f34f}',
+      "*** Add File: two.txt",
+      "+a pear",
+      "*** End Patch",
+      "",
+    ].join("\n");
+    const turns = [{ calls: [{ name: "apply_patch", arguments: { input: patch } }] }, done];
+    const ended = await run(turns, { model: patching, files: { "one.txt": 'a "red" apple\n' } });
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(2));
+    expect(ended.files).toEqual({ "one.txt": 'a "green" apple \\ \u{1f34f}\n', "two.txt": "a pear\n" });
+    const listed = itemsOf(ended, "tools").find(({ name }) => name === "apply_patch");
+    expect(listed).toMatchObject({ type: "custom", format: { type: "grammar", syntax: "lark" } });
+    const { definition } = listed!.format as { definition: string };
+    const known = engine.asked[0]?.tools?.find((tool) => tool.function.name === "apply_patch");
+    expect(known?.function.description).toContain(definition);
+    expect(sent(ended, "custom_tool_call")).toMatchObject([{ name: "apply_patch", input: patch }]);
+    expect(results()).toEqual([expect.stringContaining("Success")]);
+  });
+
+  test("whose engine writes the patch without JSON around it has it applied too", async () => {
+    const patch = "*** Begin Patch\n*** Add File: two.txt\n+a pear\n*** End Patch\n";
+    const ended = await run([{ calls: [{ name: "apply_patch", arguments: patch }] }, done], { model: patching });
+    expectDone(ended);
+    expect(ended.files).toEqual({ "two.txt": "a pear\n" });
+  });
+});
+
+describe("a model whose tools stand among the items", () => {
+  const script = (input: string) => ({ name: "exec", arguments: { input } });
+
+  test("runs them, from each namespace", async () => {
+    const write =
+      'const ran = await tools.exec_command({ cmd: "echo apple > one.txt; echo it is written" }); text(ran.output);';
+    const list = { name: "collaboration__list_agents", arguments: {} };
+    const ended = await run([{ calls: [script(write)] }, { calls: [list] }, done], { model: scripting });
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(3));
+    expect(ended.files).toEqual({ "one.txt": "apple\n" });
+    for (const request of ended.asked.keys()) {
+      expect(itemsOf(ended, "tools", request)).toEqual([]);
+      expect(itemsOf(ended, "input", request)[0]?.type).toBe("additional_tools");
+    }
+    expect(sent(ended, "custom_tool_call")).toMatchObject([{ name: "exec", input: write }]);
+    expect(sent(ended, "function_call")).toMatchObject([{ name: "list_agents", namespace: "collaboration" }]);
+    expect(results()).toEqual([expect.stringContaining("it is written"), expect.stringContaining("/root")]);
+  });
+
+  test("a script that reports on its way has one result at the engine, which takes no second", async () => {
+    const ended = await run([{ calls: [script('notify("half way"); text("the end");')] }, done], { model: scripting });
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(2));
+    const outputs = sent(ended, "custom_tool_call_output");
+    expect(outputs).toHaveLength(2);
+    expect(new Set(outputs.map(({ call_id }) => call_id)).size).toBe(1);
+    expect(results()).toHaveLength(1);
+    expect(results()[0]).toContain("half way");
+    expect(results()[0]).toContain("the end");
+  });
+});
+
+test("--output-schema reaches the engine, and its answer the user", async () => {
+  const schema = {
+    type: "object",
+    properties: { fruit: { type: "string" } },
+    required: ["fruit"],
+    additionalProperties: false,
+  };
+  const ended = await run([{ text: '{"fruit":"apple"}' }], { schema });
+  expect([ended.code, ended.answer]).toEqual([0, '{"fruit":"apple"}']);
+  expect(requestsOf(ended)).toEqual(times(1));
+  expect(ended.asked[0]?.body?.text).toMatchObject({ format: { type: "json_schema", strict: true } });
+  expect(engine.asked[0]).toMatchObject({
+    response_format: { type: "json_schema", json_schema: { strict: true, schema } },
+  });
+});
+
+test("where it is told of WebSockets, it is sent back to POST once, and works", async () => {
+  const ended = await run([{ calls: [shell("echo apple > one.txt")] }, done], {
+    provider: "supports_websockets = true",
+  });
+  expectDone(ended);
+  expect(requestsOf(ended)).toEqual(["GET 426", ...times(2)]);
+  expect(ended.files).toEqual({ "one.txt": "apple\n" });
+});
+
+test("an engine that thinks longer than Codex waits for a word is waited for", async () => {
+  const ended = await run([{ ...done, silent_ms: 3000 }], { provider: "stream_idle_timeout_ms = 1000" });
+  expectDone(ended);
+  expect(requestsOf(ended)).toEqual(times(1));
+});
+
+describe("an engine that breaks off", () => {
+  test("in its text is asked again, and the work goes on", async () => {
+    const ended = await run([
+      { text: "I shall write it down", cut: true },
+      { calls: [shell("echo apple > one.txt")] },
+      done,
+    ]);
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(3));
+    expect(ended.files).toEqual({ "one.txt": "apple\n" });
+    expect(ended.errors).toContain("Reconnecting... 1/5");
+  });
+
+  test("in a call is asked again, and what it had not finished is not run", async () => {
+    const unfinished = { text: "I write.", calls: [shell("echo apple >> one.txt")], cut: true as const };
+    const ended = await run([unfinished, { calls: [shell("echo pear >> one.txt")] }, done]);
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(3));
+    expect(ended.files).toEqual({ "one.txt": "pear\n" });
+  });
+});
+
+test("an answer that a limit of tokens cuts ends the turn with what there is, and is not asked for again", async () => {
+  const ended = await run([{ text: "It is not", finish: "length" }]);
+  expect([ended.code, ended.answer]).toEqual([1, "It is not"]);
+  expect(requestsOf(ended)).toEqual(times(1));
+  expect(ended.errors).toContain("Incomplete response returned, reason: max_output_tokens");
+});
+
+describe("a refusal", () => {
+  test("for a limit that is reached ends it at once, and it says until when", async () => {
+    await service.json("org", "create", "weekly", "--plan", "weekly");
+    const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
+    const used = ["--window", "week", "--units", "+9000000", "--reason", "test"];
+    expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
+    const ended = await run([done], { key });
+    expect(ended.code).not.toBe(0);
+    expect(requestsOf(ended)).toEqual(["POST 429"]);
+    expect(engine.asked).toHaveLength(0);
+    expect(ended.errors).toMatch(/hit your usage limit\. Try again at /);
+  });
+
+  test("of a model that there is not says so", async () => {
+    const ended = await run([done], { model: "acme/none" });
+    expect(ended.code).not.toBe(0);
+    expect(requestsOf(ended)).toEqual(["POST 404"]);
+    expect(ended.errors).toContain("acme/none");
+  });
+
+  test("of its key is told, and reaches no engine", async () => {
+    const ended = await run([done], { key: "slk_none" });
+    expect(ended.code).not.toBe(0);
+    expect(new Set(requestsOf(ended))).toEqual(new Set(["POST 401"]));
+    expect(engine.asked).toHaveLength(0);
+    expect(ended.errors).toContain("req_");
+  });
+});

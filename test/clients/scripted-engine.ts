@@ -1,0 +1,115 @@
+// An engine that says what it is told to, turn by turn, and remembers what it was asked: for agents, whose work takes
+// more turns than the simulator plays.
+
+export interface Turn {
+  reasoning?: string;
+  text?: string;
+  /** All in one answer. `arguments` as JSON text, or what to make it of. */
+  calls?: { name: string; arguments: string | object }[];
+  /** Why it ends, where not for its calls or its end. */
+  finish?: "length" | "content_filter";
+  /** Breaks the connection before it says why it ended. */
+  cut?: true;
+  /** Milliseconds between the head of the answer and its first piece. */
+  silent_ms?: number;
+}
+
+/** A Chat Completions request, as far as tests look at it. */
+export interface ChatAsked {
+  messages: {
+    role: string;
+    content: unknown;
+    reasoning_content?: string;
+    tool_calls?: { function: { name: string; arguments: string } }[];
+  }[];
+  tools?: { function: { name: string; description?: string } }[];
+}
+
+export interface ScriptedEngine {
+  /** With `/v1`. */
+  url: string;
+  /** From now on these turns, in order; what was asked before is forgotten. */
+  play(turns: Turn[]): void;
+  /** Since the last `play`. */
+  asked: ChatAsked[];
+  stop(): void;
+}
+
+const piece_chars = 16;
+const cut_pause_ms = 20;
+/** The finish, and the usage after it. */
+const ending_chunks = 2;
+
+export function startScriptedEngine(): ScriptedEngine {
+  const script: { turns: Turn[]; asked: ChatAsked[] } = { turns: [], asked: [] };
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    // Without it Bun would write of every cut that it was not handled.
+    development: false,
+    idleTimeout: 0,
+    error: () => new Response(null, { status: 500 }),
+    async fetch(request) {
+      script.asked.push((await request.json()) as ChatAsked);
+      const turn = script.turns.shift();
+      if (!turn) return Response.json({ error: { message: "the script is over" } }, { status: 500 });
+      return new Response(bodyOf(turn), { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}/v1`,
+    play: (turns) => Object.assign(script, { turns: [...turns], asked: [] }),
+    get asked() {
+      return script.asked;
+    },
+    stop: () => void server.stop(true),
+  };
+}
+
+function bodyOf(turn: Turn): ReadableStream<string> {
+  const { cut, silent_ms = 0 } = turn;
+  const chunks = chunksOf(turn);
+  const frames = cut ? chunks.slice(0, -ending_chunks).map(frame) : [...chunks.map(frame), "data: [DONE]\n\n"];
+  return new ReadableStream({
+    async start(controller) {
+      controller.enqueue(": head\n\n");
+      if (silent_ms > 0) await Bun.sleep(silent_ms);
+    },
+    async pull(controller) {
+      const next = frames.shift();
+      if (next !== undefined) controller.enqueue(next);
+      else if (cut) {
+        // What was written gets this long to leave: a reset takes with it what is still on its way.
+        await Bun.sleep(cut_pause_ms);
+        controller.error(new Error("cut, as the script has it"));
+      } else controller.close();
+    },
+  });
+}
+
+const frame = (chunk: object) => `data: ${JSON.stringify({ ...head, ...chunk })}\n\n`;
+const head = { id: "chatcmpl-scripted", object: "chat.completion.chunk", created: 1_790_000_000, model: "scripted" };
+
+function chunksOf({ reasoning = "", text = "", calls = [], finish }: Turn): object[] {
+  const deltas = [
+    ...pieces(reasoning).map((reasoning_content) => ({ reasoning_content })),
+    ...pieces(text).map((content) => ({ content })),
+    ...calls.flatMap(({ name, arguments: given }, index) => {
+      const id = `call_${crypto.randomUUID()}`;
+      const written = typeof given === "string" ? given : JSON.stringify(given);
+      const opening = { index, id, type: "function", function: { name, arguments: "" } };
+      const rest = pieces(written).map((part) => ({ index, function: { arguments: part } }));
+      return [opening, ...rest].map((call) => ({ tool_calls: [call] }));
+    }),
+  ];
+  const finish_reason = finish ?? (calls.length > 0 ? "tool_calls" : "stop");
+  return [
+    ...deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] })),
+    { choices: [{ index: 0, delta: {}, finish_reason }] },
+    { choices: [], usage: { prompt_tokens: 100, completion_tokens: deltas.length, total_tokens: 100 + deltas.length } },
+  ];
+}
+
+function pieces(text: string): string[] {
+  return text.match(new RegExp(`[^]{1,${piece_chars}}`, "g")) ?? [];
+}
