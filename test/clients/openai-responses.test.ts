@@ -1,0 +1,530 @@
+/**
+ * The official openai SDK for TypeScript by Responses, unchanged but for base URL, key and model id, against the service in
+ * front of an engine over HTTP: what its users do works, and each refusal is an error of the class that they expect.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import OpenAI, {
+  APIError,
+  APIUserAbortError,
+  AuthenticationError,
+  BadRequestError,
+  InternalServerError,
+  NotFoundError,
+  RateLimitError,
+} from "openai";
+import { ResponsesToolRunner, runnerFunction } from "openai/helpers/responses-tool-runner";
+import { zodResponsesFunction, zodTextFormat } from "openai/helpers/zod";
+import type {
+  Response as ModelResponse,
+  ResponseCreateParamsNonStreaming,
+  ResponseInputItem,
+  ResponseOutputItem,
+  ResponseStreamEvent,
+} from "openai/resources/responses/responses";
+import { z } from "zod";
+import { model, plainModel, type Service, startService, words } from "../harness/engine.ts";
+import { until } from "../harness/until.ts";
+
+let service: Service;
+/** Its every answer is held against the contract. */
+let client: OpenAI;
+beforeAll(async () => {
+  const plans = { weekly: "{ week: 9000000 }" };
+  service = await startService({ engine: { directives: "", namesModel: false }, plans });
+  client = clientWith(service.key);
+}, 60_000);
+afterAll(async () => {
+  await service.stop();
+}, 60_000);
+
+function clientWith(key: string, maxRetries = 0, sees: (url: string) => void = () => {}): OpenAI {
+  return new OpenAI({
+    baseURL: `${service.url}/v1`,
+    apiKey: key,
+    maxRetries,
+    fetch: (url, init) => {
+      sees(String(url));
+      return service.fetch(String(url).slice(service.url.length), init);
+    },
+  });
+}
+
+const cue = (directives: string, text = "hello there") => `[simulator: ${directives}] ${text}`;
+/** What a promise is rejected with; undefined where it is not. */
+const thrown = (promise: PromiseLike<unknown>): Promise<unknown> =>
+  new Promise((resolve) => promise.then(() => resolve(undefined), resolve));
+const engineMessages = () =>
+  (service.engine.requests.at(-1)!.body as { messages: { role: string; content: unknown }[] }).messages;
+/** `output_text` is there where the SDK has made it, which it does not for a stream's events. */
+const textOf = ({ output }: Pick<ModelResponse, "output">) =>
+  output
+    .flatMap((item) => (item.type === "message" ? item.content : []))
+    .map((part) => (part.type === "output_text" ? part.text : ""))
+    .join("");
+const ask = (body: Partial<ResponseCreateParamsNonStreaming>) => client.responses.create({ model, ...body });
+
+/** The same request, whole and by both ways of streaming. */
+const ways: [string, (body: ResponseCreateParamsNonStreaming) => Promise<ModelResponse>][] = [
+  ["create", (body) => client.responses.create(body)],
+  ["stream()", ({ stream: _, ...body }) => client.responses.stream(body).finalResponse()],
+  [
+    "create with stream",
+    async (body) => {
+      let last: ResponseStreamEvent | undefined;
+      for await (const event of await client.responses.create({ ...body, stream: true })) last = event;
+      if (last?.type !== "response.completed") throw new Error(`it ended with ${last?.type}`);
+      return last.response;
+    },
+  ],
+];
+
+describe("a response", () => {
+  test("has its text, usage and request id", async () => {
+    const response = await ask({ input: cue("echo", words(7)), instructions: "Be brief." });
+    expect(response.output_text).toBe(words(7));
+    expect(response).toMatchObject({ object: "response", status: "completed", model, instructions: "Be brief." });
+    expect(response.usage).toMatchObject({ output_tokens: 7, output_tokens_details: { reasoning_tokens: 0 } });
+    expect(response.usage!.total_tokens).toBe(response.usage!.input_tokens + 7);
+    expect(response._request_id).toMatch(/^req_[0-9a-f]{32}$/);
+    expect(engineMessages()[0]).toEqual({ role: "system", content: "Be brief." });
+  });
+
+  test("with the raw response beside it", async () => {
+    const { data, response, request_id } = await ask({ input: cue("echo") }).withResponse();
+    expect(response.headers.get("x-service-request-id")).toBe(request_id);
+    expect(response.headers.get("x-service-usage-session-percent")).toBe("0");
+    expect(data.id).toMatch(/^resp_[0-9a-f]{32}$/);
+  });
+
+  test("that its cap cut is incomplete, and says why", async () => {
+    for (const [, through] of ways.slice(0, 2)) {
+      const response = await through({ model, input: cue("echo", words(50)), max_output_tokens: 5 });
+      expect(response).toMatchObject({ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } });
+      expect(response.output_text).toBe(words(5));
+    }
+  });
+
+  test("sees images, by address and by value", async () => {
+    const image = (image_url: string) => ({ type: "input_image" as const, image_url, detail: "low" as const });
+    const content = [
+      { type: "input_text" as const, text: "what is this?" },
+      image("data:image/png;base64,iVBORw0KGgo="),
+      image("https://images.test/a.png"),
+    ];
+    const response = await ask({ input: [{ role: "user", content }] });
+    expect(response.output_text).toContain("I was given 2 image(s).");
+  });
+
+  test("has log probabilities where they are asked for", async () => {
+    const response = await ask({
+      input: cue("echo", words(3)),
+      include: ["message.output_text.logprobs"],
+      top_logprobs: 2,
+    });
+    const [item] = response.output;
+    const part = item?.type === "message" ? item.content[0] : undefined;
+    const logprobs = part?.type === "output_text" ? (part.logprobs ?? []) : [];
+    expect(logprobs.map(({ token }) => token).join("")).toBe(words(3));
+    expect(logprobs.map(({ top_logprobs }) => top_logprobs.length)).toEqual([2, 2, 2]);
+  });
+});
+
+describe("a stream", () => {
+  test("is read event by event, and ends with the whole response", async () => {
+    let text = "";
+    const events: ResponseStreamEvent[] = [];
+    for await (const event of await client.responses.create({ model, input: cue("echo", words(9)), stream: true })) {
+      events.push(event);
+      if (event.type === "response.output_text.delta") text += event.delta;
+    }
+    expect(text).toBe(words(9));
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual([...events.keys()]);
+    expect(events[0]?.type).toBe("response.created");
+    expect(events.at(-1)).toMatchObject({ type: "response.completed", response: { usage: { output_tokens: 9 } } });
+  });
+
+  test("through .stream(): its snapshots, its events and its final response agree", async () => {
+    const stream = client.responses.stream({ model, input: cue("echo", words(9)) });
+    let snapshot = "";
+    const types: string[] = [];
+    stream.on("response.output_text.delta", (event) => {
+      snapshot = event.snapshot;
+    });
+    stream.on("event", ({ type }) => types.push(type));
+    const response = await stream.finalResponse();
+    expect([snapshot, response.output_text]).toEqual([words(9), words(9)]);
+    expect(types.filter((type) => type === "response.completed")).toHaveLength(1);
+    const stored = await client.responses.retrieve(response.id);
+    expect(stored.output.map(({ id }) => id)).toEqual(response.output.map(({ id }) => id));
+    expect(stored.output_text).toBe(words(9));
+  });
+
+  test("has the reasoning before the text, and the same as without a stream", async () => {
+    const body = { model, input: cue("echo", "hello"), reasoning: { effort: "low" as const } };
+    const thoughts: string[] = [];
+    for (const [, through] of ways) {
+      const response = await through(body);
+      expect(response.output.map(({ type }) => type)).toEqual(["reasoning", "message"]);
+      expect(response.usage?.output_tokens_details.reasoning_tokens).toBeGreaterThan(0);
+      const [item] = response.output;
+      thoughts.push(item?.type === "reasoning" ? (item.content ?? []).map(({ text }) => text).join("") : "");
+    }
+    expect(new Set(thoughts).size).toBe(1);
+    let streamed = "";
+    for await (const event of await client.responses.create({ ...body, stream: true }))
+      if (event.type === "response.reasoning_text.delta") streamed += event.delta;
+    expect(streamed).toBe(thoughts[0]!);
+    expect(streamed.length).toBeGreaterThan(0);
+  });
+});
+
+describe("tools", () => {
+  const city = z.object({ city: z.string() });
+  const weather = zodResponsesFunction({ name: "weather", parameters: city, description: "Weather of a city" });
+  const time = zodResponsesFunction({ name: "time", parameters: city, description: "Time in a city" });
+  const tools = [weather, time];
+  const says = (content: string): ResponseInputItem => ({ role: "user", content });
+  const callsIn = (output: ResponseOutputItem[]) => output.filter((item) => item.type === "function_call");
+  const results = (output: ResponseOutputItem[]): ResponseInputItem[] =>
+    callsIn(output).map(({ call_id, name }) => ({ type: "function_call_output", call_id, output: `${name} is fine` }));
+
+  /** How a turn goes on from those before it. */
+  type Next = (before: ModelResponse[], inputs: ResponseInputItem[][]) => Partial<ResponseCreateParamsNonStreaming>;
+  const replays: Record<string, Next> = {
+    "all items sent again": (before, inputs) => ({
+      input: inputs.flatMap((input, at) => [...input, ...((before[at]?.output ?? []) as ResponseInputItem[])]),
+      store: false,
+    }),
+    previous_response_id: (before, inputs) => ({
+      input: inputs.at(-1)!,
+      previous_response_id: before.at(-1)?.id ?? null,
+    }),
+    "references to items": (before, inputs) => ({
+      input: inputs.flatMap((input, at) => [
+        ...input,
+        ...(before[at]?.output ?? []).map(({ id }) => ({ type: "item_reference" as const, id: id! })),
+      ]),
+    }),
+  };
+
+  for (const [how, through] of ways) {
+    test(`two calls at once, their results, and a third call, by ${how}: an engine hears the same however they are replayed`, async () => {
+      const heard: unknown[] = [];
+      for (const next of Object.values(replays)) {
+        const before: ModelResponse[] = [];
+        const inputs: ResponseInputItem[][] = [];
+        const turn = async (input: ResponseInputItem[]) => {
+          inputs.push(input);
+          const body = { model, tools, ...next(before, inputs), reasoning: { effort: "low" as const } };
+          before.push(await through(body));
+          return before.at(-1)!;
+        };
+        const first = await turn([says(cue("call=weather call=time", "weather and time?"))]);
+        expect(callsIn(first.output).map(({ name }) => name)).toEqual(["weather", "time"]);
+        const second = await turn(results(first.output));
+        expect(textOf(second)).toContain("The tool weather said: “weather is fine”.");
+        expect(textOf(second)).toContain("The tool time said: “time is fine”.");
+        const third = await turn([says(cue("call=time", "and later?"))]);
+        expect(callsIn(third.output).map(({ name }) => name)).toEqual(["time"]);
+        const fourth = await turn(results(third.output));
+        expect(textOf(fourth)).toContain("The tool time said: “time is fine”.");
+        heard.push(engineMessages());
+      }
+      expect(heard[0]).toHaveLength(8);
+      expect(heard[1]).toEqual(heard[0]);
+      expect(heard[2]).toEqual(heard[0]);
+    });
+  }
+
+  test("by parse, the arguments are what the schema says", async () => {
+    const response = await client.responses.parse({ model, tools, input: cue("call=weather", "weather?") });
+    const [call] = callsIn(response.output as ResponseOutputItem[]) as { parsed_arguments?: unknown }[];
+    expect(city.parse(call?.parsed_arguments)).toBeTruthy();
+  });
+
+  for (const stream of [false, true]) {
+    test(`the SDK's own loop calls the functions and comes to an answer, ${stream ? "streamed" : "not streamed"}`, async () => {
+      const called: string[] = [];
+      const running = (name: string) =>
+        runnerFunction(
+          zodResponsesFunction({
+            name,
+            parameters: city,
+            function: ({ city }) => {
+              called.push(name);
+              return `${name}, ${typeof city}`;
+            },
+          }),
+        );
+      const runner = new ResponsesToolRunner({ functions: [running("weather"), running("time")] });
+      const input = [says(cue("call=weather call=time", "weather and time?"))];
+      const response = await runner.run(client, { model, input }, { stream });
+      expect(called).toEqual(["weather", "time"]);
+      expect(response.output_text).toContain("The tool time said: “time, string”.");
+    });
+  }
+
+  test("a forced choice is taken, and allowed_tools is a wall", async () => {
+    const forced = await ask({ input: "hello", tools, tool_choice: { type: "function", name: "time" } });
+    expect(callsIn(forced.output).map(({ name }) => name)).toEqual(["time"]);
+    const allowed = {
+      type: "allowed_tools" as const,
+      mode: "required" as const,
+      tools: [{ type: "function", name: "time" }],
+    };
+    const walled = await ask({ input: "hello", tools, tool_choice: allowed });
+    expect(callsIn(walled.output).map(({ name }) => name)).toEqual(["time"]);
+  });
+
+  for (const [how, through] of ways) {
+    test(`a custom tool is called with plain text, and takes its result, by ${how}`, async () => {
+      const definition = "start: /.+/";
+      const patch = {
+        type: "custom" as const,
+        name: "patch",
+        description: "Takes a patch.",
+        format: { type: "grammar" as const, syntax: "lark" as const, definition },
+      };
+      const given = btoa(JSON.stringify({ input: '- "a"\n+ b' }));
+      const first = await through({ model, tools: [patch], input: cue(`call=patch:${given}`) });
+      const [call] = first.output;
+      if (call?.type !== "custom_tool_call") throw new Error(`it is a ${call?.type}`);
+      expect(call).toMatchObject({ name: "patch", input: '- "a"\n+ b' });
+      const second = await through({
+        model,
+        tools: [patch],
+        previous_response_id: first.id,
+        input: [{ type: "custom_tool_call_output", call_id: call.call_id, output: "it is applied" }],
+      });
+      expect(textOf(second)).toContain("The tool patch said: “it is applied”.");
+    });
+  }
+});
+
+describe("structured output", () => {
+  const Event = z.object({ name: z.string(), participants: z.array(z.string()), day: z.enum(["Friday", "Saturday"]) });
+  const body = { model, input: "Alice and Bob go to a fair", text: { format: zodTextFormat(Event, "event") } };
+
+  test("by parse", async () => {
+    const response = await client.responses.parse(body);
+    expect(Event.parse(response.output_parsed)).toBeTruthy();
+    expect(service.engine.requests.at(-1)?.body).toMatchObject({
+      response_format: { type: "json_schema", json_schema: { name: "event", strict: true } },
+    });
+  });
+
+  test("by .stream()", async () => {
+    const response = await client.responses.stream(body).finalResponse();
+    expect(Event.parse(response.output_parsed)).toBeTruthy();
+  });
+
+  test("by a JSON Schema of one's own", async () => {
+    const schema = {
+      type: "object",
+      properties: { n: { type: "integer" } },
+      required: ["n"],
+      additionalProperties: false,
+    };
+    const format = { type: "json_schema" as const, name: "number", strict: true, schema };
+    const response = await ask({ input: "a number", text: { format } });
+    expect(Number.isInteger((JSON.parse(response.output_text) as { n: number }).n)).toBe(true);
+  });
+
+  test("a refusal is not parsed, and told as one", async () => {
+    const response = await client.responses.parse({ ...body, input: cue("refusal") });
+    expect(response.output_parsed).toBeNull();
+    const [item] = response.output;
+    expect(item?.type === "message" ? item.content[0] : undefined).toMatchObject({
+      type: "refusal",
+      refusal: expect.stringContaining("refuse"),
+    });
+  });
+});
+
+describe("what is kept", () => {
+  test("is retrieved as it was answered, its input page by page, and deleted", async () => {
+    const texts = ["one", "two", "three", "four", "five"];
+    const input = texts.map((content) => ({ role: "user" as const, content }));
+    const response = await ask({ input });
+    const { _request_id: _, ...stored } = await client.responses.retrieve(response.id);
+    const { _request_id: __, ...answered } = response;
+    expect(stored).toEqual(answered);
+
+    const listed: unknown[] = [];
+    const pages: string[] = [];
+    const watching = clientWith(service.key, 0, (url) => pages.push(url));
+    for await (const item of watching.responses.inputItems.list(response.id, { limit: 2, order: "asc" }))
+      listed.push(item.type === "message" ? item.content : item);
+    expect(listed).toEqual(texts.map((text) => [{ type: "input_text", text }]));
+    expect(pages).toHaveLength(3);
+    const newest = await client.responses.inputItems.list(response.id, { limit: 1 });
+    expect(newest.data).toMatchObject([{ content: [{ text: "five" }] }]);
+
+    await client.responses.delete(response.id);
+    expect(await thrown(client.responses.retrieve(response.id))).toBeInstanceOf(NotFoundError);
+    expect(await thrown(client.responses.delete(response.id))).toBeInstanceOf(NotFoundError);
+  });
+
+  test("is nothing with store: false", async () => {
+    const response = await ask({ input: cue("echo"), store: false });
+    expect(await thrown(client.responses.retrieve(response.id))).toBeInstanceOf(NotFoundError);
+  });
+
+  test("of another organization is not there", async () => {
+    const { id, output } = await ask({ input: cue("echo") });
+    await service.json("org", "create", "stranger", "--plan", "unlimited");
+    const { key } = await service.json<{ key: string }>("key", "create", "--org", "stranger", "--name", "one");
+    const stranger = clientWith(key);
+    expect(await thrown(stranger.responses.retrieve(id))).toBeInstanceOf(NotFoundError);
+    expect(await thrown(stranger.responses.delete(id))).toBeInstanceOf(NotFoundError);
+    expect(await thrown(stranger.responses.inputItems.list(id))).toBeInstanceOf(NotFoundError);
+    const refused = { status: 400, code: "previous_response_not_found" };
+    const go = (body: object) => thrown(stranger.responses.create({ model, input: "hello", ...body }));
+    expect(await go({ previous_response_id: id })).toMatchObject({ ...refused, param: "previous_response_id" });
+    const reference = { type: "item_reference", id: output[0]?.id };
+    expect(await go({ input: [reference] })).toMatchObject({ ...refused, param: "input[0].id" });
+    expect(await client.responses.retrieve(id)).toMatchObject({ id });
+  });
+});
+
+describe("leaving in the middle stops the engine within a second, and is charged what was produced", () => {
+  const long = { model, input: cue("echo tps=50", words(10_000)) };
+  /** `leave` answers the id of the request that it left, where it knows it. */
+  const left = async (leave: (client: OpenAI) => Promise<string | null | undefined>) => {
+    const before = service.engine.counts.clients_left;
+    // The SDK's own fetch: nothing of the harness stands between it and the socket.
+    const id = await leave(new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 }));
+    const stopped = () => service.engine.counts.clients_left > before && service.engine.counts.active === 0;
+    await until(stopped, 1000, "the engine to be let go");
+    if (!id) return;
+    interface Receipt {
+      outcome: string;
+      usage: { output_tokens: number } | null;
+      units: { charged: number };
+    }
+    const receipt = async () => (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as Receipt;
+    await until(async () => (await receipt()).outcome !== "running", 5000, "the receipt");
+    const { outcome, usage, units } = await receipt();
+    expect(outcome).toBe("cancelled");
+    expect(usage?.output_tokens).toBeGreaterThan(0);
+    expect(usage?.output_tokens).toBeLessThan(1000);
+    expect(units.charged).toBeGreaterThan(0);
+  };
+
+  test("by break", () =>
+    left(async (plain) => {
+      const { data, request_id } = await plain.responses.create({ ...long, stream: true }).withResponse();
+      let deltas = 0;
+      for await (const { type } of data) if (type === "response.output_text.delta" && ++deltas === 3) break;
+      return request_id;
+    }));
+
+  test("by .stream().abort()", () =>
+    left(async (plain) => {
+      const stream = plain.responses.stream(long);
+      stream.once("response.output_text.delta", () => stream.abort());
+      expect(await thrown(stream.done())).toBeInstanceOf(APIUserAbortError);
+      return undefined;
+    }));
+
+  test("by a signal, an answer that is not streamed", () =>
+    left(async (plain) => {
+      const abort = new AbortController();
+      const pending = plain.responses.create(long, { signal: abort.signal });
+      await until(() => service.engine.counts.active > 0, 5000, "the engine to be asked");
+      abort.abort();
+      expect(await thrown(pending)).toBeInstanceOf(APIUserAbortError);
+      return undefined;
+    }));
+});
+
+describe("errors", () => {
+  /** The error, whose id, code and message are those of the body. */
+  async function errorOf(promise: Promise<unknown>): Promise<APIError> {
+    const error = await thrown(promise);
+    if (!(error instanceof APIError)) throw error;
+    expect(error.requestID).toMatch(/^req_[0-9a-f]{32}$/);
+    expect(error.error).toMatchObject({ request_id: error.requestID });
+    return error;
+  }
+  const respond = (body: object, through = client): Promise<unknown> =>
+    through.responses.create({ model, input: cue("echo"), ...body });
+
+  test("400 is a BadRequestError that names the field", async () => {
+    const refusals: [object, string, string][] = [
+      [{ temperature: 9 }, "invalid_value", "temperature"],
+      [{ input: [{ role: "nobody", content: "x" }] }, "invalid_value", "input[0].role"],
+      [{ previous_response_id: "resp_unknown" }, "previous_response_not_found", "previous_response_id"],
+      [{ background: true }, "unsupported_feature", "background"],
+      [{ tools: [{ type: "web_search" }] }, "unsupported_feature", "tools[0].type"],
+      [{ model: plainModel, text: { format: { type: "json_object" } } }, "unsupported_feature", "text.format"],
+      [{ input: cue("context-length") }, "context_length_exceeded", "input"],
+    ];
+    for (const [body, code, param] of refusals) {
+      const error = await errorOf(respond(body));
+      expect(error).toBeInstanceOf(BadRequestError);
+      expect({ code: error.code, param: error.param }).toEqual({ code, param });
+    }
+  });
+
+  test("401 is an AuthenticationError", async () => {
+    const error = await errorOf(respond({}, clientWith("sk-garbage")));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error).toMatchObject({ status: 401, code: "invalid_api_key", type: "authentication_error" });
+  });
+
+  test("404 is a NotFoundError, for a stream too", async () => {
+    for (const stream of [false, true]) {
+      const error = await errorOf(respond({ model: "acme/nothing", stream }));
+      expect(error).toBeInstanceOf(NotFoundError);
+      expect(error).toMatchObject({ status: 404, code: "model_not_found", param: "model" });
+    }
+    expect(await errorOf(client.responses.retrieve("resp_unknown"))).toMatchObject({ status: 404, param: "id" });
+  });
+
+  test("429 for a limit that is reached is a RateLimitError, asked once, that says until when", async () => {
+    await service.json("org", "create", "weekly", "--plan", "weekly");
+    const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "one");
+    const used = ["--window", "week", "--units", "+9000000", "--reason", "test"];
+    expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
+    for (const stream of [false, true]) {
+      let requests = 0;
+      const patient = clientWith(key, 2, () => {
+        requests += 1;
+      });
+      const error = await errorOf(respond({ stream }, patient));
+      expect(error).toBeInstanceOf(RateLimitError);
+      expect(error).toMatchObject({ code: "usage_limit_reached", type: "usage_limit_reached" });
+      const { resets_at } = error.error as { resets_at: number };
+      expect(resets_at).toBeGreaterThan(Date.now() / 1000);
+      expect(requests).toBe(1);
+    }
+  });
+
+  test("503 is an InternalServerError, for a stream too", async () => {
+    for (const stream of [false, true]) {
+      const error = await errorOf(respond({ input: cue("status=503"), stream }));
+      expect(error).toBeInstanceOf(InternalServerError);
+      expect(error).toMatchObject({ status: 503, code: "overloaded" });
+    }
+  });
+
+  for (const fault of ["tps=100 cut-after=3", "error-after=3", "malformed-after=3"]) {
+    test(`in the middle of a stream (${fault}) it is told after what came, and nothing is kept`, async () => {
+      const body = { model, input: cue(`echo ${fault}`, words(20)) };
+      let text = "";
+      const types: string[] = [];
+      let failed: ModelResponse | undefined;
+      for await (const event of await client.responses.create({ ...body, stream: true })) {
+        types.push(event.type);
+        if (event.type === "response.output_text.delta") text += event.delta;
+        if (event.type === "response.failed") failed = event.response;
+      }
+      expect(text).toBe(words(3));
+      expect(types.at(-1)).toBe("response.failed");
+      expect(failed).toMatchObject({ status: "failed", error: { code: "server_error" } });
+      expect(await client.responses.stream(body).finalResponse()).toMatchObject({ status: "failed" });
+      expect(await thrown(client.responses.retrieve(failed!.id))).toBeInstanceOf(NotFoundError);
+    });
+  }
+});
