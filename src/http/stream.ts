@@ -87,6 +87,7 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
   let wroteMs = performance.now();
   let beats: ReturnType<typeof setInterval> | undefined;
   let closed = false;
+  let cancelled = false;
 
   const frames = (batch: Batch) =>
     batch
@@ -126,7 +127,7 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
       try {
         for (;;) {
           const { done, value } = await next();
-          if (closed) return;
+          if (cancelled) return;
           if (done) {
             close();
             controller.close();
@@ -140,16 +141,21 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
         }
       } catch (thrown) {
         // A defect of ours: the stream still ends in its protocol's error, never in silence.
-        if (closed) return;
+        if (cancelled) return;
         controller.enqueue(text.encode(frames([{ type: "response-failed", fault: asFault(thrown) }])));
         close();
         controller.close();
       }
     },
     cancel() {
+      cancelled = true;
+      clearInterval(beats);
       options.left();
-      close();
-      stream.rest.return().catch(() => {});
+      // What it used is known once it is settled: the log is told then.
+      stream.rest
+        .return()
+        .catch(() => {})
+        .finally(close);
     },
   });
   return new Response(body, {

@@ -460,6 +460,31 @@ test("mutated valid bodies at every route are never a 5xx", async () => {
     metadata: { user_id: "x" },
     stop_sequences: ["x"],
   };
+  const responses = {
+    model,
+    instructions: "x",
+    input: [
+      { role: "developer", content: "x" },
+      { type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] },
+      { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "x" }], encrypted_content: "x" },
+      { type: "function_call", call_id: "a", name: "f", arguments: "{}" },
+      { type: "custom_tool_call", call_id: "b", name: "c", input: "x" },
+      { type: "function_call_output", call_id: "a", output: [{ type: "input_text", text: "x" }] },
+      { type: "custom_tool_call_output", call_id: "b", output: "x" },
+    ],
+    tools: [
+      { type: "function", name: "f", parameters: { type: "object", properties: { b: { type: "integer" } } } },
+      { type: "custom", name: "c", format: { type: "grammar", syntax: "lark", definition: "start: /x/" } },
+      { type: "namespace", name: "n", tools: [{ type: "function", name: "g" }] },
+    ],
+    tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] },
+    text: { format: { type: "json_schema", name: "x", schema: { type: "object" } }, verbosity: "low" },
+    reasoning: { effort: "low", summary: "auto" },
+    include: ["reasoning.encrypted_content"],
+    metadata: { a: "b" },
+    store: true,
+    max_output_tokens: 4,
+  };
   const junk = fc.oneof(
     fc.constantFrom(null, "", 0, -1, Number.MAX_VALUE, true, [], {}, "slk_", "\u0000", "__proto__"),
     fc.jsonValue({ maxDepth: 2 }),
@@ -473,6 +498,9 @@ test("mutated valid bodies at every route are never a 5xx", async () => {
     ["POST", path],
     ["POST", "/v1/messages"],
     ["POST", "/v1/messages/count_tokens"],
+    ["POST", "/v1/responses"],
+    ["GET", "/v1/responses/resp_x/input_items?limit=x"],
+    ["DELETE", "/v1/responses/resp_x"],
     ["GET", "/v1/models"],
     ["GET", `/v1/models/${model}`],
     ["GET", "/v1/service/usage"],
@@ -482,11 +510,12 @@ test("mutated valid bodies at every route are never a 5xx", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(mutation, { minLength: 1, maxLength: 3 }),
-      fc.nat(routes.length + 12),
+      fc.nat(routes.length + 16),
       async (mutations, which) => {
-        // The first three take bodies, and are asked the most.
-        const [method, at] = routes[which] ?? routes[which % 3]!;
-        const body = structuredClone(at.startsWith("/v1/messages") ? messages : base);
+        // The first four take bodies, and are asked the most.
+        const [method, at] = routes[which] ?? routes[which % 4]!;
+        const valid = at.startsWith("/v1/messages") ? messages : at === "/v1/responses" ? responses : base;
+        const body = structuredClone(valid);
         for (const { steps, junk, remove } of mutations) mutate(body, steps, junk, remove);
         const response = await service.fetch(at, {
           method,
@@ -496,7 +525,7 @@ test("mutated valid bodies at every route are never a 5xx", async () => {
         await response.text();
       },
     ),
-    { numRuns: 600 },
+    { numRuns: 800 },
   );
 }, 60_000);
 
@@ -511,7 +540,7 @@ function mutate(target: unknown, steps: number[], junk: unknown, remove: boolean
       continue;
     }
     if (remove) delete at[key];
-    else at[key] = junk;
+    else at[key] = structuredClone(junk);
     return;
   }
 }

@@ -10,6 +10,9 @@ import Type from "typebox";
 import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
 import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
 
+/** Of what an answer tells back as it was asked, other keys too. */
+const open = { additionalProperties: true };
+
 // ---- request: content parts ------------------------------------------------------------------------------------------
 
 export const InputTextPart = Type.Object(
@@ -145,16 +148,10 @@ export type ResponsesTool = FunctionTool | CustomTool | NamespaceTool | HostedTo
 
 const asked = { ...hostedTools, ...schemalessTools };
 
-const namedFunction = Type.Object({
-  type: Type.Literal("function"),
-  name: toolName(),
-  namespace: optional(Type.String()),
-});
-const namedCustom = Type.Object({
-  type: Type.Literal("custom"),
-  name: toolName(),
-  namespace: optional(Type.String()),
-});
+const named = <Kind extends string>(kind: Kind) =>
+  Type.Object({ type: Type.Literal(kind), name: toolName(), namespace: optional(Type.String()) }, open);
+const namedFunction = named("function");
+const namedCustom = named("custom");
 export type NamedTool = Type.Static<typeof namedFunction> | Type.Static<typeof namedCustom>;
 
 export const ResponsesToolChoice = Type.Union(
@@ -162,14 +159,17 @@ export const ResponsesToolChoice = Type.Union(
     oneOf(["none", "auto", "required"]),
     namedFunction,
     namedCustom,
-    Type.Object({
-      type: Type.Literal("allowed_tools"),
-      mode: oneOf(["auto", "required"]),
-      tools: Type.Array(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), {
-        minItems: 1,
-        maxItems: 512,
-      }),
-    }),
+    Type.Object(
+      {
+        type: Type.Literal("allowed_tools"),
+        mode: oneOf(["auto", "required"]),
+        tools: Type.Array(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), {
+          minItems: 1,
+          maxItems: 512,
+        }),
+      },
+      open,
+    ),
   ],
   { $id: "ResponsesToolChoice", "x-unsupported": asked },
 );
@@ -298,15 +298,18 @@ export const InputItem = Type.Union([MessageItem, ...otherItems], {
 
 export const TextFormat = Type.Union(
   [
-    Type.Object({ type: Type.Literal("text") }),
-    Type.Object({ type: Type.Literal("json_object") }),
-    Type.Object({
-      type: Type.Literal("json_schema"),
-      name: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,64}$", "x-must-be": "1 to 64 letters, digits, _ or -" }),
-      schema: openObject({ description: "A JSON Schema." }),
-      description: optional(Type.String()),
-      strict: optional(Type.Boolean()),
-    }),
+    Type.Object({ type: Type.Literal("text") }, open),
+    Type.Object({ type: Type.Literal("json_object") }, open),
+    Type.Object(
+      {
+        type: Type.Literal("json_schema"),
+        name: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,64}$", "x-must-be": "1 to 64 letters, digits, _ or -" }),
+        schema: openObject({ description: "A JSON Schema." }),
+        description: optional(Type.String()),
+        strict: optional(Type.Boolean()),
+      },
+      open,
+    ),
   ],
   { $id: "ResponsesTextFormat" },
 );
