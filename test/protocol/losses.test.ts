@@ -6,7 +6,6 @@ import { describe, expect, test } from "bun:test";
 import { withoutLostHints } from "../../src/inference/hints.ts";
 import { capabilityOf } from "../../src/inference/needs.ts";
 import type { Capability, InferenceRequest } from "../../src/inference/request.ts";
-import { folding } from "../../src/inference/result.ts";
 import { anthropicMessagesCaller, anthropicMessagesUpstream } from "../../src/protocol/anthropic-messages/codec.ts";
 import { validateMessagesRequest } from "../../src/protocol/anthropic-messages/validate.ts";
 import type { UpstreamCodec } from "../../src/protocol/codec.ts";
@@ -22,6 +21,7 @@ import { messagesProbes } from "./losses/messages-client.ts";
 import { hintProbes, needProbes } from "./losses/needs.ts";
 import { type Column, columns, judge, type Probe, says, table, text, user } from "./losses/probe.ts";
 import { responsesProbes } from "./losses/responses-client.ts";
+import { folded } from "./reading.ts";
 
 const ask = { model: "engine", stream: true, outputTokensMax: 4096 };
 const upstreams: Record<Column, UpstreamCodec> = {
@@ -95,12 +95,11 @@ describe.each([
   test("each row has its trial, and each trial its row", () => expect([...rows.keys()]).toEqual(Object.keys(answers)));
   for (const [what, [reply, ...seen]] of Object.entries(answers as Record<string, Answer>))
     test(what, () => {
-      const fold = folding();
-      for (const event of upstream.response.decode(reply, identity)) fold.push(event);
+      const answer = folded(upstream.response.decode(reply, identity));
       const told: Record<Column, () => unknown> = {
-        chat: () => openaiChatCaller.response.encode(fold.result(), wires.chat),
-        messages: () => anthropicMessagesCaller().response.encode(fold.result(), wires.messages),
-        responses: () => openaiResponsesCaller.response.encode(fold.result(), wires.responses),
+        chat: () => openaiChatCaller.response.encode(answer, wires.chat),
+        messages: () => anthropicMessagesCaller().response.encode(answer, wires.messages),
+        responses: () => openaiResponsesCaller.response.encode(answer, wires.responses),
       };
       const verdicts = columns.map((client) => judge(told[client], seen, client));
       expect(verdicts).toEqual(rows.get(what)?.slice(0, 3) as typeof verdicts);

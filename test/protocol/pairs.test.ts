@@ -4,21 +4,11 @@
  * is refused by name. The table below is what is promised; it is printed as it was found.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
-import { folding } from "../../src/inference/result.ts";
 import { grammarProblem } from "./grammar.ts";
-import {
-  type Answer,
-  type Ask,
-  type Caller,
-  callers,
-  decodedStream,
-  type Engine,
-  engines,
-  type Name,
-} from "./pairs/wires.ts";
+import { type Answer, type Ask, type Caller, callers, type Engine, engines, type Name } from "./pairs/wires.ts";
+import { bytes, decodedBy, folded } from "./reading.ts";
 
 type Cell = string;
 const survives = "survives";
@@ -162,14 +152,12 @@ function asked(caller: Caller, engine: Engine, ask: Ask, stream: boolean): { hea
 }
 
 function answered(caller: Caller, engine: Engine, ask: Ask, answer: Answer): void {
-  const events = decodedStream(engine, engine.stream(answer), caller.identity);
+  const events = decodedBy(engine.codec, caller.identity, [bytes(engine.stream(answer))]);
   expect(grammarProblem(events)).toBeNull();
   expect(caller.readStream(ask, events)).toEqual(answer);
   const whole = engine.codec.response.decode(engine.whole(answer), caller.identity);
   expect(grammarProblem(whole)).toBeNull();
-  const fold = folding();
-  for (const event of whole) fold.push(event);
-  expect(caller.readWhole(ask, fold.result())).toEqual(answer);
+  expect(caller.readWhole(ask, folded(whole))).toEqual(answer);
 }
 
 describe.each(pairs)("a client of %s in front of an engine of %s", (callerName, engineName) => {
@@ -223,7 +211,7 @@ describe.each(pairs)("a client of %s in front of an engine of %s", (callerName, 
   });
 
   test("errors inside a stream: the client sees its own, and no end", () => {
-    const events = decodedStream(engine, engine.broken(plain), caller.identity);
+    const events = decodedBy(engine.codec, caller.identity, [bytes(engine.broken(plain))]);
     expect(grammarProblem(events)).toBeNull();
     expect(caller.readStream(question, events).end).toBe("failed");
     note("errors inside a stream", pair, survives);
@@ -234,7 +222,7 @@ describe.each(pairs)("a client of %s in front of an engine of %s", (callerName, 
     const last = frames.findIndex((frame) => engine.ends(frame));
     expect(last).toBeGreaterThan(3);
     for (let kept = 0; kept <= last; kept++) {
-      const events: InferenceEvent[] = decodedStream(engine, frames.slice(0, kept).join(""), caller.identity);
+      const events = decodedBy(engine.codec, caller.identity, [bytes(frames.slice(0, kept).join(""))]);
       expect(events.at(-1)?.type).toBe("response-failed");
       const read = caller.readStream(question, events);
       expect(read.end).toBe("failed");

@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import { Compile } from "typebox/compile";
 import type { InferenceEvent, PartHead } from "../../../src/inference/event.ts";
 import { Fault } from "../../../src/inference/fault.ts";
-import { folding } from "../../../src/inference/result.ts";
 import type { Usage } from "../../../src/inference/usage.ts";
 import { anthropicMessagesCaller } from "../../../src/protocol/anthropic-messages/codec.ts";
 import {
@@ -15,6 +14,7 @@ import {
 import { unsigned } from "../../../src/protocol/anthropic-messages/signature.ts";
 import { openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import { SseDecoder } from "../../../src/sse/decode.ts";
+import { folded } from "../reading.ts";
 import { streamProblem } from "./stream-grammar.ts";
 
 const identity = { responseId: `msg_${"0".repeat(32)}`, createdAtSeconds: 1, model: "acme/writer-1" };
@@ -242,9 +242,7 @@ describe("a stream", () => {
 });
 
 const whole = (...events: InferenceEvent[]) => {
-  const fold = folding();
-  for (const event of [start, ...events]) fold.push(event);
-  const message = caller.response.encode(fold.result(), request);
+  const message = caller.response.encode(folded([start, ...events]), request);
   expect(isMessage.Check(message)).toBe(true);
   return message;
 };

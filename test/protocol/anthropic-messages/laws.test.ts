@@ -3,16 +3,31 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../src/inference/event.ts";
 import type { Native } from "../../../src/inference/request.ts";
-import { folding, type Result } from "../../../src/inference/result.ts";
-import type { Usage } from "../../../src/inference/usage.ts";
+import type { Result } from "../../../src/inference/result.ts";
 import { anthropicMessagesCaller, anthropicMessagesUpstream } from "../../../src/protocol/anthropic-messages/codec.ts";
 import type { MessagesRequest } from "../../../src/protocol/anthropic-messages/contract.ts";
+import type { StreamEncoder, UpstreamCodec } from "../../../src/protocol/codec.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../src/protocol/openai-chat/contract.ts";
+import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
+import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
 import { SseDecoder } from "../../../src/sse/decode.ts";
 import { encodeSse } from "../../../src/sse/encode.ts";
 import type { SseMessage } from "../../../src/sse/message.ts";
 import { grammarProblem } from "../grammar.ts";
+import {
+  holdsTheLaws,
+  inOrder,
+  naturalEnd,
+  type Part,
+  partEnd,
+  pieces,
+  type Subject,
+  survived,
+  toolName,
+  usage,
+} from "../laws.ts";
+import { bytes, cutAt, decodedBy, folded } from "../reading.ts";
 import { streamProblem } from "./stream-grammar.ts";
 
 const identity = { responseId: `msg_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
@@ -26,26 +41,8 @@ const wire = {
   stop_sequences: ["END"],
 } as MessagesRequest;
 
-const text = fc.array(fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 4 });
-const usage: fc.Arbitrary<Usage> = fc
-  .record({ input: fc.nat(1e6), cached: fc.nat(1e6), written: fc.nat(1000), output: fc.nat(1e6), share: fc.nat(100) })
-  .map(({ input, cached, written, output, share }) => ({
-    inputTokens: input,
-    cachedInputTokens: cached,
-    cacheWriteTokens: written,
-    outputTokens: output,
-    reasoningTokens: Math.floor((output * share) / 100),
-    source: "reported" as const,
-  }));
-
-interface Part {
-  head: PartHead;
-  deltas: string[];
-  signature?: string;
-  citations?: Native[];
-}
-const said: fc.Arbitrary<Part> = fc
-  .record({ deltas: text, cited: fc.array(fc.string(), { maxLength: 2 }) })
+const cited: fc.Arbitrary<Part> = fc
+  .record({ deltas: pieces, cited: fc.array(fc.string(), { maxLength: 2 }) })
   .map(({ deltas, cited }) => ({
     head: { kind: "text" },
     deltas,
@@ -56,7 +53,7 @@ const said: fc.Arbitrary<Part> = fc
 const thought: fc.Arbitrary<Part> = fc.oneof(
   fc
     .record({
-      deltas: fc.oneof(text, fc.constant<string[]>([])),
+      deltas: fc.oneof(pieces, fc.constant<string[]>([])),
       signature: fc.option(fc.base64String({ maxLength: 40 })),
     })
     .map(
@@ -72,23 +69,18 @@ const thought: fc.Arbitrary<Part> = fc.oneof(
 const called: fc.Arbitrary<Part> = fc
   .record({
     callId: fc.uuid(),
-    toolName: fc.stringMatching(/^[a-zA-Z0-9_-]{1,16}$/),
+    toolName,
     input: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })),
     cuts: fc.array(fc.nat(), { maxLength: 4 }),
   })
   .map(({ callId, toolName, input, cuts }) => ({
     head: { kind: "tool-call", callId, toolName },
-    deltas: pieces(JSON.stringify(input), cuts),
+    deltas: cutAt(JSON.stringify(input), cuts).filter((piece) => piece !== ""),
   }));
-
-function pieces(whole: string, cuts: number[]): string[] {
-  const at = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
-  return [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length)).filter((piece) => piece !== "");
-}
 
 const answer = fc
   .record({
-    parts: fc.uniqueArray(fc.oneof(said, thought, called), {
+    parts: fc.uniqueArray(fc.oneof(cited, thought, called), {
       maxLength: 6,
       selector: (part) => (part.head.kind === "tool-call" ? part.head.callId : part),
     }),
@@ -98,13 +90,13 @@ const answer = fc
     shuffle: fc.array(fc.nat(), { maxLength: 30 }),
   })
   .map(({ parts, usage, end, shuffle }) => {
-    const calls = parts.some((part) => part.head.kind === "tool-call");
+    const natural = naturalEnd(parts);
     const last: InferenceEvent =
       end === "length" || end === "content_filter"
         ? { type: "response-end", reason: end }
-        : end === "sequence" && !calls
+        : end === "sequence" && natural === "stop"
           ? { type: "response-end", reason: "stop", stopSequence: "END" }
-          : { type: "response-end", reason: calls ? "tool_calls" : "stop" };
+          : { type: "response-end", reason: natural };
     const around = (inner: InferenceEvent[]): InferenceEvent[] => [
       { type: "response-start", ...identity },
       ...inner,
@@ -113,19 +105,6 @@ const answer = fc
     ];
     return { events: around(inOrder(parts)), interleaved: around(interleaved(parts, shuffle)) };
   });
-
-const endOf = ({ signature, citations }: Part) => ({
-  ...(signature === undefined ? {} : { signature }),
-  ...(citations === undefined ? {} : { citations }),
-});
-
-function inOrder(parts: Part[]): InferenceEvent[] {
-  return parts.flatMap((part, index): InferenceEvent[] => [
-    { type: "part-start", index, part: part.head },
-    ...part.deltas.map((delta): InferenceEvent => ({ type: "part-delta", index, delta })),
-    { type: "part-end", index, ...endOf(part) },
-  ]);
-}
 
 /** The same parts, all open from the beginning, their deltas in any order. */
 function interleaved(parts: Part[], shuffle: number[]): InferenceEvent[] {
@@ -136,10 +115,7 @@ function interleaved(parts: Part[], shuffle: number[]): InferenceEvent[] {
     const index = open[(shuffle[turn] ?? 0) % open.length]!;
     events.push({ type: "part-delta", index, delta: left[index]!.shift()! });
   }
-  return [
-    ...events,
-    ...parts.map((part, index): InferenceEvent => ({ type: "part-end", index, ...endOf(part) })).reverse(),
-  ];
+  return [...events, ...parts.map((part, index) => partEnd(index, part)).reverse()];
 }
 
 function written(events: readonly InferenceEvent[]): SseMessage[] {
@@ -148,67 +124,28 @@ function written(events: readonly InferenceEvent[]): SseMessage[] {
 }
 const encoded = (events: readonly InferenceEvent[]) => written(events).map(encodeSse).join("");
 
-function decoded(chunks: Uint8Array[]): InferenceEvent[] {
-  const frames = new SseDecoder();
-  const decoder = anthropicMessagesUpstream.stream.decoder(identity);
-  return [
-    ...chunks.flatMap((chunk) => frames.push(chunk)).flatMap((message) => decoder.push(message)),
-    ...decoder.end(),
-  ];
-}
-
-function folded(events: readonly InferenceEvent[]): Result {
-  const fold = folding();
-  for (const event of events) fold.push(event);
-  return fold.result();
-}
-
-const bytes = (content: string) => new TextEncoder().encode(content);
+const subject: Subject = {
+  identity,
+  upstream: anthropicMessagesUpstream,
+  answers: answer.map(({ events }) => events),
+  encoded,
+  reply: (result) => caller.response.encode(result, wire),
+  endOf: (stream) => stream.lastIndexOf("event: message_stop"),
+  runs: 100,
+};
 
 describe("Messages", () => {
-  test("what is written is read back: decode(encode(events)) adds up to the same answer, however parts interleave", () => {
+  holdsTheLaws(subject);
+
+  test("however parts interleave, each is written whole, and the stream is a legal one", () => {
     fc.assert(
       fc.property(answer, ({ events, interleaved }) => {
         for (const variant of [events, interleaved]) {
           expect(streamProblem(written(variant))).toBeNull();
-          const back = decoded([bytes(encoded(variant))]);
+          const back = decodedBy(anthropicMessagesUpstream, identity, [bytes(encoded(variant))]);
           expect(grammarProblem(back)).toBeNull();
           expect(folded(back)).toEqual(folded(events));
         }
-      }),
-    );
-  });
-
-  test("stream and non-stream are the same answer", () => {
-    fc.assert(
-      fc.property(answer, ({ events }) => {
-        const whole = caller.response.encode(folded(events), wire);
-        const back = anthropicMessagesUpstream.response.decode(JSON.parse(JSON.stringify(whole)), identity);
-        expect(grammarProblem(back)).toBeNull();
-        expect(folded(back)).toEqual(folded(events));
-      }),
-    );
-  });
-
-  test("any cut of the bytes gives the same events", () => {
-    fc.assert(
-      fc.property(answer, fc.array(fc.nat(), { maxLength: 20 }), ({ events }, cuts) => {
-        const whole = bytes(encoded(events));
-        const at = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
-        const chunks = [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length));
-        expect(decoded(chunks)).toEqual(decoded([whole]));
-      }),
-    );
-  });
-
-  test("a stream that is cut before its end decodes to a failure, never to an answer", () => {
-    fc.assert(
-      fc.property(answer, fc.nat(), ({ events }, where) => {
-        const whole = encoded(events);
-        const end = whole.lastIndexOf("event: message_stop");
-        const back = decoded([bytes(whole.slice(0, where % (end + 1)))]);
-        expect(grammarProblem(back)).toBeNull();
-        expect(back.at(-1)?.type).toBe("response-failed");
       }),
     );
   });
@@ -284,16 +221,7 @@ describe("Messages", () => {
     );
     fc.assert(
       fc.property(fc.array(event, { maxLength: 12 }), fc.boolean(), (values, stop) => {
-        const decoder = anthropicMessagesUpstream.stream.decoder(identity);
-        const messages = [...values, ...(stop ? [{ type: "message_stop" }] : [])].map((value) => ({
-          data: JSON.stringify(value) ?? "",
-        }));
-        const events = [...messages.flatMap((message) => decoder.push(message)), ...decoder.end()];
-        expect(grammarProblem(events)).toBeNull();
-        const ids = events.flatMap((event) =>
-          event.type === "part-start" && event.part.kind === "tool-call" ? [event.part.callId] : [],
-        );
-        expect(new Set(ids).size).toBe(ids.length);
+        const events = survived(subject, [...values, ...(stop ? [{ type: "message_stop" }] : [])]);
         expect(streamProblem(written(events))).toBeNull();
       }),
       { numRuns: 500 },
@@ -346,16 +274,18 @@ describe("every pair of protocols", () => {
     stream: true,
     stream_options: { include_usage: true },
   } as unknown as ChatCompletionRequest;
+  const responsesWire = validateResponsesRequest({ model: "acme/writer-1", input: "hello", stream: true });
 
-  function throughChat(events: readonly InferenceEvent[]): InferenceEvent[] {
-    const encoder = openaiChatCaller.stream.encoder(chatWire, context);
-    const decoder = openaiChatUpstream.stream.decoder(identity);
-    return [
-      ...events.flatMap((event) => encoder.push(event)).flatMap((chunk) => decoder.push(chunk)),
-      ...decoder.end(),
-    ];
-  }
-  const throughMessages = (events: readonly InferenceEvent[]) => decoded([bytes(encoded(events))]);
+  /** Written for a client, and read as if it were an engine's. */
+  const through = (encoder: StreamEncoder, upstream: UpstreamCodec) => (events: readonly InferenceEvent[]) => {
+    const frames = [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
+    return decodedBy(upstream, identity, [bytes(frames.map(encodeSse).join(""))]);
+  };
+  const sides = [
+    () => through(openaiChatCaller.stream.encoder(chatWire, context), openaiChatUpstream),
+    () => through(caller.stream.encoder(wire, context), anthropicMessagesUpstream),
+    () => through(openaiResponsesCaller.stream.encoder(responsesWire, context), openaiResponsesUpstream),
+  ];
 
   test("carries text, calls, ends and usage, so that each costs what it costs in chat", () => {
     const kept = ({ parts, usage, reason }: Result) => ({
@@ -368,9 +298,9 @@ describe("every pair of protocols", () => {
     fc.assert(
       fc.property(answer, ({ events }) => {
         const asAnswered = kept(folded(events));
-        for (const engine of [throughChat, throughMessages])
-          for (const client of [throughChat, throughMessages]) {
-            const read = client(engine(events));
+        for (const engine of sides)
+          for (const client of sides) {
+            const read = client()(engine()(events));
             expect(grammarProblem(read)).toBeNull();
             expect(kept(folded(read))).toEqual(asAnswered);
           }

@@ -1,30 +1,15 @@
 /** What engines that speak Messages send (reference/protocols.md, b and f), byte for byte, and the answer that it means. */
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/inference/fault.ts";
-import { folding, type Result } from "../../../src/inference/result.ts";
 import { anthropicMessagesUpstream } from "../../../src/protocol/anthropic-messages/codec.ts";
-import { SseDecoder } from "../../../src/sse/decode.ts";
 import { grammarProblem } from "../grammar.ts";
+import { decodedBytewise, folded } from "../reading.ts";
 
 const identity = { responseId: `msg_${"0".repeat(31)}1`, createdAtSeconds: 1, model: "acme/writer-1" };
 
-function eventsOf(raw: string) {
-  const frames = new SseDecoder();
-  const decoder = anthropicMessagesUpstream.stream.decoder(identity);
-  // Byte by byte: no quirk may depend on how the bytes were cut.
-  const events = [...new TextEncoder().encode(raw)]
-    .flatMap((byte) => frames.push(new Uint8Array([byte])))
-    .flatMap((message) => decoder.push(message));
-  events.push(...decoder.end());
-  expect(grammarProblem(events)).toBeNull();
-  return events;
-}
+const eventsOf = (raw: string) => decodedBytewise(anthropicMessagesUpstream, identity, raw);
 
-function answerOf(raw: string): Result {
-  const fold = folding();
-  for (const event of eventsOf(raw)) fold.push(event);
-  return fold.result();
-}
+const answerOf = (raw: string) => folded(eventsOf(raw));
 
 type Event = { type: string } & Record<string, unknown>;
 const raw = (...events: Event[]) =>
@@ -349,11 +334,7 @@ describe("a whole reply", () => {
       { type: "message", stop_reason: "end_turn", usage: { input_tokens: 5, output_tokens: 2 }, ...value },
       identity,
     );
-  const partsOf = (value: object) => {
-    const fold = folding();
-    for (const event of reply(value)) fold.push(event);
-    return fold.result();
-  };
+  const partsOf = (value: object) => folded(reply(value));
 
   test("holds its blocks, those that nobody knows left out", () => {
     const answer = partsOf({

@@ -1,14 +1,23 @@
 /** The four laws of a codec (design/house.md, The centre), for chat completions. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { InferenceEvent, PartHead } from "../../../src/inference/event.ts";
-import { folding, type Result } from "../../../src/inference/result.ts";
-import type { Usage } from "../../../src/inference/usage.ts";
+import type { InferenceEvent } from "../../../src/inference/event.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../src/protocol/openai-chat/contract.ts";
-import { SseDecoder } from "../../../src/sse/decode.ts";
 import { encodeSse } from "../../../src/sse/encode.ts";
-import { grammarProblem } from "../grammar.ts";
+import {
+  holdsTheLaws,
+  inOrder,
+  naturalEnd,
+  type Part,
+  pieces,
+  type Subject,
+  said,
+  survived,
+  toolName,
+  usage,
+} from "../laws.ts";
+import { bytes, decodedBy, folded } from "../reading.ts";
 
 const identity = { responseId: `chatcmpl-${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
 const wire = {
@@ -18,26 +27,8 @@ const wire = {
   stream_options: { include_usage: true },
 } as unknown as ChatCompletionRequest;
 
-const text = fc.array(fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 4 });
-const callId = fc.uuid().map((id) => `call_${id}`);
-const usage: fc.Arbitrary<Usage> = fc
-  .record({ input: fc.nat(1e6), cached: fc.nat(1e6), written: fc.nat(1000), output: fc.nat(1e6), share: fc.nat(100) })
-  .map(({ input, cached, written, output, share }) => ({
-    inputTokens: input,
-    cachedInputTokens: cached,
-    cacheWriteTokens: written,
-    outputTokens: output,
-    reasoningTokens: Math.floor((output * share) / 100),
-    source: "reported" as const,
-  }));
-
-interface Part {
-  head: PartHead;
-  deltas: string[];
-}
-const said = (kind: "text" | "reasoning" | "refusal") => text.map((deltas): Part => ({ head: { kind }, deltas }));
 const called: fc.Arbitrary<Part> = fc
-  .record({ callId, toolName: fc.stringMatching(/^[a-zA-Z0-9_-]{1,16}$/), deltas: text })
+  .record({ callId: fc.uuid().map((id) => `call_${id}`), toolName, deltas: pieces })
   .map(({ deltas, ...call }) => ({ head: { kind: "tool-call", ...call }, deltas }));
 
 /** The order in which models produce: reasoning, text, refusal, calls. */
@@ -53,52 +44,32 @@ const parts = fc
   })
   .map(({ reasoning, text, refusal, calls }) => [reasoning, text, refusal, ...calls].filter((part) => part !== null));
 
-const stream = fc.record({ parts, usage, cut: fc.boolean() }).map(({ parts, usage, cut }): InferenceEvent[] => {
-  const hasCalls = parts.some((part) => part.head.kind === "tool-call");
-  return [
+const answers = fc
+  .record({ parts, usage, cut: fc.boolean() })
+  .map(({ parts, usage, cut }): InferenceEvent[] => [
     { type: "response-start", ...identity },
-    ...parts.flatMap(({ head, deltas }, index): InferenceEvent[] => [
-      { type: "part-start", index, part: head },
-      ...deltas.map((delta): InferenceEvent => ({ type: "part-delta", index, delta })),
-      { type: "part-end", index },
-    ]),
+    ...inOrder(parts),
     { type: "usage", usage },
-    { type: "response-end", reason: cut ? "length" : hasCalls ? "tool_calls" : "stop" },
-  ];
-});
+    { type: "response-end", reason: cut ? "length" : naturalEnd(parts) },
+  ]);
 
-function encoded(events: InferenceEvent[]): string {
+function encoded(events: readonly InferenceEvent[]): string {
   const encoder = openaiChatCaller.stream.encoder(wire, { requestId: "req_1", identity, inputTokensEstimate: 1 });
   return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()].map(encodeSse).join("");
 }
 
-function decoded(chunks: Uint8Array[]): InferenceEvent[] {
-  const frames = new SseDecoder();
-  const decoder = openaiChatUpstream.stream.decoder(identity);
-  return [
-    ...chunks.flatMap((chunk) => frames.push(chunk)).flatMap((message) => decoder.push(message)),
-    ...decoder.end(),
-  ];
-}
-
-function folded(events: InferenceEvent[]): Result {
-  const fold = folding();
-  for (const event of events) fold.push(event);
-  return fold.result();
-}
-
-const bytes = (content: string) => new TextEncoder().encode(content);
+const subject: Subject = {
+  identity,
+  upstream: openaiChatUpstream,
+  answers,
+  encoded,
+  reply: (result) => openaiChatCaller.response.encode(result, wire),
+  endOf: (stream) => stream.lastIndexOf("data: ", stream.lastIndexOf('"finish_reason":"')),
+  runs: 100,
+};
 
 describe("chat completions", () => {
-  test("what is written is read back: decode(encode(events)) adds up to the same answer", () => {
-    fc.assert(
-      fc.property(stream, (events) => {
-        const back = decoded([bytes(encoded(events))]);
-        expect(grammarProblem(back)).toBeNull();
-        expect(folded(back)).toEqual(folded(events));
-      }),
-    );
-  });
+  holdsTheLaws(subject);
 
   test("calls whose fragments interleave are written one after the other, each whole", () => {
     const events: InferenceEvent[] = [
@@ -115,41 +86,8 @@ describe("chat completions", () => {
     ];
     const order = [...encoded(events).matchAll(/"tool_calls":\[\{"index":(\d)/g)].map((match) => Number(match[1]));
     expect(order).toEqual([...order].sort());
-    expect(folded(decoded([bytes(encoded(events))])).parts).toEqual(folded(events).parts);
-  });
-
-  test("stream and non-stream are the same answer", () => {
-    fc.assert(
-      fc.property(stream, (events) => {
-        const whole = openaiChatCaller.response.encode(folded(events), wire);
-        const back = openaiChatUpstream.response.decode(JSON.parse(JSON.stringify(whole)), identity);
-        expect(grammarProblem(back)).toBeNull();
-        expect(folded(back)).toEqual(folded(events));
-      }),
-    );
-  });
-
-  test("any cut of the bytes gives the same events", () => {
-    fc.assert(
-      fc.property(stream, fc.array(fc.nat(), { maxLength: 20 }), (events, cuts) => {
-        const whole = bytes(encoded(events));
-        const at = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
-        const chunks = [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length));
-        expect(decoded(chunks)).toEqual(decoded([whole]));
-      }),
-    );
-  });
-
-  test("a stream that is cut before its end decodes to a failure, never to an answer", () => {
-    fc.assert(
-      fc.property(stream, fc.nat(), (events, where) => {
-        const whole = encoded(events);
-        const finish = whole.lastIndexOf('"finish_reason":"');
-        const end = whole.lastIndexOf("data: ", finish);
-        const back = decoded([bytes(whole.slice(0, where % (end + 1)))]);
-        expect(grammarProblem(back)).toBeNull();
-        expect(back.at(-1)?.type).toBe("response-failed");
-      }),
+    expect(folded(decodedBy(openaiChatUpstream, identity, [bytes(encoded(events))])).parts).toEqual(
+      folded(events).parts,
     );
   });
 
@@ -206,17 +144,7 @@ describe("chat completions", () => {
     );
     fc.assert(
       fc.property(fc.array(chunk, { maxLength: 12 }), fc.boolean(), (chunks, done) => {
-        const decoder = openaiChatUpstream.stream.decoder(identity);
-        const messages = [
-          ...chunks.map((value) => ({ data: JSON.stringify(value) ?? "" })),
-          ...(done ? [{ data: "[DONE]" }] : []),
-        ];
-        const events = [...messages.flatMap((message) => decoder.push(message)), ...decoder.end()];
-        expect(grammarProblem(events)).toBeNull();
-        const ids = events.flatMap((event) =>
-          event.type === "part-start" && event.part.kind === "tool-call" ? [event.part.callId] : [],
-        );
-        expect(new Set(ids).size).toBe(ids.length);
+        const events = survived(subject, chunks, done ? "[DONE]" : undefined);
         expect(encoded(events).match(/data: \[DONE\]/g)?.length).toBe(1);
       }),
       { numRuns: 500 },

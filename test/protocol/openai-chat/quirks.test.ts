@@ -1,31 +1,14 @@
 /** What engines really send (reference/protocols.md, part f), byte for byte, and the answer that it means. */
 import { describe, expect, test } from "bun:test";
-import { folding, type Result } from "../../../src/inference/result.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../src/protocol/openai-chat/contract.ts";
-import { SseDecoder } from "../../../src/sse/decode.ts";
-import { grammarProblem } from "../grammar.ts";
+import { decodedBytewise, folded } from "../reading.ts";
 
 const identity = { responseId: `chatcmpl-${"0".repeat(31)}1`, createdAtSeconds: 1, model: "acme/writer-1" };
 
-function eventsOf(raw: string) {
-  const frames = new SseDecoder();
-  const decoder = openaiChatUpstream.stream.decoder(identity);
-  const bytes = new TextEncoder().encode(raw);
-  // Byte by byte: no quirk may depend on how the bytes were cut.
-  const events = [...bytes]
-    .flatMap((byte) => frames.push(new Uint8Array([byte])))
-    .flatMap((message) => decoder.push(message));
-  events.push(...decoder.end());
-  expect(grammarProblem(events)).toBeNull();
-  return events;
-}
+const eventsOf = (raw: string) => decodedBytewise(openaiChatUpstream, identity, raw);
 
-function answerOf(raw: string): Result {
-  const fold = folding();
-  for (const event of eventsOf(raw)) fold.push(event);
-  return fold.result();
-}
+const answerOf = (raw: string) => folded(eventsOf(raw));
 
 const sse = (...chunks: unknown[]) =>
   `${chunks.map((chunk) => `data: ${typeof chunk === "string" ? chunk : JSON.stringify(chunk)}\n\n`).join("")}data: [DONE]\n\n`;
@@ -254,14 +237,12 @@ describe("log probabilities", () => {
         delta({}, "stop"),
       ),
     );
-    const fold = folding();
-    for (const event of events) fold.push(event);
     const encoder = openaiChatCaller.stream.encoder(wire, { requestId: "req_1", identity, inputTokensEstimate: 1 });
     const streamed = events
       .flatMap((event) => encoder.push(event))
       .filter(({ data }) => data?.startsWith("{"))
       .flatMap(({ data }) => JSON.parse(data ?? "").choices[0]?.logprobs?.content ?? []);
-    const whole = openaiChatCaller.response.encode(fold.result(), wire).choices[0]?.logprobs?.content ?? [];
+    const whole = openaiChatCaller.response.encode(folded(events), wire).choices[0]?.logprobs?.content ?? [];
     expect(streamed).toEqual(whole);
     return whole.map((each) => each.top_logprobs.length);
   };

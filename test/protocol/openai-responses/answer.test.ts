@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../src/inference/event.ts";
 import { Fault } from "../../../src/inference/fault.ts";
-import { folding } from "../../../src/inference/result.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import type { InputItem, ResponseObject } from "../../../src/protocol/openai-responses/contract.ts";
 import { CustomInput, customArguments, customInputOf } from "../../../src/protocol/openai-responses/custom-input.ts";
@@ -16,6 +15,7 @@ import {
 } from "../../../src/protocol/openai-responses/references.ts";
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
 import { SseDecoder } from "../../../src/sse/decode.ts";
+import { folded } from "../reading.ts";
 import { lifecycleProblem } from "./lifecycle.ts";
 
 const responseId = `resp_${"a".repeat(32)}`;
@@ -40,9 +40,7 @@ function streamed(wire: ReturnType<typeof request>, ...events: InferenceEvent[])
 }
 
 function whole(wire: ReturnType<typeof request>, ...events: InferenceEvent[]): ResponseObject {
-  const fold = folding();
-  for (const event of events) fold.push(event);
-  return openaiResponsesCaller.response.encode(fold.result(), wire);
+  return openaiResponsesCaller.response.encode(folded(events), wire);
 }
 
 describe("the way back of tools", () => {

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/inference/event.ts";
 import type { Fault } from "../../../src/inference/fault.ts";
-import { folding, type Result } from "../../../src/inference/result.ts";
+import type { Result } from "../../../src/inference/result.ts";
 import { openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
-import { SseDecoder } from "../../../src/sse/decode.ts";
 import { grammarProblem } from "../grammar.ts";
+import { decodedBytewise, folded } from "../reading.ts";
 
 const identity = { responseId: `resp_${"0".repeat(31)}1`, createdAtSeconds: 1, model: "acme/writer-1" };
 
@@ -14,26 +14,12 @@ interface Told {
   [key: string]: unknown;
 }
 
-function eventsOf(raw: string): InferenceEvent[] {
-  const frames = new SseDecoder();
-  const decoder = openaiResponsesUpstream.stream.decoder(identity);
-  // Byte by byte: no quirk may depend on how the bytes were cut.
-  const events = [...new TextEncoder().encode(raw)]
-    .flatMap((byte) => frames.push(new Uint8Array([byte])))
-    .flatMap((message) => decoder.push(message));
-  events.push(...decoder.end());
-  expect(grammarProblem(events)).toBeNull();
-  return events;
-}
+const eventsOf = (raw: string) => decodedBytewise(openaiResponsesUpstream, identity, raw);
 
 const sse = (...events: Told[]) =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
 
-function answerOf(...events: Told[]): Result {
-  const fold = folding();
-  for (const event of eventsOf(sse(...events))) fold.push(event);
-  return fold.result();
-}
+const answerOf = (...events: Told[]) => folded(eventsOf(sse(...events)));
 
 function faultOf(events: InferenceEvent[]): Fault {
   const last = events.at(-1);
@@ -315,9 +301,8 @@ describe("whole replies", () => {
   };
   test("are the final object, with a status or without", () => {
     for (const status of ["completed", undefined]) {
-      const fold = folding();
-      for (const event of events({ status, error: null, output: [message("a")], usage: null })) fold.push(event);
-      expect(shown(fold.result())).toEqual([["text", "a"]]);
+      const told = events({ status, error: null, output: [message("a")], usage: null });
+      expect(shown(folded(told))).toEqual([["text", "a"]]);
     }
   });
 

@@ -12,7 +12,6 @@ import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/open
 import { validateChatRequest } from "../../../src/protocol/openai-chat/validate.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
-import { SseDecoder } from "../../../src/sse/decode.ts";
 
 export type Name = "chat" | "messages" | "responses";
 
@@ -381,12 +380,6 @@ export interface Engine {
   /** Whether a frame is one that an answer can end with. */
   ends(frame: string): boolean;
   whole(answer: Answer): unknown;
-}
-
-export function decodedStream(engine: Engine, raw: string, identity: ResponseIdentity): InferenceEvent[] {
-  const frames = new SseDecoder();
-  const decoder = engine.codec.stream.decoder(identity);
-  return [...frames.push(new TextEncoder().encode(raw)).flatMap((frame) => decoder.push(frame)), ...decoder.end()];
 }
 
 const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
