@@ -47,3 +47,27 @@ test("a stream outlives an outage of Postgres; new requests wait for it; all is 
     "the stream's record",
   );
 }, 60_000);
+
+test("a response whose stream meets the outage is answered whole, though it cannot be kept; what refers to one waits", async () => {
+  const responses = (body: object) =>
+    fetch(`${rig.nodes[0]!.url}/v1/responses`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${rig.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model, ...body }),
+    });
+  const first = (await (await responses({ input: "one" })).json()) as { id: string };
+  const running = await responses({ input: `[simulator: tps=40]${" hello".repeat(40)}`, stream: true });
+  const whole = running.text();
+  await rig.postgres.kill();
+  await until(async () => (await readiness()) === 503, 5000, "/readyz to say so");
+  const refused = await responses({ input: "two", previous_response_id: first.id });
+  expect(refused.status).toBe(503);
+  expect(((await refused.json()) as { error: { code: string } }).error.code).toBe("storage_unavailable");
+  const text = await whole;
+  expect(text).toContain("event: response.completed");
+  expect(text.trimEnd()).toEndWith("data: [DONE]");
+  await rig.postgres.start();
+  await until(async () => (await readiness()) === 200, 10_000, "/readyz to be ready again");
+  const next = () => responses({ input: "two", previous_response_id: first.id });
+  await until(async () => (await next()).status === 200, 10_000, "a request to be answered");
+}, 60_000);
