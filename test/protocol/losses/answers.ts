@@ -63,9 +63,13 @@ export const messagesAnswers: Record<string, Answer> = {
   "`signature` of thinking": [
     message({ type: "thinking", thinking: "a", signature: "MARK" }),
     /"signature":"MARK"/,
-    { responses: /"encrypted_content":".*MARK/ },
+    { responses: /"encrypted_content":".*\\"MARK\\"/ },
   ],
-  "`redacted_thinking`": [message({ type: "redacted_thinking", data: "MARK" }), /MARK/],
+  "`redacted_thinking`": [
+    message({ type: "redacted_thinking", data: "MARK" }),
+    /:"MARK"/,
+    { responses: /"encrypted_content":".*\\"MARK\\"/ },
+  ],
   "`tool_use`": [message({ type: "tool_use", id: "c1", name: "f", input: { MARK: 1 } }), /c1.*MARK/],
   "`citations`": [message(text("a", { citations: [{ cited_text: "MARK" }] })), /MARK/],
   "`stop_sequence`": [{ ...message(text("a")), stop_reason: "stop_sequence", stop_sequence: "END" }, /END/],
@@ -101,12 +105,12 @@ export const responsesAnswers: Record<string, Answer> = {
   "`encrypted_content` beside a text": [
     response(thought({ summary: [{ type: "summary_text", text: "a" }], encrypted_content: "MARK" })),
     /"signature":"MARK"/,
-    { responses: /"encrypted_content":".*MARK/ },
+    { responses: /"encrypted_content":".*\\"MARK\\"/ },
   ],
   "`encrypted_content` alone": [
     response(thought({ encrypted_content: "MARK" })),
     /"type":"redacted_thinking","data":"MARK"/,
-    { responses: /"encrypted_content":".*MARK/ },
+    { responses: /"encrypted_content":".*\\"MARK\\"/ },
   ],
   "`refusal`": [
     response(said({ type: "refusal", refusal: "MARK" })),

@@ -84,13 +84,16 @@ export const messagesProbes: Record<string, Probe> = {
     [result({ content: "RESULT", is_error: true }), /Error: RESULT/, { messages: /"is_error":true/ }],
   ],
   "`thinking` text, signed": [[thinking({ signature: "s" }), /MARK/]],
-  "`thinking` signature": [[thinking({ signature: "SIGNATURE" }), /SIGNATURE/]],
+  "`thinking` signature": [[thinking({ signature: "SIGNATURE" }), /:"SIGNATURE"/]],
   "`thinking` that no engine signed": [
     [thinking({ signature: unsigned }), /MARK/],
     [thinking({}), /MARK/],
   ],
   "`redacted_thinking`": [
-    [says(user(text("a")), assistant({ type: "redacted_thinking", data: "MARK" }, text("b")), user(text("c"))), /MARK/],
+    [
+      says(user(text("a")), assistant({ type: "redacted_thinking", data: "MARK" }, text("b")), user(text("c"))),
+      /:"MARK"/,
+    ],
   ],
   "`cache_control`": [
     [says(user(text("a", marked))), /MARK/],
