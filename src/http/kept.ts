@@ -2,6 +2,7 @@
  * What Responses keep: looked up before a request is decoded, written before its caller has the end of the answer, so that
  * the next request finds it on whichever node it comes in.
  */
+import { within } from "../auth/deadline.ts";
 import { Fault } from "../inference/fault.ts";
 import type { InputItem, ResponseObject, ResponsesRequest } from "../protocol/openai-responses/contract.ts";
 import {
@@ -110,7 +111,7 @@ export function keeper(
       const kept = keptOf(wire, answer);
       if (!kept) return;
       const work = house.responses.store.keep(organizationId, kept, organization_bytes_max);
-      if (!(await within(keep_ms_max, work))) throw new Error(`larger than ${organization_bytes_max} bytes`);
+      if (!(await within(work, keep_ms_max, "keeping the response"))) throw new Error(`larger than ${organization_bytes_max} bytes`);
     } catch (cause) {
       house.log.event("warn", "response_unkept", { response_id: answer.id, cause: String(cause) });
     }
@@ -127,18 +128,6 @@ function keptOf(wire: ResponsesRequest, answer: ResponseObject): KeptResponse | 
     output: JSON.stringify(turn.output),
     response: JSON.stringify(turn.response),
   };
-}
-
-async function within<Value>(ms: number, work: Promise<Value>): Promise<Value> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** An outage of the store as what it is to a client. */
