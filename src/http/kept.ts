@@ -111,7 +111,8 @@ export function keeper(
       const kept = keptOf(wire, answer);
       if (!kept) return;
       const work = house.responses.store.keep(organizationId, kept, organization_bytes_max);
-      if (!(await within(work, keep_ms_max, "keeping the response"))) throw new Error(`larger than ${organization_bytes_max} bytes`);
+      if (!(await within(work, keep_ms_max, "keeping the response")))
+        throw new Error(`larger than ${organization_bytes_max} bytes`);
     } catch (cause) {
       house.log.event("warn", "response_unkept", { response_id: answer.id, cause: String(cause) });
     }
