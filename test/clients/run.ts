@@ -5,10 +5,12 @@
 //   npm run test:clients -- anthropic       the official Anthropic SDK for Python, in front of the service
 //   npm run test:clients -- claude          Claude Code, from npm, in front of the service
 //   npm run test:clients -- codex           Codex, from npm, in front of the service
+//   npm run test:clients -- ai              the AI SDK and the OpenAI Agents SDK, from npm, in front of the service
 //   npm run test:clients -- engine          llama.cpp's own server behind the service
 //   npm run test:clients -- transformers    the server that comes with transformers behind the service (3 GB to fetch)
 
 import { type Counts, close } from "../../scripts/counts.ts";
+import { aiCounts } from "./ai/run.ts";
 import { claudeCounts } from "./claude-code/run.ts";
 import { codexCounts } from "./codex/run.ts";
 import { engineCounts } from "./engine/run.ts";
@@ -20,6 +22,7 @@ const runs: Record<string, () => Promise<Counts>> = {
   anthropic: anthropicCounts,
   claude: claudeCounts,
   codex: codexCounts,
+  ai: aiCounts,
   engine: engineCounts,
   transformers: transformersCounts,
 };
