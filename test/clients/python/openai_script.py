@@ -247,6 +247,134 @@ class Leaving(unittest.TestCase):
         asyncio.run(cancelled())
 
 
+class Responses(unittest.TestCase):
+    # Flat, as Responses have them.
+    tools = [{"type": "function", **tool["function"]} for tool in TOOLS]
+    question = "[simulator: call=weather call=time] weather and time?"
+
+    @staticmethod
+    def ask(through=client, **body):
+        return through.responses.create(**{"model": MODEL, "input": "[simulator: echo] hello there", **body})
+
+    @staticmethod
+    def calls(response):
+        return [item for item in response.output if item.type == "function_call"]
+
+    @classmethod
+    def results(cls, response):
+        kind = "function_call_output"
+        return [
+            {"type": kind, "call_id": call.call_id, "output": f"{call.name} is fine"} for call in cls.calls(response)
+        ]
+
+    def test_answers_with_text_usage_and_request_id(self):
+        response = self.ask(input=f"[simulator: echo] {words(7)}", instructions="Be brief.")
+        self.assertEqual((response.status, response.output_text), ("completed", words(7)))
+        self.assertEqual(response.usage.total_tokens, response.usage.input_tokens + 7)
+        self.assertRegex(response._request_id, r"^req_[0-9a-f]{32}$")
+
+    def test_a_cap_makes_it_incomplete(self):
+        response = self.ask(input=f"[simulator: echo] {words(50)}", max_output_tokens=5)
+        self.assertEqual((response.status, response.incomplete_details.reason), ("incomplete", "max_output_tokens"))
+        self.assertEqual(response.output_text, words(5))
+
+    def test_event_by_event(self):
+        events = list(self.ask(input=f"[simulator: echo] {words(9)}", stream=True))
+        deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+        self.assertEqual("".join(deltas), words(9))
+        self.assertEqual([event.sequence_number for event in events], list(range(len(events))))
+        self.assertEqual((events[0].type, events[-1].type), ("response.created", "response.completed"))
+        self.assertEqual(events[-1].response.usage.output_tokens, 9)
+
+    def test_helper_with_its_events_and_final_response(self):
+        with client.responses.stream(model=MODEL, input=f"[simulator: echo] {words(9)}") as stream:
+            snapshots = [event.snapshot for event in stream if event.type == "response.output_text.delta"]
+            response = stream.get_final_response()
+        self.assertEqual((snapshots[-1], response.output_text), (words(9), words(9)))
+
+    def test_reasoning_stands_before_the_text(self):
+        response = self.ask(reasoning={"effort": "low"})
+        self.assertEqual([item.type for item in response.output], ["reasoning", "message"])
+        self.assertGreater(len(response.output[0].content[0].text), 0)
+        self.assertGreater(response.usage.output_tokens_details.reasoning_tokens, 0)
+
+    def test_parse(self):
+        response = client.responses.parse(model=MODEL, input="Alice and Bob go to a fair", text_format=Event)
+        self.assertIsInstance(response.output_parsed, Event)
+        with client.responses.stream(model=MODEL, input="Alice and Bob go to a fair", text_format=Event) as stream:
+            self.assertIsInstance(stream.get_final_response().output_parsed, Event)
+
+    def test_an_image_is_seen(self):
+        image = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+        content = [{"type": "input_text", "text": "what?"}, {"type": "input_image", "image_url": image, "detail": "low"}]
+        self.assertIn("I was given 1 image(s).", self.ask(input=[{"role": "user", "content": content}]).output_text)
+
+    def answered(self, response):
+        self.assertIn("The tool weather said: “weather is fine”.", response.output_text)
+        self.assertIn("The tool time said: “time is fine”.", response.output_text)
+
+    def test_tools_with_all_items_sent_again(self):
+        conversation = [{"role": "user", "content": self.question}]
+        first = client.responses.parse(model=MODEL, input=conversation, tools=self.tools, store=False)
+        self.assertEqual([call.name for call in self.calls(first)], ["weather", "time"])
+        conversation += [*first.output, *self.results(first)]
+        second = self.ask(input=conversation, tools=self.tools, store=False)
+        self.answered(second)
+        conversation += [*second.output, {"role": "user", "content": "[simulator: call=time] and later?"}]
+        third = self.ask(input=conversation, tools=self.tools, store=False)
+        self.assertEqual([call.name for call in self.calls(third)], ["time"])
+
+    def test_tools_by_previous_response_id(self):
+        first = self.ask(input=self.question, tools=self.tools)
+        second = self.ask(input=self.results(first), tools=self.tools, previous_response_id=first.id)
+        self.answered(second)
+        later = "[simulator: call=time] and later?"
+        third = self.ask(input=later, tools=self.tools, previous_response_id=second.id)
+        last = self.ask(input=self.results(third), tools=self.tools, previous_response_id=third.id)
+        self.assertIn("The tool time said: “time is fine”.", last.output_text)
+
+    def test_a_custom_tool(self):
+        given = base64.b64encode(json.dumps({"input": '- "a"\n+ b'}).encode()).decode()
+        tool = {"type": "custom", "name": "patch", "description": "Takes a patch."}
+        first = self.ask(input=f"[simulator: call=patch:{given}] do it", tools=[tool])
+        self.assertEqual((first.output[0].type, first.output[0].input), ("custom_tool_call", '- "a"\n+ b'))
+        result = {"type": "custom_tool_call_output", "call_id": first.output[0].call_id, "output": "it is applied"}
+        second = self.ask(input=[result], tools=[tool], previous_response_id=first.id)
+        self.assertIn("The tool patch said: “it is applied”.", second.output_text)
+
+    def test_what_is_kept_is_retrieved_listed_and_deleted(self):
+        texts = ["one", "two", "three"]
+        response = self.ask(input=[{"role": "user", "content": text} for text in texts])
+        self.assertEqual(client.responses.retrieve(response.id).output_text, response.output_text)
+        pages = client.responses.input_items.list(response.id, limit=2, order="asc")
+        self.assertEqual([item.content[0].text for item in pages], texts)
+        client.responses.delete(response.id)
+        with self.assertRaises(openai.NotFoundError):
+            client.responses.retrieve(response.id)
+
+    def test_async(self):
+        async def read() -> str:
+            async with AsyncOpenAI(base_url=URL, api_key=KEY, max_retries=0) as asynchronous:
+                stream = await asynchronous.responses.create(
+                    model=MODEL, input=f"[simulator: echo] {words(9)}", stream=True
+                )
+                return "".join([event.delta async for event in stream if event.type == "response.output_text.delta"])
+
+        self.assertEqual(asyncio.run(read()), words(9))
+
+    def test_leaving_stops_the_engine(self):
+        before = counts()["clients_left"]
+        stream = self.ask(input=f"[simulator: echo tps=50] {words(10_000)}", stream=True)
+        next(iter(stream))
+        stream.close()
+        until(lambda: counts()["clients_left"] > before and counts()["active"] == 0, 1, "the engine to be let go")
+
+    def test_a_stream_that_fails_says_so(self):
+        *_, last = self.ask(input=f"[simulator: echo error-after=3] {words(20)}", stream=True)
+        self.assertEqual((last.type, last.response.status), ("response.failed", "failed"))
+        self.assertEqual(last.response.error.code, "server_error")
+
+
 class Errors(unittest.TestCase):
     def refused(self, kind, ask, **expected):
         with self.assertRaises(kind) as caught:
@@ -262,11 +390,30 @@ class Errors(unittest.TestCase):
     def chat(through=client, **body):
         return lambda: through.chat.completions.create(**{"model": MODEL, "messages": says("echo"), **body})
 
+    @staticmethod
+    def responses(through=client, **body):
+        return lambda: Responses.ask(through, **body)
+
     def test_400(self):
         bad = openai.BadRequestError
         self.refused(bad, self.chat(temperature=9), code="invalid_value", param="temperature", status_code=400)
         self.refused(bad, self.chat(model=PLAIN_MODEL, logprobs=True), code="unsupported_feature", param="logprobs")
         self.refused(bad, self.chat(messages=says("context-length")), code="context_length_exceeded")
+
+    def test_400_by_responses(self):
+        bad = openai.BadRequestError
+        self.refused(bad, self.responses(temperature=9), code="invalid_value", param="temperature", status_code=400)
+        unknown = dict(code="previous_response_not_found", param="previous_response_id")
+        self.refused(bad, self.responses(previous_response_id="resp_unknown"), **unknown)
+        self.refused(bad, self.responses(background=True), code="unsupported_feature", param="background")
+
+    def test_401_and_404_by_responses(self):
+        garbage = self.responses(client_with("sk-garbage"))
+        self.refused(openai.AuthenticationError, garbage, code="invalid_api_key", type="authentication_error")
+        for stream in (False, True):
+            ask = self.responses(model="acme/nothing", stream=stream)
+            self.refused(openai.NotFoundError, ask, code="model_not_found", param="model")
+        self.refused(openai.NotFoundError, lambda: client.responses.retrieve("resp_unknown"), param="id")
 
     def test_401(self):
         garbage = self.chat(client_with("sk-garbage"))
