@@ -7,8 +7,8 @@
 
 import type { TObject, TProperties, TSchema } from "typebox";
 import Type from "typebox";
-import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
 import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
+import { openaiError } from "../shapes/error.ts";
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
 
@@ -480,28 +480,6 @@ export type ChatCompletionChunk = Type.Static<typeof ChatCompletionChunk>;
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-const faultCodes = Object.keys(faultCatalogue) as FaultCode[];
-const faultTypes = [...new Set(Object.values(faultCatalogue).map((entry) => entry.type))];
-
-/** The error body of chat, models and usage (Responses speaks it too): five keys, always present. */
-export const ChatError = Type.Object(
-  {
-    error: Type.Object({
-      message: Type.String({ minLength: 1, description: "What is wrong, and what to do about it." }),
-      type: Type.Enum(faultTypes, { type: "string" }),
-      param: nullable(Type.String({ description: "Path of the first offending field, such as `messages[3].role`." })),
-      code: nullable(Type.Enum(faultCodes, { type: "string" })),
-      request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$", description: "Equals `x-service-request-id`." }),
-      window: Type.Optional(oneOf(["session", "week", "month"], { description: "With `usage_limit_reached`." })),
-      reset_at: Type.Optional(Type.String({ description: "ISO 8601 UTC, milliseconds." })),
-      resets_at: Type.Optional(Type.Integer({ description: "The same, in Unix seconds." })),
-      resets_in_seconds: Type.Optional(count()),
-      extra_usage: Type.Optional(
-        Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
-      ),
-      plan_type: Type.Optional(nullable(Type.String())),
-    }),
-  },
-  { $id: "Error" },
-);
+/** The error body of chat, models and usage: five keys, always present. */
+export const ChatError = openaiError("Error", { param: "messages[3].role" });
 export type ChatError = Type.Static<typeof ChatError>;

@@ -3,8 +3,9 @@
  * nulls, nothing that only OpenAI's own service reads. Identical requests render to identical bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
-import type { InferenceRequest, OutputFormat, Reasoning, ReasoningEffort, Tool } from "../../inference/request.ts";
+import type { InferenceRequest, OutputFormat, Tool } from "../../inference/request.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import { allowedTools, effortOf } from "../engine-words.ts";
 import { foreignNeed } from "../unsaid.ts";
 import { encodeTurns } from "./encode-turns.ts";
 
@@ -16,7 +17,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
   const refusal = refusalOf(request);
   if (refusal) throw refusal;
   const { sampling } = request;
-  const { tools, choice, parallel } = allowed(request);
+  const { tools, choice, parallel } = allowedTools(request);
   return {
     model: ask.model,
     messages: encodeTurns(request.turns, ask),
@@ -36,51 +37,16 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     tool_choice: tools.length > 0 ? choice : undefined,
     parallel_tool_calls: tools.length > 0 ? parallel : undefined,
     response_format: request.format && encodeFormat(request.format),
-    reasoning_effort: request.reasoning && encodeEffort(request.reasoning),
+    reasoning_effort: request.reasoning && effortOf(request.reasoning),
     logprobs: request.logprobs ? true : undefined,
     top_logprobs: request.logprobs?.top || undefined,
     ...request.extra,
   };
 }
 
-/** Engines know three levels and "none" (protocols.md, a): the others become the nearest. */
-const engineEffort = {
-  none: "none",
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "high",
-} as const satisfies Record<ReasoningEffort, string>;
-
-/** A budget in tokens, where that is all the caller said, is a level of effort (protocols.md, d). */
-function encodeEffort({ effort, budgetTokens }: Reasoning): string | undefined {
-  if (effort) return engineEffort[effort];
-  if (budgetTokens === undefined) return undefined;
-  return budgetTokens < 4096 ? "low" : budgetTokens < 16_384 ? "medium" : "high";
-}
-
 function encodeTool(tool: Tool): unknown {
   const { name, description, parameters, strict } = tool;
   return { type: "function", function: { name, description, parameters, strict } };
-}
-
-/**
- * `allowed_tools` is a hard constraint that engines do not know: they see the allowed tools only. So it is with the one
- * tool that must be called: llama.cpp takes a named choice for `auto`, while all engines know `required`.
- */
-function allowed(request: InferenceRequest): { tools: Tool[]; choice?: string; parallel: boolean | undefined } {
-  const { tools, toolChoice: choice, parallelToolCalls: parallel } = request;
-  const only = (names: string[]) => tools.filter((tool) => names.includes(tool.name));
-  switch (choice?.kind) {
-    case "tool":
-      return { tools: only([choice.name]), choice: "required", parallel: false };
-    case "allowed":
-      return { tools: only(choice.names), choice: choice.mode, parallel };
-    default:
-      return { tools, choice: choice?.kind, parallel };
-  }
 }
 
 function encodeFormat(format: OutputFormat): unknown {

@@ -7,8 +7,8 @@
  */
 import type { TProperties, TSchema } from "typebox";
 import Type from "typebox";
-import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
 import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
+import { openaiError } from "../shapes/error.ts";
 
 /** Of what an answer tells back as it was asked, other keys too. */
 const open = { additionalProperties: true };
@@ -598,28 +598,6 @@ export type ResponsesStreamEvent = Type.Static<typeof ResponsesStreamEvent>;
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-const faultCodes = Object.keys(faultCatalogue) as FaultCode[];
-const faultTypes = [...new Set(Object.values(faultCatalogue).map((entry) => entry.type)), "usage_limit_reached"];
-
 /** The envelope of chat completions, but for the type of a reached usage limit, by which Codex knows it. */
-export const ResponsesError = Type.Object(
-  {
-    error: Type.Object({
-      message: Type.String({ minLength: 1, description: "What is wrong, and what to do about it." }),
-      type: Type.Enum(faultTypes, { type: "string" }),
-      param: nullable(Type.String({ description: "Path of the first offending field, such as `input[3].role`." })),
-      code: nullable(Type.Enum(faultCodes, { type: "string" })),
-      request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$", description: "Equals `x-service-request-id`." }),
-      window: Type.Optional(oneOf(["session", "week", "month"], { description: "With `usage_limit_reached`." })),
-      reset_at: Type.Optional(Type.String({ description: "ISO 8601 UTC, milliseconds." })),
-      resets_at: Type.Optional(Type.Integer({ description: "The same, in Unix seconds." })),
-      resets_in_seconds: Type.Optional(count()),
-      extra_usage: Type.Optional(
-        Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
-      ),
-      plan_type: Type.Optional(nullable(Type.String())),
-    }),
-  },
-  { $id: "ResponsesError" },
-);
+export const ResponsesError = openaiError("ResponsesError", { types: ["usage_limit_reached"], param: "input[3].role" });
 export type ResponsesError = Type.Static<typeof ResponsesError>;

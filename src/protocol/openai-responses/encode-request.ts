@@ -4,9 +4,10 @@
  * the engine, and identical requests render to identical bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
-import type { InferenceRequest, OutputFormat, Reasoning, ReasoningEffort, Tool } from "../../inference/request.ts";
+import type { InferenceRequest, OutputFormat, Reasoning, Tool } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import { allowedTools, effortOf } from "../engine-words.ts";
 import type { JsonObject } from "../json.ts";
 import { foreignNeed, unsaid } from "../unsaid.ts";
 import { encodeTurns } from "./encode-turns.ts";
@@ -29,7 +30,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   if (refusal) throw refusal;
   const { sampling } = request;
   const { parts, rest } = headInstructions(request.turns);
-  const { tools, choice, parallel } = allowed(request);
+  const { tools, choice, parallel } = allowedTools(request);
   return {
     model: ask.model,
     instructions: rest.length > 0 && parts.length > 0 ? parts.map((part) => part.text).join("\n\n") : undefined,
@@ -93,40 +94,16 @@ function encodeTool({ name, description, parameters, strict }: Tool): JsonObject
   };
 }
 
-/** A hard constraint, kept by showing the allowed tools only: engines know `required`, and few know more. */
-function allowed({ tools, toolChoice: choice, parallelToolCalls: parallel }: InferenceRequest) {
-  const only = (names: string[]) => tools.filter((tool) => names.includes(tool.name));
-  switch (choice?.kind) {
-    case "tool":
-      return { tools: only([choice.name]), choice: "required", parallel: false };
-    case "allowed":
-      return { tools: only(choice.names), choice: choice.mode, parallel };
-    default:
-      return { tools, choice: choice?.kind, parallel };
-  }
-}
-
 function encodeFormat(format: OutputFormat): JsonObject {
   if (format.kind === "json_object") return { type: "json_object" };
   const { name, schema, strict, description } = format;
   return { type: "json_schema", name, description, schema: schema ?? {}, strict: strict ?? false };
 }
 
-/** As a Responses caller wrote it; else the three levels that all engines know. */
-function encodeReasoning({ effort, budgetTokens, native }: Reasoning): JsonObject | undefined {
-  const wire = wireOf(native);
+/** As a Responses caller wrote it; else the levels that all engines know. */
+function encodeReasoning(reasoning: Reasoning): JsonObject | undefined {
+  const wire = wireOf(reasoning.native);
   if (wire) return { ...wire };
-  if (effort) return { effort: engineEffort[effort] };
-  if (budgetTokens === undefined) return undefined;
-  return { effort: budgetTokens < 4096 ? "low" : budgetTokens < 16_384 ? "medium" : "high" };
+  const effort = effortOf(reasoning);
+  return effort === undefined ? undefined : { effort };
 }
-
-const engineEffort = {
-  none: "none",
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "high",
-} as const satisfies Record<ReasoningEffort, string>;

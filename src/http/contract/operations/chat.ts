@@ -2,37 +2,15 @@
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "../../../protocol/openai-chat/contract.ts";
 import { credentialFaults } from "../faults.ts";
 import { limitHeaderNames, usageHeaderNames } from "../headers.ts";
-import type { Example, Operation } from "../operation.ts";
+import type { Operation } from "../operation.ts";
+import { exampleAt, json, pixel, weather } from "./examples.ts";
 
 const path = "/v1/chat/completions";
 const weatherTool = {
   type: "function",
-  function: {
-    name: "get_weather",
-    description: "The weather at a place.",
-    parameters: { type: "object", properties: { place: { type: "string" } }, required: ["place"] },
-  },
+  function: { name: weather.name, description: weather.description, parameters: weather.schema },
 };
-const weatherQuestion = { role: "user", content: "What is the weather in Oslo?" };
-/** One red pixel. */
-const pixel =
-  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-
-const json = "application/json";
-const example = (
-  name: string,
-  summary: string,
-  needs: Example["needs"],
-  body: Record<string, unknown>,
-  contentType = json,
-): Example => ({
-  name,
-  summary,
-  needs,
-  request: (model) => ({ path, body: { model, ...body } }),
-  status: 200,
-  contentType,
-});
+const example = exampleAt(path);
 
 const completion = {
   id: "chatcmpl-019a9e0c52c07c3fb1d2a54e8d3f6b71",
@@ -125,13 +103,13 @@ export const createChatCompletion: Operation = {
       "text/event-stream",
     ),
     example("tools", "With a tool that the model may call", ["tools"], {
-      messages: [weatherQuestion],
+      messages: [weather.question],
       tools: [weatherTool],
       tool_choice: "auto",
     }),
     example("tool_result", "With the result of a tool call", ["tools"], {
       messages: [
-        weatherQuestion,
+        weather.question,
         {
           role: "assistant",
           content: null,
@@ -149,7 +127,7 @@ export const createChatCompletion: Operation = {
           role: "user",
           content: [
             { type: "text", text: "Which colour is this?" },
-            { type: "image_url", image_url: { url: pixel } },
+            { type: "image_url", image_url: { url: `data:image/png;base64,${pixel}` } },
           ],
         },
       ],

@@ -8,35 +8,11 @@ import {
 } from "../../../protocol/anthropic-messages/contract.ts";
 import { credentialFaults } from "../faults.ts";
 import { messagesLimitHeaderNames, messagesRefusalHeaderNames, usageHeaderNames } from "../headers.ts";
-import type { Example, Operation } from "../operation.ts";
+import type { Operation } from "../operation.ts";
+import { exampleAt, json, pixel, weather } from "./examples.ts";
 
 const path = "/v1/messages";
-const json = "application/json";
-const weatherTool = {
-  name: "get_weather",
-  description: "The weather at a place.",
-  input_schema: { type: "object", properties: { place: { type: "string" } }, required: ["place"] },
-};
-const weatherQuestion = { role: "user", content: "What is the weather in Oslo?" };
-/** One red pixel. */
-const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-
-const exampleAt =
-  (where: string) =>
-  (
-    name: string,
-    summary: string,
-    needs: Example["needs"],
-    body: Record<string, unknown>,
-    contentType = json,
-  ): Example => ({
-    name,
-    summary,
-    needs,
-    request: (model) => ({ path: where, body: { model, ...body } }),
-    status: 200,
-    contentType,
-  });
+const weatherTool = { name: weather.name, description: weather.description, input_schema: weather.schema };
 const example = exampleAt(path);
 const countExample = exampleAt(`${path}/count_tokens`);
 
@@ -113,14 +89,14 @@ export const createMessage: Operation = {
     ),
     example("tools", "A tool that the caller runs", ["tools"], {
       max_tokens: 256,
-      messages: [weatherQuestion],
+      messages: [weather.question],
       tools: [weatherTool],
       tool_choice: { type: "auto" },
     }),
     example("tool_result", "The result of a tool", ["tools"], {
       max_tokens: 256,
       messages: [
-        weatherQuestion,
+        weather.question,
         {
           role: "assistant",
           content: [{ type: "tool_use", id: "toolu_1", name: "get_weather", input: { place: "Oslo" } }],
@@ -190,6 +166,6 @@ export const countTokens: Operation = {
       system: "You answer in one sentence.",
       messages: [{ role: "user", content: "Why is the sky blue?" }],
     }),
-    countExample("tools", "With tools", ["tools"], { messages: [weatherQuestion], tools: [weatherTool] }),
+    countExample("tools", "With tools", ["tools"], { messages: [weather.question], tools: [weatherTool] }),
   ],
 };

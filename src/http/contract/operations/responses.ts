@@ -9,35 +9,17 @@ import {
 } from "../../../protocol/openai-responses/contract.ts";
 import { credentialFaults } from "../faults.ts";
 import { limitHeaderNames, refusalHeaderNames, usageHeaderNames } from "../headers.ts";
-import type { Example, Operation, Parameter } from "../operation.ts";
+import type { Operation, Parameter } from "../operation.ts";
+import { exampleAt, json, pixel, weather } from "./examples.ts";
 
 const path = "/v1/responses";
-const json = "application/json";
 const weatherTool = {
   type: "function",
-  name: "get_weather",
-  description: "The weather at a place.",
-  parameters: { type: "object", properties: { place: { type: "string" } }, required: ["place"] },
+  name: weather.name,
+  description: weather.description,
+  parameters: weather.schema,
 };
-const weatherQuestion = { role: "user", content: "What is the weather in Oslo?" };
-/** One red pixel. */
-const pixel =
-  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-
-const example = (
-  name: string,
-  summary: string,
-  needs: Example["needs"],
-  body: Record<string, unknown>,
-  contentType = json,
-): Example => ({
-  name,
-  summary,
-  needs,
-  request: (model) => ({ path, body: { model, ...body } }),
-  status: 200,
-  contentType,
-});
+const example = exampleAt(path);
 
 const hex = "019a9e0c52c07c3fb1d2a54e8d3f6b71";
 const id = `resp_${hex}`;
@@ -152,13 +134,13 @@ export const createResponse: Operation = {
       store: false,
     }),
     example("tools", "A tool that the caller runs", ["tools"], {
-      input: [weatherQuestion],
+      input: [weather.question],
       tools: [weatherTool],
       tool_choice: "auto",
     }),
     example("tool_result", "The result of a tool", ["tools"], {
       input: [
-        weatherQuestion,
+        weather.question,
         { type: "function_call", call_id: "call_1", name: "get_weather", arguments: '{"place":"Oslo"}' },
         { type: "function_call_output", call_id: "call_1", output: "4 degrees, light rain" },
       ],
@@ -170,7 +152,7 @@ export const createResponse: Operation = {
           role: "user",
           content: [
             { type: "input_text", text: "Which colour is this?" },
-            { type: "input_image", image_url: pixel },
+            { type: "input_image", image_url: `data:image/png;base64,${pixel}` },
           ],
         },
       ],

@@ -1,0 +1,41 @@
+/** What engines of both OpenAI protocols understand of a choice of tools and of reasoning: less than callers may say. */
+import type { InferenceRequest, Reasoning, ReasoningEffort, Tool } from "../inference/request.ts";
+
+/** Engines know three levels and "none" (protocols.md, a): the others become the nearest. */
+const engineEffort = {
+  none: "none",
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+} as const satisfies Record<ReasoningEffort, string>;
+
+/** A budget in tokens, where that is all the caller said, is a level of effort (protocols.md, d). */
+export function effortOf({ effort, budgetTokens }: Reasoning): string | undefined {
+  if (effort) return engineEffort[effort];
+  if (budgetTokens === undefined) return undefined;
+  return budgetTokens < 4096 ? "low" : budgetTokens < 16_384 ? "medium" : "high";
+}
+
+/**
+ * `allowed_tools` is a hard constraint that engines do not know: they see the allowed tools only. So it is with the one
+ * tool that must be called: llama.cpp takes a named choice for `auto`, while all engines know `required`.
+ */
+export function allowedTools(request: InferenceRequest): {
+  tools: Tool[];
+  choice?: string;
+  parallel: boolean | undefined;
+} {
+  const { tools, toolChoice: choice, parallelToolCalls: parallel } = request;
+  const only = (names: string[]) => tools.filter((tool) => names.includes(tool.name));
+  switch (choice?.kind) {
+    case "tool":
+      return { tools: only([choice.name]), choice: "required", parallel: false };
+    case "allowed":
+      return { tools: only(choice.names), choice: choice.mode, parallel };
+    default:
+      return { tools, choice: choice?.kind, parallel };
+  }
+}

@@ -1,0 +1,31 @@
+/** The error envelope of OpenAI's protocols: chat completions, models, usage; and Responses, which differs in one word. */
+import Type from "typebox";
+import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { count, nullable, oneOf } from "./contract.ts";
+
+const faultCodes = Object.keys(faultCatalogue) as FaultCode[];
+const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
+
+/** `types`: those that the protocol has beside the catalogue's. `param`: a path as it looks there. */
+export function openaiError($id: string, { types = [], param }: { types?: string[]; param: string }) {
+  return Type.Object(
+    {
+      error: Type.Object({
+        message: Type.String({ minLength: 1, description: "What is wrong, and what to do about it." }),
+        type: Type.Enum([...new Set([...faultTypes, ...types])], { type: "string" }),
+        param: nullable(Type.String({ description: `Path of the first offending field, such as \`${param}\`.` })),
+        code: nullable(Type.Enum(faultCodes, { type: "string" })),
+        request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$", description: "Equals `x-service-request-id`." }),
+        window: Type.Optional(oneOf(["session", "week", "month"], { description: "With `usage_limit_reached`." })),
+        reset_at: Type.Optional(Type.String({ description: "ISO 8601 UTC, milliseconds." })),
+        resets_at: Type.Optional(Type.Integer({ description: "The same, in Unix seconds." })),
+        resets_in_seconds: Type.Optional(count()),
+        extra_usage: Type.Optional(
+          Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
+        ),
+        plan_type: Type.Optional(nullable(Type.String())),
+      }),
+    },
+    { $id },
+  );
+}
