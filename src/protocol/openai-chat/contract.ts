@@ -7,8 +7,8 @@
 
 import type { TObject, TProperties, TSchema } from "typebox";
 import Type from "typebox";
+import { openaiError } from "../envelope/contract.ts";
 import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
-import { openaiError } from "../shapes/error.ts";
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
 

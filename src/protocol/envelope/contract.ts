@@ -1,7 +1,7 @@
 /** The error envelope of OpenAI's protocols: chat completions, models, usage; and Responses, which differs in one word. */
 import Type from "typebox";
 import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
-import { count, nullable, oneOf } from "./contract.ts";
+import { count, nullable, oneOf } from "../shapes/contract.ts";
 
 const faultCodes = Object.keys(faultCatalogue) as FaultCode[];
 const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
