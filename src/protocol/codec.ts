@@ -62,7 +62,10 @@ export interface CallerCodec<Wire, Reply> {
   fault: { encode(fault: Fault, requestId: string): unknown };
 }
 
-/** The side that faces engines. Any input whatever decodes to a grammatical stream; truncation ends in response-failed. */
+/**
+ * The side that faces engines. Any input whatever decodes to a grammatical stream; truncation ends in response-failed.
+ * `outputTokensMax` is the cap that the engine was asked to keep, for those that do not tell when it ended an answer.
+ */
 export interface UpstreamCodec {
   /** Path below the upstream's base URL. */
   path: string;
@@ -72,8 +75,8 @@ export interface UpstreamCodec {
     /** What the protocol has no words for though it would change the answer, as `unsupported_feature`; else null. */
     refusal(request: InferenceRequest): Fault | null;
   };
-  response: { decode(reply: unknown, identity: ResponseIdentity): InferenceEvent[] };
-  stream: { decoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> };
+  response: { decode(reply: unknown, identity: ResponseIdentity, outputTokensMax?: number): InferenceEvent[] };
+  stream: { decoder(identity: ResponseIdentity, outputTokensMax?: number): Transducer<SseMessage, InferenceEvent> };
   /** An engine's refusal: `status` of the answer, `body` its JSON, or its text where it was none. */
   fault: { decode(status: number, body: unknown): Fault };
 }

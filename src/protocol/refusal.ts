@@ -9,6 +9,8 @@ import { isObject, type JsonObject, textOf } from "./json.ts";
 export function refusalFault(status: number, error: JsonObject, param?: string): Fault {
   // Not even the log may quote an engine: its words name models, hosts and what the caller said.
   const cause = new Error(`the upstream answered ${status}`);
+  const unread = status === 500 ? unreadField(textOf(error.message).slice(0, 4000)) : undefined;
+  if (unread) return refusalFault(400, error, unread);
   if (saysContextIsExceeded(error)) {
     return new Fault(
       "context_length_exceeded",
@@ -46,6 +48,17 @@ export function refusalFault(status: number, error: JsonObject, param?: string):
     cause,
   });
 }
+
+/**
+ * llama.cpp answers 500 to what it cannot read of the request: trying again would only cost two more. Any other 500 is
+ * the engine's.
+ */
+function unreadField(message: string): "messages" | "tools" | undefined {
+  if (message.startsWith("Failed to parse tools")) return "tools";
+  return unreadable.test(message) ? "messages" : undefined;
+}
+const unreadable =
+  /^(Failed to parse (messages|tool call arguments)|Failed to (load|download) (image|audio|file)|(image|audio|video) input is not supported)/;
 
 /** `{error: {…}}`, `{error: "…"}`, `{detail: …}`, `{object: "error", message}`, or text. */
 export function errorOf(body: unknown): JsonObject {

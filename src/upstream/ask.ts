@@ -7,8 +7,9 @@
 import type { InferenceEvent } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
-import type { ResponseIdentity, UpstreamCodec } from "../protocol/codec.ts";
+import type { ResponseIdentity, Transducer, UpstreamCodec } from "../protocol/codec.ts";
 import { SseDecoder } from "../sse/decode.ts";
+import type { SseMessage } from "../sse/message.ts";
 import { readAtMost } from "./body.ts";
 import type { Upstream } from "./target.ts";
 import { watchdog } from "./watchdog.ts";
@@ -52,11 +53,11 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     const contentType = response.headers.get("content-type") ?? "";
     if (contentType.includes("text/event-stream")) {
       const heard = () => dog.expect(upstream.timeouts.idle_ms, "the next part");
-      yield* streamed(response, codec, identity, heard, answer);
+      yield* streamed(response, codec.stream.decoder(identity, question.request.outputTokensMax), heard, answer);
     } else if (contentType.includes("json")) {
       const reply = await readAtMost(response, reply_bytes_max);
       answer.whole = true;
-      yield codec.response.decode(JSON.parse(reply), identity);
+      yield codec.response.decode(JSON.parse(reply), identity, question.request.outputTokensMax);
     } else {
       throw new Error(`the upstream answered with content type '${contentType.slice(0, 100)}'`);
     }
@@ -97,13 +98,11 @@ const rest_reads_max = 16;
 
 async function* streamed(
   response: Response,
-  codec: UpstreamCodec,
-  identity: ResponseIdentity,
+  decoder: Transducer<SseMessage, InferenceEvent>,
   heard: () => void,
   answer: Reading,
 ) {
   const frames = new SseDecoder();
-  const decoder = codec.stream.decoder(identity);
   const reader = (response.body ?? new Blob([]).stream()).getReader();
   try {
     for (;;) {

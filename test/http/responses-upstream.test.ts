@@ -58,6 +58,13 @@ const played = (answer: Answer) => ({
   whole: engines.responses.whole(answer),
 });
 
+function reporting(usage: object) {
+  const response = { ...(engines.responses.whole(plain) as object), usage };
+  const ended = `event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`;
+  const stream = engines.responses.stream(plain).replace(/event: response\.completed\n.*\n\n$/, ended);
+  return { stream, whole: response };
+}
+
 function posted(name: Name, body: object, stream: boolean, init: RequestInit = {}): Promise<Response> {
   const usage = name === "chat" && stream ? { stream_options: { include_usage: true } } : {};
   const sent = { ...body, model: front, stream, ...usage };
@@ -140,12 +147,7 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
       output_tokens_details: { reasoning_tokens: 6 },
       total_tokens: 98,
     };
-    const response = { ...(engines.responses.whole(plain) as object), usage };
-    const ended = `event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`;
-    engine.plays({
-      stream: engines.responses.stream(plain).replace(/event: response\.completed\n.*\n\n$/, ended),
-      whole: response,
-    });
+    engine.plays(reporting(usage));
     const answer = await post(name, question, stream);
     const text = await answer.text();
     const said = stream ? framesOf(text).map(({ data }) => JSON.parse(data) as Json) : [JSON.parse(text) as Json];
@@ -158,6 +160,15 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
       source: "reported",
     });
     expect(receipt.units.charged).toBe(10 * 100 + 77 * 10 + 3 * 125 + 8 * 400);
+  });
+
+  test("is told that its cap ended the answer, though the engine calls it completed", async () => {
+    for (const output_tokens of [77, 76]) {
+      engine.plays(reporting({ input_tokens: 3, output_tokens }));
+      const response = await post(name, { ...question, outputTokensMax: 77 }, stream);
+      const end = output_tokens === 77 ? "length" : "stop";
+      expect(await answered(name, response, stream)).toEqual({ ...plain, end });
+    }
   });
 
   test.each([

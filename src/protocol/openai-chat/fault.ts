@@ -21,20 +21,8 @@ export function encodeFault(fault: Fault, requestId: string): ChatError {
 /** What an engine's refusal means to the caller; its words never pass (refusal.ts). */
 export function decodeFault(status: number, body: unknown): Fault {
   const error = errorOf(body);
-  const blamed = status === 500 ? blamedField(textOf(error.message).slice(0, 4000)) : undefined;
-  return blamed ? refusalFault(400, error, blamed) : refusalFault(status, error, ourField(error.param));
+  return refusalFault(status, error, ourField(error.param));
 }
-
-/**
- * llama.cpp answers 500 to what it cannot read of the request: trying again would only cost two more. Any other 500 is
- * the engine's.
- */
-function blamedField(message: string): "messages" | "tools" | undefined {
-  if (message.startsWith("Failed to parse tools")) return "tools";
-  return unreadable.test(message) ? "messages" : undefined;
-}
-const unreadable =
-  /^(Failed to parse (messages|tool call arguments)|Failed to (load|download) (image|audio|file)|(image|audio|video) input is not supported)/;
 
 /** A path that begins with a field of our contract may be named; anything else might be the engine's own word. */
 function ourField(param: unknown): string | undefined {

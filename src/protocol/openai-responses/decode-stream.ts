@@ -13,8 +13,11 @@ import { AnswerParts } from "./answer-parts.ts";
 import { decodeFailure } from "./fault.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> {
-  const answer = answerDecoder(identity);
+export function streamDecoder(
+  identity: ResponseIdentity,
+  outputTokensMax?: number,
+): Transducer<SseMessage, InferenceEvent> {
+  const answer = answerDecoder(identity, outputTokensMax);
   return {
     push({ event, data }) {
       const text = data.trim();
@@ -33,8 +36,8 @@ export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage
 }
 
 /** A whole reply is what the last event of a stream carries. */
-export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
-  const answer = answerDecoder(identity);
+export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTokensMax?: number): InferenceEvent[] {
+  const answer = answerDecoder(identity, outputTokensMax);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
   const status = textOf(reply.status);
   if (status === "" && !Array.isArray(reply.output)) return answer.fail(decodeFailure(reply));
@@ -42,7 +45,7 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity): Inferen
   return [...events, ...answer.fail(answerCutShort("an end"))];
 }
 
-function answerDecoder(identity: ResponseIdentity) {
+function answerDecoder(identity: ResponseIdentity, outputTokensMax = Number.POSITIVE_INFINITY) {
   const parts = new AnswerParts(identity.responseId);
   let started = false;
   let over = false;
@@ -65,7 +68,10 @@ function answerDecoder(identity: ResponseIdentity) {
     if (usage) events.push({ type: "usage", usage });
     if (parts.unnamed) return [...events, ...fail(malformedAnswer(new Error("a tool call without a name")))];
     over = true;
-    events.push({ type: "response-end", reason: cut ?? (parts.calls > 0 ? "tool_calls" : "stop") });
+    // llama.cpp and transformers say `completed` of an answer that its cap ended.
+    const isFull = usage !== null && usage.outputTokens >= outputTokensMax;
+    const reason = cut ?? (isFull ? "length" : parts.calls > 0 ? "tool_calls" : "stop");
+    events.push({ type: "response-end", reason });
     return events;
   }
 

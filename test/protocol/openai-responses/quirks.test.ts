@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/inference/event.ts";
 import type { Fault } from "../../../src/inference/fault.ts";
 import type { Result } from "../../../src/inference/result.ts";
-import { openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
+import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import { grammarProblem } from "../grammar.ts";
 import { decodedBytewise, folded } from "../reading.ts";
 
@@ -244,6 +244,68 @@ describe("reasoning", () => {
   });
 });
 
+describe("engines that nobody here wrote", () => {
+  test("llama.cpp numbers nothing: no places, no sequence, ids alone", () => {
+    const id = "msg_WkqIQEqqnOsT17AI8qdyuKFQjMHkiu7y";
+    const thought = {
+      id: "rs_GpqF7hwpEcfqe4w4236VvysZbpVnP4MZ",
+      type: "reasoning",
+      encrypted_content: "",
+      summary: [],
+    };
+    const text = { type: "output_text", annotations: [], logprobs: [], text: " povo sura" };
+    const said = { id, type: "message", role: "assistant", status: "completed", content: [text] };
+    const told = { ...thought, content: [{ type: "reasoning_text", text: " hm" }] };
+    const answer = answerOf(
+      created,
+      { type: "response.output_item.added", item: { ...thought, content: [], status: "in_progress" } },
+      { type: "response.reasoning_text.delta", item_id: thought.id, delta: " hm" },
+      { type: "response.output_item.done", item: told },
+      { type: "response.output_item.added", item: { ...said, content: [], status: "in_progress" } },
+      { type: "response.content_part.added", item_id: id, part: { type: "output_text", text: "" } },
+      { type: "response.output_text.delta", item_id: id, delta: " povo" },
+      { type: "response.output_text.delta", item_id: id, delta: " sura" },
+      { type: "response.output_text.done", item_id: id, text: text.text },
+      { type: "response.content_part.done", item_id: id, part: text },
+      { type: "response.output_item.done", item: said },
+      completed(told, said),
+    );
+    expect(shown(answer)).toEqual([
+      ["reasoning", " hm"],
+      ["text", " povo sura"],
+    ]);
+  });
+
+  test("transformers puts its first call in the second place, whole, and a null where no message is", () => {
+    const calls = [fn("weather", "a_0", '{"city":"Oslo"}', "a_0"), fn("time", "a_1", "{}", "a_1")];
+    const answer = answerOf(
+      created,
+      ...calls.flatMap((item, at) => [
+        added(at + 1, item),
+        {
+          type: "response.function_call_arguments.done",
+          output_index: at + 1,
+          item_id: item.id,
+          arguments: item.arguments,
+        },
+        done(at + 1, item),
+      ]),
+      completed(null, ...calls),
+    );
+    expect(shown(answer)).toEqual([
+      ["a_0", "weather", '{"city":"Oslo"}'],
+      ["a_1", "time", "{}"],
+    ]);
+  });
+
+  test("what llama.cpp cannot read of a request is the caller's to change, though it says 500", () => {
+    const said = { error: { code: 500, message: "image input is not supported - hint: mmproj", type: "server_error" } };
+    const fault = openaiResponsesUpstream.fault.decode(500, said);
+    expect(fault).toMatchObject({ code: "invalid_value", details: { param: "messages" } });
+    expect(openaiResponsesCaller.fault.encode(fault, "req_1")).toMatchObject({ error: { param: "input" } });
+  });
+});
+
 describe("ends", () => {
   const incomplete = (reason?: string): Told => ({
     type: "response.incomplete",
@@ -256,6 +318,19 @@ describe("ends", () => {
     [undefined, "length"],
   ])("incomplete because of %s is %s", (said, reason) => {
     expect(answerOf(incomplete(said)).reason).toBe(reason as Result["reason"]);
+  });
+
+  test("an answer that used up its cap was cut by it, though its engine calls it completed", () => {
+    const ended = (cap: number | undefined, ...output: unknown[]) => {
+      const response = (completed(...output) as unknown as { response: unknown }).response;
+      const streamed = openaiResponsesUpstream.stream.decoder(identity, cap);
+      const events = [...streamed.push({ data: JSON.stringify(completed(...output)) }), ...streamed.end()];
+      const whole = openaiResponsesUpstream.response.decode(response, identity, cap);
+      expect(folded(whole)).toEqual(folded(events));
+      return folded(whole).reason;
+    };
+    expect([2, 3, undefined].map((cap) => ended(cap, message("Hel")))).toEqual(["length", "stop", "stop"]);
+    expect([2, 3].map((cap) => ended(cap, fn("f", "c", '{"x":')))).toEqual(["length", "tool_calls"]);
   });
 
   const failed = (code: string, text = "secret host"): Told => ({
