@@ -8,6 +8,8 @@ export interface Turn {
   calls?: { name: string; arguments: string | object }[];
   /** Why it ends, where not for its calls or its end. */
   finish?: "length" | "content_filter";
+  /** Refuses instead of all this, with status 400. */
+  refuses?: { code: string; message: string };
   /** Breaks the connection before it says why it ended. */
   cut?: true;
   /** Milliseconds between the head of the answer and its first piece. */
@@ -53,6 +55,7 @@ export function startScriptedEngine(): ScriptedEngine {
       script.asked.push((await request.json()) as ChatAsked);
       const turn = script.turns.shift();
       if (!turn) return Response.json({ error: { message: "the script is over" } }, { status: 500 });
+      if (turn.refuses) return Response.json({ error: turn.refuses }, { status: 400 });
       return new Response(bodyOf(turn), { headers: { "content-type": "text/event-stream" } });
     },
   });

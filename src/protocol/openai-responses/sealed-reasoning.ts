@@ -1,5 +1,5 @@
 /**
- * `encrypted_content`: what a client keeps of reasoning and sends back unread. Codex forgets the text of reasoning and
+ * `encrypted_content`: what a client keeps of reasoning and sends back unread. The AI SDK forgets the text of reasoning and
  * keeps this alone, so the text travels in it, with the engine's own proof and the model that it belongs to. It hides
  * nothing, it is a place where clients leave things alone; asked of another model, the proof is left behind, because
  * engines refuse what others signed.

@@ -32,6 +32,8 @@ export interface RunOptions {
   files?: Record<string, string>;
   /** Further lines of the provider's table in config.toml. */
   provider?: string;
+  /** Further lines at the head of config.toml. */
+  config?: string;
   /** What the answer must be, as a JSON Schema. */
   schema?: object;
   instead?: Instead;
@@ -75,10 +77,11 @@ export async function runAgent(options: RunOptions): Promise<Run> {
 }
 
 /** As docs/clients.md has it, but for what keeps it at home. */
-function configFor(url: string, { model, provider = "" }: RunOptions): string {
+function configFor(url: string, { model, provider = "", config = "" }: RunOptions): string {
   return `model = "${model}"
 model_provider = "sluice"
 check_for_update_on_startup = false
+${config}
 
 [analytics]
 enabled = false

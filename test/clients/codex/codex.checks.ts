@@ -239,6 +239,28 @@ describe("an engine that breaks off", () => {
   });
 });
 
+describe("a conversation that grows", () => {
+  const work: Turn = { calls: [shell("echo hi")] };
+
+  test("beyond what Codex was told of the context is summed up by the model, and goes on", async () => {
+    const config = "model_context_window = 131072\nmodel_auto_compact_token_limit = 50";
+    const ended = await run([work, { text: "It said hi." }, done], { config });
+    expectDone(ended);
+    expect(requestsOf(ended)).toEqual(times(3));
+    expect(told(engine.asked[1]?.messages.at(-1)?.content)).toContain("COMPACTION");
+    expect(told(engine.asked[2]?.messages.at(-1)?.content)).toContain("It said hi.");
+    expect(results()).toEqual([]);
+  });
+
+  test("beyond what the engine takes is told as that, once", async () => {
+    const refuses = { code: "context_length_exceeded", message: "maximum context length" };
+    const ended = await run([work, { refuses }]);
+    expect(ended.code).not.toBe(0);
+    expect(requestsOf(ended)).toEqual(["POST 200", "POST 400"]);
+    expect(ended.errors).toContain("ran out of room in the model's context window");
+  });
+});
+
 test("an answer that a limit of tokens cuts ends the turn with what there is, and is not asked for again", async () => {
   const ended = await run([{ text: "It is not", finish: "length" }]);
   expect([ended.code, ended.answer]).toEqual([1, "It is not"]);
