@@ -12,10 +12,21 @@ import { type Answer, type Ask, engines, type Json, type Name, wires } from "../
 setDefaultTimeout(60_000);
 
 const front = "acme/front-1";
+/** Its engine reports tokens that nobody saw, from which the service learns what a letter of it stands for. */
+const tall = "acme/tall-1";
 const engineKey = "canary-responses-key";
 const engineModel = "canary-responses-model";
 /** In every refusal of the engine. */
 const engineWords = "canary-words-of-the-engine";
+
+const entryOf = (id: string) => `
+  - id: ${id}
+    created: 1790000000
+    context_window: 131072
+    max_output_tokens: 16384
+    capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs, files]
+    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    routes: [{ upstream: canary-responses-engine, model: ${engineModel} }]`;
 
 let engine: ResponsesEngine;
 let service: Sluice;
@@ -25,14 +36,7 @@ beforeAll(async () => {
     config: `
 upstreams:
   canary-responses-engine: { url: "${engine.url}", protocol: openai-responses, api_key: "\${ENGINE_KEY}" }
-models:
-  - id: ${front}
-    created: 1790000000
-    context_window: 131072
-    max_output_tokens: 16384
-    capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs, files]
-    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
-    routes: [{ upstream: canary-responses-engine, model: ${engineModel} }]
+models:${entryOf(front)}${entryOf(tall)}
 plans: { pro: {} }
 `,
     env: { ENGINE_KEY: engineKey },
@@ -67,11 +71,13 @@ function reporting(usage: object) {
 
 function posted(name: Name, body: object, stream: boolean, init: RequestInit = {}): Promise<Response> {
   const usage = name === "chat" && stream ? { stream_options: { include_usage: true } } : {};
-  const sent = { ...body, model: front, stream, ...usage };
+  const sent = { model: front, ...body, stream, ...usage };
   return service.post(paths[name], JSON.parse(JSON.stringify(sent)), init);
 }
 const post = (name: Name, ask: Ask, stream: boolean, init: RequestInit = {}) =>
-  posted(name, wires[name].body(ask), stream, init);
+  posted(name, { ...wires[name].body(ask), model: front }, stream, init);
+const postTall = (name: Name, ask: Ask, stream: boolean) =>
+  posted(name, { ...wires[name].body(ask), model: tall }, stream);
 
 const framesOf = (text: string) =>
   [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => ({ data: data! })).filter(({ data }) => data !== "[DONE]");
@@ -148,7 +154,7 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
       total_tokens: 98,
     };
     engine.plays(reporting(usage));
-    const answer = await post(name, question, stream);
+    const answer = await postTall(name, question, stream);
     const text = await answer.text();
     const said = stream ? framesOf(text).map(({ data }) => JSON.parse(data) as Json) : [JSON.parse(text) as Json];
     expect(usageOf[name](said)).toEqual({ input: 90, cached: 77, written: 3, output: 8, reasoning: 6 });
@@ -165,7 +171,7 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
   test("is told that its cap ended the answer, though the engine calls it completed", async () => {
     for (const output_tokens of [77, 76]) {
       engine.plays(reporting({ input_tokens: 3, output_tokens }));
-      const response = await post(name, { ...question, outputTokensMax: 77 }, stream);
+      const response = await postTall(name, { ...question, outputTokensMax: 77 }, stream);
       const end = output_tokens === 77 ? "length" : "stop";
       expect(await answered(name, response, stream)).toEqual({ ...plain, end });
     }
@@ -382,7 +388,7 @@ test("what Responses has no words for is refused by the caller's own name for it
     ["messages", { top_k: 5 }, "top_k"],
   ];
   for (const [name, more, param] of refused) {
-    const response = await posted(name, { ...wires[name].body(question), ...more }, false);
+    const response = await posted(name, { ...wires[name].body(question), ...more, model: front }, false);
     const { error } = (await response.json()) as { error: { message: string; code?: string; param?: string } };
     expect(response.status).toBe(400);
     expect(JSON.stringify(error)).toContain("unsupported_feature");
