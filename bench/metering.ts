@@ -1,7 +1,7 @@
-// What metering costs a request: `bun bench/metering.ts [seconds]`. One node on Postgres and Redis, an engine that answers
-// after 20 ms, and a driver; requests of an organization without limits and of one with every limit take turns, round by
-// round, in one run. CPU is the process's own (user and system), not the clock's; latency is beside a request that goes to
-// the engine directly.
+// What metering costs a request: `bun bench/metering.ts [seconds] [requests a second]`. One node on Postgres and Redis, an
+// engine that answers after 20 ms, and a driver; requests of an organization without limits and of one with every limit take
+// turns, round by round, in one run, with requests to the engine directly and through a process that passes them on and does
+// nothing else. CPU is the process's own (user and system), not the clock's.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ const root = join(import.meta.dir, "..");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 const seconds = Number(process.argv[2] ?? 5);
 const rounds = 4;
-const rate = 150;
+const rate = Number(process.argv[3] ?? 150);
 const engine_ms = 20;
 const ticks_a_second = 100;
 
@@ -57,6 +57,7 @@ plans:
     SLUICE_CONFIG: join(folder, "sluice.yaml"),
     BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
   };
+  const passing = await passer(`http://127.0.0.1:${engine.port}`);
   const node = Bun.spawn([...program, "serve"], { cwd: folder, env, stdout: "pipe", stderr: "ignore" });
   let out = "";
   void (async () => {
@@ -69,28 +70,49 @@ plans:
     await cli(env, folder, "org", "create", plan, "--plan", plan);
     keys[plan] = (await cli<{ key: string }>(env, folder, "key", "create", "--org", plan, "--name", "bench")).key;
   }
-  const targets: Record<string, () => Promise<Response>> = {
-    "engine alone": () => post(`http://127.0.0.1:${engine.port}/v1/chat/completions`, ""),
-    "limits off": () => post(`${url}/v1/chat/completions`, keys.off!),
-    "limits on": () => post(`${url}/v1/chat/completions`, keys.on!),
+  const at = (base: string, key = "") => post(`${base}/v1/chat/completions`, key);
+  const targets: Record<string, Target> = {
+    "engine alone": { pid: node.pid, ask: () => at(`http://127.0.0.1:${engine.port}`) },
+    "passed on": { pid: passing.pid, ask: () => at(passing.url) },
+    "limits off": { pid: node.pid, ask: () => at(url, keys.off) },
+    "limits on": { pid: node.pid, ask: () => at(url, keys.on) },
   };
   const measured = Object.fromEntries(
     Object.keys(targets).map((name) => [name, { latencies: [], cpu_us: 0 } as Measured]),
   );
-  for (const target of Object.values(targets)) await load(target, 1, []);
+  for (const { ask } of Object.values(targets)) await load(ask, 1, []);
   for (let round = 0; round < rounds; round++) {
-    for (const [name, target] of Object.entries(targets)) {
-      const before = cpu(node.pid);
-      await load(target, seconds, measured[name]!.latencies);
-      measured[name]!.cpu_us += cpu(node.pid) - before;
+    for (const [name, { pid, ask }] of Object.entries(targets)) {
+      const before = cpu(pid);
+      await load(ask, seconds, measured[name]!.latencies);
+      measured[name]!.cpu_us += cpu(pid) - before;
     }
   }
   report(measured);
+  passing.kill();
   node.kill("SIGTERM");
   await node.exited;
   await engine.stop(true);
   await database.drop();
   rmSync(folder, { recursive: true, force: true });
+}
+
+interface Target {
+  /** Whose CPU is counted: of requests that go to the engine directly the node's, which rests. */
+  pid: number;
+  ask(): Promise<Response>;
+}
+
+/** The least that a gateway of this runtime does: no key, no metering, no look at the body. */
+async function passer(engineUrl: string) {
+  const program = `const server = Bun.serve({ port: 0, async fetch(request) {
+    const path = new URL(request.url).pathname;
+    return fetch("${engineUrl}" + path, { method: "POST", body: await request.bytes() });
+  } });
+  console.log(server.url.origin);`;
+  const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe", stderr: "inherit" });
+  const { value } = await child.stdout.getReader().read();
+  return { pid: child.pid, url: new TextDecoder().decode(value).trim(), kill: () => child.kill() };
 }
 
 function post(url: string, key: string): Promise<Response> {
@@ -133,7 +155,7 @@ async function cli<T>(env: Record<string, string>, cwd: string, ...words: string
 
 function report(measured: Record<string, Measured>): void {
   const table = new Table({
-    head: ["", "requests", "CPU of the node, µs a request", "p50 ms", "p99 ms"],
+    head: ["", "requests", "CPU, µs a request", "p50 ms", "p99 ms"],
     style: { head: [], border: [] },
   });
   for (const [name, { latencies, cpu_us }] of Object.entries(measured)) {
