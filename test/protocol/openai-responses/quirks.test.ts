@@ -276,10 +276,12 @@ describe("engines that nobody here wrote", () => {
     ]);
   });
 
-  test("transformers puts its first call in the second place, whole, and a null where no message is", () => {
-    const calls = [fn("weather", "a_0", '{"city":"Oslo"}', "a_0"), fn("time", "a_1", "{}", "a_1")];
+  test("transformers puts its first call in the second place, whole, and an empty message in that of the last", () => {
+    const calls = [fn("weather", "a_0", '{"city": "Oslo"}', "a_0"), fn("time", "a_1", "{}", "a_1")];
+    const nothing = { ...message(""), status: "completed" };
+    const place = { output_index: 2, content_index: 0, item_id: nothing.id };
     const answer = answerOf(
-      created,
+      { type: "response.created", response: { id: "r", status: "queued", output: [] } },
       ...calls.flatMap((item, at) => [
         added(at + 1, item),
         {
@@ -290,10 +292,16 @@ describe("engines that nobody here wrote", () => {
         },
         done(at + 1, item),
       ]),
-      completed(null, ...calls),
+      added(2, { ...nothing, content: [], status: "in_progress" }),
+      { type: "response.content_part.added", ...place, part: { type: "output_text", text: "" } },
+      { type: "response.output_text.done", ...place, text: "" },
+      { type: "response.content_part.done", ...place, part: nothing.content[0] },
+      done(2, nothing),
+      completed(nothing, ...calls),
     );
+    expect(answer.reason).toBe("tool_calls");
     expect(shown(answer)).toEqual([
-      ["a_0", "weather", '{"city":"Oslo"}'],
+      ["a_0", "weather", '{"city": "Oslo"}'],
       ["a_1", "time", "{}"],
     ]);
   });
