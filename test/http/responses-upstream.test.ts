@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { RequestReceipt } from "../../src/http/contract/receipt.ts";
+import { model, type Service, startService } from "../harness/engine.ts";
 import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -19,33 +20,52 @@ const engineModel = "canary-responses-model";
 /** In every refusal of the engine. */
 const engineWords = "canary-words-of-the-engine";
 
-const entryOf = (id: string) => `
+/** Its engine is another Sluice, before the simulator. */
+const chained = "acme/chained-1";
+const entryOf = (id: string, upstream = "canary-responses-engine", model = engineModel) => `
   - id: ${id}
     created: 1790000000
     context_window: 131072
     max_output_tokens: 16384
     capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs, files]
     prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
-    routes: [{ upstream: canary-responses-engine, model: ${engineModel} }]`;
+    routes: [{ upstream: ${upstream}, model: ${model} }]`;
 
 let engine: ResponsesEngine;
+let behind: Service;
 let service: Sluice;
 beforeAll(async () => {
   engine = startResponsesEngine();
+  behind = await startService({ engine: { directives: "", namesModel: false } });
   service = await startSluice({
     config: `
 upstreams:
   canary-responses-engine: { url: "${engine.url}", protocol: openai-responses, api_key: "\${ENGINE_KEY}" }
-models:${entryOf(front)}${entryOf(tall)}
+  canary-sluice-engine: { url: "${behind.url}/v1", protocol: openai-responses, api_key: "\${BEHIND_KEY}" }
+models:${entryOf(front)}${entryOf(tall)}${entryOf(chained, "canary-sluice-engine", model)}
 plans: { pro: {} }
 `,
-    env: { ENGINE_KEY: engineKey },
-    secrets: ["canary-responses-engine", engineKey, engineModel, engineWords, new URL(engine.url).host],
+    env: { ENGINE_KEY: engineKey, BEHIND_KEY: behind.key },
+    secrets: [
+      "canary-sluice-engine",
+      behind.key,
+      model,
+      new URL(behind.url).host,
+      "canary-responses-engine",
+      engineKey,
+      engineModel,
+      engineWords,
+      new URL(engine.url).host,
+    ],
   });
 });
 afterAll(async () => {
-  await service.stop();
-  engine.stop();
+  try {
+    await service?.stop();
+  } finally {
+    await behind?.stop();
+    engine.stop();
+  }
 });
 
 const names: Name[] = ["chat", "messages", "responses"];
@@ -376,6 +396,44 @@ describe("reasoning that the engine encrypted", () => {
     const messages = [...body.messages, { role: "assistant", content: reply.content }, { role: "user", content: "b" }];
     await (await posted("messages", { ...body, messages }, false)).text();
     expect(seenByEngine()).toEqual(expected);
+  });
+});
+
+describe.each(each)("a %s client of a Sluice before a Sluice, answered as %s", (name, _, stream) => {
+  const ask = (directives: string, text: string, more: Partial<Ask> = {}) =>
+    posted(
+      name,
+      {
+        ...wires[name].body({ instructions: "Be brief.", question: `[simulator: ${directives}] ${text}`, ...more }),
+        model: chained,
+      },
+      stream,
+    );
+
+  test("gets what the last engine says: reasoning, text, calls, the cut of a cap", async () => {
+    const said = await answered(name, await ask("reasoning=3 echo", "hello there"), stream);
+    expect(said).toMatchObject({ text: "hello there", calls: [], end: "stop" });
+    expect(said.reasoning).not.toBe("");
+    const tools = ["get_weather", "get_time"];
+    const called = await answered(name, await ask("calls=2", "go", { tools }), stream);
+    expect([called.calls.map((call) => call.name), called.end]).toEqual([tools, "tool_calls"]);
+    const cut = await answered(name, await ask("echo", "hello hello hello hello", { outputTokensMax: 2 }), stream);
+    expect([cut.text, cut.end]).toEqual(["hello hello", "length"]);
+  });
+
+  test.each([
+    ["status=429", 429, "capacity_exceeded"],
+    ["status=500", 503, "overloaded"],
+    ["context-length", 400, "context_length_exceeded"],
+  ])("is told what went wrong there (%s) in its own words", async (directives, status, code) => {
+    const response = await ask(directives, "hello");
+    expect([response.status, (await response.text()).includes(`"${code}"`)]).toEqual([status, true]);
+  });
+
+  test("sees a failure where the last engine breaks off", async () => {
+    const response = await ask("tps=50 cut-after=5 tokens=20", "hello");
+    if (!stream) expect(response.status).toBe(503);
+    else expect(wires[name].readFrames(framesOf(await response.text())).end).toBe("failed");
   });
 });
 
