@@ -3,6 +3,7 @@
  * `org list` through a server's socket reads neither a database driver nor the service itself.
  */
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import type { Services } from "./cli/services.ts";
@@ -38,6 +39,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     storage: () => storageOf(environment),
     configuration: async () => loaded(environment),
     openStore: async (storage) => {
+      const begun = begins(storage) ? storage.dataDir : null;
       const [database, { administration }, { ledger }, { refusedRequests }] = await Promise.all([
         openDatabase(storage),
         import("./postgres/administration.ts"),
@@ -45,6 +47,8 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         import("./postgres/refused.ts"),
       ]);
       const redis = storage.redisUrl ? await redisAt(storage.redisUrl) : null;
+      // Who forgot DATABASE_URL would else look for organizations where there are none, and not know why.
+      if (begun) terminal.err(`sluice: began an embedded database in ${begun}; DATABASE_URL is not set\n`);
       return {
         administration: administration(database),
         // It is only read here: what a lapsed hold is charged does not matter.
@@ -158,9 +162,16 @@ async function openDatabase(storage: StorageSettings): Promise<Database> {
   return database;
 }
 
+/** Whether opening makes a database where there was none. */
+function begins({ databaseUrl, dataDir }: StorageSettings): boolean {
+  return !databaseUrl && !existsSync(embeddedFolder(dataDir));
+}
+
+const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");
+
 async function connected(storage: StorageSettings): Promise<Database> {
   if (storage.databaseUrl) return (await import("./postgres/server.ts")).serverDatabase(storage.databaseUrl);
-  return (await import("./postgres/embedded.ts")).embeddedDatabase(join(storage.dataDir, "postgres"));
+  return (await import("./postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir));
 }
 
 async function redisAt(url: string): Promise<RedisConnection> {
