@@ -49,30 +49,42 @@ export async function runAgent(options: RunOptions): Promise<Run> {
   writeFileSync(join(home, "config.toml"), configFor(watch.url, options));
   const schema = join(home, "schema.json");
   if (options.schema) writeFileSync(schema, JSON.stringify(options.schema));
-  const began_ms = performance.now();
   // It works in a folder made for it; what would fence it in is not there in every container.
   const words = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"];
   if (options.schema) words.push("--output-schema", schema);
-  const child = Bun.spawn([process.env.CODEX ?? "codex", ...words, options.prompt], {
-    cwd: work,
-    env: { PATH: process.env.PATH ?? "", HOME: home, CODEX_HOME: home, ...trap.env, SLUICE_KEY: options.key },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const timer = setTimeout(() => child.kill("SIGKILL"), run_ms);
+  const env = { PATH: process.env.PATH ?? "", HOME: home, CODEX_HOME: home, ...trap.env, SLUICE_KEY: options.key };
+  const began_ms = performance.now();
   try {
-    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    const took_ms = performance.now() - began_ms;
-    if (took_ms > run_ms)
-      throw new Error(`Codex did not end within ${run_ms} ms: ${out.slice(-2000)} ${err.slice(-2000)}`);
+    const { out, code } = await ended([...words, options.prompt], work, env);
     if (trap.caught.length > 0) throw new Error(`Codex wanted to leave this machine: ${trap.caught.join(", ")}`);
+    const took_ms = performance.now() - began_ms;
     return { code, ...toldIn(out), files: filesOf(work), asked: watch.asked, took_ms };
   } finally {
-    clearTimeout(timer);
     watch.stop();
     trap.stop();
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs it to its end, or throws at the deadline. */
+async function ended(
+  words: string[],
+  cwd: string,
+  env: Record<string, string>,
+): Promise<{ out: string; code: number }> {
+  const command = [process.env.CODEX ?? "codex", ...words];
+  const child = Bun.spawn(command, { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    child.kill("SIGKILL");
+  }, run_ms);
+  try {
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (isLate) throw new Error(`Codex did not end within ${run_ms} ms: ${out.slice(-2000)} ${err.slice(-2000)}`);
+    return { out, code };
+  } finally {
+    clearTimeout(timer);
   }
 }
 
