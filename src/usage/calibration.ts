@@ -11,7 +11,7 @@ import type { OutputSums } from "../store/calibration.ts";
 export interface OutputCalibration {
   /** Tokens produced by `deltas` deltas of `letters` letters in all. */
   tokens(model: string, deltas: number, letters: number): number;
-  /** An engine's report of a whole stream. */
+  /** An engine's report of a whole stream, as far as it is about what was shown. */
   observe(model: string, observed: OutputSums): void;
   /** The sums of each model, to be kept over a restart. */
   sums: Kept<OutputSums>;
@@ -23,8 +23,8 @@ export const uncalibrated_letters_per_token = 16;
 const tokens_remembered = 200_000;
 /** No sum that fades comes near it. */
 const sum_max = 1e9;
-/** Reasoning may be reported and not shown, so a letter may stand for many tokens; what is stored beyond this is nonsense. */
-const tokens_per_letter_max = 100;
+/** No text has more tokens than this to a letter: of what was reported beyond it, most was never shown. */
+const tokens_per_letter_max = 3;
 
 export function outputCalibration(): OutputCalibration {
   const models = learned(models_learned_max, isPlausible);
@@ -36,7 +36,7 @@ export function outputCalibration(): OutputCalibration {
       return Math.max(deltas, Math.ceil((letters * known.tokens) / known.letters));
     },
     observe(model, observed) {
-      if (!isCounted(observed)) return;
+      if (!isPlausible(observed)) return;
       const { tokens, deltas, letters } = observed;
       const known = models.get(model) ?? { tokens: 0, deltas: 0, letters: 0 };
       const fade = known.tokens > tokens_remembered ? 0.5 : 1;
@@ -50,10 +50,7 @@ export function outputCalibration(): OutputCalibration {
   };
 }
 
-function isCounted({ tokens, deltas, letters }: OutputSums): boolean {
-  return [tokens, deltas, letters].every((sum) => sum >= 1 && sum <= sum_max);
-}
-
-function isPlausible(sums: OutputSums): boolean {
-  return isCounted(sums) && sums.tokens <= sums.letters * tokens_per_letter_max;
+function isPlausible({ tokens, deltas, letters }: OutputSums): boolean {
+  const areCounts = [tokens, deltas, letters].every((sum) => sum >= 1 && sum <= sum_max);
+  return areCounts && tokens <= letters * tokens_per_letter_max;
 }

@@ -100,9 +100,11 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
       return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
     },
 
-    /** Teaches the calibration what a whole stream held. */
+    /** Teaches the calibration what a whole stream held. Reasoning that nobody saw has neither deltas nor letters. */
     calibrate(): void {
-      if (report && isFinal()) of.calibration.observe(of.model, { tokens: report.outputTokens, deltas, letters });
+      if (!report || !isFinal()) return;
+      const unseen = reasoningDeltas === 0 ? report.reasoningTokens : 0;
+      of.calibration.observe(of.model, { tokens: report.outputTokens - unseen, deltas, letters });
     },
   };
 }

@@ -3,7 +3,11 @@ import { describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
-import { outputCalibration, uncalibrated_letters_per_token } from "../../src/usage/calibration.ts";
+import {
+  type OutputCalibration,
+  outputCalibration,
+  uncalibrated_letters_per_token,
+} from "../../src/usage/calibration.ts";
 import { type Ending, type Hold, metered } from "../../src/usage/meter.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
@@ -27,7 +31,13 @@ const reported = (inputTokens: number, outputTokens: number): InferenceEvent => 
 
 async function run(
   batches: InferenceEvent[][],
-  options: { hold?: Partial<Hold>; leaveAfter?: number; callerLeft?: boolean; windowTokens?: number } = {},
+  options: {
+    hold?: Partial<Hold>;
+    leaveAfter?: number;
+    callerLeft?: boolean;
+    windowTokens?: number;
+    calibration?: OutputCalibration;
+  } = {},
 ) {
   const settled: Ending[] = [];
   const progress: Usage[] = [];
@@ -46,7 +56,7 @@ async function run(
     hold: { permits: () => true, progress: (usage) => void progress.push(usage), ...options.hold },
     model: "acme/m",
     inputTokensEstimate: 40,
-    calibration: outputCalibration(),
+    calibration: options.calibration ?? outputCalibration(),
     windowTokens: options.windowTokens ?? null,
     callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,
     settle: (ending) => void settled.push(ending),
@@ -188,5 +198,17 @@ describe("the calibration", () => {
     const calibration = outputCalibration();
     calibration.observe("m", { tokens: 100, deltas: 20, letters: 400 });
     expect(calibration.tokens("m", 5, 100)).toBe(25);
+  });
+
+  test("reasoning that was reported and never shown does not make what is shown dearer", async () => {
+    const words = Array<InferenceEvent>(20).fill(token);
+    for (const reasoningTokens of [0, 1000]) {
+      const calibration = outputCalibration();
+      const report = reported(7, 1020);
+      if (report.type === "usage") report.usage.reasoningTokens = reasoningTokens;
+      await run([[start, text, ...words, close, report, end]], { calibration });
+      const { settled } = await run([[start, text, ...words]], { calibration, leaveAfter: 1 });
+      expect(settled[0]?.usage).toMatchObject({ outputTokens: 20, source: "counted" });
+    }
   });
 });
