@@ -17,9 +17,12 @@ const event = (data: StreamEvent) => `event: ${data.type}\ndata: ${JSON.stringif
 
 /** A stream as callers get it, of an answer with every kind of item, two of them side by side. */
 function eventsOf(...end: InferenceEvent[]): StreamEvent[] {
+  return eventsBy({}, ...end);
+}
+function eventsBy(more: object, ...end: InferenceEvent[]): StreamEvent[] {
   const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
   const custom = { type: "custom", name: "patch" };
-  const wire = validateResponsesRequest({ model: "a/b", input: "x", tools: [custom] });
+  const wire = validateResponsesRequest({ model: "a/b", input: "x", tools: [custom], ...more });
   const encoder = openaiResponsesCaller.stream.encoder(wire, { requestId: id, identity, inputTokensEstimate: 1 });
   const begin = (index: number, part: PartHead): InferenceEvent => ({ type: "part-start", index, part });
   const delta = (index: number, text: string): InferenceEvent => ({ type: "part-delta", index, delta: text });
@@ -41,22 +44,24 @@ type StreamEvent = { type: string; item?: Keys; response?: { output: Keys[] } & 
 type Keys = Record<string, unknown>;
 
 const whole = eventsOf({ type: "response-end", reason: "stop" });
+/** The same, its reasoning told as a summary. */
+const summarized = eventsBy({ reasoning: { summary: "auto" } }, { type: "response-end", reason: "stop" });
 const last = whole.length - 1;
 const framed = (events: StreamEvent[]) => events.map(event).join("");
 const numbered = (events: StreamEvent[]) => events.map((each, sequence_number) => ({ ...each, sequence_number }));
 const done = "data: [DONE]\n\n";
 /** What is found where a stream is not as it was: its events after a change, numbered anew, and `[DONE]`. */
-const changed = (change: (events: StreamEvent[]) => StreamEvent[]) =>
-  problemsOf(framed(numbered(change(structuredClone(whole)))) + done);
-const without = (type: string) => changed((events) => events.filter((each) => each.type !== type));
+const changed = (change: (events: StreamEvent[]) => StreamEvent[], of = whole) =>
+  problemsOf(framed(numbered(change(structuredClone(of)))) + done);
+const without = (type: string, of = whole) => changed((events) => events.filter((each) => each.type !== type), of);
 const twice = (type: string) =>
   changed((events) => events.flatMap((each) => (each.type === type ? [each, each] : [each])));
 /** The first event of a type, with other keys. */
-const altered = (type: string, keys: object) =>
+const altered = (type: string, keys: object, of = whole) =>
   changed((events) => {
     const at = events.findIndex((each) => each.type === type);
     return events.with(at, { ...events[at]!, ...keys });
-  });
+  }, of);
 /** The first event of a type, whose item has another id: the last digit of its own replaced. */
 const itemChanged = (type: string, digit: string) =>
   changed((events) => {
@@ -83,6 +88,7 @@ const atTheEnd = (keys: (response: { output: Keys[] }) => object) =>
 describe("finds nothing wrong with", () => {
   const fine: [string, string[]][] = [
     ["a stream", problemsOf(framed(whole) + done)],
+    ["a stream whose reasoning is a summary", problemsOf(framed(summarized) + done)],
     ["a stream that was taken apart and put together", changed((events) => events)],
     ["a stream that is silent for a while", twice("response.in_progress")],
     ["a stream that is silent within an item", changed((events) => events.toSpliced(6, 0, events[1]!))],
@@ -153,6 +159,68 @@ describe("finds", () => {
       }),
     ],
     ["a second part", "a second part", altered("response.output_text.delta", { content_index: 1 })],
+    [
+      "a second part of a summary",
+      "a second part",
+      altered("response.reasoning_summary_text.delta", { summary_index: 1 }, summarized),
+    ],
+    [
+      "a summary that is not begun",
+      "follows 'added' in the item 0",
+      without("response.reasoning_summary_part.added", summarized),
+    ],
+    [
+      "a summary that is not told whole",
+      "'response.reasoning_summary_part.done' follows 'delta'",
+      without("response.reasoning_summary_text.done", summarized),
+    ],
+    [
+      "a summary that is not ended",
+      "'response.output_item.done' follows 'whole'",
+      without("response.reasoning_summary_part.done", summarized),
+    ],
+    [
+      "a summary whose delta is lost",
+      "'response.reasoning_summary_text.done' is not what its deltas add up to",
+      altered("response.reasoning_summary_text.delta", { delta: "" }, summarized),
+    ],
+    [
+      "the model's own text within a summary",
+      "'response.reasoning_text.delta' stands in a 'summary_text'",
+      altered(
+        "response.reasoning_summary_text.delta",
+        { type: "response.reasoning_text.delta", content_index: 0, summary_index: undefined },
+        summarized,
+      ),
+    ],
+    [
+      "a summary that is the model's own text when it is done",
+      "is done with another part than was told",
+      changed(
+        (events) =>
+          JSON.parse(
+            JSON.stringify(events).replaceAll(
+              /"summary":\[\{"type":"summary_text","text":"([^"]+)"\}\],"content":\[\]/g,
+              '"summary":[],"content":[{"type":"reasoning_text","text":"$1"}]',
+            ),
+          ),
+        summarized,
+      ),
+    ],
+    [
+      "a summary beside the same text",
+      "is not what its deltas add up to",
+      changed(
+        (events) =>
+          JSON.parse(
+            JSON.stringify(events).replaceAll(
+              /("summary":\[\{"type":"summary_text","text":"([^"]+)"\}\]),"content":\[\]/g,
+              '$1,"content":[{"type":"reasoning_text","text":"$2"}]',
+            ),
+          ),
+        summarized,
+      ),
+    ],
     [
       "a part of another kind",
       "'response.reasoning_text.delta' stands in a 'refusal'",

@@ -82,6 +82,14 @@ const rows: Record<string, Row> = {
       { ...plain, reasoning: "A call.", text: "", calls: twoCalls, end: "tool_calls" },
     ],
   },
+  "reasoning as a summary": {
+    ask: except({ ...question, effort: "high", summary: true }, "chat", "messages"),
+    heard: ['"high"'],
+    answers: [
+      { ...plain, reasoning: "Let me think." },
+      { ...plain, reasoning: "A call.", text: "", calls: twoCalls, end: "tool_calls" },
+    ],
+  },
   "stop reasons": {
     ask: always({ ...question, tools: ["f", "g"], outputTokensMax: 77 }),
     heard: [/"max_(output_|completion_)?tokens":77/],

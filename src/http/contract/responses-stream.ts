@@ -12,6 +12,7 @@ import type {
   OutputItem,
   ResponseObject,
   ResponsesStreamEvent,
+  SummaryText,
 } from "../../protocol/openai-responses/contract.ts";
 import { framesOf, namedEvent, type Problems } from "./frames.ts";
 
@@ -55,11 +56,14 @@ const after: Record<OutputItem["type"], Record<Step, readonly Step[]>> = {
   custom_tool_call: called,
 };
 
+type Part = ContentPart | SummaryText;
+
 /** Whose words an event has: of a part, or of an item without parts. */
-const speakers: Record<string, ContentPart["type"] | OutputItem["type"]> = {
+const speakers: Record<string, Part["type"] | OutputItem["type"]> = {
   output_text: "output_text",
   refusal: "refusal",
   reasoning_text: "reasoning_text",
+  reasoning_summary_text: "summary_text",
   function_call_arguments: "function_call",
   custom_tool_call_input: "custom_tool_call",
 };
@@ -71,7 +75,7 @@ interface ToldItem {
   added: OutputItem;
   last: Step;
   /** Type of its part, once it has one. */
-  part: ContentPart["type"] | null;
+  part: Part["type"] | null;
   /** What its deltas add up to. */
   text: string;
   done: OutputItem | null;
@@ -128,7 +132,8 @@ class ToldResponse {
 
   #takeInner(item: ToldItem, event: InnerEvent): void {
     if (event.item_id !== item.added.id) this.problems.push(`'${event.type}' has another id than its item.`);
-    if ("content_index" in event && event.content_index !== 0) this.problems.push("An item has a second part.");
+    const place = "content_index" in event ? event.content_index : "summary_index" in event ? event.summary_index : 0;
+    if (place !== 0) this.problems.push("An item has a second part.");
     if ("part" in event) {
       item.part ??= event.part.type;
       if (event.part.type !== item.part || partText(event.part) !== item.text)
@@ -147,6 +152,8 @@ class ToldResponse {
     if (done.id !== id || done.type !== type) this.problems.push(`The item '${id}' is done as '${done.id}'.`);
     if (done.status === "in_progress") this.problems.push(`The item '${id}' is done, and in progress.`);
     if (textOf(done) !== item.text) this.problems.push(`The item '${id}' is not what its deltas add up to.`);
+    if (partsOf(done).some((part) => part.type !== item.part))
+      this.problems.push(`The item '${id}' is done with another part than was told.`);
     item.done = done;
   }
 
@@ -173,22 +180,27 @@ class ToldResponse {
 
 function stepOf(type: Exclude<ItemEvent["type"], "response.output_item.added">): Step {
   if (type === "response.output_item.done") return "done";
-  if (type === "response.content_part.added") return "part";
-  if (type === "response.content_part.done") return "part done";
+  if (type.endsWith("_part.added")) return "part";
+  if (type.endsWith("_part.done")) return "part done";
   return type.endsWith(".delta") ? "delta" : "whole";
 }
 
 function textOf(item: OutputItem): string {
   if (item.type === "function_call") return item.arguments;
   if (item.type === "custom_tool_call") return item.input;
-  return item.content.map(partText).join("");
+  return partsOf(item).map(partText).join("");
 }
 
-function partText(part: ContentPart): string {
+function partsOf(item: OutputItem): Part[] {
+  if (item.type === "reasoning") return [...item.summary, ...item.content];
+  return item.type === "message" ? item.content : [];
+}
+
+function partText(part: Part): string {
   return part.type === "refusal" ? part.refusal : part.text;
 }
 
-function wholeOf(event: Exclude<InnerEvent, { delta: string } | { part: ContentPart }>): string {
+function wholeOf(event: Exclude<InnerEvent, { delta: string } | { part: Part }>): string {
   if ("text" in event) return event.text;
   if ("refusal" in event) return event.refusal;
   return "arguments" in event ? event.arguments : event.input;

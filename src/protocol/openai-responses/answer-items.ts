@@ -3,7 +3,7 @@ import type { StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
 import type { ItemStatus, OutputItem, ResponsesLogprob, ResponsesRequest } from "./contract.ts";
 import { customInputOf } from "./custom-input.ts";
-import { decodeLogprobs } from "./decode-request.ts";
+import { decodeLogprobs, summaryWish } from "./decode-request.ts";
 import { conversationOf, itemIdOf } from "./references.ts";
 import { seal } from "./sealed-reasoning.ts";
 import { listedTools, namespaceOf, ToolBook } from "./tools.ts";
@@ -24,6 +24,8 @@ export class AnswerItems {
   readonly #book: ToolBook;
   readonly #logprobs: { top: number } | undefined;
   readonly #keepsText: boolean;
+  /** Clients that ask for a summary of reasoning show nothing else of it. */
+  readonly tellsSummary: boolean;
 
   constructor(
     wire: ResponsesRequest,
@@ -32,6 +34,7 @@ export class AnswerItems {
   ) {
     this.#book = new ToolBook(listedTools(wire, conversationOf(wire)));
     this.#logprobs = decodeLogprobs(wire);
+    this.tellsSummary = summaryWish(wire) !== null;
     this.#keepsText = wire.include?.includes("reasoning.encrypted_content") === true;
   }
 
@@ -93,12 +96,13 @@ export class AnswerItems {
         return { id, type: "message", status, role: "assistant", content: [{ type: "refusal", refusal: text }] };
       case "reasoning": {
         const sealed = this.#sealed(part, head.encrypted);
+        const said = text !== "";
         return {
           id,
           type: "reasoning",
           status,
-          summary: [],
-          content: text === "" ? [] : [{ type: "reasoning_text", text }],
+          summary: said && this.tellsSummary ? [{ type: "summary_text", text }] : [],
+          content: said && !this.tellsSummary ? [{ type: "reasoning_text", text }] : [],
           ...(sealed === undefined ? {} : { encrypted_content: sealed }),
         };
       }

@@ -316,6 +316,8 @@ export const TextFormat = Type.Union(
 export type TextFormat = Type.Static<typeof TextFormat>;
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+const summaries = ["auto", "concise", "detailed"] as const;
+export type SummaryWish = (typeof summaries)[number];
 
 const requestFields = {
   model: ModelId,
@@ -335,7 +337,15 @@ const requestFields = {
   text: optional(Type.Object({ format: optional(TextFormat) })),
   reasoning: optional(
     Type.Object(
-      { effort: optional(oneOf([...efforts])) },
+      {
+        effort: optional(oneOf([...efforts])),
+        summary: optional(
+          oneOf([...summaries], {
+            description: "What the model reasons is answered as a summary, whichever is asked for.",
+          }),
+        ),
+        generate_summary: optional(oneOf([...summaries], { description: "The old name of `summary`." })),
+      },
       { description: "A hint: not told to a model that does not reason." },
     ),
   ),
@@ -392,6 +402,11 @@ export const ReasoningText = Type.Object(
   { type: Type.Literal("reasoning_text"), text: Type.String() },
   { $id: "ResponsesReasoningText" },
 );
+export const SummaryText = Type.Object(
+  { type: Type.Literal("summary_text"), text: Type.String() },
+  { $id: "ResponsesSummaryText" },
+);
+export type SummaryText = Type.Static<typeof SummaryText>;
 export const ContentPart = Type.Union([OutputText, OutputRefusal, ReasoningText], { $id: "ResponsesContentPart" });
 export type ContentPart = Type.Static<typeof ContentPart>;
 
@@ -437,11 +452,15 @@ export const OutputReasoning = Type.Object(
     id: itemId("rs"),
     type: Type.Literal("reasoning"),
     status: itemStatus,
-    summary: Type.Array(Type.Object({ type: Type.Literal("summary_text"), text: Type.String() })),
+    summary: Type.Array(SummaryText),
     content: Type.Array(ReasoningText),
     encrypted_content: Type.Optional(Type.String()),
   },
-  { $id: "ResponsesOutputReasoning" },
+  {
+    $id: "ResponsesOutputReasoning",
+    description:
+      "Its text stands in `summary` where `reasoning.summary` asked for one, else in `content`; never in both.",
+  },
 );
 export const OutputItem = Type.Union([OutputMessage, OutputFunctionCall, OutputCustomCall, OutputReasoning], {
   $id: "ResponsesOutputItem",
@@ -567,6 +586,7 @@ const event = <Kind extends string, Keys extends TProperties>(type: Kind, keys: 
 const item = { output_index: count(), item: OutputItem };
 const inner = { item_id: Type.String(), output_index: count() };
 const content = { ...inner, content_index: count() };
+const summary = { ...inner, summary_index: count() };
 const logprobs = Type.Array(ResponsesLogprob);
 const snapshot = { response: ResponseObject };
 
@@ -584,6 +604,10 @@ export const ResponsesStreamEvent = Type.Union(
     event("response.refusal.done", { ...content, refusal: Type.String() }),
     event("response.reasoning_text.delta", { ...content, delta: Type.String() }),
     event("response.reasoning_text.done", { ...content, text: Type.String() }),
+    event("response.reasoning_summary_part.added", { ...summary, part: SummaryText }),
+    event("response.reasoning_summary_part.done", { ...summary, part: SummaryText }),
+    event("response.reasoning_summary_text.delta", { ...summary, delta: Type.String() }),
+    event("response.reasoning_summary_text.done", { ...summary, text: Type.String() }),
     event("response.function_call_arguments.delta", { ...inner, delta: Type.String() }),
     event("response.function_call_arguments.done", { ...inner, name: Type.String(), arguments: Type.String() }),
     event("response.custom_tool_call_input.delta", { ...inner, delta: Type.String() }),

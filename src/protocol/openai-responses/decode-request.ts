@@ -18,6 +18,7 @@ import type {
   OutputPart,
   ReasoningItem,
   ResponsesRequest,
+  SummaryWish,
   InputPart as WirePart,
 } from "./contract.ts";
 import { customArguments, customParameters } from "./custom-input.ts";
@@ -231,9 +232,14 @@ function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
 /** A hint that makes no need: agents always send it (inference/hints.ts). A summary is for engines that know of them. */
 function decodeReasoning({ reasoning }: ResponsesRequest): Reasoning | undefined {
   const effort = reasoning?.effort ?? undefined;
-  const { summary } = (reasoning ?? {}) as { summary?: unknown };
-  const wire = { ...(effort ? { effort } : {}), ...(typeof summary === "string" ? { summary } : {}) };
+  const summary = summaryWish({ reasoning });
+  const wire = { ...(effort ? { effort } : {}), ...(summary ? { summary } : {}) };
   return Object.keys(wire).length > 0 ? { effort, native: native(wire) } : undefined;
+}
+
+/** The summary that is asked for, by its name or the old one; null where the model's own text is. */
+export function summaryWish({ reasoning }: Pick<ResponsesRequest, "reasoning">): SummaryWish | null {
+  return reasoning?.summary ?? reasoning?.generate_summary ?? null;
 }
 
 export function decodeLogprobs({ include, top_logprobs: top }: ResponsesRequest): { top: number } | undefined {

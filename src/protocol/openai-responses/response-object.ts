@@ -6,6 +6,7 @@ import type { Usage } from "../../inference/usage.ts";
 import type { ResponseIdentity } from "../codec.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import type { OutputItem, ResponseFailure, ResponseObject, ResponsesRequest, ResponsesTool } from "./contract.ts";
+import { summaryWish } from "./decode-request.ts";
 import { isHosted } from "./tools.ts";
 import { encodeUsage } from "./usage.ts";
 
@@ -37,7 +38,7 @@ export function begunResponse(wire: ResponsesRequest, identity: ResponseIdentity
     frequency_penalty: 0,
     top_logprobs: wire.top_logprobs ?? 0,
     text: { ...wire.text, format: wire.text?.format ?? { type: "text" } },
-    reasoning: { effort: wire.reasoning?.effort ?? null, summary: null },
+    reasoning: { effort: wire.reasoning?.effort ?? null, summary: summaryWish(wire) },
     truncation: "disabled",
     store: wire.store ?? true,
     background: false,

@@ -1,7 +1,7 @@
 /** One item of a stream: added, its parts, their deltas, done; each once, and in this order. */
 import type { PartHead, TokenLogprob } from "../../inference/event.ts";
 import type { AnswerItems, CallerCall } from "./answer-items.ts";
-import type { ContentPart, ItemStatus, OutputItem } from "./contract.ts";
+import type { ContentPart, ItemStatus, OutputItem, SummaryText } from "./contract.ts";
 import { CustomInput } from "./custom-input.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
@@ -11,7 +11,7 @@ export class StreamItem {
   #logprobs: TokenLogprob[] = [];
   #signature: string | undefined;
   #final: OutputItem | null = null;
-  #partIsOpen = false;
+  #thinks = false;
   readonly #id: string;
   readonly #call: CallerCall | null;
   readonly #input: CustomInput | null;
@@ -27,7 +27,8 @@ export class StreamItem {
     this.#input = this.#call?.wrapped ? new CustomInput() : null;
     writer.write({ type: "response.output_item.added", output_index: index, item: this.#added() });
     // Reasoning may have no text at all; what is said always is one.
-    if (head.kind === "text" || head.kind === "refusal") this.#openPart();
+    if (head.kind === "text") this.#openPart({ type: "output_text", text: "", annotations: [], logprobs: [] });
+    if (head.kind === "refusal") this.#openPart({ type: "refusal", refusal: "" });
   }
 
   add(delta: string, logprobs?: TokenLogprob[]): void {
@@ -71,15 +72,8 @@ export class StreamItem {
     return item.type === "message" ? { ...item, content: [] } : item;
   }
 
-  #openPart(): void {
-    this.#partIsOpen = true;
-    this.writer.write({ type: "response.content_part.added", ...this.#place(), part: this.#emptyPart() });
-  }
-
-  #emptyPart(): ContentPart {
-    if (this.head.kind === "refusal") return { type: "refusal", refusal: "" };
-    if (this.head.kind === "reasoning") return { type: "reasoning_text", text: "" };
-    return { type: "output_text", text: "", annotations: [], logprobs: [] };
+  #openPart(part: ContentPart): void {
+    this.writer.write({ type: "response.content_part.added", ...this.#place(), part });
   }
 
   #say(delta: string, logprobs?: TokenLogprob[]): void {
@@ -96,12 +90,30 @@ export class StreamItem {
         writer.write({ type: "response.refusal.delta", ...this.#place(), delta });
         return;
       case "reasoning":
-        if (!this.#partIsOpen) this.#openPart();
-        writer.write({ type: "response.reasoning_text.delta", ...this.#place(), delta });
+        this.#think(delta);
         return;
       case "tool-call":
         if (this.#call?.custom) writer.write({ type: "response.custom_tool_call_input.delta", ...inner, delta });
         else writer.write({ type: "response.function_call_arguments.delta", ...inner, delta });
+    }
+  }
+
+  #think(delta: string): void {
+    const { writer } = this;
+    const isFirst = !this.#thinks;
+    this.#thinks = true;
+    if (this.items.tellsSummary) {
+      const place = this.#summaryPlace();
+      if (isFirst)
+        writer.write({
+          type: "response.reasoning_summary_part.added",
+          ...place,
+          part: { type: "summary_text", text: "" },
+        });
+      writer.write({ type: "response.reasoning_summary_text.delta", ...place, delta });
+    } else {
+      if (isFirst) this.#openPart({ type: "reasoning_text", text: "" });
+      writer.write({ type: "response.reasoning_text.delta", ...this.#place(), delta });
     }
   }
 
@@ -115,7 +127,14 @@ export class StreamItem {
       writer.write({ type: "response.custom_tool_call_input.done", ...inner, input: item.input });
     } else {
       for (const part of item.content) this.#partDone(part);
+      if (item.type === "reasoning") for (const part of item.summary) this.#summaryDone(part);
     }
+  }
+
+  #summaryDone(part: SummaryText): void {
+    const place = this.#summaryPlace();
+    this.writer.write({ type: "response.reasoning_summary_text.done", ...place, text: part.text });
+    this.writer.write({ type: "response.reasoning_summary_part.done", ...place, part });
   }
 
   #partDone(part: ContentPart): void {
@@ -134,5 +153,10 @@ export class StreamItem {
 
   #place() {
     return { item_id: this.#id, output_index: this.index, content_index: 0 };
+  }
+
+  /** A summary is one part, whatever its length. */
+  #summaryPlace() {
+    return { item_id: this.#id, output_index: this.index, summary_index: 0 };
   }
 }

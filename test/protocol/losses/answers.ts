@@ -102,6 +102,15 @@ export const responsesAnswers: Record<string, Answer> = {
     /"reasoning_content":"MARK"/,
     { messages: /"thinking":"MARK"/, responses: /"type":"reasoning_text","text":"MARK"/ },
   ],
+  "`reasoning`: a summary beside its text": [
+    response(
+      thought({
+        summary: [{ type: "summary_text", text: "MARK" }],
+        content: [{ type: "reasoning_text", text: "whole" }],
+      }),
+    ),
+    /MARK/,
+  ],
   "`encrypted_content` beside a text": [
     response(thought({ summary: [{ type: "summary_text", text: "a" }], encrypted_content: "MARK" })),
     /"signature":"MARK"/,

@@ -187,7 +187,10 @@ export const responsesProbes: Record<string, Probe> = {
       { messages: /"effort":"xhigh"/, responses: /"effort":"xhigh"/ },
     ],
   ],
-  "`reasoning.summary`": [[{ reasoning: { effort: "low", summary: "auto" } }, /"summary":"auto"/]],
+  "`reasoning.summary`, `reasoning.generate_summary`": [
+    [{ reasoning: { effort: "low", summary: "auto" } }, /"summary":"auto"/],
+    [{ reasoning: { generate_summary: "auto" } }, /"summary":"auto"/],
+  ],
   "`prompt_cache_key`": [[{ prompt_cache_key: "MARK" }, /MARK/]],
   "`store`, `metadata`, `truncation` and any other key": [
     [

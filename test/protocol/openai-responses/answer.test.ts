@@ -275,16 +275,86 @@ describe("the end", () => {
   });
 });
 
+describe("reasoning", () => {
+  const thinks: InferenceEvent[] = [
+    start,
+    ...part(0, { kind: "reasoning" }, "Let me", " think."),
+    ...part(1, { kind: "text" }, "So be it."),
+    { type: "response-end", reason: "stop" },
+  ];
+  const thought = "Let me think.";
+  const types = (told: { type: string; output_index?: number }[]) =>
+    told.filter(({ output_index }) => output_index === 0).map(({ type }) => type.replace("response.", ""));
+
+  test.each([{ summary: "auto" }, { summary: "detailed", effort: "low" }, { generate_summary: "concise" }])(
+    "where %j is asked for, it is told as a summary, streamed and whole",
+    (reasoning) => {
+      const told = streamed(request({ reasoning }), ...thinks);
+      expect(types(told)).toEqual([
+        "output_item.added",
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+        "output_item.done",
+      ]);
+      const [added, begun, first] = told.slice(2);
+      expect(added.item).toMatchObject({ type: "reasoning", summary: [], content: [] });
+      const place = { item_id: added.item.id, output_index: 0, summary_index: 0 };
+      expect(begun).toMatchObject({ ...place, part: { type: "summary_text", text: "" } });
+      expect(first).toMatchObject({ ...place, delta: "Let me" });
+      const ended = told.at(-1).response;
+      expect(ended.output[0]).toMatchObject({ summary: [{ type: "summary_text", text: thought }], content: [] });
+      expect(ended.output).toEqual(whole(request({ reasoning }), ...thinks).output);
+      const wish = reasoning.summary ?? reasoning.generate_summary;
+      for (const { response } of told.filter((event) => event.response))
+        expect(response.reasoning).toEqual({ effort: reasoning.effort ?? null, summary: wish });
+    },
+  );
+
+  test.each([undefined, null, {}, { effort: "low" }, { summary: null, generate_summary: null }])(
+    "where %j is, it is told as the model's own text",
+    (reasoning) => {
+      const told = streamed(request({ reasoning }), ...thinks);
+      expect(types(told).filter((type) => type.includes("summary"))).toEqual([]);
+      const { output, reasoning: shown } = told.at(-1).response;
+      expect(output[0]).toMatchObject({ summary: [], content: [{ type: "reasoning_text", text: thought }] });
+      expect(shown).toMatchObject({ summary: null });
+    },
+  );
+
+  test("of which there is none has no summary", () => {
+    const events: InferenceEvent[] = [
+      start,
+      ...part(0, { kind: "reasoning", encrypted: "E" }),
+      { type: "response-end", reason: "stop" },
+    ];
+    const told = streamed(request({ reasoning: { summary: "auto" } }), ...events);
+    expect(types(told)).toEqual(["output_item.added", "output_item.done"]);
+    expect(told.at(-1).response.output[0]).toMatchObject({ summary: [], content: [] });
+  });
+
+  test("what is no wish for a summary is refused by its path", () => {
+    for (const key of ["summary", "generate_summary"])
+      expect(() => request({ reasoning: { [key]: "long" } })).toThrow(`reasoning.${key}`);
+  });
+});
+
 describe("reasoning comes back", () => {
   const ended: InferenceEvent = { type: "response-end", reason: "stop" };
   const back = (
     wire: ReturnType<typeof request>,
     event: InferenceEvent[],
-    forget: boolean,
+    forget: boolean | "content" | "encrypted_content",
     model = "acme/writer-1",
   ) => {
     const [item] = whole(wire, start, ...event, ended).output as unknown as Record<string, unknown>[];
-    const input = [forget ? { ...item, content: undefined } : item, { role: "user", content: "go on" }];
+    const forgotten = forget === true ? { content: undefined } : forget ? { [forget]: undefined } : {};
+    const input = [
+      { ...item, ...forgotten },
+      { role: "user", content: "go on" },
+    ];
     const turns = openaiResponsesCaller.request.decode(
       validateResponsesRequest(JSON.parse(JSON.stringify({ model, input }))),
     ).turns;
@@ -298,6 +368,16 @@ describe("reasoning comes back", () => {
   test("an engine's signature, with its text, though the client forgets the text", () => {
     for (const forget of [true, false])
       expect(back(request(), signed, forget)).toEqual({ kind: "reasoning", text: "hm", signature: "S" });
+  });
+
+  test("a summary, once, whatever else the client keeps of the item", () => {
+    const include = ["reasoning.encrypted_content"];
+    const wire = request({ reasoning: { summary: "auto" }, include });
+    for (const forget of [false, "content", "encrypted_content"] as const) {
+      expect(back(wire, part(0, { kind: "reasoning" }, "hm"), forget)).toEqual({ kind: "reasoning", text: "hm" });
+      const signature = forget === "encrypted_content" ? {} : { signature: "S" };
+      expect(back(wire, signed, forget)).toEqual({ kind: "reasoning", text: "hm", ...signature });
+    }
   });
 
   test("what an engine encrypted", () => {
@@ -342,6 +422,34 @@ describe("state", () => {
     const bare = all.map(({ id }) => ({ id }));
     expect(referencesOf(request({ input: bare }))).toEqual(referencesOf(request({ input })));
     for (const { id } of all) expect(kept && itemOf(kept, id)).toMatchObject({ id });
+  });
+
+  test("reasoning that was told as a summary is kept, and reaches the engine once", () => {
+    const wire = request({ reasoning: { summary: "auto" } });
+    const told = whole(wire, start, ...part(0, { kind: "reasoning" }, "hm"), ...part(1, { kind: "text" }, "yes"), {
+      type: "response-end",
+      reason: "stop",
+    });
+    const turn = storable(wire, told)!;
+    const byId = request({ previous_response_id: responseId, input: "more" });
+    const items = new Map(told.output.map(({ id }) => [id, itemOf(turn, id)!]));
+    const references = told.output.map(({ id }) => ({ type: "item_reference", id }));
+    const byItems = request({
+      input: [{ role: "user", content: "hello" }, ...references, { role: "user", content: "more" }],
+    });
+    for (const whole of [
+      withResolved(byId, { history: historyOf([turn]), items: new Map() }),
+      withResolved(byItems, { history: null, items }),
+    ]) {
+      const { turns } = openaiResponsesCaller.request.decode(whole);
+      expect(turns[1]).toEqual({
+        role: "assistant",
+        parts: [
+          { kind: "reasoning", text: "hm" },
+          { kind: "text", text: "yes" },
+        ],
+      });
+    }
   });
 
   test("nothing is kept where the client says so, or the answer failed", () => {

@@ -66,10 +66,10 @@ function step(items: Seen[], event: Told): string | null {
     return null;
   }
   if (event.item_id !== item.id) return `the id ${event.item_id} of item ${item.id}`;
-  if (event.type === "response.content_part.added") {
+  if (event.type.endsWith("_part.added")) {
     if (item.part !== "none") return "a second part";
     item.part = "open";
-  } else if (event.type === "response.content_part.done") {
+  } else if (event.type.endsWith("_part.done")) {
     if (item.part !== "open" || !item.said) return "a part that is not open, or was not told whole";
     item.part = "done";
   } else if (event.type.endsWith(".delta")) {

@@ -223,7 +223,24 @@ describe("reasoning", () => {
       delta("reasoning_summary_text", 0, "short", { summary_index: 0 }),
       completed(item({ summary: [{ type: "summary_text", text: "short" }] })),
     ],
+    "as a summary, and then as text, of which the first is what was told": [
+      added(0, item({})),
+      delta("reasoning_summary_text", 0, "a\n\nb", { summary_index: 0 }),
+      delta("reasoning_text", 0, "a, and because of it b"),
+      completed(item({ content: [{ type: "reasoning_text", text: "a, and because of it b" }] })),
+    ],
     "in the final object": [completed(item({ content: [{ type: "reasoning_text", text: "a\n\nb" }] }))],
+    "in the final object, as a summary": [
+      completed(item({ summary: ["a", "b"].map((text) => ({ type: "summary_text", text })) })),
+    ],
+    "in the final object, both ways": [
+      completed(
+        item({
+          summary: [{ type: "summary_text", text: "short" }],
+          content: [{ type: "reasoning_text", text: "a\n\nb" }],
+        }),
+      ),
+    ],
   };
   test.each(Object.entries(said))("%s", (_, events) => {
     expect(shown(answerOf(...events))).toEqual([["reasoning", "a\n\nb"]]);

@@ -293,6 +293,8 @@ describe("the rest", () => {
     const told = toResponses({ reasoning: { effort: "xhigh", summary: "auto", context: "x" } });
     expect(told.reasoning).toEqual({ effort: "xhigh", summary: "auto" });
     expect(told.include).toEqual(["reasoning.encrypted_content"]);
+    expect(toResponses({ reasoning: { generate_summary: "concise" } }).reasoning).toEqual({ summary: "concise" });
+    expect(toResponses({ reasoning: { summary: null, generate_summary: null } })).not.toHaveProperty("reasoning");
     expect(toResponses({})).not.toHaveProperty("include");
     expect(toChat({ reasoning: { summary: "auto" } })).not.toHaveProperty("reasoning_effort");
     expect(toResponses({}).store).toBe(false);

@@ -33,6 +33,8 @@ export interface Ask {
   results?: string[];
   resultImage?: string;
   effort?: string;
+  /** Reasoning is to be told as a summary; `Answer.reasoning` is that, then. */
+  summary?: boolean;
   outputTokensMax?: number;
   schema?: Record<string, unknown>;
   json?: boolean;
@@ -312,7 +314,7 @@ const responsesWire: Wire = {
     tools: ask.tools?.map((name) => ({ type: "function", name, parameters: schemaOf(name) })),
     parallel_tool_calls: ask.parallel,
     tool_choice: ask.must && { type: "function", name: ask.must },
-    reasoning: ask.effort && { effort: ask.effort },
+    reasoning: ask.effort && { effort: ask.effort, ...(ask.summary ? { summary: "auto" } : {}) },
     temperature: ask.temperature,
     top_logprobs: ask.logprobs,
     max_output_tokens: ask.outputTokensMax,
@@ -346,13 +348,21 @@ const responsesWire: Wire = {
       input: parsed(textOf(item.arguments)),
     }));
     return {
-      reasoning: said(of("reasoning")),
+      reasoning: toldThought(of("reasoning"), textOf(reply.reasoning?.summary) !== ""),
       text: said(of("message")),
       calls,
       end: responsesEnd(reply, calls.length > 0),
     };
   },
 };
+
+/** Whoever asks for a summary shows it alone, and whoever does not the text alone. */
+function toldThought(items: Json[], asSummary: boolean): string {
+  return items
+    .flatMap((item) => listOf(asSummary ? item.summary : item.content))
+    .map((part) => textOf(part.text))
+    .join("");
+}
 
 function responsesEnd(response: Json, called: boolean): Answer["end"] {
   const status = textOf(response.status);
