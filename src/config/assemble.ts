@@ -88,7 +88,13 @@ function routesOf(entry: ModelEntry, known: ReadonlyMap<string, Upstream>): Rout
   return entry.routes.map((route) => {
     const upstream = known.get(route.upstream);
     if (!upstream) throw new Error(`a route of '${entry.id}' was not checked`);
-    return { upstream, model: route.model, priority: route.priority ?? 0, weight: route.weight ?? 1 };
+    return {
+      upstream,
+      model: route.model,
+      priority: route.priority ?? 0,
+      weight: route.weight ?? 1,
+      ...(route.instructions === "head" ? { instructionsInside: false } : {}),
+    };
   });
 }
 

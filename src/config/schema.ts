@@ -82,6 +82,14 @@ const route = Type.Object(
     model: Type.String({ minLength: 1, maxLength: 512, description: "The engine's own name of the model." }),
     priority: Type.Optional(whole(0, 1000, "Lower is tried first.", 0)),
     weight: Type.Optional(whole(0, 1_000_000, "The share of requests among routes of one priority.", 1)),
+    instructions: Type.Optional(
+      Type.Enum(["anywhere", "head"], {
+        type: "string",
+        default: "anywhere",
+        description:
+          "Where the engine's chat template takes system text. 'head' (Mistral, Gemma and their kin): later ones are told in the user's turn, marked as what they are.",
+      }),
+    ),
   },
   { ...closed, description: "One engine that serves the model." },
 );

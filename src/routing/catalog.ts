@@ -13,6 +13,8 @@ export interface Route {
   /** Lower is tried first. */
   priority: number;
   weight: number;
+  /** False where the engine's chat template takes instructions at the head of a conversation alone. */
+  instructionsInside?: boolean;
 }
 
 export interface CatalogModel extends Model {

@@ -57,6 +57,7 @@ export function open(
     windowTokens,
     events: ask({
       ...{ upstream, codec, model: route.model, stream, identity, signal },
+      instructionsInside: route.instructionsInside,
       request: asked,
       outputTokensMax: room.allowed,
     }),

@@ -7,23 +7,18 @@
 import type { InferenceEvent } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
-import type { ResponseIdentity, Transducer, UpstreamCodec } from "../protocol/codec.ts";
+import type { ResponseIdentity, Transducer, UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
 import { SseDecoder } from "../sse/decode.ts";
 import type { SseMessage } from "../sse/message.ts";
 import { readAtMost } from "./body.ts";
 import type { Upstream } from "./target.ts";
 import { watchdog } from "./watchdog.ts";
 
-export interface Question {
+/** Whether an engine streams is read off its answer, whatever it was asked. */
+export interface Question extends UpstreamAsk {
   upstream: Upstream;
   codec: UpstreamCodec;
   request: InferenceRequest;
-  /** The engine's own name of the model. */
-  model: string;
-  /** Whether the engine is asked to stream; its answer is read by what it is, not by what was asked. */
-  stream: boolean;
-  /** The cap where the caller gave none, for protocols that cannot do without one. */
-  outputTokensMax: number;
   identity: ResponseIdentity;
   /** The caller's patience: its abort ends the request, and its reason (a Fault) the stream. */
   signal: AbortSignal;
@@ -133,8 +128,9 @@ function isTerminal(event: InferenceEvent): boolean {
  * connection of its own, because the next of the pool may be closed as well (llama.cpp does it after every stream).
  */
 async function post(question: Question, signal: AbortSignal): Promise<Response> {
-  const { upstream, codec, request, model, stream, outputTokensMax } = question;
-  const body = JSON.stringify(codec.request.encode(request, { model, stream, outputTokensMax }));
+  const { upstream, codec, request, model, stream, outputTokensMax, instructionsInside } = question;
+  const asked = codec.request.encode(request, { model, stream, outputTokensMax, instructionsInside });
+  const body = JSON.stringify(asked);
   const headers: Record<string, string> = { "content-type": "application/json", ...credentials(upstream) };
   const send = (keepalive: boolean) =>
     fetch(upstream.url + codec.path, { method: "POST", headers, body, signal, keepalive, ...transport });

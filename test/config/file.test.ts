@@ -48,6 +48,15 @@ describe("sluice.yaml", () => {
     expect(limits).toMatchObject({ body_bytes_max: 33_554_432, drain_delay_ms: 5000, drain_ms: 25_000 });
   });
 
+  test("an engine may take instructions at the head alone", () => {
+    const inside = (instructions: string) => {
+      const routes = [{ upstream: "main", model: "writer", instructions }];
+      return configured(withModel({ routes })).catalog.models.get("acme/writer-1")?.routes[0]?.instructionsInside;
+    };
+    expect(inside("head")).toBe(false);
+    expect(inside("anywhere")).toBeUndefined();
+  });
+
   test("what a model leaves out is filled in", () => {
     const model = configured(withModel()).catalog.models.get("acme/writer-1");
     expect(model).toMatchObject({

@@ -35,6 +35,8 @@ export async function startService(
     models?: string[];
     /** Further lines of sluice.yaml. */
     more?: string;
+    /** Further fields of every route, each with its comma: `, instructions: head`. */
+    route?: string;
     sluice?: SluiceOptions;
   } = {},
 ): Promise<Service> {
@@ -76,6 +78,7 @@ function configTo(
     plans?: Record<string, string>;
     models?: string[];
     more?: string;
+    route?: string;
   },
 ): string {
   const entry = (id: string, capabilities: string, context: number, output: number) => `
@@ -87,7 +90,7 @@ function configTo(
     capabilities: ${capabilities}
     prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
     extra_params: [top_k]
-    routes: [{ upstream: ${upstreamName}, model: ${engineModel}, priority: 0, weight: 1 }]`;
+    routes: [{ upstream: ${upstreamName}, model: ${engineModel}, priority: 0, weight: 1${options.route ?? ""} }]`;
   return [
     "upstreams:",
     `  ${upstreamName}:`,
