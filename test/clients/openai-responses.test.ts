@@ -176,6 +176,30 @@ describe("a stream", () => {
     expect(streamed).toBe(thoughts[0]!);
     expect(streamed.length).toBeGreaterThan(0);
   });
+
+  test("has the reasoning as a summary where that is asked for, the same by each way", async () => {
+    const body = { model, input: cue("echo", "hello"), reasoning: { effort: "low", summary: "auto" } as const };
+    const thoughts: string[] = [];
+    for (const [, through] of ways) {
+      const response = await through(body);
+      expect(response.reasoning).toMatchObject(body.reasoning);
+      const [item] = response.output;
+      if (item?.type !== "reasoning") throw new Error(`it is a ${item?.type}`);
+      expect(item.content).toEqual([]);
+      expect(item.summary).toHaveLength(1);
+      thoughts.push(item.summary[0]!.text);
+    }
+    expect(new Set(thoughts).size).toBe(1);
+    let streamed = "";
+    const stream = client.responses.stream(body);
+    stream.on("response.reasoning_summary_text.delta", ({ delta }) => {
+      streamed += delta;
+    });
+    const { output } = await stream.finalResponse();
+    expect(streamed).toBe(thoughts[0]!);
+    expect(streamed.length).toBeGreaterThan(0);
+    expect(output[0]).toMatchObject({ type: "reasoning", summary: [{ type: "summary_text", text: streamed }] });
+  });
 });
 
 describe("tools", () => {

@@ -111,6 +111,40 @@ describe("the AI SDK", () => {
     expect(heard()).toEqual(allHeard);
   });
 
+  describe("shows the model's reasoning where it asks for a summary, and sends it back once", () => {
+    const shows = { forceReasoning: true, reasoningSummary: "auto" };
+    const ways: [string, Record<string, unknown>, string][] = [
+      ["by references", shows, "item_reference"],
+      ["by items", { ...shows, store: false }, "reasoning"],
+    ];
+    const forms = () => watch.asked.map(({ body }) => body?.reasoning);
+
+    test.each(ways)("%s, streamed", async (_, openai, type) => {
+      engine.play(threeTurns);
+      const run = ai.streamText(call({ providerOptions: { openai } }));
+      const shown: string[] = [];
+      for await (const part of run.fullStream) {
+        if (part.type === "reasoning-start") shown.push("");
+        if (part.type === "reasoning-delta") shown.push(shown.pop() + part.text!);
+      }
+      expect(shown).toEqual([thought]);
+      expect(await run.text).toBe("All are fine.");
+      expect(forms()).toEqual(Array(3).fill({ summary: "auto" }));
+      expect(typesSent()).toContain(type);
+      expect(heard()).toEqual(allHeard);
+    });
+
+    test.each(ways)("%s, not streamed", async (_, openai, type) => {
+      engine.play(threeTurns);
+      const { text, steps } = await ai.generateText(call({ providerOptions: { openai } }));
+      expect(steps.map(({ reasoningText }) => reasoningText)).toEqual([thought, undefined, undefined]);
+      expect(text).toBe("All are fine.");
+      expect(forms()).toEqual(Array(3).fill({ summary: "auto" }));
+      expect(typesSent()).toContain(type);
+      expect(heard()).toEqual(allHeard);
+    });
+  });
+
   test("has the object that its schema describes", async () => {
     engine.play([{ text: '{"fruit":"apple"}' }]);
     const output = ai.Output.object({ schema: z.object({ fruit: z.string() }) });

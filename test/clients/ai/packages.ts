@@ -33,7 +33,7 @@ export interface AiSdk {
     steps: Promise<unknown[]>;
     usage: Promise<{ inputTokens: number; outputTokens: number }>;
   };
-  generateText(call: AiCall): Promise<{ text: string; steps: unknown[]; output: unknown }>;
+  generateText(call: AiCall): Promise<{ text: string; steps: { reasoningText?: string }[]; output: unknown }>;
   tool(tool: ToolOf<City> & { inputSchema: z.ZodType }): unknown;
   stepCountIs(count: number): unknown;
   Output: { object(of: { schema: z.ZodType }): unknown };

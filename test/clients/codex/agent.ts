@@ -12,6 +12,8 @@ export interface Run {
   code: number;
   /** What it said last; empty where it came to no answer. */
   answer: string;
+  /** What it showed of the model's reasoning. */
+  thoughts: string[];
   /** What it said of its errors, lines joined. */
   errors: string;
   /** As it counted them; undefined where the turn did not end well. */
@@ -118,14 +120,16 @@ interface Event {
   usage?: Run["usage"];
 }
 
-function toldIn(out: string): Pick<Run, "answer" | "errors" | "usage"> {
+function toldIn(out: string): Pick<Run, "answer" | "thoughts" | "errors" | "usage"> {
   const events = out
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Event);
-  const said = events.filter(({ type, item }) => type === "item.completed" && item?.type === "agent_message");
+  const said = (kind: string) =>
+    events.flatMap(({ type, item }) => (type === "item.completed" && item?.type === kind ? [item.text ?? ""] : []));
   return {
-    answer: said.at(-1)?.item?.text ?? "",
+    answer: said("agent_message").at(-1) ?? "",
+    thoughts: said("reasoning"),
     errors: events.flatMap(({ message, error, item }) => message ?? error?.message ?? item?.message ?? []).join("\n"),
     usage: events.find(({ type }) => type === "turn.completed")?.usage,
   };

@@ -104,17 +104,40 @@ describe("a model that Codex does not know", () => {
     expect(JSON.stringify(sent(ended, "function_call_output").at(-1))).toContain("data:image/png;base64,");
     expect(JSON.stringify(engine.asked.at(-1)?.messages.at(-1))).toContain("data:image/png;base64,");
   });
+});
 
-  test("has its reasoning again with the next turn, once", async () => {
-    const thought = "An apple has to be written down before a pear.";
-    const ended = await run([{ reasoning: thought, text: "So be it.", calls: [shell("true")] }, done]);
+describe("reasoning", () => {
+  const thought = "An apple has to be written down before a pear.";
+  const turns: Turn[] = [{ reasoning: thought, text: "So be it.", calls: [shell("true")] }, done];
+  const thoughts = () => engine.asked.at(-1)!.messages.flatMap(({ reasoning_content }) => reasoning_content ?? []);
+
+  test("is shown, and is there again with the next turn, once", async () => {
+    const ended = await run(turns);
     expectDone(ended);
     expect(requestsOf(ended)).toEqual(times(2));
+    expect(ended.asked[0]?.body?.reasoning).toEqual({ summary: "auto" });
+    expect(ended.thoughts).toEqual([thought]);
+    expect(sent(ended, "reasoning")).toMatchObject([
+      { summary: [{ type: "summary_text", text: thought }], encrypted_content: expect.any(String) },
+    ]);
+    expect(thoughts()).toEqual([thought]);
+  });
+
+  test("is shown of a model that Codex knows where its configuration asks for it", async () => {
+    const ended = await run(turns, { model: patching, config: 'model_reasoning_summary = "auto"' });
+    expectDone(ended);
+    expect(ended.thoughts).toEqual([thought]);
+    expect(thoughts()).toEqual([thought]);
+  });
+
+  test("that is not to be shown is there again with the next turn all the same", async () => {
+    const ended = await run(turns, { config: 'model_reasoning_summary = "none"' });
+    expectDone(ended);
+    expect(ended.thoughts).toEqual([]);
     expect(sent(ended, "reasoning")).toMatchObject([
       { summary: [], content: [{ type: "reasoning_text", text: thought }], encrypted_content: expect.any(String) },
     ]);
-    const thoughts = engine.asked.at(-1)!.messages.flatMap(({ reasoning_content }) => reasoning_content ?? []);
-    expect(thoughts).toEqual([thought]);
+    expect(thoughts()).toEqual([thought]);
   });
 });
 

@@ -38,11 +38,11 @@ for (const protocol of ["openai-responses", "anthropic-messages"]) {
     const run = async (of: string, turns: Turn[]) => {
       engine.play(turns);
       const { url, key } = front;
-      const { code, answer, files, asked } = await runAgent({ url, key, model: of, prompt: "Do the work." });
-      return { code, answer, files, statuses: asked.map(({ status }) => status) };
+      const { code, answer, thoughts, files, asked } = await runAgent({ url, key, model: of, prompt: "Do the work." });
+      return { code, answer, thoughts, files, statuses: asked.map(({ status }) => status) };
     };
-    const worked = (requests: number, files: Record<string, string>) => ({
-      ...{ code: 0, answer: done.text!, files },
+    const worked = (requests: number, files: Record<string, string>, thoughts: string[] = []) => ({
+      ...{ code: 0, answer: done.text!, thoughts, files },
       statuses: Array(requests).fill(200),
     });
 
@@ -54,7 +54,8 @@ for (const protocol of ["openai-responses", "anthropic-messages"]) {
         { calls: [shell("cat one.txt"), shell("echo pear > two.txt"), wait] },
         done,
       ];
-      expect(await run(model, turns)).toEqual(worked(3, { "one.txt": "apple\n", "two.txt": "pear\n" }));
+      const files = { "one.txt": "apple\n", "two.txt": "pear\n" };
+      expect(await run(model, turns)).toEqual(worked(3, files, ["One first."]));
       const results = engine.asked.at(-1)!.messages.filter(({ role }) => role === "tool");
       expect(results.map(({ content }) => content)).toEqual([
         expect.any(String),
