@@ -3,6 +3,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../src/inference/event.ts";
 import { Fault } from "../../../src/inference/fault.ts";
+import { openaiChatCaller } from "../../../src/protocol/openai-chat/codec.ts";
+import { validateChatRequest } from "../../../src/protocol/openai-chat/validate.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import type { InputItem, ResponseObject } from "../../../src/protocol/openai-responses/contract.ts";
 import { CustomInput, customArguments, customInputOf } from "../../../src/protocol/openai-responses/custom-input.ts";
@@ -334,6 +336,47 @@ describe("reasoning", () => {
     expect(types(told)).toEqual(["output_item.added", "output_item.done"]);
     expect(told.at(-1).response.output[0]).toMatchObject({ summary: [], content: [] });
   });
+
+  test.each(["summary", "content"])(
+    "that an engine tells as its %s reaches each client in its own form, once",
+    (form) => {
+      const said = {
+        summary: { type: "summary_text", place: { summary_index: 0 } },
+        content: { type: "reasoning_text", place: { content_index: 0 } },
+      }[form]!;
+      const item = { id: "rs_1", type: "reasoning", summary: [], content: [] };
+      const done = { ...item, [form]: [{ type: said.type, text: thought }] };
+      const kind = form === "summary" ? "reasoning_summary_text" : "reasoning_text";
+      const response = { status: "completed", output: [done] };
+      const frames = [
+        { type: "response.output_item.added", output_index: 0, item },
+        ...["Let me", " think."].map((delta) => ({
+          ...{ type: `response.${kind}.delta`, output_index: 0, item_id: item.id, delta },
+          ...said.place,
+        })),
+        { ...{ type: `response.${kind}.done`, output_index: 0, item_id: item.id, text: thought }, ...said.place },
+        { type: "response.output_item.done", output_index: 0, item: done },
+        { type: "response.completed", response },
+      ];
+      const decoder = openaiResponsesUpstream.stream.decoder(identity);
+      const streamedEvents = frames.flatMap((frame) =>
+        decoder.push({ event: frame.type, data: JSON.stringify(frame) }),
+      );
+      for (const events of [streamedEvents, openaiResponsesUpstream.response.decode(response, identity)]) {
+        const asked = request({ reasoning: { summary: "auto" } });
+        const summarized = { summary: [{ type: "summary_text", text: thought }], content: [] };
+        expect(streamed(asked, ...events).at(-1).response.output).toMatchObject([summarized]);
+        expect(whole(asked, ...events).output).toMatchObject([summarized]);
+        const plain = { summary: [], content: [{ type: "reasoning_text", text: thought }] };
+        expect(streamed(request(), ...events).at(-1).response.output).toMatchObject([plain]);
+        expect(whole(request(), ...events).output).toMatchObject([plain]);
+        const chat = validateChatRequest({ model: "acme/writer-1", messages: [{ role: "user", content: "a" }] }, []);
+        expect(openaiChatCaller.response.encode(folded(events), chat)).toMatchObject({
+          choices: [{ message: { reasoning_content: thought } }],
+        });
+      }
+    },
+  );
 
   test("what is no wish for a summary is refused by its path", () => {
     for (const key of ["summary", "generate_summary"])
