@@ -1,7 +1,8 @@
-// Clients that go on asking whatever happens: streams and whole answers, short and long, some of which leave. Each keeps
-// a book of what it received.
+// Clients that go on asking whatever happens, in all three protocols: streams and whole answers, short and long, some of
+// which leave. Each keeps a book of what it received.
 
 import type { Chance } from "./chance.ts";
+import { protocols, type Spoken } from "./protocols.ts";
 import { model, type Node } from "./rig.ts";
 
 export interface Received {
@@ -51,6 +52,8 @@ export function startLoad(options: {
   async function ask(node: Node): Promise<void> {
     const words = 5 + chance.below(60);
     const marker = `m${(count++).toString(36).padStart(6, "0")}`;
+    const protocol = chance.pick(protocols);
+    const prompt = `[simulator: tps=${options.tokensPerSecond}] ${marker}${" hello".repeat(words - 2)}`;
     const stream = chance.next() < 0.7;
     const leavesAfter = chance.next() < 0.2 ? 1 + chance.below(words) : Number.POSITIVE_INFINITY;
     const entry: Received = { marker, requestId: null, status: null, tokens: 0, complete: false, stream };
@@ -58,19 +61,10 @@ export function startLoad(options: {
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), patience_ms);
     try {
-      const response = await fetch(`${node.url}/v1/chat/completions`, {
+      const response = await fetch(node.url + protocol.path, {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json", connection: "close" },
-        body: JSON.stringify({
-          model,
-          stream,
-          messages: [
-            {
-              role: "user",
-              content: `[simulator: tps=${options.tokensPerSecond}] ${marker}${" hello".repeat(words - 2)}`,
-            },
-          ],
-        }),
+        body: JSON.stringify({ model, stream, ...protocol.body(prompt) }),
         signal: abort.signal,
       });
       entry.requestId = response.headers.get("x-service-request-id");
@@ -80,8 +74,8 @@ export function startLoad(options: {
         await Bun.sleep(response.status === 429 || response.status === 503 ? 50 : 10);
         return;
       }
-      if (stream) await readStream(response, entry, leavesAfter, abort);
-      else readWhole((await response.json()) as Whole, entry);
+      if (stream) await readStream(response, protocol, entry, () => entry.tokens >= leavesAfter && abort.abort());
+      else readWhole((await response.json()) as Whole, protocol, entry);
     } catch {
       // Its node is gone, or it left.
       await Bun.sleep(10);
@@ -101,20 +95,16 @@ export function startLoad(options: {
 }
 
 interface Whole {
-  usage: { completion_tokens: number };
+  usage: Record<string, number>;
 }
 
-function readWhole(answer: Whole, entry: Received): void {
-  entry.tokens = answer.usage.completion_tokens;
+function readWhole({ usage }: Whole, protocol: Spoken, entry: Received): void {
+  entry.tokens = protocol.tokensOf(usage);
   entry.complete = true;
 }
 
-async function readStream(
-  response: Response,
-  entry: Received,
-  leavesAfter: number,
-  abort: AbortController,
-): Promise<void> {
+/** `counted`: it has counted some, and the answer is not whole yet. */
+async function readStream(response: Response, protocol: Spoken, entry: Received, counted: () => void): Promise<void> {
   let text = "";
   const decoder = new TextDecoder();
   for await (const chunk of response.body!) {
@@ -122,9 +112,9 @@ async function readStream(
     const frames = text.split("\n\n");
     text = frames.pop() ?? "";
     for (const frame of frames) {
-      if (/"delta":\{"content":"[^"]/.test(frame)) entry.tokens += 1;
-      if (/"finish_reason":"/.test(frame)) entry.complete = true;
+      if (protocol.token.test(frame)) entry.tokens += 1;
+      if (protocol.end.test(frame)) entry.complete = true;
     }
-    if (entry.tokens >= leavesAfter && !entry.complete) return abort.abort();
+    if (!entry.complete) counted();
   }
 }

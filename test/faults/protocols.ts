@@ -1,0 +1,37 @@
+// How clients of each protocol ask, and how they count what they receive.
+
+export interface Spoken {
+  path: string;
+  body(prompt: string): object;
+  /** Of a stream's frames: one that brings a token, and one that says that the answer is whole. */
+  token: RegExp;
+  end: RegExp;
+  /** Output tokens that an answer in one piece says. */
+  tokensOf(usage: Record<string, number>): number;
+}
+
+const says = (content: string) => ({ messages: [{ role: "user", content }] });
+
+export const protocols: readonly Spoken[] = [
+  {
+    path: "/v1/chat/completions",
+    body: says,
+    token: /"delta":\{"content":"[^"]/,
+    end: /"finish_reason":"/,
+    tokensOf: (usage) => usage.completion_tokens!,
+  },
+  {
+    path: "/v1/messages",
+    body: (prompt) => ({ ...says(prompt), max_tokens: 4096 }),
+    token: /"type":"text_delta","text":"[^"]/,
+    end: /^event: message_stop$/m,
+    tokensOf: (usage) => usage.output_tokens!,
+  },
+  {
+    path: "/v1/responses",
+    body: (input) => ({ input }),
+    token: /^event: response\.output_text\.delta$/m,
+    end: /^event: response\.(completed|incomplete)$/m,
+    tokensOf: (usage) => usage.output_tokens!,
+  },
+];
