@@ -55,22 +55,11 @@ function encodeTool({ name, description, parameters, strict, native }: Tool): Js
 }
 
 /** `allowed_tools` is a hard constraint that engines do not know: they see the allowed tools only. */
-function allowed({ tools, toolChoice, turns }: InferenceRequest): { tools: Tool[]; choice?: ToolChoice } {
-  if (tools.length === 0) return { tools: calledTools(turns), choice: { kind: "none" } };
+function allowed({ tools, toolChoice }: InferenceRequest) {
   if (toolChoice?.kind !== "allowed") return { tools, choice: toolChoice };
   const names = new Set(toolChoice.names);
   const choice: ToolChoice = { kind: toolChoice.mode };
   return { tools: tools.filter((tool) => names.has(tool.name)), choice };
-}
-
-/**
- * Whoever lists no tools may call none, but where some were called before, there are engines that refuse calls of what is
- * not listed (Anthropic's did until February 2025). Nothing is known of these tools but their names.
- */
-function calledTools(turns: readonly Turn[]): Tool[] {
-  const parts = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
-  const names = new Set(parts.flatMap((part) => (part.kind === "tool-call" ? [part.toolName] : [])));
-  return [...names].map((name) => ({ kind: "function", name }));
 }
 
 function encodeChoice(choice: ToolChoice | undefined, parallel: boolean | undefined): JsonObject | undefined {

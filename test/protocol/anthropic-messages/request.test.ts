@@ -521,38 +521,6 @@ describe("a Messages engine is asked", () => {
     expect(asked.tool_choice).toEqual({ type: "auto" });
   });
 
-  describe("of calls that were made, where no tools are listed any more,", () => {
-    const called = (...names: string[]) => [
-      { role: "user", content: "?" },
-      {
-        role: "assistant",
-        tool_calls: names.map((name, at) => ({ id: `c${at}`, type: "function", function: { name, arguments: "{}" } })),
-      },
-      ...names.map((_, at) => ({ role: "tool", tool_call_id: `c${at}`, content: "x" })),
-      { role: "user", content: "Sum it up." },
-    ];
-    const open = (name: string) => ({ name, input_schema: { type: "object", properties: {} } });
-
-    test("with a tool for each name, of which none may be called", () => {
-      const asked = chat({ messages: called("f", "g", "f") });
-      expect(asked.tools).toEqual([open("f"), open("g")]);
-      expect(asked.tool_choice).toEqual({ type: "none" });
-    });
-
-    test("as a Messages caller's own engine is", () => {
-      const asked = toMessages(says(user(text("?")), assistant(use("c1")), user(result("c1", "x"))));
-      expect([asked.tools, asked.tool_choice]).toEqual([[open("look_up")], { type: "none" }]);
-    });
-
-    test("with no tool where nothing was called, and with those alone that are listed", () => {
-      const plain = chat({ messages: [{ role: "user", content: "?" }] });
-      for (const key of ["tools", "tool_choice"]) expect(plain).not.toHaveProperty(key);
-      const listed = chat({ messages: called("f"), tools: [{ type: "function", function: { name: "h" } }] });
-      expect(listed.tools).toEqual([open("h")]);
-      expect(listed).not.toHaveProperty("tool_choice");
-    });
-  });
-
   test("with arguments that were cut off as none, and ids unique in its alphabet", () => {
     const call = (id: string, written: string) => ({
       id,

@@ -65,17 +65,6 @@ export const chatProbes: Record<string, Probe> = {
       /"tool_choice":("required"|{"type":"any"})/,
     ],
   ],
-  "`tool_calls` without `tools`": [
-    [
-      says(
-        user(text("a")),
-        { role: "assistant", tool_calls: [called] },
-        { role: "tool", tool_call_id: "c1", content: "x" },
-      ),
-      /c1(?!.*"tools":)/,
-      { messages: /c1.*"tools":\[\{"name":"f","input_schema":\{[^\]]*\],"tool_choice":\{"type":"none"\}/ },
-    ],
-  ],
   "`parallel_tool_calls: false`": [
     [
       { tools: [chatTool], parallel_tool_calls: false },

@@ -69,13 +69,6 @@ export const messagesProbes: Record<string, Probe> = {
     [says(user({ type: "search_result", source: "SOURCE", title: "TITLE", content: [text("MARK")] })), /MARK/],
   ],
   "`tool_use`, several in one message": [[result({ content: "x" }), /c1.*MARK.*c2/]],
-  "`tool_use` without `tools`": [
-    [
-      result({ content: "x" }),
-      /c1(?!.*"tools":)/,
-      { messages: /c1.*"tools":\[\{"name":"f","input_schema":\{[^\]]*\],"tool_choice":\{"type":"none"\}/ },
-    ],
-  ],
   "`tool_result`": [
     [result({ content: "RESULT" }), /RESULT/],
     [result({ content: [text("RESULT")] }), /RESULT/],

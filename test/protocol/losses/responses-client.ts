@@ -65,13 +65,6 @@ export const responsesProbes: Record<string, Probe> = {
   "`input_file` of another kind": [[file({ file_data: "data:text/csv;base64,TUFSSw==" }), /TUFSSw==/]],
   "`refusal` in the history": [[answered(message("assistant", { type: "refusal", refusal: "MARK" })), /MARK/]],
   "`function_call`, several in a row": [[result("x"), /c1.*MARK.*c2/]],
-  "`function_call` without `tools`": [
-    [
-      result("x"),
-      /c1(?!.*"tools":)/,
-      { messages: /c1.*"tools":\[\{"name":"f","input_schema":\{[^\]]*\],"tool_choice":\{"type":"none"\}/ },
-    ],
-  ],
   "`function_call_output`": [
     [result("RESULT"), /RESULT/],
     [result([{ type: "input_text", text: "RESULT" }]), /RESULT/],
