@@ -8,7 +8,7 @@ import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { collect } from "../inference/result.ts";
 import type { CallerCodec } from "../protocol/codec.ts";
-import { type Catalog, findModel } from "../routing/catalog.ts";
+import { allowedModel, assertCapable, type Catalog } from "../routing/catalog.ts";
 import { ahead, type Opened, open } from "../routing/open.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Operation } from "../store/ledger.ts";
@@ -27,7 +27,7 @@ import { decided } from "./refused.ts";
 import { endsAfter, primed, replayed, sseResponse } from "./stream.ts";
 import { usageHeaders } from "./usage-headers.ts";
 
-export interface Adapter<Wire extends { stream?: boolean | null }, Reply> {
+export interface Adapter<Wire extends { model: string; stream?: boolean | null }, Reply> {
   operation: Operation;
   /** Prefix of the response's id, such as `chatcmpl-`. */
   idPrefix: string;
@@ -40,7 +40,7 @@ export interface Adapter<Wire extends { stream?: boolean | null }, Reply> {
   keeper?(wire: Wire, organizationId: string): ((answer: Reply) => Promise<void>) | null;
 }
 
-export function infer<Wire extends { stream?: boolean | null }, Reply>(
+export function infer<Wire extends { model: string; stream?: boolean | null }, Reply>(
   house: House,
   call: Call,
   adapter: Adapter<Wire, Reply>,
@@ -48,7 +48,7 @@ export function infer<Wire extends { stream?: boolean | null }, Reply>(
   return decided(house, call, adapter.operation, () => spine(house, call, adapter));
 }
 
-async function spine<Wire extends { stream?: boolean | null }, Reply>(
+async function spine<Wire extends { model: string; stream?: boolean | null }, Reply>(
   house: House,
   call: Call,
   adapter: Adapter<Wire, Reply>,
@@ -63,13 +63,14 @@ async function spine<Wire extends { stream?: boolean | null }, Reply>(
   await breather(body.bytes);
   const said = adapter.validate(body.value, extraParamsOf(catalog, body.value));
   await breather(body.bytes);
+  const model = allowedModel(catalog, said.model, principal.key.allowedModels);
   const organizationId = principal.organization.id;
   const { wire, bytes: looked_up_bytes } = (await adapter.resolve?.(said, organizationId)) ?? { wire: said, bytes: 0 };
   const bytes = body.bytes + looked_up_bytes;
   const steps = codec.request.decodingSteps?.(wire);
   const asked = steps ? await breathing(steps, bytes) : codec.request.decode(wire);
   await breather(bytes);
-  const model = findModel(catalog, asked, principal.key.allowedModels);
+  assertCapable(model, asked);
   const request = withoutLostHints(asked, model);
   Object.assign(call.notes, { model: model.id, stream: request.stream });
   const plan = planOf(catalog, principal.organization);

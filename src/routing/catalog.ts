@@ -50,13 +50,8 @@ export function allowedModel(catalog: Catalog, id: string, allowedModels: readon
   return model;
 }
 
-/** That model, able to do what the request asks; else 400. */
-export function findModel(
-  catalog: Catalog,
-  request: InferenceRequest,
-  allowedModels: readonly string[] | null,
-): CatalogModel {
-  const model = allowedModel(catalog, request.model, allowedModels);
+/** Throws 400 where the model, or every engine of it, lacks what the request asks for. */
+export function assertCapable(model: CatalogModel, request: InferenceRequest): void {
   for (const need of request.needs) {
     if (model.capabilities.has(need.capability)) continue;
     throw new Fault(
@@ -68,7 +63,6 @@ export function findModel(
   const refusals = model.routes.map((route) => refusalAt(route, request));
   const [first] = refusals;
   if (first && refusals.every((refusal) => refusal !== null)) throw first;
-  return model;
 }
 
 /** What the protocol of a route's engine has no words for, in this request. */

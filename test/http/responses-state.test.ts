@@ -157,6 +157,11 @@ describe("nothing is to go on from", () => {
     }
   });
 
+  test("a model that there is not is told first, as the order of checks says", async () => {
+    const refused = await post({ model: "acme/none", input: "x", previous_response_id: "resp_x" });
+    expect(await refusalOf(refused)).toEqual([404, "model_not_found", "model"]);
+  });
+
   test("after it was deleted, nor from what went on from it", async () => {
     const first = await answered({ input: "one" });
     const second = await answered({ input: "two", previous_response_id: first.id });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
-import { type Catalog, type CatalogModel, findModel } from "../../src/routing/catalog.ts";
+import { assertCapable, type CatalogModel } from "../../src/routing/catalog.ts";
 import { open } from "../../src/routing/open.ts";
 import { defaultTimeouts, type UpstreamProtocol } from "../../src/upstream/target.ts";
 
@@ -39,9 +39,9 @@ const cited: Partial<InferenceRequest> = {
 
 function verdict(more: Partial<InferenceRequest>, ...protocols: UpstreamProtocol[]): string {
   const only = model(...protocols);
-  const catalog: Catalog = { models: new Map([[only.id, only]]), plans: new Map() };
   try {
-    return findModel(catalog, { ...request, ...more }, null).id;
+    assertCapable(only, { ...request, ...more });
+    return only.id;
   } catch (thrown) {
     const fault = thrown as Fault;
     expect(fault).toBeInstanceOf(Fault);
