@@ -101,6 +101,7 @@ export async function serve(serving: Serving): Promise<number> {
     metering,
     grant_ms: limits.grant_ms,
     log: outage("ledger_unreachable"),
+    settled: metrics.settled,
     recovered(count) {
       metrics.recovered(count);
       log.event("warn", "recovered", { requests: count });

@@ -4,7 +4,7 @@
  * have left behind (recovery.ts). Before the entrance sliding rates are taken (rates.ts). Pure beside them: windows, hold,
  * refusal, estimate. This file puts them together.
  */
-import type { Ledger } from "../store/ledger.ts";
+import type { Ledger, SettleAnswer } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
 import { type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -36,6 +36,8 @@ export interface AdmissionParts {
   log?: (cause: unknown) => void;
   /** Told how many lapsed holds a sweep has settled. */
   recovered?: (count: number) => void;
+  /** Told what each confirmed settlement has charged. */
+  settled?: (answer: SettleAnswer) => void;
   batches?: Partial<BatcherSettings>;
   clock?: Clock;
   /** From 0 to 1. */
@@ -49,7 +51,10 @@ export function admission(parts: AdmissionParts): Admission {
   const lease_ms = parts.metering.lease_s * 1000;
   const checkpoint_ms = parts.metering.checkpoint_s * 1000;
   const commands = batcher({ ledger, clock, random, failed: log }, { ...batcherSettings, ...parts.batches });
-  const door = entrance({ batcher: commands, clock }, { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms });
+  const door = entrance(
+    { batcher: commands, clock, settled: parts.settled },
+    { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms },
+  );
   const sweeps = recovery(
     { ledger, clock, recovered, failed: log },
     { sweep_ms: parts.metering.sweep_s * 1000, lease_ms, recovered_max },

@@ -7,7 +7,7 @@ import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { Organization } from "../store/directory.ts";
-import type { Admit, AdmitAnswer, Operation, RequestFacts, UsageLimits } from "../store/ledger.ts";
+import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer, UsageLimits } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import { ample } from "./ample.ts";
 import type { Batcher } from "./batcher.ts";
@@ -52,7 +52,14 @@ export interface CountedEntrance extends Entrance {
   holds(): number;
 }
 
-export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: EntranceSettings): CountedEntrance {
+export interface EntranceParts {
+  batcher: Batcher;
+  clock: Clock;
+  /** Told of each settlement that the ledger has confirmed. */
+  settled?: (answer: SettleAnswer) => void;
+}
+
+export function entrance(parts: EntranceParts, settings: EntranceSettings): CountedEntrance {
   const { batcher, clock } = parts;
   let holds = 0;
   const hint = ample(() => clock.now_ms());
@@ -94,8 +101,9 @@ export function entrance(parts: { batcher: Batcher; clock: Clock }, settings: En
     hint.learn(facts.organizationId, windows);
     const grant = { units, outputTokens: answer.outputTokens, source, windows, at };
     holds += 1;
-    const settled = () => {
+    const settled = (answer: SettleAnswer) => {
       holds -= 1;
+      parts.settled?.(answer);
     };
     return reservation({ batcher, clock, facts, limits, hold, grant, sentAt_ms, lease_ms, checkpoint_ms, settled });
   }

@@ -3,7 +3,7 @@
  * end, told to the ledger once.
  */
 import type { Usage } from "../inference/usage.ts";
-import type { Granted, RequestFacts, Settle, UsageLimits } from "../store/ledger.ts";
+import type { Granted, RequestFacts, Settle, SettleAnswer, UsageLimits } from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Clock } from "./clock.ts";
 import { bookable, type HoldPlan, promptUnits, unitsMax, whole } from "./hold.ts";
@@ -40,7 +40,7 @@ export interface ReservationParts {
   lease_ms: number;
   checkpoint_ms: number;
   /** Told once, when the ledger has confirmed the settlement. */
-  settled?: () => void;
+  settled?: (answer: SettleAnswer) => void;
 }
 
 export function reservation(parts: ReservationParts): Reservation {
@@ -51,7 +51,7 @@ export function reservation(parts: ReservationParts): Reservation {
 
   async function tell({ usage, units, outcome, stoppedBy, errorCode, route }: Settlement): Promise<void> {
     held.end();
-    await batcher.submit({
+    const answer = await batcher.submit({
       verb: "settle",
       ...facts,
       limits,
@@ -62,7 +62,7 @@ export function reservation(parts: ReservationParts): Reservation {
       errorCode,
       route,
     });
-    parts.settled?.();
+    parts.settled?.(answer);
   }
 
   return {

@@ -1,5 +1,6 @@
 /** Counters for Prometheus. Low cardinality: public models and outcomes, never keys or organizations. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { SettleAnswer } from "../store/ledger.ts";
 import type { Settled } from "./settled.ts";
 
 export interface Metrics {
@@ -9,6 +10,8 @@ export interface Metrics {
   decision(decision: "granted" | "refused", reason: string): void;
   /** So many holds of nodes that are gone were settled. */
   recovered(requests: number): void;
+  /** What a settlement of this node has charged, and what stood above every limit (decisions.md, settlement). */
+  settled(answer: SettleAnswer): void;
   /** A value that is read when metrics are asked for. */
   gauge(name: string, help: string, read: () => number): void;
   revocationPropagation(seconds: number): void;
@@ -50,6 +53,12 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     help: "Lapsed holds of nodes that are gone, which this node has settled at their last checkpoint.",
     registers,
   });
+  const units = new Counter({
+    name: "usage_units_total",
+    help: "Micro-units of requests that this node has settled: charged, or uncharged because no limit had room for them.",
+    labelNames: ["class"] as const,
+    registers,
+  });
   const tokens = new Counter({
     name: "inference_tokens_total",
     help: "Tokens of admitted requests, by public model and class.",
@@ -88,6 +97,11 @@ export function prometheusMetrics(build: { version: string }): Metrics {
       if (firstPartMs !== null) firstPart.observe({ model }, firstPartMs / 1000);
     },
     decision: (decision, reason) => decisions.inc({ decision, reason }),
+    settled(answer) {
+      if (answer.answer !== "settled") return;
+      units.inc({ class: "charged" }, answer.charged);
+      units.inc({ class: "uncharged" }, answer.uncharged);
+    },
     recovered: (requests) => recovered.inc(requests),
     gauge(name, help, read) {
       new Gauge({
