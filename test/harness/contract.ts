@@ -1,6 +1,6 @@
 // Every answer of a test run is held against the contract; one validator serves a whole test file.
 
-import { type ReadHeaders, responseValidator } from "../../src/http/contract/conformance.ts";
+import { type ReadHeaders, responseValidator } from "./conformance.ts";
 
 const problems = responseValidator();
 

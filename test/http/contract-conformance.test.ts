@@ -1,11 +1,11 @@
 /** The check that holds every answer of a test run against the contract: it finds what it should, and nothing else. */
 import { describe, expect, test } from "bun:test";
-import { type Answer, responseValidator } from "../../src/http/contract/conformance.ts";
 import { operations } from "../../src/http/contract/operations.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { encodeFault as encodeMessagesFault } from "../../src/protocol/anthropic-messages/fault.ts";
 import { encodeFault } from "../../src/protocol/openai-chat/fault.ts";
 import { encodeFault as encodeResponsesFault } from "../../src/protocol/openai-responses/fault.ts";
+import { type Answer, responseValidator } from "../harness/conformance.ts";
 
 const id = `req_${"0".repeat(32)}`;
 const ids = { "x-service-request-id": id, "x-request-id": id, "request-id": id };

@@ -1,10 +1,10 @@
 /** The check of a Responses stream against the contract: it lets pass what our encoder writes, and finds what is broken. */
 import { describe, expect, test } from "bun:test";
-import { responseValidator } from "../../src/http/contract/conformance.ts";
 import type { InferenceEvent, PartHead } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { openaiResponsesCaller } from "../../src/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../src/protocol/openai-responses/validate.ts";
+import { responseValidator } from "../harness/conformance.ts";
 
 const id = `req_${"0".repeat(32)}`;
 const check = responseValidator();

@@ -1,9 +1,9 @@
-/** Whether the frames of an event stream come as its protocol's grammar says; for tests (conformance.ts). */
+/** Whether the frames of an event stream come as its protocol's grammar says. */
 import type { TSchema } from "typebox";
-import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
-import { ChatError } from "../../protocol/openai-chat/contract.ts";
+import type { StreamGrammar } from "../../src/http/contract/operation.ts";
+import { MessagesError } from "../../src/protocol/anthropic-messages/contract.ts";
+import { ChatError } from "../../src/protocol/openai-chat/contract.ts";
 import { framesOf, namedEvent, type Problems, parsed } from "./frames.ts";
-import type { StreamGrammar } from "./operation.ts";
 import { responsesProblems } from "./responses-stream.ts";
 
 type Check = (body: string, event: TSchema, problemsOf: Problems) => string[];

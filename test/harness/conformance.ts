@@ -1,18 +1,18 @@
 /**
- * Whether an answer is one that the contract describes: for tests, which hold every answer of a run against it. Stricter
+ * Whether an answer is one that the contract describes; tests hold every answer of a run against it. Stricter
  * than the contract is to clients: a field that it does not name is a finding here, though clients must expect new ones.
  */
 import type { TSchema } from "typebox";
-import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
-import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
-import { type Contract, contract } from "../../protocol/contract.ts";
-import { ChatError } from "../../protocol/openai-chat/contract.ts";
-import { ResponsesError } from "../../protocol/openai-responses/contract.ts";
-import { docsScriptPath } from "./docs.ts";
-import { commonFaults, faultHeaders, faultSchemas } from "./faults.ts";
+import { docsScriptPath } from "../../src/http/contract/docs.ts";
+import { commonFaults, faultHeaders, faultSchemas } from "../../src/http/contract/faults.ts";
+import type { Content, Operation } from "../../src/http/contract/operation.ts";
+import { operations } from "../../src/http/contract/operations.ts";
+import { type FaultCode, faultCatalogue } from "../../src/inference/fault.ts";
+import { MessagesError } from "../../src/protocol/anthropic-messages/contract.ts";
+import { type Contract, contract } from "../../src/protocol/contract.ts";
+import { ChatError } from "../../src/protocol/openai-chat/contract.ts";
+import { ResponsesError } from "../../src/protocol/openai-responses/contract.ts";
 import { type Problems, parsed } from "./frames.ts";
-import type { Content, Operation } from "./operation.ts";
-import { operations } from "./operations.ts";
 import { streamProblems } from "./streams.ts";
 
 export interface Answer {

@@ -1,4 +1,4 @@
-/** The frames of an event stream's body, taken apart; for tests (conformance.ts). */
+/** The frames of an event stream's body, taken apart. */
 import type { TSchema } from "typebox";
 
 /** What is wrong with a value that a schema describes; empty when it satisfies. */

@@ -1,5 +1,5 @@
 /**
- * Whether the frames of a Responses stream come as its grammar says; for tests (conformance.ts):
+ * Whether the frames of a Responses stream come as its grammar says:
  *
  *     response.created response.in_progress (response.in_progress | what an item tells)* end [DONE]
  *
@@ -13,7 +13,7 @@ import type {
   ResponseObject,
   ResponsesStreamEvent,
   SummaryText,
-} from "../../protocol/openai-responses/contract.ts";
+} from "../../src/protocol/openai-responses/contract.ts";
 import { framesOf, namedEvent, type Problems } from "./frames.ts";
 
 export function responsesProblems(body: string, event: TSchema, problemsOf: Problems): string[] {
