@@ -6,7 +6,7 @@ import { asFault, Fault } from "../inference/fault.ts";
 import { withoutLostHints } from "../inference/hints.ts";
 import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
-import { collect } from "../inference/result.ts";
+import { collect, type Result } from "../inference/result.ts";
 import type { CallerCodec } from "../protocol/codec.ts";
 import { allowedModel, assertCapable, type Catalog } from "../routing/catalog.ts";
 import { ahead, type Opened, open } from "../routing/open.ts";
@@ -136,18 +136,20 @@ async function spine<Wire extends { model: string; stream?: boolean | null }, Re
   });
 
   const endedAtSeconds = clockedOnce();
+  const answerOf = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
   const keep = adapter.keeper?.(wire, organizationId);
-  const events = keep
-    ? endsAfter(metering, (answer) => keep(codec.response.encode(answer, wire, endedAtSeconds())))
-    : metering;
+  const events = keep && request.stream ? endsAfter(metering, (result) => keep(answerOf(result))) : metering;
   const headers = {
     ...usageHeaders(grant.windows, grant.source),
     ...limitHeaders(operation, reservation.rates, Date.now()),
   };
   const stream = await primed(events, request.stream ? house.limits.first_event_hold_ms : Number.POSITIVE_INFINITY);
   firstPartMs = Math.round(call.elapsedMs());
-  if (!request.stream)
-    return json(200, codec.response.encode(await collect(replayed(stream)), wire, endedAtSeconds()), headers);
+  if (!request.stream) {
+    const answer = answerOf(await collect(replayed(stream)));
+    await keep?.(answer);
+    return json(200, answer, headers);
+  }
 
   call.streaming = true;
   return sseResponse(stream, {
