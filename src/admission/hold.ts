@@ -2,15 +2,14 @@
 import type { Model, Prices } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Usage } from "../inference/usage.ts";
-import type { UsageLimits } from "../store/ledger.ts";
+import { type UsageLimits, unitsMax } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 
 /** Output tokens that are held at a time, and the least that is worth beginning with. */
 export const stepTokens = 4096;
 export const leastTokens = 256;
 
-/** Units and tokens of one request stay below these, whatever anybody says; sums of them are exact. */
-export const unitsMax = 1e15;
+/** Tokens of one request stay below this, and its units below `unitsMax`, whatever anybody says. */
 const tokensMax = 1e9;
 
 export interface HoldPlan {

@@ -3,10 +3,17 @@
  * end, told to the ledger once.
  */
 import type { Usage } from "../inference/usage.ts";
-import type { Granted, RequestFacts, Settle, SettleAnswer, UsageLimits } from "../store/ledger.ts";
+import {
+  type Granted,
+  type RequestFacts,
+  type Settle,
+  type SettleAnswer,
+  type UsageLimits,
+  unitsMax,
+} from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Clock } from "./clock.ts";
-import { bookable, type HoldPlan, promptUnits, unitsMax, whole } from "./hold.ts";
+import { bookable, type HoldPlan, promptUnits, whole } from "./hold.ts";
 import { lease } from "./lease.ts";
 import { room } from "./room.ts";
 

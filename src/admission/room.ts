@@ -2,9 +2,9 @@
  * The room that a hold gives: how many output tokens it covers, and its growth. It grows before tokens beyond it leave,
  * when half of its last step is used; where it cannot, a window is used to its end, and generation ends.
  */
-import type { Granted, RequestFacts, UsageLimits } from "../store/ledger.ts";
+import { type Granted, type RequestFacts, type UsageLimits, unitsMax } from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
-import { type HoldPlan, stepTokens, unitsMax, whole } from "./hold.ts";
+import { type HoldPlan, stepTokens, whole } from "./hold.ts";
 import type { Lease } from "./lease.ts";
 
 export interface Room {

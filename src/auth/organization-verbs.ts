@@ -1,6 +1,7 @@
 /** What an administrator does with organizations: who they are, whether they are served, and on what plan. */
 import type { Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
+import { unitsMax } from "../store/ledger.ts";
 import { type Acting, noOrganization, refuse } from "./acting.ts";
 import * as wish from "./wish.ts";
 
@@ -23,25 +24,20 @@ export interface OrganizationVerbs {
 /** What an organization gets when nobody names a plan. */
 export const plan_default = "starter";
 
-/** Units are exact to here. */
-const units_max = 1e15;
-
 export function organizationVerbs(acting: Acting): OrganizationVerbs {
   const { administration, actor, catalog, newUuid } = acting;
 
-  async function change(
-    slugOrId: unknown,
-    work: (organization: Organization) => Promise<Organization | null>,
-  ): Promise<Organization> {
-    const organization = await acting.organizationOf(slugOrId);
-    const changed = await work(organization);
+  type Work = (organization: Organization) => Promise<Organization | null>;
+  const change = async (slugOrId: unknown, work: Work) => changed(await acting.organizationOf(slugOrId), work);
+  async function changed(organization: Organization, work: Work): Promise<Organization> {
+    const after = await work(organization);
     await acting.announce(organization.id);
-    return changed ?? noOrganization(organization.slug);
+    return after ?? noOrganization(organization.slug);
   }
   async function setStatus(slugOrId: unknown, status: Organization["status"]): Promise<Organization> {
     const organization = await acting.organizationOf(slugOrId);
     if (organization.status === status) return organization;
-    return change(organization.id, ({ id }) => administration.setOrganizationStatus(id, status, actor));
+    return changed(organization, ({ id }) => administration.setOrganizationStatus(id, status, actor));
   }
   const knownPlan = async (name: unknown) => wish.plan(name, [...(await catalog()).plans.keys()]);
 
@@ -74,7 +70,7 @@ export function organizationVerbs(acting: Acting): OrganizationVerbs {
       const { capUnits } = input;
       const extra = wish.isAbsent(capUnits)
         ? ({ enabled: false } as const)
-        : ({ enabled: true, capUnits: wish.count(capUnits, units_max, "The cap") } as const);
+        : ({ enabled: true, capUnits: wish.count(capUnits, unitsMax, "The cap") } as const);
       return change(input.organization, ({ id }) => administration.setExtraUsage(id, extra, actor));
     },
   };

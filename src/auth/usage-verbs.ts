@@ -5,6 +5,7 @@ import {
   type LedgerDifference,
   type Receipt,
   type UsageReading,
+  unitsMax,
   type WindowKind,
   windowKinds,
 } from "../store/ledger.ts";
@@ -50,8 +51,6 @@ export interface FoundRequest {
   refused: RefusedRequest | null;
 }
 
-const units_max = 1e15;
-
 export function usageVerbs(acting: Acting): UsageVerbs {
   const { administration, actor, catalog, ledger, newUuid, refused } = acting;
   return {
@@ -71,7 +70,7 @@ export function usageVerbs(acting: Acting): UsageVerbs {
     },
     async adjustUsage(input) {
       const kinds = windowsOf(input.window);
-      const units = wish.signedCount(input.units, units_max, "The units");
+      const units = wish.signedCount(input.units, unitsMax, "The units");
       const reason = wish.name(input.reason, "The reason");
       const organization = await acting.organizationOf(input.organization);
       const entries = await administration.adjustUsage({

@@ -8,6 +8,9 @@
 import type { Prices } from "../inference/model.ts";
 import type { Usage } from "../inference/usage.ts";
 
+/** Units are exact to here, sums of them too. */
+export const unitsMax = 1e15;
+
 export type Operation = "chat.completions" | "messages" | "responses";
 export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
