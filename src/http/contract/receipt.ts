@@ -1,10 +1,8 @@
 /** The wire shape of a receipt: what one inference request cost, and which windows it stood in. Rules: decisions.md, Usage. */
-import Type, { type TSchema } from "typebox";
-import { ModelId } from "../../protocol/shapes/contract.ts";
+import Type from "typebox";
+import { count, ModelId, nullable } from "../../protocol/shapes/contract.ts";
 import { instant } from "./shapes.ts";
 
-const count = () => Type.Integer({ minimum: 0 });
-const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const percent = () => Type.Number({ minimum: 0, maximum: 100 });
 
 export const ReceiptWindow = Type.Object(

@@ -4,9 +4,10 @@ import { encodeFault } from "../../protocol/openai-chat/fault.ts";
 import { uuidOf } from "../../store/ids.ts";
 import { admitted } from "../admitted.ts";
 import type { RequestReceipt } from "../contract/receipt.ts";
-import { type Route, routeNotFound } from "../door.ts";
+import type { Route } from "../door.ts";
 import type { House } from "../house.ts";
 import { json } from "../json.ts";
+import { idIn } from "../path-id.ts";
 import { receiptShown, refusedShown } from "../receipt.ts";
 
 const prefix = "/v1/service/requests/";
@@ -17,8 +18,7 @@ export function receiptRoute(house: House): Route {
     methods: {
       async GET(call) {
         const principal = await admitted(house, call, "usage:read");
-        const id = new URL(call.request.url).pathname.slice(prefix.length);
-        if (id === "" || id.includes("/")) throw routeNotFound();
+        const id = idIn(call, prefix);
         const receipt = uuidOf(id, "req_") ? await receiptOf(house, principal.organization.id, id) : null;
         if (receipt) return json(200, receipt);
         throw new Fault(

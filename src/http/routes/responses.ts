@@ -8,11 +8,12 @@ import { validateResponsesRequest } from "../../protocol/openai-responses/valida
 import type { KeptResponse } from "../../store/responses.ts";
 import { admitted } from "../admitted.ts";
 import type { Call } from "../call.ts";
-import { methodNotAllowed, type Route, routeNotFound } from "../door.ts";
+import { methodNotAllowed, type Route } from "../door.ts";
 import type { House } from "../house.ts";
 import { type Adapter, infer } from "../infer.ts";
 import { json } from "../json.ts";
 import { keeper, resolved, stored } from "../kept.ts";
+import { idIn } from "../path-id.ts";
 
 const path = "/v1/responses";
 const inputItems = "/input_items";
@@ -54,7 +55,7 @@ function upgradeOrNothing({ request }: Call): never {
 }
 
 async function retrieve(house: House, call: Call): Promise<Response> {
-  const { id, organizationId } = await asked(house, call, "");
+  const { id, organizationId } = await asked(house, call);
   const query = new URL(call.request.url).searchParams;
   if (query.get("stream") === "true") {
     throw new Fault("unsupported_feature", "'stream' is not served for a stored response. Fetch it whole.", {
@@ -66,7 +67,7 @@ async function retrieve(house: House, call: Call): Promise<Response> {
 }
 
 async function remove(house: House, call: Call): Promise<Response> {
-  const { id, organizationId } = await asked(house, call, "");
+  const { id, organizationId } = await asked(house, call);
   if (!(await stored(() => house.responses.store.remove(organizationId, id)))) throw notFound();
   return json(200, { id, object: "response", deleted: true });
 }
@@ -89,13 +90,10 @@ async function listInput(house: House, call: Call): Promise<Response> {
   });
 }
 
-/** Who asks for which response; a path that goes on beyond it names nothing. */
-async function asked(house: House, call: Call, suffix: string): Promise<{ id: string; organizationId: string }> {
+/** Who asks for which response. */
+async function asked(house: House, call: Call, suffix = ""): Promise<{ id: string; organizationId: string }> {
   const { organization } = await admitted(house, call, "inference:create");
-  const { pathname } = new URL(call.request.url);
-  const id = pathname.slice(path.length + 1, pathname.length - suffix.length);
-  if (id === "" || id.includes("/")) throw routeNotFound();
-  return { id, organizationId: organization.id };
+  return { id: idIn(call, `${path}/`, suffix), organizationId: organization.id };
 }
 
 async function keptOf(house: House, organizationId: string, id: string): Promise<KeptResponse> {
