@@ -158,13 +158,15 @@ export function itemIdOf(responseId: string, type: string, index: number, side: 
   return `${prefixes[type] ?? "item"}_${responseId.slice(-32)}${place.toString(16).padStart(4, "0")}`;
 }
 
+const itemIdForm = /^[a-z]{2,4}_([0-9a-f]{32})([0-9a-f]{4,8})$/;
+
 /** Whether an item was said by a request, and not answered. */
 export function isInputId(itemId: string): boolean {
-  return /^[a-z]{2,4}_[0-9a-f]{39,40}$/.test(itemId);
+  return Number.parseInt(itemIdForm.exec(itemId)?.[2] ?? "", 16) >= inputsFrom;
 }
 
 /** The response that an item belongs to. */
 export function responseIdOf(itemId: string): string | null {
-  const hex = /^[a-z]{2,4}_([0-9a-f]{32})[0-9a-f]{4,8}$/.exec(itemId)?.[1];
+  const hex = itemIdForm.exec(itemId)?.[1];
   return hex ? `resp_${hex}` : null;
 }
