@@ -79,7 +79,7 @@ export async function serve(serving: Serving): Promise<number> {
     failed: outage("refusals_unwritten"),
   });
   const responses = keptResponses(database, { kept_days: () => configuration.current().responses.kept_days });
-  const stopForgetting = forgetting({ forget: responses.forget, failed: outage("responses_unforgotten") });
+  const rounds = forgetting({ forget: responses.forget, failed: outage("responses_unforgotten") });
   const checks = bookCheck({
     ledger: book,
     found: (differences) => log.event("error", "usage_mismatch", { differences: differences.slice(0, 20) }),
@@ -193,8 +193,7 @@ export async function serve(serving: Serving): Promise<number> {
   await Promise.race([accepted, Bun.sleep(500)]);
   await operator?.stop();
   await socket?.stop();
-  await Promise.all([authentication.stop(), refused.stop(), learning.stop(), checks.stop()]);
-  stopForgetting();
+  await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop(), checks.stop()]);
   counter.stop();
   const unsettled = await admitting.stop(settle_ms_max);
   if (unsettled > 0)

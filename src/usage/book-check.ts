@@ -4,6 +4,7 @@
  * compared by `sluice usage check`: that reads every record, which is too much for a timer.
  */
 import type { Ledger, LedgerDifference } from "../store/ledger.ts";
+import { repeating } from "./repeating.ts";
 
 export interface BookCheck {
   /** Totals that differed at the last look; NaN before the first. */
@@ -22,21 +23,8 @@ export function bookCheck(parts: {
   failed: (cause: unknown) => void;
   times_ms?: { first: number; every: number };
 }): BookCheck {
-  const times_ms = parts.times_ms ?? { first: first_ms, every: every_ms };
   let count = Number.NaN;
-  let running: Promise<void> = Promise.resolve();
-  let isStopped = false;
-  let timer = after(times_ms.first);
-
-  function after(wait_ms: number): ReturnType<typeof setTimeout> {
-    const started = setTimeout(() => {
-      running = look().finally(() => {
-        if (!isStopped) timer = after(times_ms.every);
-      });
-    }, wait_ms);
-    started.unref();
-    return started;
-  }
+  const looks = repeating(look, parts.times_ms ?? { first: first_ms, every: every_ms });
 
   async function look(): Promise<void> {
     try {
@@ -48,12 +36,5 @@ export function bookCheck(parts: {
     }
   }
 
-  return {
-    differences: () => count,
-    async stop() {
-      isStopped = true;
-      clearTimeout(timer);
-      await running;
-    },
-  };
+  return { differences: () => count, stop: looks.stop };
 }

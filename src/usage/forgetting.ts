@@ -1,4 +1,5 @@
 /** Drops what a store has kept long enough, hour by hour and little by little: it is never in anybody's way. */
+import { type Repeating, repeating } from "./repeating.ts";
 
 export interface Forgetting {
   /** Drops some; answers whether there may be more. */
@@ -9,27 +10,22 @@ export interface Forgetting {
   pause_ms?: number;
 }
 
-/** Answers what stops it. */
-export function forgetting({ forget, failed, every_ms = 3_600_000, pause_ms = 100 }: Forgetting): () => void {
-  let stopped = false;
-  let running = false;
-  const timer = setInterval(() => void round(), every_ms);
-  timer.unref();
+export function forgetting({ forget, failed, every_ms = 3_600_000, pause_ms = 100 }: Forgetting): Repeating {
+  let isStopped = false;
+  const rounds = repeating(round, { every: every_ms });
 
   async function round(): Promise<void> {
-    if (running) return;
-    running = true;
     try {
-      while (!stopped && (await forget())) await new Promise((resolve) => setTimeout(resolve, pause_ms));
+      while (!isStopped && (await forget())) await new Promise((resolve) => setTimeout(resolve, pause_ms));
     } catch (cause) {
       failed(cause);
-    } finally {
-      running = false;
     }
   }
 
-  return () => {
-    stopped = true;
-    clearInterval(timer);
+  return {
+    stop() {
+      isStopped = true;
+      return rounds.stop();
+    },
   };
 }

@@ -6,6 +6,7 @@
 import { type Kept, models_learned_max } from "../admission/learned.ts";
 import { within } from "../auth/deadline.ts";
 import type { Calibrations, InputRatio, OutputSums } from "../store/calibration.ts";
+import { repeating } from "./repeating.ts";
 
 export interface Keeper {
   /** Takes in what is stored. Never rejects, and lasts a second at most: what comes later is taken in behind. */
@@ -33,20 +34,8 @@ export function keeper(parts: {
 }): Keeper {
   const { store, input, output } = parts;
   const settings = { ...keeperSettings, ...parts.settings };
-  let writing: Promise<void> = Promise.resolve();
-  let isStopped = false;
   let isAway = false;
-  let timer = nextWrite();
-
-  function nextWrite(): ReturnType<typeof setTimeout> {
-    const started = setTimeout(() => {
-      writing = write().finally(() => {
-        if (!isStopped) timer = nextWrite();
-      });
-    }, settings.write_ms);
-    started.unref();
-    return started;
-  }
+  const writes = repeating(write, { every: settings.write_ms });
 
   function failed(cause: unknown): void {
     if (!isAway) parts.failed(cause);
@@ -86,9 +75,7 @@ export function keeper(parts: {
       await within(read(), settings.recall_ms, "reading what was learned of models").catch(failed);
     },
     async stop() {
-      isStopped = true;
-      clearTimeout(timer);
-      await within(writing.then(write), settings.stop_ms, "writing what was learned of models").catch(failed);
+      await within(writes.stop().then(write), settings.stop_ms, "writing what was learned of models").catch(failed);
     },
   };
 }

@@ -47,7 +47,7 @@ export function refusedLog(parts: {
   let second = 0;
   let timer: ReturnType<typeof setTimeout> | null = null;
   let writing: Promise<boolean> | null = null;
-  const stopForgetting = forgetting({
+  const rounds = forgetting({
     ...{ forget: () => store.forget(), failed },
     ...{ every_ms: settings.forget_ms, pause_ms: settings.write_ms },
   });
@@ -107,7 +107,7 @@ export function refusedLog(parts: {
     },
     async stop() {
       if (timer) clearTimeout(timer);
-      stopForgetting();
+      await rounds.stop();
       if (writing) await writing;
       if (waiting.size > 0) await write();
     },
