@@ -29,3 +29,4 @@ export function openaiError($id: string, { types = [], param }: { types?: string
     { $id },
   );
 }
+export type OpenaiError = Type.Static<ReturnType<typeof openaiError>>;

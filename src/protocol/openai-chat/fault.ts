@@ -1,21 +1,13 @@
 /** Faults, both ways: ours in OpenAI's envelope, and an engine's refusal as a fault that tells nothing of the engine. */
-import { type Fault, faultCatalogue } from "../../inference/fault.ts";
+import type { Fault } from "../../inference/fault.ts";
+import { envelopeOf } from "../envelope/encode.ts";
 import { textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import type { ChatError } from "./contract.ts";
 import { ChatCompletionRequest as contract } from "./contract.ts";
 
 export function encodeFault(fault: Fault, requestId: string): ChatError {
-  return {
-    error: {
-      message: fault.message,
-      type: faultCatalogue[fault.code].type,
-      param: fault.details.param ?? null,
-      code: fault.code,
-      request_id: requestId,
-      ...fault.details.body,
-    },
-  };
+  return envelopeOf(fault, requestId);
 }
 
 /** What an engine's refusal means to the caller; its words never pass (refusal.ts). */

@@ -1,26 +1,20 @@
 /** Faults, both ways: ours in OpenAI's envelope and in `response.failed`, an engine's as one that tells nothing of it. */
-import { type Fault, type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import type { Fault, FaultCode } from "../../inference/fault.ts";
+import { envelopeOf } from "../envelope/encode.ts";
 import { textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import type { ResponseFailure, ResponsesError } from "./contract.ts";
 
 export function encodeFault(fault: Fault, requestId: string): ResponsesError {
-  return {
-    error: {
-      message: fault.message,
-      // Codex stops at once, and shows the limit, by this type alone.
-      type: fault.code === "usage_limit_reached" ? fault.code : faultCatalogue[fault.code].type,
-      param: paramOf(fault),
-      code: fault.code,
-      request_id: requestId,
-      ...fault.details.body,
-    },
-  };
+  const { error } = envelopeOf(fault, requestId);
+  // Codex stops at once, and shows the limit, by this type alone.
+  const type = fault.code === "usage_limit_reached" ? fault.code : error.type;
+  return { error: { ...error, type, param: paramOf(error) } };
 }
 
 /** What is said of the whole conversation in chat's word for it is said in ours. */
-function paramOf({ details: { param } }: Fault): string | null {
-  return param === "messages" ? "input" : (param ?? null);
+function paramOf({ param }: ResponsesError["error"]): string | null {
+  return param === "messages" ? "input" : param;
 }
 
 /** Inside a stream, in the codes by which Codex decides whether to try again; how long to wait it reads from the words. */
