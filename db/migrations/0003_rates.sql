@@ -30,8 +30,9 @@ create type usage_rate_count as (
   reset_ms bigint, requests_retry_ms bigint, tokens_retry_ms bigint
 );
 
--- Counts what the ledger admitted within the last minute and nobody counted here. Ids sort by their nodes' clocks: one
--- that is slow by more than a minute is not looked for.
+-- Counts what the ledger admitted within the last minute and nobody counted here. An operator's entry in the book is no
+-- request, though one that adjusts a session has the session's boundaries, as requests that ran have. Ids sort by their
+-- nodes' clocks: one that is slow by more than a minute is not looked for.
 create function usage_rate_read(organization uuid, singly boolean, clock timestamptz) returns void
   language plpgsql volatile
   set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan
@@ -58,7 +59,7 @@ create function usage_rate_read(organization uuid, singly boolean, clock timesta
         r.input_tokens + r.cached_input_tokens + r.cache_write_tokens + r.output_tokens
       from usage_record r
       where r.request_id >= oldest and r.organization_id = organization and r.admitted_at > since
-        and r.session_starts_at is not null
+        and r.session_starts_at is not null and r.operation <> 'adjustment'
     ) book
     cross join lateral (
       select 'req_' || replace(book.request_id::text, '-', ''), book.admitted_at + interval '60 seconds', book.tokens
