@@ -3,6 +3,7 @@ import { type AuthenticatorLimits, authenticator, requireScope } from "../../src
 import { hashKey, newKey } from "../../src/auth/key.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Credential, Directory, Scope } from "../../src/store/directory.ts";
+import { until } from "../harness/until.ts";
 
 const start = Date.UTC(2026, 10, 21, 3);
 
@@ -345,11 +346,3 @@ describe("last use", () => {
     expect(it.touched).toEqual([]);
   });
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error("waited 5 s in vain");
-    await Bun.sleep(1);
-  }
-}

@@ -16,6 +16,7 @@ import { refusedRequests } from "../../src/postgres/refused.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { freshDatabase } from "../harness/services.ts";
+import { until } from "../harness/until.ts";
 import { shell } from "./typed.ts";
 
 const ends: (() => Promise<void>)[] = [];
@@ -48,14 +49,6 @@ async function met(auth: Authenticator, key: string): Promise<string> {
   } catch (thrown) {
     if (thrown instanceof Fault) return thrown.code;
     throw thrown;
-  }
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error("waited 5 s in vain");
-    await Bun.sleep(5);
   }
 }
 

@@ -1,5 +1,9 @@
-/** Waits for a condition, never for a time: fails loudly when the deadline passes. */
-export async function until(holds: () => boolean | Promise<boolean>, deadline_ms: number, what: string): Promise<void> {
+/** Waits for a condition, never for a time: fails loudly when the deadline passes. `what` is what is waited for. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  deadline_ms = 5_000,
+  what = String(holds),
+): Promise<void> {
   const end = performance.now() + deadline_ms;
   while (!(await holds())) {
     if (performance.now() > end) throw new Error(`waited ${deadline_ms} ms for ${what}`);

@@ -9,6 +9,7 @@ import { makeSeed } from "../../db/seed.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { type EmbeddedOptions, embeddedDatabase } from "../../src/postgres/embedded.ts";
 import { seedFits } from "../../src/postgres/seed.ts";
+import { until } from "../harness/until.ts";
 import { temporaryFolder } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
@@ -179,7 +180,7 @@ describe("while it runs", () => {
             "delete from busy; insert into busy select g, repeat('x', 200) from generate_series(1, 1000) g",
           );
         }
-        await until(async () => {
+        await inTime(async () => {
           const [row] = await db.query<{ log: number; dead: number }>(`
             select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::int8 as log,
               (select n_dead_tup from pg_stat_user_tables where relname = 'busy') as dead
@@ -248,10 +249,6 @@ describe("the seed", () => {
   });
 });
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error("it did not come to pass within 10 s");
-    await Bun.sleep(10);
-  }
+function inTime(holds: () => boolean | Promise<boolean>): Promise<void> {
+  return until(holds, 10_000);
 }

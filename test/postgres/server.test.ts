@@ -8,6 +8,7 @@ import { revocations } from "../../src/postgres/revocations.ts";
 import { type ServerOptions, serverDatabase } from "../../src/postgres/server.ts";
 import { freePort } from "../harness/daemon.ts";
 import { freshDatabase, startPostgres } from "../harness/services.ts";
+import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
@@ -23,14 +24,6 @@ async function using<T>(url: string, options: ServerOptions, work: (db: Database
     return await work(db);
   } finally {
     await db.close();
-  }
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error("it did not come to pass within 20 s");
-    await Bun.sleep(10);
   }
 }
 
@@ -100,10 +93,10 @@ test("lost connections are replaced, and who listens is told that it may have mi
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
       ),
     );
-    await until(() => missed === 1);
-    await until(() => answers(db));
+    await inTime(() => missed === 1);
+    await inTime(() => answers(db));
     await db.notify("key_changed", "key_1");
-    await until(() => heard.includes("key_1"));
+    await inTime(() => heard.includes("key_1"));
     await stop();
   });
 });
@@ -125,15 +118,15 @@ test("a server that restarts is found again, by queries, lanes and listeners", a
       await expect(db.ping(2000)).rejects.toMatchObject({ name: "DatabaseError" });
       service = await startPostgres(port);
       const back = performance.now();
-      await until(() => answers(db));
+      await inTime(() => answers(db));
       expect(performance.now() - back).toBeLessThan(5_000);
-      await until(() =>
+      await inTime(() =>
         lane.query("select 1").then(
           () => true,
           () => false,
         ),
       );
-      await until(async () => {
+      await inTime(async () => {
         await db.notify("key_changed", "key_2").catch(() => {});
         return heard.includes("key_2");
       });
@@ -191,4 +184,8 @@ async function silenceable(target: string) {
       for (const socket of [...open, ...silenced]) socket.destroy();
     },
   };
+}
+
+function inTime(holds: () => boolean | Promise<boolean>): Promise<void> {
+  return until(holds, 20_000);
 }

@@ -84,15 +84,6 @@ export function gathered(chunks: Wire[], index = 0) {
   return { ...message, finish, logprobs, usage };
 }
 
-/** Waits for a condition, with a deadline. */
-export async function until(what: () => boolean, deadline_ms = 5000): Promise<void> {
-  const end = performance.now() + deadline_ms;
-  while (!what()) {
-    if (performance.now() > end) throw new Error(`Not in ${deadline_ms} ms: ${what}`);
-    await Bun.sleep(2);
-  }
-}
-
 export const tools = [
   {
     type: "function",

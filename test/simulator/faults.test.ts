@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
-import { gathered, jsonOf, post, said, streamed, until, whole } from "./ask.ts";
+import { until } from "../harness/until.ts";
+import { gathered, jsonOf, post, said, streamed, whole } from "./ask.ts";
 
 let simulator: Simulator;
 beforeAll(async () => {

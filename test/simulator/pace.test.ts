@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Clock } from "../../src/simulator/clock.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
-import { post, said, streamed, until } from "./ask.ts";
+import { until } from "../harness/until.ts";
+import { post, said, streamed } from "./ask.ts";
 
 let simulator: Simulator;
 beforeAll(async () => {

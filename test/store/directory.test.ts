@@ -8,6 +8,7 @@ import { revocations } from "../../src/postgres/revocations.ts";
 import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
+import { until } from "../harness/until.ts";
 import { kinds, type Open, type Owned } from "../postgres/databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
@@ -393,12 +394,4 @@ function contract(open: Open): void {
     expect(await admin.listAudit({ organizationId: "org_nobody", limit: 10 })).toEqual([]);
     expect(JSON.stringify(newest)).not.toContain(Buffer.from(secret.hash).toString("hex"));
   });
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  const deadline = performance.now() + 5_000;
-  while (!isSo()) {
-    if (performance.now() > deadline) throw new Error("it did not come to pass within 5 s");
-    await Bun.sleep(2);
-  }
 }
