@@ -83,7 +83,7 @@ async function parsedTurns(turns: readonly KeptTurn[]) {
   let bytes = 0;
   for (const { id, input, output } of turns) {
     parsed.set(id, { input: JSON.parse(input), output: JSON.parse(output) });
-    const size = input.length + output.length;
+    const size = Buffer.byteLength(input) + Buffer.byteLength(output);
     bytes += size;
     await breather(size);
   }

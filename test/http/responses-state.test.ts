@@ -106,6 +106,21 @@ describe("a conversation goes on from a response", () => {
     expect(new Set(all)).toEqual(new Set([200]));
   });
 
+  test("holds as much by its id as with all its items, whatever it is written in", async () => {
+    const held = async (body: object) => {
+      const response = await post({ ...body, max_output_tokens: 1 });
+      await response.text();
+      const path = `/v1/service/requests/${response.headers.get("x-service-request-id")}`;
+      return ((await (await service.fetch(path)).json()) as { units: { held: number } }).units.held;
+    };
+    const long = "水が流れる。".repeat(400);
+    const first = await answered({ input: long });
+    const whole = [{ role: "user", content: long }, ...first.output, { role: "user", content: "more" }];
+    const byItems = await held({ input: whole, store: false });
+    const byId = await held({ input: "more", previous_response_id: first.id, store: false });
+    expect(byId / byItems).toBeWithin(0.9, 1.2);
+  });
+
   test("that the cap cut short", async () => {
     const first = await answered({ input: "[simulator: tokens=50] x", max_output_tokens: 5 });
     expect(first.status).toBe("incomplete");
