@@ -19,13 +19,6 @@ export async function storeNow(tx: Transaction): Promise<Date> {
   return row!.at;
 }
 
-/** The UUID of an id that we made ourselves. */
-export function bare(id: string, prefix: "org_" | "key_"): string {
-  const uuid = uuidOf(id, prefix);
-  if (uuid === null) throw new TypeError(`not an id that begins with ${prefix}: ${id.slice(0, 64)}`);
-  return uuid;
-}
-
 export interface Act {
   actor: string;
   action: string;

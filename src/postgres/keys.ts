@@ -5,8 +5,8 @@
 import { and, desc, eq, isNull, lt, sql } from "drizzle-orm";
 import { apiKey, keySecret } from "../../db/schema.ts";
 import type { Administration, Key, NewSecret } from "../store/directory.ts";
-import { uuidOf } from "../store/ids.ts";
-import { act, audit, bare, storeNow } from "./acts.ts";
+import { bare, uuidOf } from "../store/ids.ts";
+import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 import { type KeyRow, keyOf, plainly } from "./rows.ts";

@@ -1,7 +1,7 @@
 /** Commands of the ledger as the arguments of `usage_batch` (migration 0002), and its rows as answers. */
 import type { Prices } from "../inference/model.ts";
 import type { Usage } from "../inference/usage.ts";
-import { type IdPrefix, uuidOf } from "../store/ids.ts";
+import { bare } from "../store/ids.ts";
 import {
   type Admit,
   type AdmitAnswer,
@@ -107,12 +107,6 @@ const usage = (one: Usage): Field[] => [
   one.reasoningTokens,
   one.source,
 ];
-
-export function bare(id: string, prefix: IdPrefix): string {
-  const uuid = uuidOf(id, prefix);
-  if (uuid === null) throw new TypeError(`not an id that begins with ${prefix}: ${JSON.stringify(id)}`);
-  return uuid;
-}
 
 export function decodeAnswer(command: Command, row: AnswerRow): Answer {
   switch (command.verb) {

@@ -7,10 +7,10 @@
  * The connections must be sessions of their own: no transaction pooler stands between.
  */
 
-import { idOf } from "../store/ids.ts";
+import { bare, idOf } from "../store/ids.ts";
 import type { Answer, Command, Ledger, LedgerDifference, UsageLimits, WindowKind } from "../store/ledger.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
-import { type AnswerRow, bare, decodeAnswer, encodeBatch, extraOf, readingsOf } from "./ledger-batch.ts";
+import { type AnswerRow, decodeAnswer, encodeBatch, extraOf, readingsOf } from "./ledger-batch.ts";
 import { type ReceiptRow, receiptOf, receiptQuery } from "./ledger-receipt.ts";
 
 export interface LedgerSettings {

@@ -2,8 +2,8 @@
 import { eq, getTableColumns, sql } from "drizzle-orm";
 import { organization } from "../../db/schema.ts";
 import type { Administration, Organization } from "../store/directory.ts";
-import { uuidOf } from "../store/ids.ts";
-import { act, audit, bare, storeNow } from "./acts.ts";
+import { bare, uuidOf } from "../store/ids.ts";
+import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
 import { announceChange } from "./revocations.ts";

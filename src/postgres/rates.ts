@@ -2,6 +2,7 @@
  * Sliding rates in the database, for nodes that share one and have no Redis, or whose Redis is away: one call of
  * `usage_rates` (migration 0003) for all that came while the last one was under way. Every call is sent at most once.
  */
+import { bare } from "../store/ids.ts";
 import {
   countedSingly,
   hopelessLimit,
@@ -14,7 +15,6 @@ import {
 } from "../store/rates.ts";
 import { compositeArray } from "./composite.ts";
 import { answeredWithin, type Database } from "./database.ts";
-import { bare } from "./ledger-batch.ts";
 
 export interface PostgresRatesOptions {
   /** An answer that takes longer is none. */

@@ -1,9 +1,8 @@
 /** Refused requests over SQL. What keeps an organization to its places in a second is a unique key, whichever node writes. */
-import { idOf } from "../store/ids.ts";
+import { bare, idOf } from "../store/ids.ts";
 import type { Operation } from "../store/ledger.ts";
 import { type RefusedRequests, refused_per_second_max } from "../store/refused.ts";
 import type { Database } from "./database.ts";
-import { bare } from "./ledger-batch.ts";
 
 /** Rows of one deletion, so that it holds up nobody. */
 const forgotten_max = 2_000;

@@ -1,8 +1,7 @@
 /** Kept responses over SQL. An organization's total, and the room that the oldest make, are the migration's functions. */
-import { idOf, uuidOf } from "../store/ids.ts";
+import { bare, idOf, uuidOf } from "../store/ids.ts";
 import type { KeptResponse, KeptTurn, ResponseStore } from "../store/responses.ts";
 import type { Database } from "./database.ts";
-import { bare } from "./ledger-batch.ts";
 
 /** Rows of one deletion, so that it holds up nobody. */
 const forgotten_max = 500;

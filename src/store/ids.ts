@@ -8,6 +8,13 @@ export function uuidOf(id: string, prefix: IdPrefix): string | null {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** The UUID inside an id that we made ourselves. Throws a TypeError for any other. */
+export function bare(id: string, prefix: IdPrefix): string {
+  const uuid = uuidOf(id, prefix);
+  if (uuid === null) throw new TypeError(`not an id that begins with ${prefix}: ${JSON.stringify(id.slice(0, 64))}`);
+  return uuid;
+}
+
 export function idOf(uuid: string, prefix: IdPrefix): string {
   return prefix + uuid.replaceAll("-", "");
 }
