@@ -8,7 +8,7 @@
  */
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
-import { items, joinedByOr, nearest, oneOfWords, paramOf, shown, type Violation } from "./violation.ts";
+import { items, joinedByOr, nearest, notSupported, oneOfWords, paramOf, shown, type Violation } from "./violation.ts";
 
 export interface Contract<Value> {
   /** One compiled check: what nearly every request costs. `extra` are further top-level fields that are let through. */
@@ -102,11 +102,8 @@ interface Found {
 
 function said({ code, path, words }: Found): Violation {
   const param = paramOf(path);
+  if (code === "unsupported_feature") return notSupported(param, words);
   const subject = param ? `'${param}'` : "The request body";
-  if (code === "unsupported_feature") {
-    const message = `This service does not support ${words}, which ${subject} asks for. Remove it, or ask for something else.`;
-    return { code, param, message };
-  }
   return { code, param, message: `${subject} ${words}${words.endsWith("?") ? "" : "."}` };
 }
 

@@ -12,6 +12,12 @@ export function violationFault(violation: Violation): Fault {
   return new Fault(violation.code, violation.message, violation.param ? { param: violation.param } : {});
 }
 
+/** What no engine behind this service is asked for. What only this engine cannot do is in unsaid.ts. */
+export function notSupported(param: string, feature: string): Violation {
+  const message = `This service does not support ${feature}, which '${param}' asks for. Remove it, or ask for something else.`;
+  return { code: "unsupported_feature", param, message };
+}
+
 const shownCharsMax = 48;
 
 /** `messages[3].content[0].type`; a name that is no identifier is quoted: `metadata["a b"]`. */

@@ -6,7 +6,7 @@ import { Fault } from "../../inference/fault.ts";
 import { contract } from "../contract.ts";
 import { isObject } from "../json.ts";
 import { firstBrokenRule, given, type Rules } from "../rules.ts";
-import { looksSecret, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
+import { looksSecret, notSupported, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
 import { CountTokensRequest, type DocumentBlockParam, type ImageBlockParam, MessagesRequest } from "./contract.ts";
 import { imageKindOf, isBase64 } from "./images.ts";
 import { isPlaceholder, ownerOf, toldTools } from "./tools.ts";
@@ -43,20 +43,15 @@ function threadRefused(): Fault {
 function warmingOnly(body: unknown): Violation | null {
   if (!isObject(body) || body.max_tokens !== 0) return null;
   if (request.violation(body).param !== "max_tokens") return null;
-  return unsupported("max_tokens", "filling a cache without an answer");
+  return notSupported("max_tokens", "filling a cache without an answer");
 }
 
 const rules: Rules<MessagesRequest> = [
   ["messages", conversation],
   ["tools", callableTools],
   ["tool_choice", choosableTool],
-  ["mcp_servers", ({ mcp_servers: servers }) => (servers?.length ? unsupported("mcp_servers", "MCP servers") : null)],
+  ["mcp_servers", ({ mcp_servers: servers }) => (servers?.length ? notSupported("mcp_servers", "MCP servers") : null)],
 ];
-
-function unsupported(param: string, feature: string): Violation {
-  const message = `This service does not support ${feature}, which '${param}' asks for. Remove it, or ask for something else.`;
-  return { code: "unsupported_feature", param, message };
-}
 
 // ---- tools -----------------------------------------------------------------------------------------------------------
 
@@ -65,14 +60,14 @@ function callableTools({ tools }: MessagesRequest): Violation | null {
   for (const [at, tool] of (tools ?? []).entries()) {
     const param = `tools[${at}]`;
     const owner = ownerOf(tool);
-    if (owner.kind === "schemaless") return unsupported(`${param}.type`, owner.feature);
-    if (owner.kind === "unknown") return unsupported(`${param}.type`, `a tool whose type is ${shown(tool.type)}`);
+    if (owner.kind === "schemaless") return notSupported(`${param}.type`, owner.feature);
+    if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${shown(tool.type)}`);
     if (owner.kind === "service") hosted ??= { param: `${param}.type`, feature: owner.feature };
     if (owner.kind === "caller" && !given(tool.name)) return missing(`${param}.name`, "a name");
     if (owner.kind === "caller" && !given(tool.input_schema) && !isPlaceholder(tool))
       return missing(`${param}.input_schema`, "a JSON Schema of an object");
   }
-  return hosted && toldTools(tools ?? []).length === 0 ? unsupported(hosted.param, hosted.feature) : null;
+  return hosted && toldTools(tools ?? []).length === 0 ? notSupported(hosted.param, hosted.feature) : null;
 }
 
 function missing(param: string, what: string): Violation {
@@ -89,7 +84,7 @@ function choosableTool({ tools, tool_choice: choice }: MessagesRequest): Violati
   }
   if (told.some((tool) => tool.name === choice.name)) return null;
   const owner = (tools ?? []).filter((tool) => tool.name === choice.name).map(ownerOf)[0];
-  if (owner?.kind === "service") return unsupported("tool_choice.name", owner.feature);
+  if (owner?.kind === "service") return notSupported("tool_choice.name", owner.feature);
   const names = told.flatMap(({ name }) => (name && !looksSecret(name) ? [name] : []));
   const among =
     names.length === 0 ? "" : ` (${oneOfWords(names.slice(0, 16))}${names.length > 16 ? " and others" : ""})`;

@@ -5,7 +5,7 @@
 import { contract } from "../contract.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { firstBrokenRule, given, type Rules } from "../rules.ts";
-import { looksSecret, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
+import { looksSecret, notSupported, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
 import {
   hostedTools,
   type InputItem,
@@ -55,7 +55,7 @@ function withoutSource(body: unknown): Violation | null {
   const key = ["file_id", "file_url"].find((name) => given(part?.[name]));
   return key === undefined
     ? null
-    : unsupported(`${path[1]}.${key}`, key === "file_id" ? "files by id" : "files by URL");
+    : notSupported(`${path[1]}.${key}`, key === "file_id" ? "files by id" : "files by URL");
 }
 
 const rules: Rules<ResponsesRequest> = [
@@ -65,14 +65,9 @@ const rules: Rules<ResponsesRequest> = [
   ["context_management" as keyof ResponsesRequest & string, managed],
 ];
 
-function unsupported(param: string, feature: string): Violation {
-  const message = `This service does not support ${feature}, which '${param}' asks for. Remove it, or ask for something else.`;
-  return { code: "unsupported_feature", param, message };
-}
-
 function managed(body: ResponsesRequest): Violation | null {
   const wish = (body as JsonObject).context_management;
-  return Array.isArray(wish) && wish.length === 0 ? null : unsupported("context_management", "compaction");
+  return Array.isArray(wish) && wish.length === 0 ? null : notSupported("context_management", "compaction");
 }
 
 function itemsOf({ input }: ResponsesRequest): InputItem[] {
@@ -103,7 +98,7 @@ function callableTools(body: ResponsesRequest): Violation | null {
   const at = (body.tools ?? []).findIndex(isHosted);
   const hosted = body.tools?.[at];
   if (!hosted || !isHosted(hosted) || bookOf(body).book.tools.length > 0) return null;
-  return unsupported(`tools[${at}].type`, hostedTools[hosted.type]);
+  return notSupported(`tools[${at}].type`, hostedTools[hosted.type]);
 }
 
 function choosableTool(body: ResponsesRequest): Violation | null {
