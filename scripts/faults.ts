@@ -8,15 +8,12 @@ import { faultRun, type Run } from "../test/faults/round.ts";
 const injuries_a_run = 50;
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: { rounds: { type: "string", default: "200" }, seed: { type: "string", default: "1" } },
-  });
-  const rounds = Number(values.rounds);
-  const seed = Number(values.seed);
-  if (!Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
-    console.error("usage: npm run faults -- --rounds N --seed S (whole numbers)");
+  const asked = options();
+  if (!asked) {
+    console.error("usage: npm run faults -- [--rounds N] [--seed S] (200 rounds, seed 1; whole numbers, N at least 1)");
     process.exit(2);
   }
+  const { rounds, seed } = asked;
   const runs: Run[] = [];
   for (let done = 0; done < rounds; done += injuries_a_run) {
     const injuries = Math.min(injuries_a_run, rounds - done);
@@ -32,6 +29,18 @@ async function main(): Promise<void> {
   }
   report(runs);
   process.exit(runs.some((run) => run.verdict.broken.length > 0) ? 1 : 0);
+}
+
+function options(): { rounds: number; seed: number } | null {
+  try {
+    const { values } = parseArgs({
+      options: { rounds: { type: "string", default: "200" }, seed: { type: "string", default: "1" } },
+    });
+    const [rounds, seed] = [Number(values.rounds), Number(values.seed)];
+    return Number.isInteger(rounds) && rounds >= 1 && Number.isInteger(seed) ? { rounds, seed } : null;
+  } catch {
+    return null;
+  }
 }
 
 function report(runs: Run[]): void {
