@@ -1,5 +1,5 @@
-# Two stages: Bun compiles one executable; the image holds that and a C library, no shell and no package manager.
-# deploy/replay.ts does what each line says without a container engine.
+# Two stages: Bun compiles one executable; the final image has only that and a C library, no shell and no package manager.
+# deploy/replay.ts runs these lines without a container engine.
 
 FROM oven/bun:1.4.5 AS build
 WORKDIR /src
@@ -7,7 +7,7 @@ COPY package.json bun.lock bunfig.toml ./
 COPY scripts/already-bundled scripts/already-bundled
 RUN bun install --frozen-lockfile
 COPY . .
-# The commit that `sluice --version` names: docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .
+# The commit that `sluice --version` shows: docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .
 ARG COMMIT=
 RUN SLUICE_BUILD_COMMIT="$COMMIT" sh scripts/run scripts/build.ts
 RUN mkdir -p dist/empty
@@ -15,10 +15,10 @@ RUN mkdir -p dist/empty
 FROM gcr.io/distroless/base-debian12:nonroot
 LABEL org.opencontainers.image.title="sluice"
 COPY --from=build /src/dist/sluice /usr/local/bin/sluice
-# Used where there is no DATABASE_URL: the embedded database lives here.
+# The embedded database is here, unless DATABASE_URL is set.
 COPY --from=build --chown=65532:65532 /src/dist/empty /data
 ENV HOST=0.0.0.0 PORT=8080 SLUICE_DATA_DIR=/data BUN_CONFIG_MAX_HTTP_REQUESTS=65535
-# A configuration mounted as /etc/sluice/sluice.yaml is found.
+# Mount your configuration as /etc/sluice/sluice.yaml.
 WORKDIR /etc/sluice
 VOLUME /data
 EXPOSE 8080

@@ -4,11 +4,14 @@
  * is remembered with a checksum: an edited migration, or a database that is newer than this build, is refused.
  */
 import directory from "./migrations/0001_directory.sql" with { type: "text" };
-import ledger from "./migrations/0002_ledger.sql" with { type: "text" };
-import rates from "./migrations/0003_rates.sql" with { type: "text" };
-import refusals from "./migrations/0004_refusals.sql" with { type: "text" };
-import responses from "./migrations/0005_responses.sql" with { type: "text" };
-import calibration from "./migrations/0006_calibration.sql" with { type: "text" };
+import ledgerTables from "./migrations/0002_ledger_tables.sql" with { type: "text" };
+import ledgerWindows from "./migrations/0003_ledger_windows.sql" with { type: "text" };
+import ledgerVerbs from "./migrations/0004_ledger_verbs.sql" with { type: "text" };
+import ledgerReports from "./migrations/0005_ledger_reports.sql" with { type: "text" };
+import rates from "./migrations/0006_rates.sql" with { type: "text" };
+import refusals from "./migrations/0007_refusals.sql" with { type: "text" };
+import responses from "./migrations/0008_responses.sql" with { type: "text" };
+import calibration from "./migrations/0009_calibration.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -16,14 +19,17 @@ export interface Migration {
   sql: string;
 }
 
-/** In the order in which they are applied. Append only: an applied one is never edited. */
+/** In the order in which they are applied. Append only: `migrations/checksums` holds each as it was when it was added. */
 export const migrations: readonly Migration[] = [
   { name: "0001_directory", sql: directory },
-  { name: "0002_ledger", sql: ledger },
-  { name: "0003_rates", sql: rates },
-  { name: "0004_refusals", sql: refusals },
-  { name: "0005_responses", sql: responses },
-  { name: "0006_calibration", sql: calibration },
+  { name: "0002_ledger_tables", sql: ledgerTables },
+  { name: "0003_ledger_windows", sql: ledgerWindows },
+  { name: "0004_ledger_verbs", sql: ledgerVerbs },
+  { name: "0005_ledger_reports", sql: ledgerReports },
+  { name: "0006_rates", sql: rates },
+  { name: "0007_refusals", sql: refusals },
+  { name: "0008_responses", sql: responses },
+  { name: "0009_calibration", sql: calibration },
 ];
 
 /** What the migrator needs of a database. */

@@ -7,14 +7,17 @@ import {
   boolean,
   customType,
   doublePrecision,
+  index,
   integer,
   jsonb,
   pgEnum,
   pgTable,
+  pgView,
   primaryKey,
   smallint,
   text,
   timestamp,
+  unique,
   uuid,
 } from "drizzle-orm/pg-core";
 
@@ -36,17 +39,21 @@ export const organization = pgTable("organization", {
   createdAt: instant("created_at").notNull(),
 });
 
-export const apiKey = pgTable("api_key", {
-  id: uuid("id").primaryKey(),
-  organizationId: uuid("organization_id").notNull(),
-  name: text("name").notNull(),
-  scopes: text("scopes").array().notNull(),
-  allowedModels: text("allowed_models").array(),
-  createdAt: instant("created_at").notNull(),
-  expiresAt: instant("expires_at"),
-  revokedAt: instant("revoked_at"),
-  lastUsedAt: instant("last_used_at"),
-});
+export const apiKey = pgTable(
+  "api_key",
+  {
+    id: uuid("id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    name: text("name").notNull(),
+    scopes: text("scopes").array().notNull(),
+    allowedModels: text("allowed_models").array(),
+    createdAt: instant("created_at").notNull(),
+    expiresAt: instant("expires_at"),
+    revokedAt: instant("revoked_at"),
+    lastUsedAt: instant("last_used_at"),
+  },
+  (table) => [index("api_key_of_organization").on(table.organizationId, table.createdAt)],
+);
 
 export const keySecret = pgTable(
   "key_secret",
@@ -63,15 +70,19 @@ export const keySecret = pgTable(
   (table) => [primaryKey({ columns: [table.keyId, table.number] })],
 );
 
-export const auditEntry = pgTable("audit_entry", {
-  id: units("id").primaryKey().generatedAlwaysAsIdentity(),
-  at: instant("at").notNull(),
-  actor: text("actor").notNull(),
-  action: text("action").notNull(),
-  organizationId: uuid("organization_id"),
-  subject: text("subject").notNull(),
-  details: jsonb("details").$type<Record<string, unknown>>().notNull(),
-});
+export const auditEntry = pgTable(
+  "audit_entry",
+  {
+    id: units("id").primaryKey().generatedAlwaysAsIdentity(),
+    at: instant("at").notNull(),
+    actor: text("actor").notNull(),
+    action: text("action").notNull(),
+    organizationId: uuid("organization_id"),
+    subject: text("subject").notNull(),
+    details: jsonb("details").$type<Record<string, unknown>>().notNull(),
+  },
+  (table) => [index("audit_entry_of_organization").on(table.organizationId, table.id.desc())],
+);
 
 export const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "month", "extra"]);
 export const usageBilling = pgEnum("usage_billing", ["plan", "extra"]);
@@ -105,6 +116,20 @@ export const usageWindow = pgTable(
   },
   (table) => [primaryKey({ columns: [table.organizationId, table.kind, table.startsAt] })],
 );
+
+/** The windows of now, one row a kind, and what their organization has open and allows. */
+export const usageWindowNow = pgView("usage_window_now", {
+  organizationId: uuid("organization_id").notNull(),
+  kind: usageWindowKind("kind").notNull(),
+  startsAt: instant("starts_at").notNull(),
+  endsAt: instant("ends_at").notNull(),
+  used: units("used").notNull(),
+  held: units("held").notNull(),
+  running: units("running").notNull(),
+  extraEnabled: boolean("extra_enabled").notNull(),
+  extraCapUnits: units("extra_cap_units"),
+  at: instant("at").notNull(),
+}).existing();
 
 export const usageHold = pgTable("usage_hold", {
   requestId: uuid("request_id").primaryKey(),
@@ -207,29 +232,37 @@ export const usageRateReading = pgTable("usage_rate_reading", {
   readAt: instant("read_at").notNull(),
 });
 
-export const usageRefusal = pgTable("usage_refusal", {
-  requestId: uuid("request_id").primaryKey(),
-  organizationId: uuid("organization_id").notNull(),
-  second: units("second").notNull(),
-  place: smallint("place").notNull(),
-  keyId: uuid("key_id").notNull(),
-  operation: text("operation").notNull(),
-  model: text("model"),
-  stream: boolean("stream"),
-  errorCode: text("error_code").notNull(),
-  refusedAt: instant("refused_at").notNull(),
-});
+export const usageRefusal = pgTable(
+  "usage_refusal",
+  {
+    requestId: uuid("request_id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    second: units("second").notNull(),
+    place: smallint("place").notNull(),
+    keyId: uuid("key_id").notNull(),
+    operation: text("operation").notNull(),
+    model: text("model"),
+    stream: boolean("stream"),
+    errorCode: text("error_code").notNull(),
+    refusedAt: instant("refused_at").notNull(),
+  },
+  (table) => [unique().on(table.organizationId, table.second, table.place)],
+);
 
-export const keptResponse = pgTable("kept_response", {
-  id: uuid("id").primaryKey(),
-  organizationId: uuid("organization_id").notNull(),
-  previousId: uuid("previous_id"),
-  createdAt: instant("created_at").notNull(),
-  bytes: units("bytes").notNull(),
-  input: text("input").notNull(),
-  output: text("output").notNull(),
-  response: text("response").notNull(),
-});
+export const keptResponse = pgTable(
+  "kept_response",
+  {
+    id: uuid("id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    previousId: uuid("previous_id"),
+    createdAt: instant("created_at").notNull(),
+    bytes: units("bytes").notNull(),
+    input: text("input").notNull(),
+    output: text("output").notNull(),
+    response: text("response").notNull(),
+  },
+  (table) => [index("kept_response_by_age").on(table.organizationId, table.id)],
+);
 
 export const keptResponseTotal = pgTable("kept_response_total", {
   organizationId: uuid("organization_id").primaryKey(),

@@ -7,9 +7,9 @@ import { command } from "./command.ts";
 
 const limit_ms = 5 * 60_000;
 
-// No top-level await may stand in src: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a
-// binary must not read .env or bunfig.toml from wherever it is started.
-// Below src both keep their paths: the worker is started as "./tokens/worker.ts".
+// src must not have a top-level await: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a binary
+// must not read .env or bunfig.toml from the folder in which it is started.
+// Both entries keep their paths below src: the worker is started as "./tokens/worker.ts".
 const entries = ["src/main.ts", "src/tokens/worker.ts"];
 const flags = ["--compile", "--minify", "--bytecode", "--format=esm", "--sourcemap"];
 const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
@@ -34,7 +34,7 @@ function outfileOf(options: string[]): string {
   return after("--outfile") ?? `dist/sluice${target}${target.includes("windows") ? ".exe" : ""}`;
 }
 
-/** package.json's version, and the commit where there is one: from git, or as CI and the image hand it over. */
+/** package.json's version, and the commit if it is known: from git, or from the variable that CI and the image set. */
 function versionOf(): string {
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
   const commit = process.env.SLUICE_BUILD_COMMIT || commitHere();

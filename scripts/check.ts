@@ -1,5 +1,5 @@
-// `npm run check`: types, lint and format, the contract, the walls of the house, the lock file. Everything that is wrong
-// is shown, then one exit code.
+// `npm run check`: types, lint and format, the structure, the contract, the lock file. It shows everything that is wrong,
+// and then exits.
 
 import { existsSync, readFileSync } from "node:fs";
 import { command } from "./command.ts";
@@ -8,7 +8,7 @@ const limit_ms = 5 * 60_000;
 
 interface Finding {
   name: string;
-  /** Empty when all is well. */
+  /** Empty if nothing is wrong. */
   says: string;
 }
 
@@ -16,7 +16,7 @@ async function main(): Promise<void> {
   const findings = await Promise.all([
     program("types", ["node_modules/.bin/tsc", "-p", "."]),
     program("lint and format", ["node_modules/.bin/biome", "ci", "--colors=off", "."]),
-    program("the house", [process.execPath, "test", "test/house.test.ts"]),
+    program("the structure", [process.execPath, "test", "test/house.test.ts"]),
     contract(),
     lockFile(),
   ]);
@@ -32,7 +32,7 @@ async function program(name: string, words: string[]): Promise<Finding> {
   return { name, says: code === 0 ? "" : output || `${words.join(" ")} ended with ${code}` };
 }
 
-/** What the code says of itself is what is checked in. */
+/** The checked-in document is the one that the code makes. */
 async function contract(): Promise<Finding> {
   const name = "the contract";
   const written = existsSync("openapi.json") ? readFileSync("openapi.json", "utf8") : "";
@@ -41,15 +41,15 @@ async function contract(): Promise<Finding> {
   if (made.stdout.trim() === written.trim()) return { name, says: "" };
   return {
     name,
-    says: "openapi.json differs from the code. Write it anew: npm run --silent sluice -- openapi >openapi.json",
+    says: "openapi.json differs from the code. Write it again: npm run --silent sluice -- openapi >openapi.json",
   };
 }
 
-/** An address in the lock file would bind everybody to the registry that one machine happened to use. */
+/** An address in the lock file would tie everybody to the registry of one machine. */
 async function lockFile(): Promise<Finding> {
   const address = /https?:\/\/\S+/.exec(readFileSync("bun.lock", "utf8"))?.[0];
   const says =
-    address === undefined ? "" : "bun.lock holds an address: take the registry out of your settings and install again";
+    address === undefined ? "" : "bun.lock has an address: remove the registry from your settings and install again";
   return { name: "the lock file", says };
 }
 

@@ -1,5 +1,5 @@
-// What .ci/run does once packages are there: the tests, the checks, the build, the compiled binary. All of it runs, whatever
-// fails before; the closing line counts all of it.
+// What .ci/run does once the packages are installed: the tests, the checks, the build, the compiled binary. Every step runs,
+// even if an earlier one fails; the last line counts all of them.
 
 import { existsSync } from "node:fs";
 import { type CommandOptions, command, type Outcome } from "./command.ts";
@@ -12,19 +12,23 @@ interface Step {
   name: string;
   words: string[];
   options: CommandOptions;
-  /** Whether it closes with counts of its own; else it counts as one. */
+  /** Whether its last line has counts of its own; otherwise the step counts as one. */
   counts: boolean;
 }
 
 const npm = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run"];
 
+/** A different dozen each day. None starts after a minute, so that the step takes about 90 s at most. */
+const mutants = [process.execPath, "scripts/mutants.ts", "--sample", "12", "--within", "60"];
+
 const steps: Step[] = [
   { name: "tests", words: [...npm, "test"], options: { limit_ms: 15 * minute_ms }, counts: true },
   { name: "check", words: [...npm, "check"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false },
+  { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
   { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
 ];
-// The same doors, from the binary, on the other database.
+// The tests of HTTP again, against the binary and on the other database.
 if (existsSync("test/http")) {
   const environment = { TEST_SLUICE: `${process.cwd()}/dist/sluice`, TEST_STORE: "postgres" };
   const words = [process.execPath, "scripts/test.ts", "test/http"];

@@ -1,32 +1,35 @@
-// Running one program for a script: shown as it goes, bounded in time, and never left behind.
+// Runs one program for a script: shows its output, limits its time, and leaves no process behind.
 
 import { spawn } from "node:child_process";
 
 export interface Outcome {
-  /** 0 when the program succeeded; 124 when the time limit ended it. */
+  /** 0 if the program succeeded; 124 if the time limit ended it. */
   code: number;
-  /** What it printed, both channels in the order in which they came. */
+  /** What it printed on both channels, in order of arrival. */
   output: string;
-  /** Of that, what came on standard output. */
+  /** The part of it from standard output. */
   stdout: string;
   took_ms: number;
 }
 
 export interface CommandOptions {
   limit_ms: number;
+  /** The folder that it runs in; else this process's own. */
+  folder?: string;
   environment?: Record<string, string | undefined>;
-  /** Keep what it prints for the outcome alone. */
+  /** Don't show the output; only return it. */
   quiet?: boolean;
-  /** How long it may take to end when it is asked to: longer for one that has such programs of its own to end. */
+  /** How long it may take to end after SIGTERM: longer if it has such programs of its own to end. */
   grace_ms?: number;
 }
 
-/** Runs it in a process group of its own, which is swept at its end: what it started and left ends with it. */
+/** Runs it in a process group of its own, and kills the group at its end, with everything that it left running. */
 export async function command(words: string[], options: CommandOptions): Promise<Outcome> {
   const began = performance.now();
   const { grace_ms = 300 } = options;
   const [program = "", ...rest] = words;
   const child = spawn(program, rest, {
+    cwd: options.folder,
     env: { ...process.env, ...options.environment },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
@@ -41,12 +44,12 @@ export async function command(words: string[], options: CommandOptions): Promise
       // The group is gone already.
     }
   };
-  // First a request: what runs under it may have groups of its own to sweep.
+  // SIGTERM first: the program may have groups of its own to kill.
   const end = () => {
     sweep("SIGTERM");
     return setTimeout(() => sweep("SIGKILL"), grace_ms);
   };
-  // The script itself was asked to end: it starts nothing more, so this never answers.
+  // After a signal to the script itself, `command` never resolves, so that the script starts nothing more.
   let isEnding = false;
   const onSignal = (signal: NodeJS.Signals) => {
     isEnding = true;
@@ -75,7 +78,7 @@ export async function command(words: string[], options: CommandOptions): Promise
     });
     child.once("exit", (status) => {
       sweep("SIGKILL");
-      // What holds the pipes open has just been swept; what they still carry is read.
+      // Nothing holds the pipes open any more; read what is left in them.
       child.once("close", () => isEnding || resolve(status ?? 1));
     });
   });

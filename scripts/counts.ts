@@ -1,4 +1,4 @@
-// The closing line of a test run, as people and machines read it.
+// The last line of a test run, for people and for machines.
 
 export interface Counts {
   passed: number;
@@ -7,8 +7,8 @@ export interface Counts {
 }
 
 /**
- * What `bun test` counted, out of what it printed. Its JUnit file does not tell: a file that throws while it loads is no
- * failure there. A run that did not succeed has failed at least once, whatever it counted; so has a run of no test.
+ * The counts of `bun test`, from its output. Its JUnit file is no use: there, a file that throws while it loads is not a
+ * failure. A run that did not succeed counts as at least one failure, and so does a run without tests.
  */
 export function countsOf(output: string, code: number): Counts {
   const count = (word: string) => {
@@ -17,7 +17,7 @@ export function countsOf(output: string, code: number): Counts {
   };
   const counts = {
     passed: count("pass"),
-    // A file that throws counts as a failure and once more as an error.
+    // A file that throws counts as a failure and also as an error.
     failed: Math.max(count("fail"), count("errors?")),
     skipped: count("skip") + count("todo"),
   };
@@ -25,7 +25,7 @@ export function countsOf(output: string, code: number): Counts {
   return counts;
 }
 
-/** What failed, with what it said, for a reader who sees only the end: one text a test, the first of each name. */
+/** Each failure with its output, for a reader who sees only the end: the first of each name. */
 export function failuresOf(output: string, lines_max = 30): string[] {
   const lines = output.split("\n");
   const told = new Map<string, string>();
@@ -39,7 +39,7 @@ export function failuresOf(output: string, lines_max = 30): string[] {
   return [...told.values()];
 }
 
-/** Ends the script with the closing line, after everything else that it has said, and with the exit code that it means. */
+/** Writes the last line after all other output, and exits with the matching code. */
 export async function close(counts: Counts): Promise<never> {
   const written = (channel: NodeJS.WriteStream, text: string) =>
     new Promise<void>((resolve) => channel.write(text, () => resolve()));

@@ -1,5 +1,5 @@
-// `npm run faults -- --rounds N --seed S`: N injuries on three nodes under load, in runs of fifty, and the judge's verdict
-// as a table. Nodes run from source, or from the binary that TEST_SLUICE names. Exits with 1 when a promise was broken.
+// `npm run faults -- --rounds N --seed S`: inflicts N injuries on three nodes under load, in runs of fifty, and prints the
+// judge's verdict as a table. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -17,7 +17,7 @@ async function main(): Promise<void> {
   const runs: Run[] = [];
   for (let done = 0; done < rounds; done += injuries_a_run) {
     const injuries = Math.min(injuries_a_run, rounds - done);
-    // Every other run has a session window that fills: what is refused counts as much as what is served.
+    // Every other run has a session window that fills, because refusals must be right too.
     const plan = runs.length % 2 === 0 ? "{}" : "{ session: 1000000, concurrent_requests: 12 }";
     const run = await faultRun({ seed: seed + runs.length, injuries, clients: 16, gap_ms: 250, plan });
     runs.push(run);

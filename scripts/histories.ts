@@ -1,6 +1,6 @@
-// `npm run histories -- --count N --seed S`: N histories of the node's side of metering in a world that a seed makes, from
-// seed S on; prints how many there were, and the first violation with its shortest replay. `--keep` replays such a one,
-// `--teeth` shows that each rule of the protocol, taken out, is missed. Exits with 1 when a rule was broken.
+// `npm run histories -- --count N --seed S`: simulates N histories of a node's metering, from seed S on. It prints how many
+// ran, and the first violation with its shortest replay. `--keep` runs such a replay; `--teeth` takes out each rule of the
+// protocol and shows that the histories notice. Exits with 1 if a rule was broken.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";

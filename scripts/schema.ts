@@ -1,4 +1,4 @@
-// Writes sluice.schema.json anew from the typebox value that checks sluice.yaml: `bun scripts/schema.ts`.
+// Writes sluice.schema.json from the typebox value that checks sluice.yaml: `bun scripts/schema.ts`.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { schemaText } from "../src/config/schema.ts";

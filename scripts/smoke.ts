@@ -1,5 +1,5 @@
-// `npm run smoke`: does the compiled binary serve? In an empty folder, with nothing of this repository at hand: a first
-// start, what a client and an operator do first, an orderly end, and a second start on what the first one left.
+// `npm run smoke`: does the compiled binary serve? Runs it in an empty folder, without this repository: a first start, what
+// a client and an operator do first, an orderly end, and a second start on the data of the first.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -43,7 +43,7 @@ async function first(folder: string): Promise<Server | null> {
   await check("healthcheck", () => runs(folder, ["healthcheck", "--url", url]));
   await check("the command line, while the server runs", () => runs(folder, ["org", "list", "--json"]));
   await check("a demo key was printed", () => must(key !== null, "no key in what the first start printed"));
-  await check("a key that is none is refused", () => answers(`${url}/v1/models`, { headers: bearer("none") }, 401));
+  await check("an invalid key is refused", () => answers(`${url}/v1/models`, { headers: bearer("none") }, 401));
   const model = await check("the models", async () => {
     const { data } = (await (await answers(`${url}/v1/models`, { headers: bearer(key) })).json()) as {
       data: { id: string }[];
@@ -54,7 +54,7 @@ async function first(folder: string): Promise<Server | null> {
   await check("a chat", () => chat(url, key, model));
   await check("a stream", () => streamed(url, key, model));
   await check("a count, by a worker with the model's own tokenizer", () => counted(url, key));
-  await check("its use", () => answers(`${url}/v1/service/usage`, { headers: bearer(key) }));
+  await check("its usage", () => answers(`${url}/v1/service/usage`, { headers: bearer(key) }));
   return server;
 }
 
@@ -74,7 +74,7 @@ async function again(folder: string, server: Server): Promise<void> {
   });
 }
 
-/** Null when it failed: the failure is told and counted, and the others go on. */
+/** Null if it failed: the failure is shown and counted, and the other checks continue. */
 async function check<T>(name: string, work: () => T | Promise<T>): Promise<T | null> {
   try {
     const result = await work();

@@ -3,18 +3,19 @@
  * the only file that knows all rooms; every value that they need is made here, once, and handed to them.
  */
 import { admission } from "./admission/admission.ts";
-import { systemClock } from "./admission/clock.ts";
-import { inputEstimate } from "./admission/estimate.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
-import { management } from "./auth/administration.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
-import type { House, ReadinessCheck } from "./http/house.ts";
+import type { Dependencies } from "./http/dependencies.ts";
+import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
 import { type Log, logTo } from "./http/log.ts";
 import { prometheusMetrics } from "./http/metrics.ts";
+import { type ReadinessCheck, readinessOf } from "./http/readiness.ts";
+import { unreadBodies, unreadLimits } from "./http/unread.ts";
+import { management } from "./management/management.ts";
 import { memoryRates } from "./memory/rates.ts";
 import { administration } from "./postgres/administration.ts";
 import { calibrations } from "./postgres/calibration.ts";
@@ -25,17 +26,20 @@ import { postgresRates } from "./postgres/rates.ts";
 import { refusedRequests } from "./postgres/refused.ts";
 import { keptResponses } from "./postgres/responses.ts";
 import { revocations } from "./postgres/revocations.ts";
-import { changed_channel } from "./redis/channel.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
+import { open } from "./routing/open.ts";
 import type { Rates } from "./store/rates.ts";
+import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
 import { bookCheck } from "./usage/book-check.ts";
-import { outputCalibration } from "./usage/calibration.ts";
 import { forgetting } from "./usage/forgetting.ts";
+import { inputEstimate } from "./usage/input-estimate.ts";
 import { keeper } from "./usage/keeper.ts";
+import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
+import { runs } from "./usage/run.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
@@ -112,27 +116,28 @@ export async function serve(serving: Serving): Promise<number> {
     changed: (id) => authentication.forget(id),
     took: metrics.revocationPropagation,
   });
-  await redis?.subscribe(
-    changed_channel,
-    (id) => authentication.forget(id),
-    () => {},
-  );
 
-  const house: House = {
-    contractVersion: serving.contractVersion,
+  const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
     authenticate: (headers) => authentication.authenticate(headers),
-    admission: admitting,
+    runs: runs({
+      admission: admitting,
+      inputEstimate: estimate,
+      outputCalibration: calibration,
+      watcher: { granted: (source) => metrics.decision("granted", source), ended: metrics.inference },
+      open: ({ model, request, identity }, room, signal) =>
+        open(model, request, room, identity, signal, configuration.current().metering),
+    }),
     ledger: book,
     refused,
     inputEstimate: estimate,
     responses: { store: responses, settings: () => configuration.current().responses },
     tokenCounter: counter,
-    outputCalibration: calibration,
-    routing: () => configuration.current().metering,
     messages: () => configuration.current().messages,
     limits,
-    checks: readinessChecks(database, redis, configuration),
+    unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
+    readiness: readinessOf(readinessChecks(database, redis, configuration), life),
+    documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,
     metrics,
     log,
@@ -176,11 +181,11 @@ export async function serve(serving: Serving): Promise<number> {
     ? await adminSocket({ dataDir: storage.dataDir, manageAs, failed: outage("administration_failed") })
     : null;
 
-  const listening = listen(app(house, { metrics: server.operator === null }), server);
-  const operator = server.operator ? listen(operatorApp(house), server.operator) : null;
+  const listening = listen(app(dependencies, { metrics: server.operator === null }), server);
+  const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
   serving.onReload(() => void reload(configuration, log.event));
   logNotices(configuration, log.event);
-  if (isEmbedded) await welcome(manageAs("service"), listening.url, house.catalog(), serving.say);
+  if (isEmbedded) await welcome(manageAs("service"), listening.url, dependencies.catalog(), serving.say);
   serving.say(`sluice is serving on ${listening.url}\n`);
 
   const signal = await serving.stopAsked();

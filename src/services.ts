@@ -16,8 +16,6 @@ import { type Reloadable, reloadable } from "./config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "./config/simulator.ts";
 import { readFileBounded } from "./config/source.ts";
 import type { Database } from "./postgres/database.ts";
-import { changed_channel } from "./redis/channel.ts";
-import type { RedisConnection } from "./redis/connection.ts";
 import type { Simulator } from "./simulator/server.ts";
 
 /** Set by the build to the version and the commit it was made from. */
@@ -39,26 +37,21 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     storage: () => storageOf(environment),
     configuration: async () => loaded(environment),
     openStore: async (storage) => {
-      const begun = begins(storage) ? storage.dataDir : null;
+      const created = creates(storage) ? storage.dataDir : null;
       const [database, { administration }, { ledger }, { refusedRequests }] = await Promise.all([
         openDatabase(storage),
         import("./postgres/administration.ts"),
         import("./postgres/ledger.ts"),
         import("./postgres/refused.ts"),
       ]);
-      const redis = storage.redisUrl ? await redisAt(storage.redisUrl) : null;
-      // Who forgot DATABASE_URL would else look for organizations where there are none, and not know why.
-      if (begun) terminal.err(`sluice: began an embedded database in ${begun}; DATABASE_URL is not set\n`);
+      // Without this line, whoever forgot DATABASE_URL would look for organizations in an empty database.
+      if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
       return {
         administration: administration(database),
         // It is only read here: what a lapsed hold is charged does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),
-        changed: async (id) => void (await redis?.publish(changed_channel, id)),
-        async close() {
-          redis?.close();
-          await database.close();
-        },
+        close: () => database.close(),
       };
     },
     async migrate(storage) {
@@ -72,13 +65,16 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     async inspectDatabase(storage) {
       const database = await connected(storage);
       await database.close();
-      return database.kind === "postgres" ? "Postgres answers." : `The embedded database in ${storage.dataDir} opens.`;
+      return database.kind === "postgres"
+        ? "Postgres responds."
+        : `The embedded database in ${storage.dataDir} responds.`;
     },
     async inspectRedis(url) {
-      const redis = await redisAt(url);
+      const { redisConnection } = await import("./redis/connection.ts");
+      const redis = redisConnection(url, () => {});
       try {
         await redis.ping(2000);
-        return "Redis answers.";
+        return "Redis responds.";
       } finally {
         redis.close();
       }
@@ -88,11 +84,12 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       return initConfiguration({ url, protocol, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });
     },
     async openapi() {
-      const [{ renderOpenapi }, { defaultModels }] = await Promise.all([
-        import("./http/contract/openapi.ts"),
+      const [{ renderOpenapi }, { operations }, { defaultModels }] = await Promise.all([
+        import("./http/openapi/document.ts"),
+        import("./http/operations.ts"),
         import("./config/models.ts"),
       ]);
-      return renderOpenapi(defaultModels(), packageJson.version);
+      return renderOpenapi(operations, defaultModels(), packageJson.version);
     },
     serve: async () => {
       const { configuration, stop } = await configurationInForce(environment);
@@ -162,8 +159,8 @@ async function openDatabase(storage: StorageSettings): Promise<Database> {
   return database;
 }
 
-/** Whether opening makes a database where there was none. */
-function begins({ databaseUrl, dataDir }: StorageSettings): boolean {
+/** Whether opening creates a database. */
+function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
   return !databaseUrl && !existsSync(embeddedFolder(dataDir));
 }
 
@@ -172,10 +169,6 @@ const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");
 async function connected(storage: StorageSettings): Promise<Database> {
   if (storage.databaseUrl) return (await import("./postgres/server.ts")).serverDatabase(storage.databaseUrl);
   return (await import("./postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir));
-}
-
-async function redisAt(url: string): Promise<RedisConnection> {
-  return (await import("./redis/connection.ts")).redisConnection(url, () => {});
 }
 
 function stopAsked(): Promise<NodeJS.Signals> {

@@ -1,11 +1,12 @@
-/** The first start on the embedded default: a demo organization, its key printed once, and a line that works as printed. */
-import type { Management } from "./auth/administration.ts";
+/** The first start on the embedded database: creates a demo organization, and prints its key and a command that works. */
+import { compact } from "./inference/compact.ts";
+import type { Management } from "./management/management.ts";
 import type { Catalog } from "./routing/catalog.ts";
 
 const demo_slug = "demo";
 const demo_plan = "pro";
 
-/** Does nothing where an organization exists already. */
+/** Does nothing if there is an organization already. */
 export async function welcome(
   manage: Management,
   url: string,
@@ -14,12 +15,12 @@ export async function welcome(
 ): Promise<void> {
   if ((await manage.listOrganizations()).length > 0) return;
   const plan = catalog.plans.has(demo_plan) ? demo_plan : [...catalog.plans.keys()][0];
-  await manage.createOrganization({ slug: demo_slug, name: "Demo organization", plan });
+  await manage.createOrganization({ slug: demo_slug, name: "Demo organization", ...compact({ plan }) });
   const made = await manage.createKey({ organization: demo_slug, name: "demo" });
   const model = [...catalog.models.keys()][0];
   say(
     [
-      `A demo organization was created. Its API key, which cannot be shown again:`,
+      `Created a demo organization. Its API key, which cannot be shown again:`,
       ``,
       `  ${made.secret}`,
       ``,

@@ -2,10 +2,21 @@
 // printed, and whoever reads that knows where to look.
 
 import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { checksumOf, migrations } from "../db/migrate.ts";
 import { faultCatalogue } from "../src/inference/fault.ts";
-import { codeOf, functionsOf, importsOf, type Tree } from "./house/source.ts";
-import { cycles, impurities, strayTechnologies, untoldFaults, wrongDirections } from "./house/walls.ts";
+import { deadCitations, deadLinks, headingsOf, unheldPages } from "./house/citations.ts";
+import { codeOf, commentsOf, functionsOf, importsOf, type Tree } from "./house/source.ts";
+import {
+  cycles,
+  editedMigrations,
+  impurities,
+  strayTechnologies,
+  unraisedFaults,
+  untoldFaults,
+  wrongDirections,
+} from "./house/walls.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -16,6 +27,7 @@ async function treeOf(pattern: string): Promise<Tree> {
   );
 }
 
+const documents = async () => new Map([...(await treeOf("*.md")), ...(await treeOf("docs/**/*.md"))]);
 const house = await treeOf("{src,db}/**/*.ts");
 const made = (files: Record<string, string>): Tree => new Map(Object.entries(files));
 
@@ -41,6 +53,30 @@ describe("the walls stand", () => {
     const tests = new Map([...(await treeOf("test/**/*.test.ts"))].filter(([path]) => path !== "test/house.test.ts"));
     expect(untoldFaults(Object.keys(faultCatalogue), tests, await document.text())).toEqual([]);
   });
+
+  test("every fault is raised somewhere", () => {
+    expect(unraisedFaults(Object.keys(faultCatalogue), house)).toEqual([]);
+  });
+
+  test("every citation in a comment leads to a heading in this repository", async () => {
+    const cited = await treeOf("{src,db,test,scripts,bench,deploy}/**/*.{ts,sql}");
+    expect(deadCitations(cited, await documents())).toEqual([]);
+  });
+
+  test("every page of the design says which test holds it", async () => {
+    expect(unheldPages(await documents())).toEqual([]);
+  });
+
+  test("every link and path in a document leads to something that is there", async () => {
+    expect(deadLinks(await documents(), (path) => existsSync(join(root, path)))).toEqual([]);
+  });
+
+  test("migrations are only ever appended", async () => {
+    const sums = migrations.map((one) => ({ name: one.name, sum: checksumOf(one) }));
+    expect(editedMigrations(sums, await Bun.file(join(root, "db/migrations/checksums")).text())).toEqual([]);
+    const files = [...(await treeOf("db/migrations/*.sql")).keys()];
+    expect(files).toEqual(migrations.map(({ name }) => `db/migrations/${name}.sql`));
+  });
 });
 
 describe("the walls would be seen to fall", () => {
@@ -63,7 +99,9 @@ describe("the walls would be seen to fall", () => {
   test("an import to the right is named with its line and its door, a type's as well", () => {
     const tree = made({ "src/store/a.ts": '\nimport type { B } from "../http/b.ts";\n' });
     const [finding = ""] = wrongDirections(tree);
-    expect(finding).toStartWith("src/store/a.ts:2 imports src/http/b.ts. store sees inference, sse, protocol");
+    expect(finding).toStartWith(
+      "src/store/a.ts:2 imports src/http/b.ts. store sees schema, time, inference, sse, protocol",
+    );
     expect(finding).toEndWith(
       "Door: let http call store, or take what is needed as an argument whose type store defines",
     );
@@ -115,16 +153,239 @@ describe("the walls would be seen to fall", () => {
     expect(codeOf("const a: string = 'process';")).not.toContain("process");
   });
 
+  test("a citation of what is not here, of no heading, or of nothing in particular is named with its line", () => {
+    const pages = made({
+      "docs/design/metering.md": "# Metering\n\n## Rule 1: A batch\n\n## Room\n\n## Room left\n",
+      "docs/errors.md": "# Errors\n",
+    });
+    const problemsOf = (comment: string, path = "src/a.ts") => deadCitations(made({ [path]: comment }), pages);
+    expect(problemsOf("\n/**\n * Holds (elsewhere.md,\n * Usage).\n */")[0]).toStartWith(
+      "src/a.ts:2 cites elsewhere.md",
+    );
+    expect(problemsOf(["const a = 1;", "// design/metering.md, Room"].join(" "))).toHaveLength(1);
+    expect(problemsOf("-- elsewhere.md, Room", "db/a.sql")).toHaveLength(1);
+    expect(problemsOf("// docs/design/metering.md, Roomy")).toHaveLength(1);
+    expect(problemsOf("// docs/design/metering.md, Room elsewhere.")).toHaveLength(1);
+    expect(problemsOf("// docs/design/metering.md has it")).toHaveLength(1);
+    expect(problemsOf("// only now (design: rule 1)")).toHaveLength(2);
+    expect(problemsOf("// believed for a second (B40)")).toHaveLength(1);
+    expect(problemsOf("// as engines send it, part f.")).toHaveLength(1);
+    expect(problemsOf("// docs/design/metering.md, Room. Rule 2 too")).toHaveLength(1);
+  });
+
+  test("a citation that leads somewhere passes, over the end of a line as well", () => {
+    const pages = made({ "docs/design/metering.md": "# Metering\n\n## Rule 1: A batch\n\n## Room left\n" });
+    const cites =
+      "/**\n * Only now (docs/design/metering.md, Room\n * left). See docs/design/metering.md, Rule 1: A batch.\n */";
+    expect(deadCitations(made({ "src/a.ts": cites }), pages)).toEqual([]);
+    expect(commentsOf("src/a.ts", 'const a = "/** b.md */";')).toEqual([]);
+    expect(headingsOf("# A\n\n```sh\n# no heading\n```\n\n## `b` and c\n")).toEqual(["A", "b and c"]);
+  });
+
+  test("a page that no test holds is named", () => {
+    const pages = made({ "docs/design/a.md": "# A\n\nHeld by: hope.\n", "docs/b.md": "# B\n" });
+    expect(unheldPages(pages)).toHaveLength(1);
+    expect(unheldPages(made({ "docs/design/a.md": "# A\n\nHeld by: `test/a.test.ts`.\n" }))).toEqual([]);
+  });
+
+  test("a link to no file, or to no heading, and a path that is not there are named", () => {
+    const pages = made({
+      "docs/a.md":
+        "# A\n\n[b](b.md#the-b-of-b) [c](./b.md#c) [d](d.md) [e](#a) [f](https://f) `src/g.ts` `src/h.ts` i.md, b.md\n",
+      "docs/b.md": "# The `b` of b\n",
+    });
+    const found = deadLinks(pages, (path) => path === "docs/a.md" || path === "docs/b.md" || path === "src/g.ts");
+    expect(found).toEqual([
+      "docs/a.md links to ./b.md#c: docs/b.md has no such heading",
+      "docs/a.md links to d.md, which is not there",
+      "docs/a.md names src/h.ts, which is not there",
+      "docs/a.md names i.md, which is not there",
+    ]);
+  });
+
+  test("a fault that is only listed is named, however it is listed", () => {
+    const tree = made({
+      "src/inference/fault.ts": 'const faults = { one: { status: 400 }, two: { status: 400 } };\nconst of = ["three"];',
+      "src/http/a.ts": 'throw new Fault(\n  "one",\n  "Because.");\nreturn { code: "four", param };',
+    });
+    expect(unraisedFaults(["one", "two", "three", "four"], tree).map((line) => line.split(":")[0])).toEqual([
+      "two",
+      "three",
+    ]);
+  });
+
   test("a fault without a test or a line is named twice", () => {
     const tests = made({ "test/a.test.ts": 'expect(code).toBe("one")' });
     expect(untoldFaults(["one", "two"], tests, "| `one` |")).toHaveLength(2);
+  });
+
+  test("a migration that was edited, added without its checksum, or removed is named with what to do instead", () => {
+    const sum = (letter: string) => letter.repeat(64);
+    const checksums = `${sum("a")}  0001_one.sql\n${sum("b")}  0002_two.sql\n`;
+    const migrations = (...letters: string[]) =>
+      letters.map((letter, at) => ({ name: ["0001_one", "0002_two", "0003_three"][at]!, sum: sum(letter) }));
+    expect(editedMigrations(migrations("a", "b"), checksums)).toEqual([]);
+    expect(editedMigrations(migrations("a", "c"), checksums)).toEqual([
+      expect.stringContaining("append db/migrations/0003_"),
+    ]);
+    expect(editedMigrations(migrations("a", "b", "c"), checksums)).toEqual([
+      expect.stringContaining(`"${sum("c")}  0003_three.sql" in db/migrations/checksums`),
+    ]);
+    expect(editedMigrations(migrations("a"), checksums)).toEqual([expect.stringContaining("0002_two.sql is gone")]);
+  });
+});
+
+describe("functions are measured", () => {
+  const measured = (path: string, source: string) =>
+    functionsOf(path, source).map(({ name, lines }) => `${name} ${lines}`);
+
+  test("in TypeScript: functions, arrows and methods, whatever their signatures span", () => {
+    const source = `
+export async function short(a: number): Promise<void> {
+  await a;
+}
+export function spread(
+  a: number,
+  b: () => void,
+): number {
+  return a;
+}
+function* destructured({
+  a,
+  b,
+}: Parts): Iterable<number> {
+  yield a;
+}
+export function typed<T>(
+  a: T,
+): Promise<{
+  a: T;
+}> {
+  return a;
+}
+const arrow = async (
+  a: number,
+): Promise<number> => {
+  return a;
+};
+const small = (a: number) => {
+  return a;
+};
+class A {
+  constructor(
+    readonly a: number,
+  ) {
+    this.a = a;
+  }
+
+  async #hidden(
+    a: number,
+  ): Promise<void> {
+    if (
+      a
+    ) {
+      await a;
+    }
+  }
+
+  get read() {
+    return this.a;
+  }
+
+  async *events(): AsyncGenerator<number> {
+    yield 1;
+  }
+}
+export const made = {
+  method(a: number) {
+    return a;
+  },
+  property: async (a: number) => {
+    await a;
+  },
+  taken({
+    a,
+  }: Parts) {
+    return a;
+  },
+};
+`;
+    expect(measured("src/a.ts", source)).toEqual([
+      "short 3",
+      "spread 6",
+      "destructured 6",
+      "typed 7",
+      "arrow 5",
+      "small 3",
+      "#hidden 9",
+      "read 3",
+      "events 3",
+      "method 3",
+      "property 3",
+      "taken 5",
+    ]);
+  });
+
+  test("but no call, no loop, and no function that ends on its line", () => {
+    const source = `
+test("a", () => {
+  expect(
+    1,
+  ).toBe(1);
+  call(
+    a,
+  ).then((b) => {
+    b();
+  });
+  for (const a of [
+    1,
+  ]) {
+    a();
+  }
+  setTimeout(() => {
+    a();
+  }, 1);
+  register({
+    a,
+  });
+});
+const one = (a: number) => a;
+const value = [
+  1,
+].map((a) => {
+  return a;
+});
+`;
+    expect(measured("src/a.ts", source)).toEqual([]);
+  });
+
+  test("in SQL: from their names to the ends of their bodies", () => {
+    const source = `create table a (b text);
+
+create function usage_add(
+  a integer, b integer
+) returns integer
+  language plpgsql volatile
+  as $$
+  begin
+    return a + b; -- $ 5
+  end $$;
+
+create or replace function one() returns integer language sql as $body$ select 1 $body$;
+`;
+    expect(measured("db/migrations/0001_a.sql", source)).toEqual(["usage_add 8", "one 1"]);
+  });
+
+  test("none of the ledger's is overlooked", async () => {
+    for (const [path, source] of await treeOf("db/**/*.sql"))
+      expect(functionsOf(path, source)).toHaveLength(source.match(/^create .*\bfunction\b/gim)?.length ?? 0);
   });
 });
 
 test("the five largest files and functions, to look at", async () => {
   const all = new Map([...house, ...(await treeOf("{test,scripts,bench}/**/*.ts"))]);
   const files = [...all].map(([path, source]) => ({ path, name: "", lines: source.split("\n").length }));
-  const functions = [...house].flatMap(([path, source]) => functionsOf(path, source));
+  const functions = [...house, ...(await treeOf("db/**/*.sql"))].flatMap(([path, source]) => functionsOf(path, source));
   for (const [title, extents] of Object.entries({ files, functions })) {
     const largest = extents.sort((a, b) => b.lines - a.lines).slice(0, 5);
     console.log(

@@ -1,13 +1,13 @@
 /**
  * The room ADMISSION: may this run now. A request asks at the entrance (entrance.ts) and gets a reservation
  * (reservation.ts); both speak to the ledger through one batcher (batcher.ts); a sweeper settles what nodes that are gone
- * have left behind (recovery.ts). Before the entrance sliding rates are taken (rates.ts). Pure beside them: windows, hold,
+ * have left behind (recovery.ts). Before the entrance sliding rates are taken (rates.ts). Pure beside them: hold, percent,
  * refusal, estimate. This file puts them together.
  */
 import type { Ledger, SettleAnswer } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
 import { type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
-import { type Clock, systemClock } from "./clock.ts";
 import { entrance } from "./entrance.ts";
 import { type RatedEntrance, ratedEntrance } from "./rates.ts";
 import { recovery } from "./recovery.ts";

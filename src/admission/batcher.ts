@@ -8,7 +8,7 @@
  */
 import { Fault } from "../inference/fault.ts";
 import type { AnswerOf, Command, Ledger } from "../store/ledger.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../time/clock.ts";
 import { commandQueue, type Item } from "./queue.ts";
 
 export interface BatcherSettings {
@@ -56,7 +56,7 @@ export interface BatcherParts {
   /** From 0 to 1. */
   random: () => number;
   /** Told of each failed batch. */
-  failed?: (error: unknown, commands: number) => void;
+  failed?: ((error: unknown, commands: number) => void) | undefined;
 }
 
 export function batcher(parts: BatcherParts, settings: BatcherSettings = batcherSettings): Batcher {
@@ -149,7 +149,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
       // What runs may grow to its end: one that is told no at once, and not that the window is full, would ask for ever.
       if (command.verb === "admit" && stopped) return Promise.reject(unavailable("The service is shutting down."));
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
-        return Promise.reject(unavailable("The usage store does not confirm what was used."));
+        return Promise.reject(unavailable("The usage store has not confirmed earlier usage."));
       }
       const { promise, resolve, reject } = Promise.withResolvers<AnswerOf<C>>();
       const finish = () => {

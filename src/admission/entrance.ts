@@ -1,6 +1,6 @@
 /**
  * A request becomes a reservation, or a fault. The ledger alone decides, in the next batch; here is computed what to ask
- * it for, and a refusal is put in words.
+ * it for.
  */
 import { asFault, type Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
@@ -9,17 +9,11 @@ import { noUsage } from "../inference/usage.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer, UsageLimits } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
+import type { Clock } from "../time/clock.ts";
 import { ample } from "./ample.ts";
 import type { Batcher } from "./batcher.ts";
-import type { Clock } from "./clock.ts";
-import { type HoldPlan, holdFor, limitsOf } from "./hold.ts";
-import {
-  beyondWholeLimit,
-  concurrencyLimitExceeded,
-  hopelessWindow,
-  usageLimitReached,
-  usageReserved,
-} from "./refusal.ts";
+import { holdFor, limitsOf } from "./hold.ts";
+import { refusalOf } from "./refusal.ts";
 import { type Reservation, reservation } from "./reservation.ts";
 
 export interface EntranceSettings {
@@ -56,7 +50,7 @@ export interface EntranceParts {
   batcher: Batcher;
   clock: Clock;
   /** Told of each settlement that the ledger has confirmed. */
-  settled?: (answer: SettleAnswer) => void;
+  settled?: ((answer: SettleAnswer) => void) | undefined;
 }
 
 export function entrance(parts: EntranceParts, settings: EntranceSettings): CountedEntrance {
@@ -95,7 +89,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const answer = await granting;
     if (answer.answer !== "granted") {
       hint.forget(facts.organizationId);
-      throw refusal(answer, hold, model, plan);
+      throw refusalOf(answer, inputUnits + outputTokensMin * model.prices.output, plan);
     }
     const { units, source, windows, at } = answer;
     hint.learn(facts.organizationId, windows);
@@ -135,21 +129,4 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   return { enter, holds: () => holds };
-}
-
-function refusal(answer: Exclude<AdmitAnswer, { answer: "granted" }>, hold: HoldPlan, model: Model, plan: Plan): Fault {
-  switch (answer.answer) {
-    case "concurrency":
-      return concurrencyLimitExceeded(answer.windows, plan);
-    case "exhausted": {
-      const leastUnits = hold.inputUnits + hold.outputTokensMin * model.prices.output;
-      const hopeless = hopelessWindow(leastUnits, answer);
-      return hopeless ? beyondWholeLimit(hopeless, leastUnits, answer) : usageLimitReached(answer, plan);
-    }
-    case "reserved":
-      return usageReserved(answer);
-    case "over":
-    case "unknown":
-      return asFault(new Error(`the ledger answered '${answer.answer}' to an admission`));
-  }
 }

@@ -1,4 +1,4 @@
-/** How much a request holds before it may run. Pure. The rule: decisions.md, Usage, "hold". */
+/** How much a request holds before it may run. Pure. docs/design/usage.md, Holds. */
 import type { Model, Prices } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Usage } from "../inference/usage.ts";

@@ -1,13 +1,13 @@
 /**
  * The lease of one hold: extended by checkpoints, and watched. The node's own deadline is the lease counted from before
  * the command that set it was first sent, less a margin; past it another node may have settled the hold, and nothing may
- * be forwarded any more (design: rule 7).
+ * be forwarded any more (docs/design/metering.md, Rule 7: Forward only within the lease).
  */
 import { Fault } from "../inference/fault.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
 import type { RequestFacts } from "../store/ledger.ts";
+import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
-import type { Clock } from "./clock.ts";
 
 export interface Lease {
   /** Aborted with a Fault when the lease is lost. */
@@ -82,7 +82,7 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
     lost.abort(
       new Fault(
         "storage_unavailable",
-        "The service lost touch with its usage store while it answered, and ended the answer. Please try again.",
+        "The service lost its connection to the usage store and ended the answer. Please try again.",
         { retryAfterSeconds: 5 },
       ),
     );

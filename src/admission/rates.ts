@@ -10,10 +10,12 @@ import {
   type RateAnswer,
   type RateLimitName,
   type RateReadings,
+  type RateRefused,
   type RateRequest,
   type Rates,
   type RateTaken,
 } from "../store/rates.ts";
+import { counted, grouped } from "./amounts.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { bookable, holdFor } from "./hold.ts";
 import type { Reservation } from "./reservation.ts";
@@ -56,10 +58,11 @@ function rated(reservation: Reservation, taken: RateTaken): RatedReservation {
     ...reservation,
     rates: taken.readings,
     settle(settlement) {
+      const confirmed = reservation.settle(settlement);
       const usage = bookable(settlement.usage);
       if (!told) void taken.correct(promptTokens(usage) + usage.outputTokens);
       told = true;
-      return reservation.settle(settlement);
+      return confirmed;
     },
   };
 }
@@ -86,8 +89,7 @@ async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null
   }
   if (answer.answer === "taken") return answer;
   if (answer.answer === "never") throw beyondWholeRate(answer.limit, request.tokensMin, entry.plan);
-  const { limit, retry_ms, readings } = answer;
-  throw rateLimitExceeded(limit, retry_ms, entry.plan, entry.rateHeaders?.(readings) ?? {});
+  throw rateLimitExceeded(answer, request.tokensMin, entry.rateHeaders?.(answer.readings) ?? {});
 }
 
 /** What a request may come to: its input and an output step, as it will be held; and the least that a hold begins with. */
@@ -96,23 +98,32 @@ function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "to
   return { tokens: inputTokens + outputTokens, tokensMin: inputTokens + outputTokensMin };
 }
 
-function limitOf(name: RateLimitName, plan: Plan): number | null {
-  return name === "requests" ? plan.requestsPerMinute : plan.tokensPerMinute;
-}
-
-function rateLimitExceeded(name: RateLimitName, retry_ms: number, plan: Plan, headers: Record<string, string>): Fault {
+function rateLimitExceeded(refused: RateRefused, tokensMin: number, headers: Record<string, string>): Fault {
+  const { limit: name, retry_ms, readings } = refused;
+  const { limit, remaining } = readings[name] ?? { limit: 0, remaining: 0 };
   const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
-  return new Fault(
-    "rate_limit_exceeded",
-    `The organization's limit of ${limitOf(name, plan)} ${name} a minute leaves no room for this request now. Try again in ${seconds} s.`,
-    { retryAfterSeconds: seconds, headers },
-  );
+  const whole = `organization's limit of ${minuteLimit(name, limit)}`;
+  const problem =
+    name === "tokens" && remaining > 0
+      ? `This request needs at least ${counted(tokensMin, "token")}, but the ${whole} has ${grouped(remaining)} left.`
+      : `The ${whole} is reached.`;
+  return new Fault("rate_limit_exceeded", `${problem} Try again in ${seconds} s.`, {
+    retryAfterSeconds: seconds,
+    headers,
+  });
 }
 
-function beyondWholeRate(name: RateLimitName, tokens: number, plan: Plan): Fault {
+/** Waiting does not help: the request by itself is above the limit. */
+function beyondWholeRate(name: RateLimitName, tokensMin: number, { requestsPerMinute, tokensPerMinute }: Plan): Fault {
+  const needs = name === "tokens" ? counted(tokensMin, "token") : counted(1, "request");
+  const limit = (name === "tokens" ? tokensPerMinute : requestsPerMinute) ?? 0;
   return new Fault(
     "rate_limit_exceeded",
-    `This request takes at least ${tokens} tokens, more than the organization's whole limit of ${limitOf(name, plan)} ${name} a minute. Send less input, ask for fewer tokens, or ask your administrator for a higher plan.`,
+    `This request needs at least ${needs}, more than the organization's whole limit of ${minuteLimit(name, limit)}. Send less input, or ask your administrator for a higher plan.`,
     { retryAfterSeconds: 60, headers: { "x-should-retry": "false" } },
   );
+}
+
+function minuteLimit(name: RateLimitName, limit: number): string {
+  return `${counted(limit, name === "tokens" ? "token" : "request")} a minute`;
 }

@@ -1,10 +1,10 @@
 /**
  * Settles what a node that is gone has left behind: any node does it, every `sweep_ms`. A sweeper that was cut off from
  * the store, or has just begun, waits one lease first: other nodes may have been cut off with it, and settle themselves
- * now (design: rule 6).
+ * now (docs/design/metering.md, Rule 6: Any node recovers).
  */
 import type { Ledger } from "../store/ledger.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../time/clock.ts";
 
 export interface RecoverySettings {
   sweep_ms: number;
@@ -22,9 +22,9 @@ export interface RecoveryParts {
   ledger: Pick<Ledger, "recover" | "maintain">;
   clock: Clock;
   /** Told how many holds each sweep has settled, where there were any. */
-  recovered?: (count: number) => void;
+  recovered?: ((count: number) => void) | undefined;
   /** Told why a sweep, or the daily making of partitions, failed. */
-  failed?: (error: unknown) => void;
+  failed?: ((error: unknown) => void) | undefined;
 }
 
 const maintain_ms = 24 * 3_600_000;

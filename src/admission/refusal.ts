@@ -1,14 +1,35 @@
-/** A refusal of the ledger as the fault that a client sees. The rules: decisions.md, Errors. Pure. */
-import { Fault } from "../inference/fault.ts";
-import { type Shortage, type UsageLimits, type WindowKind, type WindowReadings, windowKinds } from "../store/ledger.ts";
+/**
+ * A refusal of the ledger as a fault. Its message says what is left, what the request needs, when it can have it and what
+ * helps sooner, in the ledger's own numbers. Pure. Rules: docs/design/errors-and-streams.md, Limits and their errors.
+ */
+import { asFault, Fault } from "../inference/fault.ts";
+import {
+  type AdmitAnswer,
+  type ExtraReading,
+  type Shortage,
+  type UsageLimits,
+  type WindowKind,
+  type WindowReading,
+  type WindowReadings,
+  windowKinds,
+} from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
-import { percentOf } from "./windows.ts";
+import { counted, grouped, percentOf } from "./amounts.ts";
 
-const windowNames: Record<WindowKind, string> = {
-  session: "five-hour session",
-  week: "weekly",
-  month: "monthly",
-};
+/** `leastUnits`: the least that the request must hold to begin. */
+export function refusalOf(answer: Exclude<AdmitAnswer, { answer: "granted" }>, leastUnits: number, plan: Plan): Fault {
+  switch (answer.answer) {
+    case "concurrency":
+      return concurrencyLimitExceeded(answer.windows, plan);
+    case "exhausted":
+      return exhausted(answer, leastUnits, plan);
+    case "reserved":
+      return usageReserved(answer, leastUnits);
+    case "over":
+    case "unknown":
+      return asFault(new Error(`the ledger answered '${answer.answer}' to an admission`));
+  }
+}
 
 /** Percent and reset of the three windows, as headers. */
 export function windowHeaders(windows: WindowReadings): Record<string, string> {
@@ -21,71 +42,145 @@ export function windowHeaders(windows: WindowReadings): Record<string, string> {
   return headers;
 }
 
-/** A window is full of settled use, and extra usage cannot take the request. */
-export function usageLimitReached(shortage: Shortage, plan: Plan): Fault {
+function exhausted(shortage: Shortage, leastUnits: number, plan: Plan): Fault {
+  const { windows, extra, kinds } = shortage;
+  const tooSmall = windowKinds.find((kind) => infinite(windows[kind].limit) < leastUnits);
+  if (tooSmall === undefined) {
+    const short = shortOf(shortage);
+    const isUsedUp = short.every((limit) => leftOf(limit) === 0);
+    const problem = `${isUsedUp ? "The" : `${needs(leastUnits)}, but the`} ${statesOf(short)}`;
+    const window = windows[kinds[0] ?? "session"];
+    return usageLimitReached(problem, { window, resets: windowNames[window.kind] }, shortage, plan);
+  }
+  if (!extra.enabled || infinite(extra.capUnits) < leastUnits) return beyondWholeLimit(tooSmall, leastUnits, shortage);
+  // No reset of the plan's own makes room: that of the extra usage does, which is the month's.
+  const problem = `${needs(leastUnits)}, more than ${wholeLimit(tooSmall, shortage)}, and the ${statesOf([extraLimit(extra)])}`;
+  return usageLimitReached(problem, { window: windows.month, resets: "extra usage" }, shortage, plan);
+}
+
+/** Settled use leaves too little, and extra usage cannot take the request: until `until.window` resets. */
+function usageLimitReached(
+  problem: string,
+  until: { window: WindowReading; resets: string },
+  shortage: Shortage,
+  plan: Plan,
+): Fault {
   const { windows, extra, at } = shortage;
-  const window = windows[shortage.kinds[0] ?? "session"];
-  const seconds = Math.max(1, Math.ceil((window.resetAt.getTime() - at.getTime()) / 1000));
-  const resetsAt_s = Math.ceil(window.resetAt.getTime() / 1000);
-  const wish = extra.enabled
-    ? "the extra usage of this month cannot take it either. Wait until then, or ask your administrator for a higher cap or plan."
-    : "Wait until then, or ask your administrator for a higher plan or for extra usage.";
-  return new Fault(
-    "usage_limit_reached",
-    `The organization's ${windowNames[window.kind]} usage is used up until ${window.resetAt.toISOString()}${extra.enabled ? ", and " : ". "}${wish}`,
-    {
-      retryAfterSeconds: seconds,
-      headers: {
-        ...windowHeaders(windows),
-        "x-should-retry": "false",
-      },
-      body: {
-        window: window.kind,
-        reset_at: window.resetAt.toISOString(),
-        resets_at: resetsAt_s,
-        resets_in_seconds: seconds,
-        extra_usage: { enabled: extra.enabled, available: extraAvailable(shortage) },
-        plan_type: plan.name,
-      },
+  const { kind, resetAt } = until.window;
+  const seconds = Math.max(1, Math.ceil((resetAt.getTime() - at.getTime()) / 1000));
+  const wait = `wait until the ${until.resets} limit resets at ${resetAt.toISOString()}`;
+  const advice = [...(lessHelps(shortage) ? lessAdvice : []), wait, `or ${askAdvice(extra)}.`];
+  return new Fault("usage_limit_reached", `${problem}. ${capitalized(advice.join(", "))}`, {
+    retryAfterSeconds: seconds,
+    headers: { ...windowHeaders(windows), "x-should-retry": "false" },
+    body: {
+      window: kind,
+      reset_at: resetAt.toISOString(),
+      resets_at: Math.ceil(resetAt.getTime() / 1000),
+      resets_in_seconds: seconds,
+      extra_usage: { enabled: extra.enabled, available: extraAvailable(extra) },
+      plan_type: plan.name,
     },
+  });
+}
+
+/** The whole limit is below the least that this request must hold: waiting does not help. */
+function beyondWholeLimit(kind: WindowKind, leastUnits: number, shortage: Shortage): Fault {
+  const { extra, windows } = shortage;
+  const nor = extra.enabled ? ` and the extra usage limit of ${counted(extra.capUnits ?? 0, "unit")}` : "";
+  const advice = [...lessAdvice, `or ${askAdvice(extra)}.`];
+  return new Fault(
+    "rate_limit_exceeded",
+    `${needs(leastUnits)}, more than ${wholeLimit(kind, shortage)}${nor}. ${capitalized(advice.join(", "))}`,
+    { retryAfterSeconds: 60, headers: { ...windowHeaders(windows), "x-should-retry": "false" } },
   );
 }
 
-/** Micro-units that extra usage could still take. */
-function extraAvailable({ extra }: Shortage): number {
-  if (!extra.enabled) return 0;
-  return Math.max(0, (extra.capUnits ?? Number.MAX_SAFE_INTEGER) - extra.used - extra.held);
-}
-
-/** What is left of a window is held by requests that are still running. */
-export function usageReserved(shortage: Shortage): Fault {
-  const kind = shortage.kinds[0] ?? "session";
+/** What is left is held by requests that are still running. */
+function usageReserved(shortage: Shortage, leastUnits: number): Fault {
+  const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastUnits);
   return new Fault(
     "usage_reserved",
-    `What is left of the organization's ${windowNames[kind]} usage is held by requests that are still running. Try again when one of them has ended.`,
+    `${needs(leastUnits)}, but the ${statesOf(shortOf(shortage, isPlanFull))}. Try again when one of them has ended.`,
     { retryAfterSeconds: 1, headers: windowHeaders(shortage.windows) },
   );
 }
 
-export function concurrencyLimitExceeded(windows: WindowReadings, limits: UsageLimits): Fault {
+function concurrencyLimitExceeded(windows: WindowReadings, { concurrentRequests }: UsageLimits): Fault {
   return new Fault(
     "concurrency_limit_exceeded",
-    `The organization runs ${limits.concurrentRequests} requests at a time, and so many are running. Try again when one of them has ended.`,
+    `The organization's limit of ${counted(concurrentRequests ?? 0, "request")} at a time is reached. Try again when one of them has ended.`,
     { retryAfterSeconds: 1, headers: windowHeaders(windows) },
   );
 }
 
-/** The window whose whole limit is below the least that this request must hold: waiting does not help. */
-export function hopelessWindow(leastUnits: number, shortage: Shortage): WindowKind | null {
-  const { extra, windows } = shortage;
-  if (extra.enabled && (extra.capUnits === null || extra.capUnits >= leastUnits)) return null;
-  return windowKinds.find((kind) => (windows[kind].limit ?? Number.POSITIVE_INFINITY) < leastUnits) ?? null;
+/** A window or the extra usage, as a message names it. */
+interface NamedLimit {
+  name: string;
+  limit: number | null;
+  used: number;
+  held: number;
 }
 
-export function beyondWholeLimit(kind: WindowKind, leastUnits: number, shortage: Shortage): Fault {
-  return new Fault(
-    "rate_limit_exceeded",
-    `This request must hold at least ${leastUnits} units, more than the plan's whole ${windowNames[kind]} limit of ${shortage.windows[kind].limit}. Send less input, choose a cheaper model, or ask your administrator for a higher plan.`,
-    { retryAfterSeconds: 60, headers: { ...windowHeaders(shortage.windows), "x-should-retry": "false" } },
-  );
+const windowNames: Record<WindowKind, string> = {
+  session: "five-hour session",
+  week: "weekly",
+  month: "monthly",
+};
+
+function extraLimit({ capUnits, used, held }: ExtraReading): NamedLimit {
+  return { name: "extra usage", limit: capUnits, used, held };
 }
+
+/** The limits that lack room, the one that resets last first, and extra usage where it might have taken the request. */
+function shortOf({ kinds, windows, extra }: Shortage, withExtra = extra.enabled): NamedLimit[] {
+  const limits = kinds.map((kind): NamedLimit => ({ ...windows[kind], name: windowNames[kind] }));
+  return withExtra ? [...limits, extraLimit(extra)] : limits;
+}
+
+const needs = (leastUnits: number) => `This request needs at least ${counted(leastUnits, "unit")}`;
+const statesOf = (limits: readonly NamedLimit[]) => `organization's ${limits.map(stateOf).join(", and its ")}`;
+
+/** `weekly limit of 10,000 units has 3,141 left (68.59% used), of which running requests hold 3,000`. */
+function stateOf(named: NamedLimit): string {
+  const { name, limit, used } = named;
+  const left = leftOf(named);
+  const whole = `${name} limit of ${counted(limit ?? 0, "unit")}`;
+  if (left === 0) return `${whole} is used up`;
+  const state = `${whole} has ${grouped(left)} left (${percentOf(used, limit)}% used)`;
+  if (named.held >= left) return `${state}, all held by running requests`;
+  return named.held > 0 ? `${state}, of which running requests hold ${grouped(named.held)}` : state;
+}
+
+function wholeLimit(kind: WindowKind, { windows }: Shortage): string {
+  return `the plan's ${windowNames[kind]} limit of ${counted(windows[kind].limit ?? 0, "unit")}`;
+}
+
+const lessAdvice = ["send less input", "choose a cheaper model"];
+
+/** Whether a smaller request would have been admitted from the plan, or from extra usage. */
+function lessHelps({ windows, extra }: Shortage): boolean {
+  const isPlanOpen = windowKinds.every((kind) => leftOf(windows[kind]) > 0);
+  return isPlanOpen || (extra.enabled && leftOf(extraLimit(extra)) > 0);
+}
+
+function askAdvice({ enabled }: ExtraReading): string {
+  return `ask your administrator for a higher plan or ${enabled ? "a higher extra usage limit" : "for extra usage"}`;
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Micro-units that extra usage could still take. */
+function extraAvailable({ enabled, capUnits, used, held }: ExtraReading): number {
+  return enabled ? Math.max(0, (capUnits ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
+}
+
+/** What settled use leaves; below zero after a plan became smaller. */
+function room({ limit, used }: Pick<NamedLimit, "limit" | "used">): number {
+  return infinite(limit) - used;
+}
+
+const leftOf = (limit: Pick<NamedLimit, "limit" | "used">) => Math.max(0, room(limit));
+const infinite = (limit: number | null) => limit ?? Number.POSITIVE_INFINITY;

@@ -11,8 +11,8 @@ import {
   type UsageLimits,
   unitsMax,
 } from "../store/ledger.ts";
+import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
-import type { Clock } from "./clock.ts";
 import { bookable, type HoldPlan, promptUnits, whole } from "./hold.ts";
 import { lease } from "./lease.ts";
 import { room } from "./room.ts";

@@ -2,7 +2,7 @@
  * Sliding rates of two stores: the first counts, and while it is away the second does. Around an outage both do, for a
  * minute: what one of them missed, the other has counted, so a limit holds for all that this node lets through. Several
  * nodes may see an outage at different moments; then a limit may be passed, by as much again at most, for a minute
- * (decisions.md, Usage).
+ * (docs/design/usage.md, Sliding limits).
  */
 import {
   minute_ms,
@@ -12,7 +12,7 @@ import {
   type Rates,
   type RateTaken,
 } from "../store/rates.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../time/clock.ts";
 
 export interface StandbyParts {
   first: Rates;

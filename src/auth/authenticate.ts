@@ -1,16 +1,15 @@
 /**
- * THE ROOM AUTH: who is calling. The form of a key (key.ts), where a request carries it (credential.ts), whom it stands
- * for (here), and what an administrator does with keys (administration.ts).
+ * THE MODULE AUTH: who is calling. The form of a key (key.ts), where a request carries it (credential.ts), and whom it
+ * stands for (here).
  *
- * Authentication asks the directory once a second for a key in use. Nothing older than that is ever believed (B40): an
- * answer counts from the moment its question was sent. A revocation message drops it earlier. Answers are immutable
- * values, replaced and never written to (B41). Whether a deadline has passed is for the store's clock to say: an answer is
- * kept no further than the next deadline it knows of, and then asked for again, so that a rotation's grace is exact (B42).
+ * A node asks the directory once a second for a key in use (docs/design/keys.md, A known key is at most one second old).
+ * Answers are immutable values (docs/design/keys.md, Cached answers are replaced, never changed). An answer is kept until
+ * the next deadline in it (docs/design/keys.md, Deadlines are exact to the millisecond).
  */
 import { Fault } from "../inference/fault.ts";
 import type { Credential, Directory, Scope } from "../store/directory.ts";
+import { within } from "../time/deadline.ts";
 import { credentialOf, type HeaderSource, unauthorized } from "./credential.ts";
-import { within } from "./deadline.ts";
 import { hashKey } from "./key.ts";
 import { lastUsed } from "./last-used.ts";
 
@@ -21,11 +20,11 @@ export interface Principal {
 }
 
 export interface AuthenticatorLimits {
-  /** How long an answer of the directory is believed without a revocation message. */
+  /** How long an answer of the directory is valid without a revocation message. */
   cache_ms: number;
-  /** Known keys, and apart from them unknown ones: a flood of guesses evicts nobody. */
+  /** Known keys, and separately unknown ones: a flood of guesses evicts nobody. */
   cache_entries_max: number;
-  /** Look-ups on their way; above it requests are refused as `overloaded`. */
+  /** Look-ups that run at once; beyond it, requests are refused as `overloaded`. */
   lookups_max: number;
   /** How long a request waits for a look-up before it is `storage_unavailable`. */
   lookup_ms: number;
@@ -116,7 +115,7 @@ export function authenticator(options: {
       });
     }
     lookupsRunning++;
-    // The question goes out a turn later, when `lookups` knows of it, so that even a failure at once finds its place.
+    // Ask one microtask later, when `lookups` holds the entry, so that even an immediate failure removes it.
     const lookup: Lookup = { sentMs, answer: Promise.resolve().then(() => ask()) };
     lookups.set(hash, lookup);
     return lookup.answer;
@@ -125,7 +124,7 @@ export function authenticator(options: {
       try {
         const credential = await directory.credential(key);
         const verdict = judge(credential);
-        // Not kept when `forget` or a later question has taken its place: it may have been read before the change.
+        // Do not keep it if `forget` or a later look-up has replaced it: it may have been read before the change.
         if (lookups.get(hash) === lookup) {
           keep(hash, { verdict, untilMs: sentMs + Math.min(limits.cache_ms, deadlineIn(credential)) });
         }
@@ -164,10 +163,10 @@ export function requireScope(principal: Principal, scope: Scope): void {
   );
 }
 
-/** Waits for a look-up no longer than a request can; what fails or takes too long is an outage of the store. */
+/** Waits for a look-up as long as a request can. A failure or a time-out is an outage of the store. */
 async function answered(answer: Promise<Verdict>, wait_ms: number): Promise<Verdict> {
   try {
-    return await within(answer, wait_ms, "looking up an API key");
+    return await within(answer, wait_ms, "the directory of keys");
   } catch (cause) {
     throw new Fault("storage_unavailable", "The service cannot check API keys at the moment. Please try again.", {
       retryAfterSeconds: 1,
@@ -193,7 +192,7 @@ function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): Fault {
   return verdict.refusal === "suspended" ? new Suspended(...verdict.ids) : refusals[verdict.refusal]();
 }
 
-/** What the store said, by the store's clock: whether there is such a key, whether it is in force, whether its owner is. */
+/** Whether the key exists, is valid, and belongs to an active organization, by the store's clock. */
 function judge(credential: Credential | null): Verdict {
   if (!credential) return { refusal: "unknown", ids: null };
   const { key, organization } = credential;

@@ -23,7 +23,7 @@ export function credentialOf(headers: HeaderSource): string {
   const key = theKey(bearerValues(authorization)) ?? theKey(valuesOf(apiKey));
   if (key) return key;
   if (isBlank(authorization) && isBlank(apiKey)) {
-    throw unauthorized("missing_api_key", `This request carries no API key. Send it as '${bearerForm}'.`);
+    throw unauthorized("missing_api_key", `This request has no API key. Send it as '${bearerForm}'.`);
   }
   throw unauthorized("invalid_api_key", whatIsWrong(authorization, apiKey));
 }
@@ -43,7 +43,7 @@ const bearer = /^bearer(?:[ \t]+|$)/i;
 function theKey(values: string[]): string | null {
   const keys = new Set(values.filter(isKey));
   if (keys.size > 1) {
-    throw unauthorized("invalid_api_key", "This request carries several different API keys. Send exactly one.");
+    throw unauthorized("invalid_api_key", "This request has several different API keys. Send exactly one.");
   }
   return keys.values().next().value ?? null;
 }
@@ -68,7 +68,7 @@ function whatIsWrong(authorization: string, apiKey: string): string {
     return `The Authorization header lacks its scheme. Send it as '${bearerForm}'.`;
   }
   if (isBlank(apiKey) && !bearer.test(authorization.trimStart())) {
-    return `The Authorization header is not of the form '${bearerForm}'. Send the API key that way.`;
+    return `The Authorization header does not have the form '${bearerForm}'. Send the API key in this form.`;
   }
-  return `The API key is not valid. A key of this service begins with 'slk_' and has ${key_chars} characters: check that it was copied whole.`;
+  return `The API key is not valid. A key of this service starts with 'slk_' and has ${key_chars} characters: check that you copied all of it.`;
 }

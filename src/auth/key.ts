@@ -3,7 +3,7 @@
  *
  * `slk_` + 32 base62 characters (190 bits of chance) + 6 base62 characters of the CRC-32 over what stands before them. So
  * a mistyped key is refused without a look-up, and a secret scanner can tell a real one. Only the SHA-256 is ever stored:
- * the key is random, a slow hash would protect nothing. Rule: decisions.md, Identifiers and headers.
+ * the key is random, a slow hash would protect nothing. docs/design/keys.md, The form of a key.
  */
 import type { NewSecret } from "../store/directory.ts";
 

@@ -1,12 +1,13 @@
-/** Which keys were used, written down every few seconds in one go. Nobody waits for it; a failure is tried again. */
-import { within } from "./deadline.ts";
+/** Records which keys were used, in one write every few seconds. Nobody waits for it; a failed write is retried. */
+import { within } from "../time/deadline.ts";
+import { gathered } from "../time/gathered.ts";
 
 /** Keys of one write, so that a statement stays small. */
 const batch_keys_max = 1000;
-/** Above this, further keys are not remembered until a write succeeds: last use is best effort. */
+/** Beyond this, further keys are dropped until a write succeeds: last use is best effort. */
 const waiting_keys_max = 100_000;
 
-/** How long stopping waits for the last write. */
+/** How long `stop` waits for the last write. */
 const stop_ms = 3000;
 
 export interface LastUsed {
@@ -21,20 +22,11 @@ export function lastUsed(options: {
   failed: (cause: unknown) => void;
 }): LastUsed {
   const waiting = new Set<string>();
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  let writing: Promise<void> = Promise.resolve();
-  let stopped = false;
-
-  function schedule(): void {
-    if (timer || stopped) return;
-    timer = setTimeout(() => {
-      timer = null;
-      writing = write();
-      // What came in meanwhile had no timer to start, and what failed is waiting again.
-      void writing.then(() => waiting.size > 0 && schedule());
-    }, options.every_ms);
-    timer.unref();
-  }
+  const writes = gathered(async () => {
+    await write();
+    // Keys that came in during the write asked in vain, and failed ones wait again.
+    return waiting.size > 0 ? options.every_ms : null;
+  });
 
   async function write(): Promise<void> {
     const keyIds = [...waiting];
@@ -54,20 +46,8 @@ export function lastUsed(options: {
     add(keyId) {
       if (waiting.size >= waiting_keys_max) return;
       waiting.add(keyId);
-      schedule();
+      writes.ask(options.every_ms);
     },
-    async stop() {
-      stopped = true;
-      if (timer) clearTimeout(timer);
-      try {
-        await within(
-          writing.then(() => write()),
-          stop_ms,
-          "writing down the last use of keys",
-        );
-      } catch (cause) {
-        options.failed(cause);
-      }
-    },
+    stop: () => within(writes.stop().then(write), stop_ms, "the store of last uses").catch(options.failed),
   };
 }

@@ -1,26 +1,27 @@
-/** `sluice audit …`: what was done to organizations and keys, and by whom. */
+/** `sluice audit …`: who did what to organizations and keys. */
 import type { Command } from "commander";
+import { compact } from "../inference/compact.ts";
 import type { AuditEntry } from "../store/directory.ts";
-import type { Building } from "./building.ts";
-import { jsonOption, printJson, wholeNumber } from "./option.ts";
-import { reached } from "./reach.ts";
-import { auditJson } from "./shown.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { auditJson } from "./json.ts";
+import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
 import { type Column, minute, table } from "./table.ts";
 
-export function addAuditCommands(program: Command, { services }: Building): void {
-  const audit = program.command("audit").description("the audit log: who did what to organizations and keys");
+export function addAuditCommands(program: Command, { services }: CommandContext): void {
+  const audit = program.command("audit").description("read the audit log of administrative actions");
   audit
     .command("list")
-    .description("list administrative acts, newest first")
-    .option("--org <org>", "only those that concern this organization: its slug or id")
-    .option("--limit <n>", "how many, 1 to 1000 (default: 50)", wholeNumber(1, 1000))
+    .description("list administrative actions, newest first")
+    .option("--org <org>", "list only actions on this organization (slug or ID)")
+    .option("--limit <n>", "number of entries, 1 to 1000 (default: 50)", wholeNumber(1, 1000))
     .addOption(jsonOption())
-    .action(async (options: { org?: string; limit?: number; json?: boolean }) => {
+    .action(async (options: JsonFlag & { org?: string; limit?: number }) => {
       const { org: organization, limit } = options;
-      const entries = await reached(services, (manage) => manage.listAudit({ organization, limit }));
+      const entries = await withManagement(services, (manage) => manage.listAudit(compact({ organization, limit })));
       if (options.json) return printJson(services.terminal, entries.map(auditJson));
       services.terminal.out(
-        entries.length === 0 ? "Nothing has been done yet.\n" : table(services.terminal, columns, entries),
+        entries.length === 0 ? "The audit log is empty.\n" : table(services.terminal, columns, entries),
       );
     });
 }

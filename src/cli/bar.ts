@@ -1,6 +1,6 @@
-/** How full something is, for people. Pure. */
+/** A bar that shows how full a window is. Pure. */
 
-/** A bar of so many cells: used, then held, then free. What is used at all shows. */
+/** So many cells: used, then held, then free. Any usage fills at least one cell. */
 export function bar(
   cells: number,
   { used, held, limit }: { used: number; held: number; limit: number | null },

@@ -1,25 +1,21 @@
-/** `sluice key …` A secret is printed where it is made, once, and by nothing else. */
+/** `sluice key …` Only create and rotate print a secret, once. */
 import type { Command } from "commander";
-import type { OwnedKey } from "../auth/acting.ts";
-import type { NewKey } from "../auth/key-verbs.ts";
-import { Refusal } from "../auth/refusal.ts";
-import { name as checkName } from "../auth/wish.ts";
+import { compact } from "../inference/compact.ts";
+import type { OwnedKey } from "../management/context.ts";
+import type { NewKey } from "../management/keys.ts";
+import { name as parseName } from "../management/parse.ts";
 import type { Secret } from "../store/directory.ts";
-import type { Building } from "./building.ts";
-import { jsonOption, missing, names, printJson } from "./option.ts";
-import { refusalOf } from "./question.ts";
-import { reached } from "./reach.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { keyJson, newKeyJson } from "./json.ts";
+import { type JsonFlag, jsonOption, missing, names, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
-import { keyJson, newKeyJson } from "./shown.ts";
 import { type Column, facts, instant, table } from "./table.ts";
 import { painted } from "./terminal.ts";
+import { validator } from "./validator.ts";
 
-interface Format {
-  json?: boolean;
-}
-
-export function addKeyCommands(program: Command, { services }: Building): void {
-  const key = program.command("key").description("API keys: create, rotate, revoke");
+export function addKeyCommands(program: Command, { services }: CommandContext): void {
+  const key = program.command("key").description("manage API keys");
   addCreate(key, services);
   addList(key, services);
   addShow(key, services);
@@ -27,7 +23,7 @@ export function addKeyCommands(program: Command, { services }: Building): void {
   addRevoke(key, services);
 }
 
-interface CreateOptions extends Format {
+interface CreateOptions extends JsonFlag {
   org?: string;
   name?: string;
   scopes?: string[];
@@ -38,33 +34,33 @@ interface CreateOptions extends Format {
 function addCreate(key: Command, services: Services): void {
   key
     .command("create")
-    .description("create a key and print it, once")
-    .option("--org <org>", "the organization's slug or id")
-    .option("--name <name>", "what the key is for")
-    .option("--scopes <list>", "of models:read, inference:create, usage:read (default: all three)", names)
-    .option("--models <list>", "ids of the models it may use (default: every model)", names)
-    .option("--expires <instant>", "when it ends: ISO 8601 with a zone, or a date (default: never)")
+    .description("create a key and print it once")
+    .option("--org <org>", "slug or ID of the organization")
+    .option("--name <name>", "name of the key, such as what it is for")
+    .option("--scopes <list>", "any of models:read, inference:create, usage:read (default: all three)", names)
+    .option("--models <list>", "IDs of the models that the key can use (default: every model)", names)
+    .option("--expires <instant>", "when the key expires: ISO 8601 with a time zone, or a date in UTC (default: never)")
     .addOption(jsonOption())
     .addHelpText("after", createExamples)
     .action(async (options: CreateOptions, command: Command) => {
-      const { org, name } = await completed(services, options, command);
+      const { org, name } = await promptForMissing(services, options, command);
       const { scopes, models, expires } = options;
-      const made = await reached(services, (manage) =>
-        manage.createKey({ organization: org, name, scopes, models, expires }),
+      const made = await withManagement(services, (manage) =>
+        manage.createKey({ organization: org, name, ...compact({ scopes, models, expires }) }),
       );
       if (options.json) return printJson(services.terminal, newKeyJson(made));
-      printSecret(services, made, `Created the key '${made.key.name}' of ${made.organization.slug} (${made.key.id}).`);
+      printSecret(services, made, `Created key '${made.key.name}' of ${made.organization.slug} (${made.key.id}).`);
     });
 }
 
 function addList(key: Command, services: Services): void {
   key
     .command("list")
-    .description("list the keys of an organization, or all")
-    .option("--org <org>", "the organization's slug or id")
+    .description("list all keys, or the keys of one organization")
+    .option("--org <org>", "slug or ID of the organization")
     .addOption(jsonOption())
-    .action(async (options: Format & { org?: string }) => {
-      const keys = await reached(services, (manage) => manage.listKeys({ organization: options.org }));
+    .action(async (options: JsonFlag & { org?: string }) => {
+      const keys = await withManagement(services, (manage) => manage.listKeys(compact({ organization: options.org })));
       if (options.json) return printJson(services.terminal, keys.map(keyJson));
       services.terminal.out(keys.length === 0 ? none : table(services.terminal, columns(services.nowMs()), keys));
     });
@@ -73,56 +69,59 @@ function addList(key: Command, services: Services): void {
 function addShow(key: Command, services: Services): void {
   key
     .command("show")
-    .description("show a key, never its secret")
-    .argument("<id>", "the key's id")
+    .description("show a key without its secret")
+    .argument("<id>", "ID of the key")
     .addOption(jsonOption())
-    .action(async (id: string, options: Format) => {
-      const found = await reached(services, (manage) => manage.findKey({ id }));
+    .action(async (id: string, options: JsonFlag) => {
+      const found = await withManagement(services, (manage) => manage.findKey({ id }));
       if (options.json) return printJson(services.terminal, keyJson(found));
-      services.terminal.out(shownKey(services, found));
+      services.terminal.out(describeKey(services, found));
     });
 }
 
 function addRotate(key: Command, services: Services): void {
   key
     .command("rotate")
-    .description("give a key a new secret and print it, once; its id stays")
-    .argument("<id>", "the key's id")
-    .option("--grace <time>", "how long the old secret still works: 30m, 1h, 7d, 0s (default: until it is revoked)")
+    .description("give a key a new secret and print it once; the ID stays the same")
+    .argument("<id>", "ID of the key")
+    .option(
+      "--grace <time>",
+      "how long the old secret keeps working, such as 30m, 1h, 7d, or 0s (default: until you revoke it)",
+    )
     .addOption(jsonOption())
     .addHelpText("after", rotateExamples)
-    .action(async (id: string, options: Format & { grace?: string }) => {
-      const made = await reached(services, (manage) => manage.rotateKey({ id, grace: options.grace }));
+    .action(async (id: string, options: JsonFlag & { grace?: string }) => {
+      const grace = compact({ grace: options.grace });
+      const made = await withManagement(services, (manage) => manage.rotateKey({ id, ...grace }));
       if (options.json) return printJson(services.terminal, newKeyJson(made));
-      printSecret(services, made, `Rotated the key '${made.key.name}' of ${made.organization.slug}.`);
-      services.terminal.out(oldSecretsLine(made, services.nowMs()));
+      printSecret(services, made, `Rotated key '${made.key.name}' of ${made.organization.slug}.`);
+      services.terminal.out(describeOldSecrets(made, services.nowMs()));
     });
 }
 
 function addRevoke(key: Command, services: Services): void {
   key
     .command("revoke")
-    .description("refuse a key from now on, on every node within a second")
-    .argument("<id>", "the key's id")
-    .option("--old", "only the secrets that a rotation replaced")
-    .option("-y, --yes", "do not ask")
+    .description("revoke a key; within a second, every node refuses it")
+    .argument("<id>", "ID of the key")
+    .option("--old", "revoke only the old secrets that rotations replaced")
+    .option("-y, --yes", "skip the confirmation prompt")
     .addOption(jsonOption())
-    .action(async (id: string, options: Format & { old?: boolean; yes?: boolean }) => {
+    .action(async (id: string, options: JsonFlag & { old?: boolean; yes?: boolean }) => {
       const old = options.old === true;
       if (services.terminal.interactive && !options.json && !options.yes) {
-        // Asked before the data are reached again: nobody else has to wait for the answer.
-        await confirmed(services, await reached(services, (manage) => manage.findKey({ id })), old);
+        // Ask while no connection is open, so that nobody else has to wait for the answer.
+        await confirmRevocation(services, await withManagement(services, (manage) => manage.findKey({ id })), old);
       }
-      const revoked = await reached(services, (manage) => manage.revokeKey({ id, old }));
+      const revoked = await withManagement(services, (manage) => manage.revokeKey({ id, old }));
       if (options.json) return printJson(services.terminal, keyJson(revoked));
-      const what = old ? "The old secrets of the key" : "The key";
       const { key, organization } = revoked;
-      services.terminal.out(`${what} '${key.name}' of ${organization.slug} ${old ? "are" : "is"} revoked.\n`);
+      services.terminal.out(`Revoked ${old ? "the old secrets of " : ""}key '${key.name}' of ${organization.slug}.\n`);
     });
 }
 
-/** Organization and name, asked for where they are missing and somebody is there to ask. */
-async function completed(
+/** The organization and name, asked for if they are missing and the terminal is interactive. */
+async function promptForMissing(
   services: Services,
   { org, name, json }: CreateOptions,
   command: Command,
@@ -130,25 +129,22 @@ async function completed(
   const ask = services.terminal.interactive && !json;
   if (org === undefined && !ask) missing(command, "--org");
   if (name === undefined && !ask) missing(command, "--name");
-  return {
-    org: org ?? (await askOrganization(services)),
-    name:
-      name ??
-      (await (
-        await services.prompts()
-      ).text({
-        message: "What is the key for? Its name",
-        check: refusalOf((answer) => checkName(answer, "The key's name")),
-      })),
-  };
+  return { org: org ?? (await askOrganization(services)), name: name ?? (await askName(services)) };
+}
+
+async function askName(services: Services): Promise<string> {
+  return (await services.prompts()).text({
+    message: "Name of the key, such as what it is for",
+    check: validator((answer) => parseName(answer, "The key's name")),
+  });
 }
 
 async function askOrganization(services: Services): Promise<string> {
-  const organizations = await reached(services, (manage) => manage.listOrganizations());
+  const organizations = await withManagement(services, (manage) => manage.listOrganizations());
   if (organizations.length === 0)
-    throw new Refusal("There are no organizations yet; create one: sluice org create SLUG");
-  return (await services.prompts()).choice({
-    message: "For which organization?",
+    throw new Error("There are no organizations yet. To create one, run: sluice org create SLUG");
+  return (await services.prompts()).select({
+    message: "Which organization is the key for?",
     options: organizations.map(({ slug, name }) => ({
       value: slug,
       label: name === slug ? slug : `${slug} (${name})`,
@@ -156,37 +152,36 @@ async function askOrganization(services: Services): Promise<string> {
   });
 }
 
-async function confirmed(services: Services, { key, organization }: OwnedKey, old: boolean): Promise<void> {
-  const what = old ? "the old secrets of the key" : "the key";
-  const question = `Revoke ${what} '${key.name}' of ${organization.slug}? Whoever uses it is refused within a second.`;
-  if (!(await (await services.prompts()).sure(question))) throw new Refusal("Nothing was revoked.");
+async function confirmRevocation(services: Services, { key, organization }: OwnedKey, old: boolean): Promise<void> {
+  const what = `${old ? "the old secrets of " : ""}key '${key.name}' of ${organization.slug}`;
+  const question = `Revoke ${what}? Within a second, requests that use ${old ? "them" : "it"} are refused.`;
+  if (!(await (await services.prompts()).confirm(question))) throw new Error("Nothing was revoked.");
 }
 
 function printSecret({ terminal }: Services, made: NewKey, first: string): void {
   terminal.out(
     `${first}\n\n  ${painted(terminal, "bold", made.secret)}\n\n` +
-      "Store it now: it cannot be shown again. If it is lost or seen by others, " +
-      `rotate it: sluice key rotate ${made.key.id}\n`,
+      `Store it now: it cannot be shown again. If you lose it or it leaks, run: sluice key rotate ${made.key.id}\n`,
   );
 }
 
-function oldSecretsLine({ key }: NewKey, now_ms: number): string {
+function describeOldSecrets({ key }: NewKey, now_ms: number): string {
   const old = key.secrets.slice(1).filter((secret) => stateOf(secret, now_ms) === "active");
-  if (old.length === 0) return "The old secret works no more.\n";
+  if (old.length === 0) return "The old secret no longer works.\n";
   if (old.every((secret) => secret.expiresAt)) {
     const last_ms = Math.max(...old.map((secret) => secret.expiresAt?.getTime() ?? 0));
     return `The old secret works until ${instant(new Date(last_ms))}.\n`;
   }
-  return `The old secret works until you revoke it: sluice key revoke ${key.id} --old\n`;
+  return `The old secret works until you revoke it. To revoke it, run: sluice key revoke ${key.id} --old\n`;
 }
 
-/** By this machine's clock, for people; what a request meets is decided by the store's. */
+/** By this machine's clock, for display; requests are judged by the store's clock. */
 function stateOf({ revokedAt, expiresAt }: Pick<Secret, "revokedAt" | "expiresAt">, now_ms: number): string {
   if (revokedAt) return "revoked";
   return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
 }
 
-function shownKey({ terminal, nowMs }: Services, { key, organization }: OwnedKey): string {
+function describeKey({ terminal, nowMs }: Services, { key, organization }: OwnedKey): string {
   const head = facts(terminal, [
     ["id", key.id],
     ["organization", organization.slug],
@@ -228,7 +223,7 @@ function columns(now_ms: number): Column<OwnedKey>[] {
   ];
 }
 
-const none = "There are no keys yet. Create one: sluice key create --org ORG --name NAME\n";
+const none = "There are no keys yet. To create one, run: sluice key create --org ORG --name NAME\n";
 
 const createExamples = `
 Examples:
@@ -239,7 +234,7 @@ Examples:
 const rotateExamples = `
 Examples:
   $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h
-  $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 0s   # it was seen by others
+  $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 0s   # the secret leaked
 
-In order: rotate, give the new secret to whoever uses the key, see that it
-works, then: sluice key revoke ID --old`;
+To rotate without downtime: rotate the key, give its clients the new secret,
+check that it works, and run: sluice key revoke ID --old`;

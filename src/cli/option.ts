@@ -1,12 +1,16 @@
-/** How options are read. What is wrong in form is wrong use (exit code 2); what does not exist is refused later (1). */
+/** Parses options. A malformed one is a usage error (exit code 2); a value that does not exist fails later (1). */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Terminal } from "./terminal.ts";
+
+export interface JsonFlag {
+  json?: boolean;
+}
 
 export function jsonOption(): Option {
   return new Option("--json", "print one JSON value and nothing else");
 }
 
-/** `a,b`, and again: names collect. */
+/** `a,b`; if the option is repeated, its names add up. */
 export function names(value: string, before: string[] | undefined): string[] {
   return [...(before ?? []), ...value.split(",")];
 }
@@ -15,7 +19,7 @@ export function wholeNumber(min: number, max: number): (value: string) => number
   return (value) => {
     const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
     if (number >= min && number <= max) return number;
-    throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
+    throw new InvalidArgumentError(`Specify a whole number from ${min} to ${max}.`);
   };
 }
 
@@ -24,7 +28,9 @@ export function units(min: number): (value: string) => number {
   return (value) => {
     const number = /^[+-]?\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
     if (number >= min) return number;
-    throw new InvalidArgumentError(`Give a whole number of units${min > 0 ? ` from ${min} on` : ", such as -250000"}.`);
+    throw new InvalidArgumentError(
+      `Specify a whole number of units${min > 0 ? `, at least ${min}` : ", such as -250000"}.`,
+    );
   };
 }
 
@@ -32,9 +38,9 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${JSON.stringify(value, null, terminal.width === null ? undefined : 2)}\n`);
 }
 
-/** Ends the command as wrong use. */
+/** Ends the command with a usage error. */
 export function missing(command: Command, what: string): never {
-  return command.error(`error: ${what} is missing (see: sluice help ${pathOf(command)})`);
+  return command.error(`error: missing ${what}; see: sluice help ${pathOf(command)}`);
 }
 
 function pathOf(command: Command): string {

@@ -1,83 +1,83 @@
 /** `sluice org …` */
 import type { Command } from "commander";
-import { slug } from "../auth/wish.ts";
+import { grouped } from "../admission/amounts.ts";
+import { compact } from "../inference/compact.ts";
+import { slug as parseSlug } from "../management/parse.ts";
 import type { Organization } from "../store/directory.ts";
-import type { Building } from "./building.ts";
-import { jsonOption, missing, printJson } from "./option.ts";
-import { refusalOf } from "./question.ts";
-import { reached } from "./reach.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { organizationJson } from "./json.ts";
+import { type JsonFlag, jsonOption, missing, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
-import { organizationJson } from "./shown.ts";
 import { addSubscriptionCommands } from "./subscription.ts";
-import { facts, grouped, instant, table } from "./table.ts";
+import { facts, instant, table } from "./table.ts";
+import { validator } from "./validator.ts";
 
-interface Format {
-  json?: boolean;
-}
-
-export function addOrganizationCommands(program: Command, building: Building): void {
-  const { services } = building;
-  const org = program.command("org").description("organizations: who may use the service, and on which plan");
+export function addOrganizationCommands(program: Command, context: CommandContext): void {
+  const { services } = context;
+  const org = program.command("org").description("manage organizations and what they can use");
 
   org
     .command("create")
     .description("create an organization")
-    .argument("[slug]", "its short name: lower-case letters, digits, hyphens")
-    .option("--name <name>", "its name for people (default: the slug)")
-    .option("--plan <plan>", "its plan (default: starter); see: sluice plan list")
+    .argument("[slug]", "short name: lowercase letters, digits, and hyphens")
+    .option("--name <name>", "display name (default: the slug)")
+    .option("--plan <plan>", "plan (default: starter); to list plans, run: sluice plan list")
     .addOption(jsonOption())
     .addHelpText("after", createExamples)
-    .action(async (given: string | undefined, options: Format & { name?: string; plan?: string }, command: Command) => {
-      const word = given ?? (await askSlug(services, options)) ?? missing(command, "the organization's SLUG");
-      const organization = await reached(services, (manage) =>
-        manage.createOrganization({ slug: word, name: options.name, plan: options.plan }),
-      );
-      if (options.json) return printJson(services.terminal, organizationJson(organization));
-      services.terminal.out(
-        `Created the organization ${organization.slug} (${organization.id}) on the plan ${organization.plan}.\n` +
-          `Give it a key: sluice key create --org ${organization.slug} --name NAME\n`,
-      );
-    });
+    .action(
+      async (given: string | undefined, options: JsonFlag & { name?: string; plan?: string }, command: Command) => {
+        const slug = given ?? (await askSlug(services, options)) ?? missing(command, "SLUG");
+        const organization = await withManagement(services, (manage) =>
+          manage.createOrganization({ slug, ...compact({ name: options.name, plan: options.plan }) }),
+        );
+        if (options.json) return printJson(services.terminal, organizationJson(organization));
+        services.terminal.out(
+          `Created organization ${organization.slug} (${organization.id}) on plan ${organization.plan}.\n` +
+            `To create a key for it, run: sluice key create --org ${organization.slug} --name NAME\n`,
+        );
+      },
+    );
 
   org
     .command("list")
     .description("list all organizations")
     .addOption(jsonOption())
-    .action(async (options: Format) => {
-      const organizations = await reached(services, (manage) => manage.listOrganizations());
+    .action(async (options: JsonFlag) => {
+      const organizations = await withManagement(services, (manage) => manage.listOrganizations());
       if (options.json) return printJson(services.terminal, organizations.map(organizationJson));
       services.terminal.out(organizations.length === 0 ? none : table(services.terminal, columns, organizations));
     });
 
-  for (const [name, description, act] of [
+  for (const [name, description, verb] of [
     ["show", "show an organization", "findOrganization"],
-    ["suspend", "refuse all requests of an organization until it is resumed", "suspendOrganization"],
-    ["resume", "serve a suspended organization again", "resumeOrganization"],
+    ["suspend", "suspend an organization; its requests are refused until you resume it", "suspendOrganization"],
+    ["resume", "resume a suspended organization", "resumeOrganization"],
   ] as const) {
     org
       .command(name)
       .description(description)
-      .argument("<org>", "its slug or id")
+      .argument("<org>", "slug or ID of the organization")
       .addOption(jsonOption())
-      .action(async (given: string, options: Format) => {
-        const organization = await reached(services, (manage) => manage[act]({ organization: given }));
+      .action(async (given: string, options: JsonFlag) => {
+        const organization = await withManagement(services, (manage) => manage[verb]({ organization: given }));
         if (options.json) return printJson(services.terminal, organizationJson(organization));
         services.terminal.out(
           name === "show"
-            ? shownOrganization(services, organization)
-            : `The organization ${organization.slug} is ${organization.status}.\n`,
+            ? describeOrganization(services, organization)
+            : `Organization ${organization.slug} is ${organization.status}.\n`,
         );
       });
   }
-  addSubscriptionCommands(org, building);
+  addSubscriptionCommands(org, context);
 }
 
-async function askSlug({ terminal, prompts }: Services, { json }: Format): Promise<string | null> {
+async function askSlug({ terminal, prompts }: Services, { json }: JsonFlag): Promise<string | null> {
   if (json || !terminal.interactive) return null;
-  return (await prompts()).text({ message: "A short name for the organization", check: refusalOf(slug) });
+  return (await prompts()).text({ message: "Short name (slug) of the organization", check: validator(parseSlug) });
 }
 
-function shownOrganization({ terminal }: Services, organization: Organization): string {
+function describeOrganization({ terminal }: Services, organization: Organization): string {
   const { enabled, capUnits } = organization.extraUsage;
   const next = organization.nextAnchor;
   return facts(terminal, [
@@ -105,7 +105,7 @@ const columns = [
   { head: "CREATED", cell: (one: Organization) => one.createdAt.toISOString().slice(0, 10), optional: true },
 ];
 
-const none = "There are no organizations yet. Create one: sluice org create SLUG\n";
+const none = "There are no organizations yet. To create one, run: sluice org create SLUG\n";
 
 const createExamples = `
 Examples:

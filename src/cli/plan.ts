@@ -1,22 +1,22 @@
-/** `sluice plan …`: the plans of the catalog, as sluice.yaml has them. */
+/** `sluice plan …`: the plans that sluice.yaml defines. */
 import type { Command } from "commander";
-import { Refusal } from "../auth/refusal.ts";
-import { shown } from "../auth/wish.ts";
+import { grouped } from "../admission/amounts.ts";
+import { plan as parsePlan } from "../management/parse.ts";
 import type { Plan } from "../store/plan.ts";
-import type { Building } from "./building.ts";
-import { jsonOption, printJson } from "./option.ts";
-import { planJson } from "./shown.ts";
-import { type Column, facts, grouped, table } from "./table.ts";
+import type { CommandContext } from "./context.ts";
+import { planJson } from "./json.ts";
+import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import { type Column, facts, table } from "./table.ts";
 
-export function addPlanCommands(program: Command, { services }: Building): void {
-  const plan = program.command("plan").description("plans: what an organization may use, as sluice.yaml says");
+export function addPlanCommands(program: Command, { services }: CommandContext): void {
+  const plan = program.command("plan").description("show the plans that sluice.yaml defines");
   const plansOf = async () => (await services.configuration()).catalog.plans;
 
   plan
     .command("list")
-    .description("list the plans of the catalog")
+    .description("list all plans")
     .addOption(jsonOption())
-    .action(async (options: { json?: boolean }) => {
+    .action(async (options: JsonFlag) => {
       const plans = [...(await plansOf()).values()];
       if (options.json) return printJson(services.terminal, plans.map(planJson));
       services.terminal.out(plans.length === 0 ? none : table(services.terminal, columns, plans));
@@ -25,14 +25,11 @@ export function addPlanCommands(program: Command, { services }: Building): void 
   plan
     .command("show")
     .description("show a plan")
-    .argument("<name>", "its name")
+    .argument("<name>", "name of the plan")
     .addOption(jsonOption())
-    .action(async (name: string, options: { json?: boolean }) => {
+    .action(async (name: string, options: JsonFlag) => {
       const plans = await plansOf();
-      const found = plans.get(name);
-      if (!found) {
-        throw new Refusal(`There is no plan '${shown(name)}'. The catalog has: ${[...plans.keys()].join(", ")}.`);
-      }
+      const found = plans.get(parsePlan(name, [...plans.keys()]))!;
       if (options.json) return printJson(services.terminal, planJson(found));
       const rows = columns.map(({ head, cell }) => [head.toLowerCase(), cell(found)] as const);
       services.terminal.out(facts(services.terminal, rows));

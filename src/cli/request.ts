@@ -1,30 +1,31 @@
-/** `sluice request show`: what became of one inference request, its route included. For operators: keys see receipts. */
+/** `sluice request show`: one inference request with its route. For operators: keys see only receipts. */
 import type { Command } from "commander";
-import type { FoundRequest } from "../auth/usage-verbs.ts";
+import { grouped } from "../admission/amounts.ts";
+import type { FoundRequest } from "../management/usage.ts";
 import { windowKinds } from "../store/ledger.ts";
-import type { Building } from "./building.ts";
-import { jsonOption, printJson } from "./option.ts";
-import { reached } from "./reach.ts";
-import { requestJson } from "./shown.ts";
-import { facts, grouped } from "./table.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { requestJson } from "./json.ts";
+import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import { facts } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
-export function addRequestCommands(program: Command, { services }: Building): void {
+export function addRequestCommands(program: Command, { services }: CommandContext): void {
   program
     .command("request")
-    .description("single inference requests")
+    .description("look up inference requests")
     .command("show")
-    .description("show what became of a request: its route, its times, its receipt")
-    .argument("<id>", "its id, as x-service-request-id names it")
+    .description("show the outcome, route, timing, and receipt of a request")
+    .argument("<id>", "ID of the request, from its x-service-request-id header")
     .addOption(jsonOption())
-    .action(async (id: string, options: { json?: boolean }) => {
-      const found = await reached(services, (manage) => manage.findRequest({ id }));
+    .action(async (id: string, options: JsonFlag) => {
+      const found = await withManagement(services, (manage) => manage.findRequest({ id }));
       if (options.json) return printJson(services.terminal, requestJson(found));
-      services.terminal.out(shownRequest(services.terminal, found));
+      services.terminal.out(describeRequest(services.terminal, found));
     });
 }
 
-function shownRequest(terminal: Terminal, found: FoundRequest): string {
+function describeRequest(terminal: Terminal, found: FoundRequest): string {
   const { id, outcome, organization, organization_id, route, duration_ms, usage, units, windows, ...receipt } =
     requestJson(found);
   const ms = (value: number | null | undefined) =>
@@ -37,9 +38,9 @@ function shownRequest(terminal: Terminal, found: FoundRequest): string {
     ["model", receipt.model ?? null],
     ["outcome", [outcome, receipt.error_code].filter(Boolean).join(": ")],
     ["stopped by", receipt.stopped_by ?? null],
-    ["recovered", receipt.recovered ? "yes, at its last checkpoint" : null],
+    ["recovered", receipt.recovered ? "yes, from its last checkpoint" : null],
     ["upstream", route && `${route.upstream}, ${route.attempts === 1 ? "1 attempt" : `${route.attempts} attempts`}`],
-    ["begun", receipt.created_at ?? null],
+    ["started", receipt.created_at ?? null],
     ["first part after", ms(route?.first_part_ms)],
     ["ended after", ms(duration_ms)],
     ...(receipt.prices && usage && units

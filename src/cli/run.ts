@@ -1,13 +1,13 @@
 /**
- * THE ROOM CLI: what an operator types. `run` is the whole of it: words in, exit code out.
+ * THE MODULE CLI: the commands. `run` is the whole of it: words in, exit code out.
  *
- * 0 done · 1 refused or failed, with one line on stderr that says why · 2 wrong use. With `--json` stdout holds one JSON
- * value and nothing else, and nobody is asked anything. Commands speak to `Management` (src/auth/administration.ts) and
- * to `Services`; where the data live is settled in reach.ts.
+ * 0: success. 1: failure, with a one-line reason on stderr. 2: usage error. With `--json`, stdout holds one JSON value
+ * and nothing else, and no prompt appears. Commands use `Management` (src/management/management.ts) and `Services`;
+ * connect.ts finds the data.
  */
 import { Command, CommanderError } from "commander";
 import { addAuditCommands } from "./audit.ts";
-import type { Building } from "./building.ts";
+import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
@@ -15,7 +15,7 @@ import { addKeyCommands } from "./key.ts";
 import { addOrganizationCommands } from "./organization.ts";
 import { addPlanCommands } from "./plan.ts";
 import { addRequestCommands } from "./request.ts";
-import { addServiceCommands } from "./service.ts";
+import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
 import { oneLine } from "./terminal.ts";
 import { addUsageCommands } from "./usage.ts";
@@ -38,11 +38,11 @@ export async function run(words: readonly string[], services: Services): Promise
   }
 }
 
-/** Every command, in the order in which help lists them. */
+/** All commands, in the order of the help. */
 export function commands(services: Services, exitWith: (code: number) => void): Command {
   const { terminal } = services;
   const program = new Command("sluice")
-    .description("A model inference service that a team runs itself.")
+    .description("A model inference service that your team runs itself.")
     .exitOverride()
     .configureOutput({
       writeOut: terminal.out,
@@ -56,17 +56,17 @@ export function commands(services: Services, exitWith: (code: number) => void): 
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command]", "show help for a command")
     .addHelpText("after", generalExamples);
-  const building: Building = { services, exitWith };
-  addServiceCommands(program, building);
-  addInitCommand(program, building);
-  addOrganizationCommands(program, building);
-  addKeyCommands(program, building);
-  addPlanCommands(program, building);
-  addUsageCommands(program, building);
-  addRequestCommands(program, building);
-  addAuditCommands(program, building);
-  addDoctorCommand(program, building);
-  addHealthcheckCommand(program, building);
+  const context: CommandContext = { services, exitWith };
+  addServerCommands(program, context);
+  addInitCommand(program, context);
+  addOrganizationCommands(program, context);
+  addKeyCommands(program, context);
+  addPlanCommands(program, context);
+  addUsageCommands(program, context);
+  addRequestCommands(program, context);
+  addAuditCommands(program, context);
+  addDoctorCommand(program, context);
+  addHealthcheckCommand(program, context);
   return program;
 }
 
@@ -77,5 +77,5 @@ Examples:
   $ sluice key create --org acme --name "build server" --scopes inference:create
   $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h
 
-Exit codes: 0 done; 1 refused or failed, with one line on stderr that says why;
-2 wrong use. Help for each command: sluice help <command>`;
+Exit codes: 0 success; 1 failure, with a one-line reason on stderr; 2 usage
+error. For help with a command, run: sluice help <command>`;

@@ -1,6 +1,7 @@
-/** What the CLI cannot name by itself: main.ts hands it in, and tests hand in their own. */
-import type { ManagementOptions } from "../auth/acting.ts";
+/** What the CLI depends on: main.ts passes it in, and tests pass their own. */
+
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
+import type { ManagementOptions } from "../management/context.ts";
 import type { UpstreamProtocol } from "../upstream/target.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
@@ -10,37 +11,37 @@ export interface Services {
   version: string;
   terminal: Terminal;
   environment: Readonly<Record<string, string | undefined>>;
-  /** The operating system's name of who runs this: stands in the audit log. */
+  /** The operating system's user, for the audit log. */
   user: string;
   nowMs: () => number;
   /** A UUIDv7, dashed. */
   newUuid: () => string;
-  /** So many bytes of a cryptographic source. */
+  /** So many bytes from a cryptographic source. */
   random: (bytes: number) => Uint8Array;
-  /** Asked only when the terminal is interactive and something is missing. */
+  /** Called only if the terminal is interactive and a value is missing. */
   prompts: () => Promise<Prompts>;
 
   /** Where data lives, from the environment alone. */
   storage(): StorageSettings;
-  /** Environment and sluice.yaml, checked; throws an Error that names line and field. */
+  /** Environment and sluice.yaml, validated; throws an Error that names line and field. */
   configuration(): Promise<Configuration>;
   /**
-   * Opens the database that these settings name, brought to this build's shape where that is safe. Throws an Error whose
-   * `code` is `in_use` when another process holds the embedded one.
+   * Opens the database of these settings and migrates it. Throws an Error whose `code` is `in_use` if another process
+   * holds the embedded database.
    */
   openStore(storage: StorageSettings): Promise<OpenStore>;
-  /** Brings the database to this build's shape; answers the names of what was applied. */
+  /** Migrates the database; returns the names of the migrations applied. */
   migrate(storage: StorageSettings): Promise<string[]>;
-  /** One sentence on the state of the database, or of Redis; throws an Error that says what is wrong. */
+  /** One sentence on the state of the database or of Redis; throws an Error that says what is wrong. */
   inspectDatabase(storage: StorageSettings): Promise<string>;
   inspectRedis(redisUrl: string): Promise<string>;
 
   /** Asks an engine for its models and drafts a sluice.yaml for it. */
   draftConfiguration(upstream: { url: string; protocol: UpstreamProtocol; apiKey: string | null }): Promise<Draft>;
-  /** The contract as it is checked in: JSON text, ending with a line break. */
+  /** The OpenAPI document as it is checked in: JSON text that ends with a line break. */
   openapi(): Promise<string>;
 
-  /** Serves until it is told to stop; answers the exit code. */
+  /** Serves until stopped; returns the exit code. */
   serve(): Promise<number>;
   simulate(options: { host: string; port: number }): Promise<{ url: string; stop(): Promise<void> }>;
   /** Resolves when this process is asked to end (SIGINT, SIGTERM). */
@@ -48,8 +49,6 @@ export interface Services {
 }
 
 export interface OpenStore extends Pick<ManagementOptions, "administration" | "ledger" | "refused"> {
-  /** Tells running nodes that this key or organization changed. */
-  changed?: (keyOrOrganizationId: string) => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -58,6 +57,6 @@ export interface Draft {
   yaml: string;
   /** Public ids of the models found. */
   models: string[];
-  /** The JSON Schema that the file's first line names, to stand beside it. */
+  /** The JSON Schema that the first line of the file names, to be written beside it. */
   schema: string;
 }

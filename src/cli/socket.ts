@@ -1,15 +1,16 @@
 /**
- * The administrator's door to a running server: a Unix socket in the data folder that only its owner can open. The
- * embedded database admits one process, so the CLI asks the server that holds it. Small JSON over HTTP: a verb and its
- * argument in, its result or refusal out. Whoever can open the socket may do everything: the file system is the guard.
+ * The management socket of a running server: a Unix socket in the data folder that only its owner can open. The
+ * embedded database admits one process, so the CLI sends its verbs to the server that holds it. Small JSON over HTTP: a
+ * verb and its argument in, its result or error out. Whoever can open the socket can do everything: the file system is
+ * the guard.
  */
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type Management, managementVerbs } from "../auth/administration.ts";
-import { Refusal } from "../auth/refusal.ts";
+import { ManagementError } from "../management/error.ts";
+import { type Management, managementVerbs } from "../management/management.ts";
 import { pack, unpack } from "./wire.ts";
 
-/** Changes when a verb changes its meaning: a CLI and a server of different builds then say so. */
+/** Changes when a verb changes its meaning, so that a CLI and a server of different versions find out. */
 const protocol_version = 1;
 const body_bytes_max = 64 * 1024;
 const call_ms = 30_000;
@@ -19,27 +20,27 @@ const actorForm = /^cli:[\w.@+-]{1,64}$/;
 
 type Reply = { version: number } & ({ result: unknown } | { refusal: string } | { failure: string });
 
-function placeOf(dataDir: string): { folder: string; path: string } {
+function socketPath(dataDir: string): { folder: string; path: string } {
   const folder = join(resolve(dataDir), "admin");
   return { folder, path: join(folder, "sluice.sock") };
 }
 
 /**
- * Opens the door in this data folder. The folder around the socket admits its owner alone before the socket exists, so
- * there is no moment at which another user could slip in. Throws Error when another server has the door open, when the
- * folder belongs to someone else, or when the system finds the path too long.
+ * Opens the socket in this data folder. The folder around the socket admits only its owner before the socket exists, so
+ * no other user can slip in. Throws an Error if another server has a socket here, if the folder belongs to another user,
+ * or if the path is too long for the system.
  */
 export async function adminSocket(options: {
   dataDir: string;
-  /** The verbs, done in this actor's name. */
+  /** The verbs, on behalf of this actor. */
   manageAs: (actor: string) => Management;
-  /** Hears of outages; the caller is told as well. */
+  /** Hears of outages; the caller hears of them too. */
   failed?: (cause: unknown) => void;
 }): Promise<{ path: string; stop(): Promise<void> }> {
-  const { folder, path } = placeOf(options.dataDir);
+  const { folder, path } = socketPath(options.dataDir);
   ownFolder(folder);
   if (isSocket(path)) {
-    if (await isLive(path)) throw new Error(`another sluice already serves the data folder ${options.dataDir}`);
+    if (await isLive(path)) throw new Error(`another server already serves the data folder ${options.dataDir}`);
     unlinkSync(path);
   }
   const server = listen(path, (request) => {
@@ -51,11 +52,11 @@ export async function adminSocket(options: {
 }
 
 /**
- * The same verbs through the door of a running server; null when none is running there. Throws Refusal when there is one
- * that this user may not ask, or of another build.
+ * The same verbs through the socket of a running server; null if none is running there. Throws a ManagementError if the
+ * server belongs to another user or is another version.
  */
 export async function socketManagement(options: { dataDir: string; actor: string }): Promise<Management | null> {
-  const { path } = placeOf(options.dataDir);
+  const { path } = socketPath(options.dataDir);
   if (!isSocket(path) || !(await isLive(path))) return null;
   const verbs = managementVerbs.map((verb) => [verb, (input: unknown) => call(path, options.actor, verb, input)]);
   return Object.fromEntries(verbs) as unknown as Management;
@@ -66,7 +67,7 @@ function ownFolder(folder: string): void {
   const found = lstatSync(folder);
   const user = process.getuid?.();
   if (!found.isDirectory() || (user !== undefined && found.uid !== user)) {
-    throw new Error(`${folder} is not a folder of this user's own: remove it, or choose another SLUICE_DATA_DIR`);
+    throw new Error(`${folder} is not a folder that this user owns: remove it, or choose another SLUICE_DATA_DIR`);
   }
   chmodSync(folder, 0o700);
 }
@@ -75,7 +76,7 @@ function isSocket(path: string): boolean {
   try {
     return lstatSync(path).isSocket();
   } catch (cause) {
-    if (codeOf(cause) === "EACCES" || codeOf(cause) === "EPERM") throw notYours(path);
+    if (codeOf(cause) === "EACCES" || codeOf(cause) === "EPERM") throw ownedByAnother(path);
     return false;
   }
 }
@@ -94,34 +95,34 @@ async function answer(
   { manageAs, failed }: { manageAs: (actor: string) => Management; failed?: (cause: unknown) => void },
 ): Promise<Response> {
   if (request.method !== "POST") return reply(200, { result: null });
-  const asked = await commandIn(request);
-  if (typeof asked === "string") return reply(400, { failure: asked });
+  const command = await readCommand(request);
+  if (typeof command === "string") return reply(400, { failure: command });
   try {
-    const manage = manageAs(asked.actor);
-    const result = await (manage[asked.verb] as (input: unknown) => Promise<unknown>)(asked.argument);
+    const manage = manageAs(command.actor);
+    const result = await (manage[command.verb] as (input: unknown) => Promise<unknown>)(command.argument);
     return reply(200, { result: pack(result) });
   } catch (cause) {
-    if (cause instanceof Refusal) return reply(422, { refusal: cause.message });
+    if (cause instanceof ManagementError) return reply(422, { refusal: cause.message });
     failed?.(cause);
     return reply(500, { failure: cause instanceof Error ? cause.message : String(cause) });
   }
 }
 
-/** The command in a request, or why there is none. */
-async function commandIn(
+/** The command in a request, or what is wrong with it. */
+async function readCommand(
   request: Request,
 ): Promise<{ actor: string; verb: keyof Management; argument: unknown } | string> {
   let body: unknown;
   try {
     body = unpack(await request.json());
   } catch {
-    return "the body is not JSON of an acceptable depth";
+    return "the body is not JSON, or is nested too deeply";
   }
   if (typeof body !== "object" || body === null) return "the body is not an object";
   const { version, actor, verb, argument } = body as Record<string, unknown>;
-  if (version !== protocol_version) return otherBuild;
+  if (version !== protocol_version) return versionMismatch;
   const known = managementVerbs.find((one) => one === verb);
-  if (!known) return "there is no such verb";
+  if (!known) return "the verb is unknown";
   if (typeof actor !== "string" || !actorForm.test(actor)) return "the actor is malformed";
   if (typeof argument !== "object" || argument === null) return "the argument is not an object";
   return { actor, verb: known, argument };
@@ -131,27 +132,27 @@ function reply(status: number, content: { result: unknown } | { refusal: string 
   return Response.json({ version: protocol_version, ...content } satisfies Reply, { status });
 }
 
-/** Whether somebody listens; a socket that a killed server left behind has nobody. */
+/** Whether a server listens: a killed one leaves its socket behind. */
 async function isLive(path: string): Promise<boolean> {
   try {
     const { version } = await exchange(path, { method: "GET" }, probe_ms);
-    if (version !== protocol_version) throw new Refusal(otherBuild);
+    if (version !== protocol_version) throw new ManagementError(versionMismatch);
     return true;
   } catch (cause) {
-    if (cause instanceof Refusal) throw cause;
+    if (cause instanceof ManagementError) throw cause;
     const code = codeOf(cause);
-    if (code === "EACCES" || code === "EPERM") throw notYours(path);
+    if (code === "EACCES" || code === "EPERM") throw ownedByAnother(path);
     if (code === "ECONNREFUSED" || code === "ENOENT" || code === "FailedToOpenSocket") return false;
-    throw new Refusal(`A server holds ${path} but does not answer. Look at its log, or restart it.`);
+    throw new ManagementError(`The server at ${path} does not respond. Check its log, or restart it.`);
   }
 }
 
 async function call(path: string, actor: string, verb: string, argument: unknown): Promise<unknown> {
   const body = JSON.stringify({ version: protocol_version, actor, verb, argument: pack(argument ?? {}) });
-  const answered = await exchange(path, { method: "POST", body }, call_ms);
-  if ("refusal" in answered) throw new Refusal(answered.refusal);
-  if ("failure" in answered) throw new Error(`the running server could not do it: ${answered.failure}`);
-  return unpack(answered.result);
+  const answer = await exchange(path, { method: "POST", body }, call_ms);
+  if ("refusal" in answer) throw new ManagementError(answer.refusal);
+  if ("failure" in answer) throw new Error(`the running server failed: ${answer.failure}`);
+  return unpack(answer.result);
 }
 
 async function exchange(path: string, init: BunFetchRequestInit, wait_ms: number): Promise<Reply> {
@@ -164,10 +165,11 @@ async function exchange(path: string, init: BunFetchRequestInit, wait_ms: number
   return (await response.json()) as Reply;
 }
 
-const otherBuild = "The running server is another version of sluice than this command. Use the same for both.";
+const versionMismatch =
+  "The running server and this command are different versions of sluice. Use the same version for both.";
 
-function notYours(path: string): Refusal {
-  return new Refusal(`${path} belongs to another user. Run this command as the user that runs the server.`);
+function ownedByAnother(path: string): ManagementError {
+  return new ManagementError(`${path} belongs to another user. Run this command as the user that runs the server.`);
 }
 
 function codeOf(cause: unknown): string | null {

@@ -1,79 +1,78 @@
-/** `sluice org plan|anchor|extra-usage`: what an organization may use, and from when its weeks and months are counted. */
+/** `sluice org plan|anchor|extra-usage`: what an organization can use, and when its weeks and months start. */
 import { type Command, Option } from "commander";
-import type { Building } from "./building.ts";
-import { jsonOption, missing, printJson, units } from "./option.ts";
-import { reached } from "./reach.ts";
-import { organizationJson } from "./shown.ts";
-import { grouped, instant } from "./table.ts";
+import { grouped } from "../admission/amounts.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { organizationJson } from "./json.ts";
+import { type JsonFlag, jsonOption, missing, printJson, units } from "./option.ts";
+import { instant } from "./table.ts";
 
-interface Format {
-  json?: boolean;
+export function addSubscriptionCommands(org: Command, context: CommandContext): void {
+  addPlan(org, context);
+  addAnchor(org, context);
+  addExtraUsage(org, context);
 }
 
-export function addSubscriptionCommands(org: Command, building: Building): void {
-  addPlan(org, building);
-  addAnchor(org, building);
-  addExtraUsage(org, building);
-}
-
-function addPlan(org: Command, { services }: Building): void {
+function addPlan(org: Command, { services }: CommandContext): void {
   org
     .command("plan")
-    .description("put an organization on another plan; its limits count at once")
-    .argument("<org>", "its slug or id")
-    .argument("[plan]", "the plan; see: sluice plan list")
-    .option("--none", "no plan: inference is refused")
+    .description("change the plan of an organization; the new limits apply at once")
+    .argument("<org>", "slug or ID of the organization")
+    .argument("[plan]", "new plan; to list plans, run: sluice plan list")
+    .option("--none", "remove the plan; inference requests are then refused")
     .addOption(jsonOption())
-    .action(async (given: string, plan: string | undefined, options: Format & { none?: true }, command: Command) => {
-      if (plan === undefined && !options.none) missing(command, "the PLAN, or --none,");
-      if (plan !== undefined && options.none) command.error("error: give a plan or --none, not both");
-      const organization = await reached(services, (manage) =>
+    .action(async (given: string, plan: string | undefined, options: JsonFlag & { none?: true }, command: Command) => {
+      if (plan === undefined && !options.none) missing(command, "PLAN or --none");
+      if (plan !== undefined && options.none) command.error("error: specify a plan or --none, not both");
+      const organization = await withManagement(services, (manage) =>
         manage.setPlan({ organization: given, plan: plan ?? null }),
       );
       if (options.json) return printJson(services.terminal, organizationJson(organization));
       services.terminal.out(
         organization.plan === null
-          ? `The organization ${organization.slug} has no plan: its inference is refused from now on.\n`
-          : `The organization ${organization.slug} is on the plan ${organization.plan}; what it has used stays.\n`,
+          ? `Organization ${organization.slug} now has no plan; its inference requests are refused.\n`
+          : `Organization ${organization.slug} is now on plan ${organization.plan}; its usage so far still counts.\n`,
       );
     });
 }
 
-function addAnchor(org: Command, { services }: Building): void {
+function addAnchor(org: Command, { services }: CommandContext): void {
   org
     .command("anchor")
-    .description("count weeks and months from another instant, when the running month has ended")
-    .argument("<org>", "its slug or id")
-    .argument("<instant>", "ISO 8601 with a zone, or a date (UTC)")
+    .description("count weeks and months from a new instant, once the current month ends")
+    .argument("<org>", "slug or ID of the organization")
+    .argument("<instant>", "ISO 8601 with a time zone, or a date in UTC")
     .addOption(jsonOption())
     .addHelpText("after", anchorExamples)
-    .action(async (given: string, anchor: string, options: Format) => {
-      const organization = await reached(services, (manage) => manage.setAnchor({ organization: given, anchor }));
+    .action(async (given: string, anchor: string, options: JsonFlag) => {
+      const organization = await withManagement(services, (manage) =>
+        manage.setAnchor({ organization: given, anchor }),
+      );
       if (options.json) return printJson(services.terminal, organizationJson(organization));
       const { nextAnchor, slug } = organization;
       services.terminal.out(
         nextAnchor
-          ? `The months of ${slug} are counted from ${instant(nextAnchor.anchorAt)} when the running one has ended, on ${instant(nextAnchor.countsFrom)}; its weeks with the first that ends after that.\n`
-          : `The months of ${slug} are counted from ${instant(organization.anchorAt)}.\n`,
+          ? `The months of ${slug} will count from ${instant(nextAnchor.anchorAt)} when the current month ends, on ${instant(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
+          : `The months of ${slug} count from ${instant(organization.anchorAt)}.\n`,
       );
     });
 }
 
-function addExtraUsage(org: Command, { services }: Building): void {
+function addExtraUsage(org: Command, { services }: CommandContext): void {
   org
     .command("extra-usage")
-    .description("let an organization go on when its plan's windows are full, or no longer")
-    .argument("<org>", "its slug or id")
-    .argument("<on|off>", "whether it may")
-    .addOption(new Option("--cap <units>", "with on: the most it may take in a billing month").argParser(units(1)))
+    .description("allow or stop usage beyond the limits of the plan")
+    .argument("<org>", "slug or ID of the organization")
+    .argument("<on|off>", "on allows extra usage, off stops it")
+    .addOption(new Option("--cap <units>", "most units in a billing month; required with on").argParser(units(1)))
     .addOption(jsonOption())
     .addHelpText("after", extraExamples)
-    .action(async (given: string, state: string, options: Format & { cap?: number }, command: Command) => {
+    .action(async (given: string, state: string, options: JsonFlag & { cap?: number }, command: Command) => {
       const isOn = state === "on";
-      if (!isOn && state !== "off") command.error(`error: say on or off, not '${state.slice(0, 40)}'`);
+      if (!isOn && state !== "off") command.error(`error: specify on or off, not '${state.slice(0, 40)}'`);
       if (isOn && options.cap === undefined) missing(command, "--cap UNITS");
-      if (!isOn && options.cap !== undefined) command.error("error: --cap goes with on");
-      const organization = await reached(services, (manage) =>
+      if (!isOn && options.cap !== undefined) command.error("error: --cap is only valid with on");
+      const organization = await withManagement(services, (manage) =>
         manage.setExtraUsage({ organization: given, capUnits: options.cap ?? null }),
       );
       if (options.json) return printJson(services.terminal, organizationJson(organization));

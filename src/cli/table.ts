@@ -1,42 +1,35 @@
-/** Tables for people: no borders, as wide as the screen at most; where that cannot be, one record below the other. */
+/** Tables for people: no borders, and no wider than the screen. On too narrow a screen, records below each other. */
 import Table from "cli-table3";
 import { painted, type Terminal } from "./terminal.ts";
 
 export interface Column<Row> {
   head: string;
   cell: (row: Row) => string;
-  /** May be broken over several lines when the screen is narrow; ids and dates are not, so that they can be copied. */
+  /** Whether a narrow screen may break it over several lines; ids and dates stay whole, so that they can be copied. */
   breaks?: boolean;
-  /** Left out where the screen is too narrow, the rightmost first: `show` and `--json` have it. */
+  /** Left out if the screen is too narrow, the rightmost first; `show` and `--json` have it. */
   optional?: boolean;
 }
 
 const gap = 2;
-/** A column is not made narrower than this by breaking. */
+/** Breaking makes no column narrower than this. */
 const column_chars_min = 12;
 
-/** The rows as lines that end with a line break. */
+/** The rows as lines, each with a line break. */
 export function table<Row>(terminal: Terminal, columns: readonly Column<Row>[], rows: readonly Row[]): string {
-  for (let shown = columns; ; ) {
-    const cells = cellsOf(shown, rows);
-    const widths = fitted(shown, cells, terminal.width);
-    if (widths) return grid(terminal, shown, cells, widths);
-    const last = shown.findLastIndex((column) => column.optional);
-    if (last < 0) return records(terminal, columns, cellsOf(columns, rows));
-    shown = shown.toSpliced(last, 1);
+  const cells = rows.map((row) => columns.map((column) => printable(column.cell(row))));
+  return grid(terminal, columns, cells) ?? records(terminal, columns, cells);
+}
+
+/** Null if the screen is too narrow even for the columns that cannot be left out. */
+function grid<Row>(terminal: Terminal, columns: readonly Column<Row>[], cells: string[][]): string | null {
+  const widths = fittingWidths(columns, cells, terminal.width);
+  if (!widths) {
+    const last = columns.findLastIndex((column) => column.optional);
+    if (last < 0) return null;
+    const remaining = cells.map((row) => row.toSpliced(last, 1));
+    return grid(terminal, columns.toSpliced(last, 1), remaining);
   }
-}
-
-function cellsOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[][] {
-  return rows.map((row) => columns.map((column) => printable(column.cell(row))));
-}
-
-function grid<Row>(
-  terminal: Terminal,
-  columns: readonly Column<Row>[],
-  cells: string[][],
-  widths: readonly number[],
-): string {
   const lines = new Table({
     head: columns.map((column) => painted(terminal, "bold", column.head)),
     colWidths: widths.map((width) => width + gap),
@@ -47,7 +40,7 @@ function grid<Row>(
   return `${lines.toString().replace(/[ \t]+$/gm, "")}\n`;
 }
 
-/** One thing, a line per fact; facts without a value are left out. */
+/** One thing, a line for each fact that has a value. */
 export function facts(terminal: Terminal, entries: readonly (readonly [string, string | null])[]): string {
   const known = entries.filter((entry): entry is readonly [string, string] => entry[1] !== null);
   const width = Math.max(0, ...known.map(([name]) => name.length));
@@ -56,23 +49,22 @@ export function facts(terminal: Terminal, entries: readonly (readonly [string, s
     .join("");
 }
 
-/** 1,000,000 */
-export function grouped(value: number): string {
-  return value.toLocaleString("en-US");
-}
-
-/** What a person reads as an instant: to the second, UTC. */
+/** An instant for people: to the second, in UTC. */
 export function instant(at: Date | null): string | null {
   return at ? `${at.toISOString().slice(0, 19).replace("T", " ")} UTC` : null;
 }
 
-/** The same without the zone, for a column whose head says it, and without seconds. */
+/** The same without seconds and zone, for a column whose head names the zone. */
 export function minute(at: Date | null): string | null {
   return at ? at.toISOString().slice(0, 16).replace("T", " ") : null;
 }
 
-/** Widths that fit, or null when even breaking does not help. */
-function fitted<Row>(columns: readonly Column<Row>[], cells: string[][], screen: number | null): number[] | null {
+/** Widths that fit the screen, or null if even breaking does not help. */
+function fittingWidths<Row>(
+  columns: readonly Column<Row>[],
+  cells: string[][],
+  screen: number | null,
+): number[] | null {
   const widths = columns.map((column, at) =>
     Math.max(Bun.stringWidth(column.head), ...cells.map((row) => Bun.stringWidth(row[at]!))),
   );
@@ -88,23 +80,15 @@ function fitted<Row>(columns: readonly Column<Row>[], cells: string[][], screen:
 }
 
 function records<Row>(terminal: Terminal, columns: readonly Column<Row>[], cells: string[][]): string {
-  return cells
-    .map((row) =>
-      facts(
-        terminal,
-        columns.map((column, at) => [column.head, row[at]!]),
-      ),
-    )
-    .join("\n");
+  const record = (row: string[]) => columns.map(({ head }, at) => [head, row[at]!] as const);
+  return cells.map((row) => facts(terminal, record(row))).join("\n");
 }
 
-/** Names come from people: nothing in them may move the cursor or colour the screen. */
+/** People choose names: nothing in them may move the cursor or color the screen. */
 function printable(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]/gu, "?");
 }
 
-const noBorders = {
-  ...{ top: "", "top-mid": "", "top-left": "", "top-right": "" },
-  ...{ bottom: "", "bottom-mid": "", "bottom-left": "", "bottom-right": "" },
-  ...{ left: "", "left-mid": "", mid: "", "mid-mid": "", right: "", "right-mid": "", middle: "" },
-};
+const borders = ["top", "bottom"].flatMap((side) => [side, `${side}-left`, `${side}-mid`, `${side}-right`]);
+const separators = ["left", "left-mid", "mid", "mid-mid", "middle", "right", "right-mid"];
+const noBorders = Object.fromEntries([...borders, ...separators].map((name) => [name, ""]));

@@ -1,11 +1,11 @@
-/** Where the CLI writes, and what it may assume about who reads. */
+/** Where the CLI writes, and what it knows about the reader. */
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
-  /** Columns of the screen; null where there is none (a pipe, a file), and nothing has to fit. */
+  /** Columns of the screen; null if there is none (a pipe, a file), so nothing has to fit. */
   width: number | null;
   color: boolean;
-  /** A person can be asked: input and output are both a screen. */
+  /** Whether prompts work: input and output are both a terminal. */
   interactive: boolean;
 }
 
@@ -22,7 +22,7 @@ export function processTerminal(environment: Readonly<Record<string, string | un
     err: (text) => void stderr.write(text),
     width: stdout.isTTY ? stdout.columns || 80 : null,
     color: stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== "dumb",
-    // Some consoles say that they have no columns: questions would stand there letter below letter.
+    // Some consoles report no columns: prompts would print one character a line.
     interactive: stdin.isTTY === true && stdout.isTTY === true && stdout.columns > 0,
   };
 }
@@ -33,7 +33,7 @@ export function painted(terminal: Terminal, color: keyof typeof codes, text: str
   return terminal.color && text ? `\u001b[${codes[color]}m${text}\u001b[0m` : text;
 }
 
-/** The text on one line, without what would move the cursor: for messages that quote others. */
+/** The text on one line, without what would move the cursor: for messages that quote other text. */
 export function oneLine(text: string): string {
   return text
     .replace(/:\s*[\r\n]+\s*/g, ": ")

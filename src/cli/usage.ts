@@ -1,24 +1,19 @@
-/** `sluice usage …`: what organizations have used, whether the book is right, and how it is mended. */
+/** `sluice usage …`: what organizations have used, whether the ledger balances, and how to correct it. */
 import { type Command, Option } from "commander";
-import { percentOf } from "../admission/windows.ts";
-import { Refusal } from "../auth/refusal.ts";
-import type { OrganizationUsage, OwnedDifference } from "../auth/usage-verbs.ts";
+import { grouped, percentOf } from "../admission/amounts.ts";
+import type { OrganizationUsage, OwnedDifference } from "../management/usage.ts";
 import { windowKinds } from "../store/ledger.ts";
 import { bar } from "./bar.ts";
-import type { Building } from "./building.ts";
-import { jsonOption, printJson, units } from "./option.ts";
-import { reached } from "./reach.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { adjustmentJson, differenceJson, usageJson } from "./json.ts";
+import { type JsonFlag, jsonOption, printJson, units } from "./option.ts";
 import type { Services } from "./services.ts";
-import { adjustmentJson, differenceJson, usageJson } from "./shown.ts";
-import { type Column, facts, grouped, instant, minute, table } from "./table.ts";
+import { type Column, facts, instant, minute, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
-interface Format {
-  json?: boolean;
-}
-
-export function addUsageCommands(program: Command, { services }: Building): void {
-  const usage = program.command("usage").description("usage: windows, the book against itself, corrections");
+export function addUsageCommands(program: Command, { services }: CommandContext): void {
+  const usage = program.command("usage").description("show, check, and adjust usage");
   addShow(usage, services);
   addCheck(usage, services);
   addAdjust(usage, services);
@@ -27,30 +22,30 @@ export function addUsageCommands(program: Command, { services }: Building): void
 function addShow(usage: Command, services: Services): void {
   usage
     .command("show")
-    .description("show what an organization has used of its windows")
-    .argument("<org>", "its slug or id")
+    .description("show how much of its limits an organization has used")
+    .argument("<org>", "slug or ID of the organization")
     .addOption(jsonOption())
-    .action(async (given: string, options: Format) => {
-      const found = await reached(services, (manage) => manage.readUsage({ organization: given }));
+    .action(async (given: string, options: JsonFlag) => {
+      const found = await withManagement(services, (manage) => manage.readUsage({ organization: given }));
       if (options.json) return printJson(services.terminal, usageJson(found));
-      services.terminal.out(shownUsage(services.terminal, found));
+      services.terminal.out(describeUsage(services.terminal, found));
     });
 }
 
 function addCheck(usage: Command, services: Services): void {
   usage
     .command("check")
-    .description("compare every total of a year with the sum of its records; 1 when they differ")
+    .description("compare every total of the past year with the sum of its records")
     .addOption(jsonOption())
     .addHelpText("after", checkHelp)
-    .action(async (options: Format) => {
-      const differences = await reached(services, (manage) => manage.checkUsage({}));
+    .action(async (options: JsonFlag) => {
+      const differences = await withManagement(services, (manage) => manage.checkUsage({}));
       if (options.json) printJson(services.terminal, differences.map(differenceJson));
       else if (differences.length > 0) services.terminal.out(table(services.terminal, differenceColumns, differences));
       if (differences.length > 0) {
         const what =
           differences.length === 1 ? "1 total differs from its" : `${differences.length} totals differ from their`;
-        throw new Refusal(`${what} sum.`);
+        throw new Error(`${what} sum.`);
       }
       if (!options.json) services.terminal.out("Every total equals the sum of its records.\n");
     });
@@ -59,38 +54,38 @@ function addCheck(usage: Command, services: Services): void {
 function addAdjust(usage: Command, services: Services): void {
   usage
     .command("adjust")
-    .description("add to what was used of a window of now, or take from it, by an entry of its own")
-    .argument("<org>", "its slug or id")
+    .description("add units to the current usage of an organization, or subtract them")
+    .argument("<org>", "slug or ID of the organization")
     .addOption(
-      new Option("--window <window>", "which; all is the first three")
+      new Option("--window <window>", "window to adjust; all means session, week, and month")
         .choices(["session", "week", "month", "extra", "all"])
         .makeOptionMandatory(),
     )
     .addOption(
-      new Option("--units <±n>", "how many, such as -250000; below nothing it does not go")
+      new Option("--units <±n>", "units to add, or to subtract, such as -250000; usage stops at 0")
         .argParser(units(Number.NEGATIVE_INFINITY))
         .makeOptionMandatory(),
     )
-    .requiredOption("--reason <text>", "why, for the audit log")
+    .requiredOption("--reason <text>", "reason for the audit log")
     .addOption(jsonOption())
     .addHelpText("after", adjustExamples)
-    .action(async (given: string, options: Format & { window: string; units: number; reason: string }) => {
+    .action(async (given: string, options: JsonFlag & { window: string; units: number; reason: string }) => {
       const { window, reason } = options;
-      const done = await reached(services, (manage) =>
+      const adjustment = await withManagement(services, (manage) =>
         manage.adjustUsage({ organization: given, window, units: options.units, reason }),
       );
-      if (options.json) return printJson(services.terminal, adjustmentJson(done));
-      for (const { kind, added } of done.entries) {
+      if (options.json) return printJson(services.terminal, adjustmentJson(adjustment));
+      for (const { kind, added } of adjustment.entries) {
         services.terminal.out(
           added === null
-            ? `${done.organization.slug}, ${kind}: none is open.\n`
-            : `${done.organization.slug}, ${kind}: ${added > 0 ? "+" : ""}${grouped(added)} units.\n`,
+            ? `${adjustment.organization.slug}, ${kind}: no open session.\n`
+            : `${adjustment.organization.slug}, ${kind}: ${added > 0 ? "+" : ""}${grouped(added)} units.\n`,
         );
       }
     });
 }
 
-/** One line of the table of windows. */
+/** A row of the table of windows. */
 interface Line {
   name: string;
   used: number;
@@ -99,7 +94,7 @@ interface Line {
   resetAt: Date;
 }
 
-function shownUsage(terminal: Terminal, { organization, plan, usage }: OrganizationUsage): string {
+function describeUsage(terminal: Terminal, { organization, plan, usage }: OrganizationUsage): string {
   const { windows, extra, running } = usage;
   const lines: Line[] = windowKinds.map((kind) => ({ name: kind, ...windows[kind] }));
   if (extra.enabled || extra.used > 0) {
@@ -137,8 +132,9 @@ const differenceColumns: Column<OwnedDifference>[] = [
 ];
 
 const checkHelp = `
-It reads every record of the year. On the embedded database, which does one
-thing at a time, requests wait meanwhile: a second or so for 100,000 records.`;
+Exits with 1 if any total differs. The check reads every record of the past
+year. On the embedded database, requests wait until it is done: about a second
+for every 100,000 records.`;
 const adjustExamples = `
 Examples:
   $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"

@@ -1,16 +1,16 @@
-/** The operating system's name of who runs this, for the audit log. */
+/** The operating system's user, for the audit log. */
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 
-/** Bun takes the name from USER, which services and containers often lack; and a container may run as a nameless number. */
+/** Bun reads the name from USER, which services and containers often lack; a container's user may have no name. */
 export function systemUser(): string {
   const uid = process.getuid?.();
-  const { username } = known();
+  const { username } = fromSystem();
   if (username && username !== "unknown") return username;
-  return (uid === undefined ? null : listed(uid)) ?? `uid-${uid ?? "unknown"}`;
+  return (uid === undefined ? null : fromPasswd(uid)) ?? `uid-${uid ?? "unknown"}`;
 }
 
-function known(): { username: string } {
+function fromSystem(): { username: string } {
   try {
     return userInfo();
   } catch {
@@ -18,7 +18,7 @@ function known(): { username: string } {
   }
 }
 
-function listed(uid: number): string | null {
+function fromPasswd(uid: number): string | null {
   try {
     const lines = readFileSync("/etc/passwd", "utf8").split("\n");
     return lines.map((line) => line.split(":")).find(([, , id]) => id === String(uid))?.[0] ?? null;

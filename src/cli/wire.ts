@@ -1,4 +1,4 @@
-/** Values over the administrator's socket: JSON in which instants survive. Pure. */
+/** Values on the management socket: JSON that keeps Dates. Pure. */
 
 /** `{ "$date": "…" }` stands for a Date; a key that begins with `$` by itself gets one more. */
 export function pack(value: unknown): unknown {

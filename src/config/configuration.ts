@@ -20,7 +20,7 @@ export interface Configuration {
   notices: string[];
 }
 
-/** decisions.md: what scripts rely on. */
+/** docs/design/service.md, What scripts rely on. */
 export interface MeteringSettings {
   /** A hold lapses this many seconds after its last checkpoint. */
   lease_s: number;

@@ -78,7 +78,7 @@ function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtocol): As
       headers: { ...headers, "content-type": "application/json" },
     };
     try {
-      // The environment's proxy is not for engines (stack.md, 6); a redirect could carry the key elsewhere.
+      // No proxy, and no redirect, which could carry the key elsewhere: docs/design/runtime.md, Bun fetch.
       const direct = { proxy: false } as unknown as RequestInit;
       const response = await fetch(url, { headers, signal, redirect: "manual", ...direct, ...post });
       return { status: response.status, body: response.ok ? await jsonOf(response) : await dropped(response) };

@@ -1,8 +1,9 @@
 /** The environment's part of the configuration: where to listen, where data lives, which file, which engine. Empty equals unset. */
 import { isIPv6 } from "node:net";
+import { closestName } from "../schema/closest.ts";
 import { checkedKey } from "./api-key.ts";
-import { closest } from "./closest.ts";
 import type { ServerSettings, StorageSettings } from "./configuration.ts";
+import { shortened } from "./problem.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -133,11 +134,11 @@ function noticesOf(environment: Environment): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith("SLUICE_") && !known.includes(name))
     .flatMap((name) => {
-      const meant = closest(name, variables);
+      const meant = closestName(name, variables);
       return meant === null ? [] : [`${name} is not read; did you mean ${meant}?`];
     });
 }
 
 function shown(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+  return JSON.stringify(shortened(text));
 }

@@ -1,31 +1,44 @@
 /** sluice.yaml: bytes → a checked value, or all that is wrong with it. */
 import { Check } from "typebox/value";
+import type { Shape } from "../schema/shape.ts";
+import { offences, type Path } from "../schema/walk.ts";
 import { checkFile } from "./check.ts";
-import { Problems } from "./problem.ts";
-import { readValue } from "./read.ts";
+import { messageFor } from "./diagnose.ts";
+import { Problems, problems_kept_max } from "./problem.ts";
 import { ConfigurationFile } from "./schema.ts";
-import { parseYaml } from "./yaml.ts";
+import { type Environment, readYaml } from "./yaml.ts";
 
 export interface FileText {
   bytes: Uint8Array;
   /** As the operator named it; stands before every problem. */
   path: string;
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   /** SLUICE_UPSTREAM_URL serves every model, whatever the file says. */
   upstreamFromEnvironment: boolean;
 }
 
 export function readConfigurationFile(text: FileText): { file: ConfigurationFile } | { problems: string[] } {
   const problems = new Problems(text.path);
-  const yaml = parseYaml(text.bytes, problems);
-  if (!yaml) return { problems: problems.lines() };
-  if (yaml.root === null) {
-    problems.add("", "is empty; remove the file for the defaults, or begin one with: sluice init --upstream URL", null);
-    return { problems: problems.lines() };
+  const yaml = readYaml(text.bytes, text.environment, problems);
+  if (yaml?.empty) {
+    problems.add([], "is empty; remove the file for the defaults, or begin one with: sluice init --upstream URL", null);
+  } else if (yaml) {
+    for (const offence of offences(ConfigurationFile as Shape, yaml.value, problems_kept_max)) {
+      const { node, place, namePlace } = yaml.locate(offence.path);
+      const atName = offence.kind === "unknown" || offence.kind === "misnamed";
+      problems.add(offence.path, messageFor(offence, node), atName ? namePlace : place);
+      if (atName) remove(yaml.value, offence.path);
+    }
+    const add = (path: Path, message: string) => problems.add(path, message, yaml.locate(path).place);
+    checkFile(yaml.value, text.upstreamFromEnvironment, add);
+    if (!problems.any && Check(ConfigurationFile, yaml.value)) return { file: yaml.value };
+    if (!problems.any) throw new Error("sluice.yaml offends its schema, and nothing says where");
   }
-  const { value, written } = readValue(yaml, ConfigurationFile, text.environment, problems);
-  checkFile({ value, written, upstreamFromEnvironment: text.upstreamFromEnvironment }, problems);
-  if (problems.any) return { problems: problems.lines() };
-  if (!Check(ConfigurationFile, value)) throw new Error("the reader of sluice.yaml passed what its schema refuses");
-  return { file: value };
+  return { problems: problems.lines() };
+}
+
+/** An unknown field is said once; what stands beside it is checked on without it. */
+function remove(value: unknown, path: Path): void {
+  const around = path.slice(0, -1).reduce<unknown>((at, step) => Object(at)[step], value);
+  Reflect.deleteProperty(Object(around), path.at(-1)!);
 }

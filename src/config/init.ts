@@ -22,7 +22,7 @@ export interface DraftUpstream {
 export const schema_file = "sluice.schema.json";
 export const upstreamKeyVariable = "SLUICE_UPSTREAM_KEY";
 
-export interface InitWish {
+export interface InitOptions {
   url: string;
   protocol?: UpstreamProtocol;
   apiKey: string | null;
@@ -40,7 +40,7 @@ export interface InitDraft {
 }
 
 /** Probes and drafts; throws an Error whose message says what to do. The key itself never enters the file. */
-export async function initConfiguration(wish: InitWish): Promise<InitDraft> {
+export async function initConfiguration(wish: InitOptions): Promise<InitDraft> {
   const { url: written, apiKey, protocol = "openai-chat", fetch, nowSeconds } = wish;
   const checked = apiKey === null ? null : checkedKey(apiKey);
   if (checked && "problem" in checked) throw new Error(`The engine's key ${checked.problem}.`);
@@ -52,9 +52,9 @@ export async function initConfiguration(wish: InitWish): Promise<InitDraft> {
 
 export function draftConfiguration(models: EngineModel[], upstream: DraftUpstream): string {
   const ids = publicIds(models.map((model) => model.name));
-  const catalog = new Map(defaultModels().map((model) => [likeness(model.id), model]));
+  const catalog = new Map(defaultModels().map((model) => [comparableName(model.id), model]));
   const entries = models.map((model, index) =>
-    entryOf(model, ids[index]!, catalog.get(likeness(ids[index]!)) ?? null, upstream),
+    entryOf(model, ids[index]!, catalog.get(comparableName(ids[index]!)) ?? null, upstream),
   );
   return [
     `# yaml-language-server: $schema=./${schema_file}`,
@@ -76,17 +76,17 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
 }
 
 /** What a public model of the default catalog is known for is taken from there, where the engine does not say. */
-function entryOf(model: EngineModel, id: string, like: Model | null, upstream: DraftUpstream): string {
-  const context = model.contextTokens ?? like?.contextTokens ?? context_tokens_default;
-  const guessedContext = model.contextTokens === null && !like;
-  const output = model.outputTokensMax ?? like?.outputTokensMax ?? context;
-  const capabilities = model.capabilities ?? (like ? [...like.capabilities] : ["tools", "structured_output"]);
-  const guessedCapabilities = model.capabilities === null && !like;
-  const prices = like?.prices ?? { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };
+function entryOf(model: EngineModel, id: string, similar: Model | null, upstream: DraftUpstream): string {
+  const context = model.contextTokens ?? similar?.contextTokens ?? context_tokens_default;
+  const guessedContext = model.contextTokens === null && !similar;
+  const output = model.outputTokensMax ?? similar?.outputTokensMax ?? context;
+  const capabilities = model.capabilities ?? (similar ? [...similar.capabilities] : ["tools", "structured_output"]);
+  const guessedCapabilities = model.capabilities === null && !similar;
+  const prices = similar?.prices ?? { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };
   const lines = [
     `  - id: ${quoted(id)}`,
-    ...(like ? [`    owned_by: ${quoted(like.ownedBy)}`] : []),
-    `    created: ${like?.created ?? model.created ?? upstream.nowSeconds}`,
+    ...(similar ? [`    owned_by: ${quoted(similar.ownedBy)}`] : []),
+    `    created: ${similar?.created ?? model.created ?? upstream.nowSeconds}`,
     `    context_window: ${context}${guessedContext ? "   # a guess: the engine does not say" : ""}`,
     ...(output < context ? [`    max_output_tokens: ${output}`] : []),
     `    capabilities: [${capabilities.join(", ")}]${guessedCapabilities ? "   # a guess: the engine does not say" : ""}`,
@@ -104,7 +104,7 @@ function quoted(text: string): string {
   return JSON.stringify(text.replaceAll("${", () => "$${"));
 }
 
-function likeness(id: string): string {
+function comparableName(id: string): string {
   return id
     .slice(id.indexOf("/") + 1)
     .toLowerCase()

@@ -8,7 +8,7 @@ export interface Limit {
   default: number;
   minimum: number;
   maximum: number;
-  says: string;
+  description: string;
 }
 
 const day_ms = 86_400_000;
@@ -18,57 +18,60 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     default: 32 * 1024 * 1024,
     minimum: 1024,
     maximum: 1024 * 1024 * 1024,
-    says: "The largest request body in bytes, after decompression. Larger ones are answered 413.",
+    description: "The largest request body in bytes, after decompression. Larger ones are answered 413.",
   },
   body_read_ms: {
     default: 60_000,
     minimum: 100,
     maximum: 3_600_000,
-    says: "How long a client may take to send its body.",
+    description: "How long a client may take to send its body.",
   },
   body_depth_max: {
     default: 100,
     minimum: 16,
     maximum: 1000,
-    says: "How deep objects and arrays of a body may be nested.",
+    description: "How deep objects and arrays of a body may be nested.",
   },
   grant_ms: {
     default: 3000,
     minimum: 10,
     maximum: 60_000,
-    says: "How long an admission may take before the request is answered 503 storage_unavailable.",
+    description: "How long an admission may take before the request is answered 503 storage_unavailable.",
   },
   first_event_hold_ms: {
     default: 5000,
     minimum: 0,
     maximum: 10_000,
-    says: "How long the status of a stream is held back for the first part of its answer, so that early failures keep a true status.",
+    description:
+      "How long the status of a stream is held back for the first part of its answer, so that early failures keep a true status.",
   },
   heartbeat_ms: {
     default: 10_000,
     minimum: 10,
     maximum: 10_000,
-    says: "The longest silence on a stream before a heartbeat is written.",
+    description: "The longest silence on a stream before a heartbeat is written.",
   },
   drain_delay_ms: {
     default: 0,
     minimum: 0,
     maximum: 600_000,
-    says: "After SIGTERM: how long /readyz says no before new connections are refused, so that a load balancer sees it.",
+    description:
+      "After SIGTERM: how long /readyz says no before new connections are refused, so that a load balancer sees it.",
   },
   drain_ms: {
     default: 25_000,
     minimum: 0,
     maximum: day_ms,
-    says: "After that: how long running requests may take to finish before they are ended with their protocol's error.",
+    description:
+      "After that: how long running requests may take to finish before they are ended with their protocol's error.",
   },
 };
 
-const timeout = (name: keyof UpstreamTimeouts, says: string): Limit => ({
+const timeout = (name: keyof UpstreamTimeouts, description: string): Limit => ({
   default: defaultTimeouts[name],
   minimum: 10,
   maximum: day_ms,
-  says,
+  description,
 });
 
 export const upstreamTimeouts: Record<keyof UpstreamTimeouts, Limit> = {
@@ -83,25 +86,27 @@ export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery">,
     default: 60,
     minimum: 0.1,
     maximum: 3600,
-    says: "A running request whose node is gone is settled by another this long after its last checkpoint.",
+    description: "A running request whose node is gone is settled by another this long after its last checkpoint.",
   },
   checkpoint_s: {
     default: 2,
     minimum: 0.02,
     maximum: 600,
-    says: "How often a running request writes down what it has used. Shorter than the lease: where only a short lease is given, a third of it.",
+    description:
+      "How often a running request writes down what it has used. Shorter than the lease: where only a short lease is given, a third of it.",
   },
   sweep_s: {
     default: 5,
     minimum: 0.02,
     maximum: 600,
-    says: "How often a node looks for lapsed leases.",
+    description: "How often a node looks for lapsed leases.",
   },
   unstreamed_tokens_max: {
     default: 512,
     minimum: 0,
     maximum: 1_000_000,
-    says: "A request that does not stream, and whose cap is at most this, is asked of the engine unstreamed. 0: never.",
+    description:
+      "A request that does not stream, and whose cap is at most this, is asked of the engine unstreamed. 0: never.",
   },
 };
 
@@ -110,13 +115,13 @@ export const responsesLimits: Record<Exclude<keyof ResponsesSettings, "store">, 
     default: 30,
     minimum: 1,
     maximum: 365,
-    says: "How long a response is kept, so that a client can go on from it.",
+    description: "How long a response is kept, so that a client can go on from it.",
   },
   organization_bytes_max: {
     default: 1024 * 1024 * 1024,
     minimum: 1024,
     maximum: 1024 ** 4,
-    says: "How much an organization's responses may take together, in bytes. The oldest make room.",
+    description: "How much an organization's responses may take together, in bytes. The oldest make room.",
   },
 };
 

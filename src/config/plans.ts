@@ -12,23 +12,26 @@ const limitNames = {
   concurrent_requests: "concurrentRequests",
 } as const satisfies Record<keyof PlanEntry, keyof Plan>;
 
-/** `starter` is what an organization gets unasked; `unlimited` limits nothing. */
+/**
+ * `starter` is what an organization gets unasked: a working day with a coding agent fits. `pro` holds ten times as much;
+ * `unlimited` limits nothing.
+ */
 const defaults: Record<string, PlanEntry> = {
   starter: {
-    session: 10_000_000,
-    week: 50_000_000,
-    month: 160_000_000,
-    requests_per_minute: 60,
-    tokens_per_minute: 200_000,
-    concurrent_requests: 4,
+    session: 1_000_000_000,
+    week: 5_000_000_000,
+    month: 16_000_000_000,
+    requests_per_minute: 120,
+    tokens_per_minute: 2_000_000,
+    concurrent_requests: 8,
   },
   pro: {
-    session: 50_000_000,
-    week: 250_000_000,
-    month: 800_000_000,
-    requests_per_minute: 600,
-    tokens_per_minute: 2_000_000,
-    concurrent_requests: 32,
+    session: 10_000_000_000,
+    week: 50_000_000_000,
+    month: 160_000_000_000,
+    requests_per_minute: 1_200,
+    tokens_per_minute: 20_000_000,
+    concurrent_requests: 64,
   },
   unlimited: {},
 };

@@ -1,4 +1,5 @@
 /** What is wrong with a configuration, in words for the person who wrote it: all of it at once, in the order of the file. */
+import type { Path } from "../schema/walk.ts";
 
 /** Where something stands in a file; lines and columns count from 1. */
 export interface Place {
@@ -7,9 +8,9 @@ export interface Place {
 }
 
 /** More than this is not read by anybody. */
-export const problems_shown_max = 20;
+const problems_shown_max = 20;
 /** More than this is only counted: a hostile file must not fill the memory. */
-const problems_kept_max = 1000;
+export const problems_kept_max = 1000;
 
 /** `problems` has one line each; `message` is all of them, ready to be printed. Neither ever holds a secret. */
 export class ConfigurationError extends Error {
@@ -36,11 +37,11 @@ export class Problems {
     return this.#count > 0;
   }
 
-  /** `field` is a path such as `models[3].routes[0].upstream`, empty for the file as a whole. */
-  add(field: string, message: string, place: Place | null): void {
+  /** An empty path is the file as a whole. */
+  add(path: Path, message: string, place: Place | null): void {
     this.#count += 1;
-    if (this.#found.length < problems_kept_max)
-      this.#found.push({ place, text: field ? `${field}: ${message}` : message });
+    if (this.#found.length >= problems_kept_max) return;
+    this.#found.push({ place, text: path.length > 0 ? `${fieldOf(path)}: ${message}` : message });
   }
 
   lines(): string[] {
@@ -56,6 +57,16 @@ export class Problems {
   #at(place: Place | null): string {
     return place ? `${this.#file}:${place.line}:${place.column}` : this.#file;
   }
+}
+
+/** `models[3].routes[0].upstream` */
+export function fieldOf(path: Path): string {
+  const steps = path.map((step) => (typeof step === "number" ? `[${step}]` : `.${shortened(step)}`));
+  return steps.join("").replace(/^\./, "");
+}
+
+export function shortened(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
 function order(place: Place | null): number {

@@ -1,6 +1,6 @@
 /**
  * sluice.yaml as one typebox value: validation, static type, and the JSON Schema that editors complete from
- * (sluice.schema.json). The names are decided in decisions.md, "The catalog".
+ * (sluice.schema.json). Names of fields never change: docs/design/service.md, The catalog.
  *
  * Two annotations steer the reader's words: `patternErrorMessage` says a pattern in human words (editors show it too),
  * and `writeOnly` marks what must never be shown.
@@ -30,10 +30,10 @@ function whole(minimum: number, maximum: number, description: string, fallback?:
   return Type.Integer({ minimum, maximum, description, ...(fallback === undefined ? {} : { default: fallback }) });
 }
 
-const limited = ({ default: fallback, minimum, maximum, says }: Limit) =>
-  Type.Optional(whole(minimum, maximum, says, fallback));
-const limitedSeconds = ({ default: fallback, minimum, maximum, says }: Limit) =>
-  Type.Optional(Type.Number({ minimum, maximum, description: says, default: fallback }));
+const limited = ({ minimum, maximum, description, default: fallback }: Limit) =>
+  Type.Optional(whole(minimum, maximum, description, fallback));
+const limitedSeconds = ({ minimum, maximum, description, default: fallback }: Limit) =>
+  Type.Optional(Type.Number({ minimum, maximum, description, default: fallback }));
 
 const timeouts = Type.Object(
   {

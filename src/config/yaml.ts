@@ -1,77 +1,77 @@
-/** Bytes of a file → its YAML nodes, with the place of each; what the parser dislikes is said in human words. */
+/** Bytes of a file → plain values, and for each of them where it stands and how it was written. */
 import {
-  type Alias,
   isAlias,
+  isMap,
+  isScalar,
+  isSeq,
   LineCounter,
   type Node,
-  type ParsedNode,
+  type Pair,
   parseDocument,
-  visit,
   type YAMLError,
 } from "yaml";
+import type { Path } from "../schema/walk.ts";
 import type { Place, Problems } from "./problem.ts";
+import { substitute } from "./substitute.ts";
+import { syntaxMessage } from "./syntax.ts";
 
 export const file_bytes_max = 1024 * 1024;
 /** sluice.yaml needs seven; far more is an attack on the stack. */
 const depth_max = 64;
 
-export interface YamlText {
-  /** Null where the file is empty, or holds comments alone. */
-  root: ParsedNode | null;
-  placeOf(node: Node | null | undefined): Place | null;
-  /** What an alias stands for, wherever it stands; null when nothing of that name stands before it. */
-  target(alias: Alias): Node | null;
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What stands at a path; an alias is resolved, and its place is its own. */
+export interface Location {
+  node: Node | null;
+  place: Place | null;
+  /** Of its name, where it has one. */
+  namePlace: Place | null;
 }
 
-export function parseYaml(bytes: Uint8Array, problems: Problems): YamlText | null {
-  const text = decoded(bytes, problems);
-  if (text === null) return null;
+export interface YamlFile {
+  /** No value at all, or comments alone. */
+  empty: boolean;
+  /** With `${NAME}` put in. Undefined is a hole: what was wrong there has been said. */
+  value: unknown;
+  /** What stands there, or around it where nothing does. */
+  locate(path: Path): Location;
+}
+
+export function readYaml(bytes: Uint8Array, environment: Environment, problems: Problems): YamlFile | null {
+  const text = decoded(bytes);
+  if (typeof text !== "string") {
+    problems.add([], text.problem, null);
+    return null;
+  }
   const counter = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: counter,
     prettyErrors: false,
-    // Duplicates are found by the reader, in linear time and with both places.
+    // Duplicates are found below, in linear time and with both places.
     uniqueKeys: false,
-    stringKeys: false,
-    merge: false,
-    version: "1.2",
     logLevel: "error",
   });
-  const place = (offset: number): Place => {
+  const placeAt = (offset: number): Place => {
     const { line, col } = counter.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
-  addSyntaxProblems(document.errors, text, place, problems);
+  // One mistake makes the parser stumble again and again: the first of a line counts, and five lines are enough.
+  const firsts = new Map<number, [YAMLError, Place]>();
+  for (const error of document.errors.toSorted((one, other) => one.pos[0] - other.pos[0])) {
+    const place = placeAt(error.pos[0]);
+    if (!firsts.has(place.line)) firsts.set(place.line, [error, place]);
+  }
+  for (const [error, place] of [...firsts.values()].slice(0, 5)) problems.add([], syntaxMessage(error, text), place);
   if (problems.any) return null;
-  const anchors = new Map<string, Node>();
-  const targets = new Map<Alias, Node>();
-  visit(document, {
-    Node(_, node, path) {
-      if (path.length > depth_max * 2) {
-        problems.add("", `is nested more than ${depth_max} levels deep`, place(node.range?.[0] ?? 0));
-        return visit.BREAK;
-      }
-      if (isAlias(node)) {
-        const target = anchors.get(node.source);
-        if (target) targets.set(node, target);
-      } else if ("anchor" in node && typeof node.anchor === "string") {
-        anchors.set(node.anchor, node as Node);
-      }
-      return undefined;
-    },
-  });
-  if (problems.any) return null;
-  return {
-    root: document.contents,
-    placeOf: (node) => (node?.range ? place(node.range[0]) : null),
-    target: (alias) => targets.get(alias) ?? null,
-  };
+  const reader = new Reader(environment, problems, (node) => (node?.range ? placeAt(node.range[0]) : null));
+  const value = reader.value(document.contents, []);
+  return { empty: document.contents === null, value, locate: (path) => reader.locate(document.contents, path) };
 }
 
-function decoded(bytes: Uint8Array, problems: Problems): string | null {
+function decoded(bytes: Uint8Array): string | { problem: string } {
   if (bytes.byteLength > file_bytes_max) {
-    problems.add("", `is larger than ${file_bytes_max / 1024 / 1024} MiB; is it the right file?`, null);
-    return null;
+    return { problem: `is larger than ${file_bytes_max / 1024 / 1024} MiB; is it the right file?` };
   }
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -79,48 +79,115 @@ function decoded(bytes: Uint8Array, problems: Problems): string | null {
   } catch {
     // Said below.
   }
-  problems.add("", "is not UTF-8 text; save it as UTF-8", null);
-  return null;
+  return { problem: "is not UTF-8 text; save it as UTF-8" };
 }
 
-/** One mistake makes the parser stumble again and again: the first of a line counts, and five lines are enough. */
-function addSyntaxProblems(errors: YAMLError[], text: string, place: (offset: number) => Place, problems: Problems) {
-  const lines = new Set<number>();
-  for (const error of errors.toSorted((one, other) => one.pos[0] - other.pos[0])) {
-    const at = place(error.pos[0]);
-    if (lines.has(at.line) || lines.size >= 5) continue;
-    lines.add(at.line);
-    problems.add("", syntaxProblem(error, text), at);
+/** Reads each node once, and an alias as the very value of its anchor: aliases of aliases cost no more than their text. */
+class Reader {
+  readonly #environment: Environment;
+  readonly #problems: Problems;
+  readonly #placeOf: (node: Node | null) => Place | null;
+  /** The latest of each name. */
+  readonly #anchors = new Map<string, { node: Node; value: unknown }>();
+  readonly #targets = new Map<Node, Node>();
+
+  constructor(environment: Environment, problems: Problems, placeOf: (node: Node | null) => Place | null) {
+    this.#environment = environment;
+    this.#problems = problems;
+    this.#placeOf = placeOf;
+  }
+
+  value(node: Node | null, path: Path): unknown {
+    if (isAlias(node)) return this.#alias(node, path);
+    if (isScalar(node)) return this.#anchored(node, this.#scalar(node, path));
+    if (!isMap(node) && !isSeq(node)) return null;
+    if (path.length > depth_max) {
+      this.#problems.add([], `is nested more than ${depth_max} levels deep`, this.#placeOf(node));
+      return undefined;
+    }
+    if (isSeq<Node | null>(node)) {
+      const items: unknown[] = this.#anchored(node, []);
+      for (const [index, item] of node.items.entries()) items.push(this.value(item, [...path, index]));
+      return items;
+    }
+    // Without a prototype, `__proto__` is a name like any other.
+    const fields: Record<string, unknown> = this.#anchored(node, Object.create(null));
+    const names = new Map<string, Place | null>();
+    for (const pair of node.items as Pair<Node, Node | null>[]) {
+      const name = this.#name(pair, path, names);
+      if (name !== null) fields[name] = this.value(pair.value, [...path, name]);
+    }
+    return fields;
+  }
+
+  #anchored<Value>(node: Node & { anchor?: string }, value: Value): Value {
+    if (node.anchor) this.#anchors.set(node.anchor, { node, value });
+    return value;
+  }
+
+  #alias(node: Node & { source: string }, path: Path): unknown {
+    const target = this.#anchors.get(node.source);
+    if (target) this.#targets.set(node, target.node);
+    else {
+      const message = "is an alias (*) of an anchor (&) that does not stand before it; a text needs quotes";
+      this.#problems.add(path, message, this.#placeOf(node));
+    }
+    return target?.value;
+  }
+
+  /** Null where it cannot be one, or stands there already. */
+  #name({ key }: Pair<Node>, path: Path, names: Map<string, Place | null>): string | null {
+    const name = nameOf(key);
+    const place = this.#placeOf(key);
+    const first = names.get(name ?? "");
+    if (!name) this.#problems.add(path, "has a name that is no plain text; write name: value", place);
+    else if (first !== undefined) {
+      this.#problems.add([...path, name], `stands here a second time; first on line ${first?.line}`, place);
+    } else {
+      names.set(name, place);
+      return name;
+    }
+    return null;
+  }
+
+  #scalar(node: { value: unknown } & Node, path: Path): unknown {
+    if (typeof node.value !== "string") return node.value;
+    const { text, problems } = substitute(node.value, this.#environment);
+    for (const problem of new Set(problems)) this.#problems.add(path, problem, this.#placeOf(node));
+    return problems.length > 0 ? undefined : text;
+  }
+
+  locate(root: Node | null, path: Path): Location {
+    let found: Location = { node: this.#resolved(root), place: this.#placeOf(root), namePlace: null };
+    for (const step of path) {
+      const child = childOf(found.node, step);
+      if (!child) break;
+      const namePlace = this.#placeOf(child.name);
+      const place = this.#placeOf(child.value) ?? namePlace ?? found.place;
+      found = { node: this.#resolved(child.value), place, namePlace };
+    }
+    return found;
+  }
+
+  #resolved(node: Node | null): Node | null {
+    return (node && this.#targets.get(node)) ?? node;
   }
 }
 
-/** Never the parser's own message: it may quote the file, and with it a key. */
-function syntaxProblem(error: YAMLError, text: string): string {
-  const offset = error.pos[0];
-  if (text[offset] === "{" && text[offset - 1] === "$") return `a value with \${…} needs quotes here: "\${NAME}"`;
-  const before = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
-  if (/^[ ]*\t/.test(before + text[offset])) return syntaxWords.TAB_AS_INDENT;
-  const words = syntaxWords[error.code as keyof typeof syntaxWords] ?? "is not valid YAML here";
-  return words;
+function childOf(node: Node | null, step: Path[number]): { name: Node | null; value: Node | null } | null {
+  if (isSeq<Node | null>(node)) {
+    const value = node.items[Number(step)];
+    return value === undefined ? null : { name: null, value };
+  }
+  const pair = isMap<Node, Node | null>(node) ? node.items.find(({ key }) => nameOf(key) === step) : undefined;
+  return pair ? { name: pair.key, value: pair.value } : null;
 }
 
-const syntaxWords = {
-  TAB_AS_INDENT: "is indented with a tab; YAML wants spaces",
-  BAD_INDENT: "is not indented like its neighbours, or a bracket before it is not closed",
-  BLOCK_AS_IMPLICIT_KEY: "has two ':' on one line, or its text needs quotes",
-  BLOCK_IN_FLOW: "has an indented block inside brackets; write it on one line",
-  MISSING_CHAR: "lacks a character: a closing quote or bracket, or the ':' after a name",
-  UNEXPECTED_TOKEN: "has something here that YAML does not expect; does a text need quotes, or is a bracket too many?",
-  BAD_SCALAR_START: "begins a text with a character that YAML reserves; put the text in quotes",
-  BAD_DQ_ESCAPE: 'has an unknown \\ escape in "double quotes"; single quotes take it as it is',
-  MULTILINE_IMPLICIT_KEY: "has a name that runs over several lines, or lacks a ':'",
-  KEY_OVER_1024_CHARS: "has a name that is far too long, or lacks a ':'",
-  MULTIPLE_DOCS: "begins a second document (---); the file must hold one",
-  MULTIPLE_ANCHORS: "has two anchors (&) on one value",
-  MULTIPLE_TAGS: "has two tags (!) on one value",
-  ALIAS_PROPS: "has an anchor or a tag on an alias (*)",
-  BAD_ALIAS: "has an alias (*) without a name; a text that begins with * needs quotes",
-  BAD_DIRECTIVE: "has a directive (%) that YAML does not know",
-  TAG_RESOLVE_FAILED: "has a tag (!) that does not fit its value; leave it out",
-  RESOURCE_EXHAUSTION: `is nested more than ${depth_max} levels deep`,
-} as const;
+/** A name as it is written; `1` is one, too. */
+function nameOf(key: Node): string | null {
+  return isScalar(key) ? sourceOf(key) : null;
+}
+
+export function sourceOf(node: { source?: string | undefined; value: unknown }): string {
+  return node.source ?? String(node.value ?? "");
+}

@@ -1,83 +1,99 @@
 /**
- * HTTP: the only room that knows Elysia, Request and Response. The app holds the doors of all routes, gives every answer
- * its request id, and listens.
+ * HTTP: the only room that knows Elysia, Request and Response. The app mounts the operations, each at its method and path,
+ * and listens.
  */
 import { Elysia } from "elysia";
 import { Fault } from "../inference/fault.ts";
 import { encodeFault } from "../protocol/openai-chat/fault.ts";
-import { door, identified, type Route, routeNotFound } from "./door.ts";
-import { faultBodyForPath } from "./fault-body.ts";
-import type { House } from "./house.ts";
+import type { Connection } from "./call.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { faultBodyOf } from "./fault-body.ts";
+import { frame, identified, methodNotAllowed, type Serve } from "./frame.ts";
 import { json } from "./json.ts";
-import { chatRoute } from "./routes/chat.ts";
-import { contractRoutes } from "./routes/contract.ts";
-import { countTokensRoute } from "./routes/count-tokens.ts";
-import { healthRoutes, metricsRoute } from "./routes/health.ts";
-import { messagesRoute } from "./routes/messages.ts";
-import { modelRoutes } from "./routes/models.ts";
-import { receiptRoute } from "./routes/receipt.ts";
-import { responsesRoutes } from "./routes/responses.ts";
-import { usageRoute } from "./routes/usage.ts";
-
-export function routesOf(house: House, options: { metrics: boolean }): Route[] {
-  return [
-    ...modelRoutes(house),
-    chatRoute(house),
-    messagesRoute(house),
-    countTokensRoute(house),
-    ...responsesRoutes(house),
-    usageRoute(house),
-    receiptRoute(house),
-    ...healthRoutes(house),
-    ...contractRoutes(house),
-    ...(options.metrics ? [metricsRoute(house)] : []),
-  ];
-}
+import type { Operation } from "./operation.ts";
+import { metricsOperations, operations, probes, unlistedOperations } from "./operations.ts";
+import { hasId, isIdThere } from "./path.ts";
+import { serveOperation } from "./serve-operation.ts";
+import { unknownPath } from "./unknown-path.ts";
 
 /** The service as clients see it; `metrics` says whether /metrics is on this port. */
-export function app(house: House, options: { metrics: boolean }) {
-  return mounted(house, routesOf(house, options));
+export function app(dependencies: Dependencies, options: { metrics: boolean }) {
+  return mount(dependencies, [...operations, ...unlistedOperations, ...(options.metrics ? metricsOperations : [])]);
 }
 
 /** What only the operator's own port answers. */
-export function operatorApp(house: House) {
-  return mounted(house, [metricsRoute(house), ...healthRoutes(house)]);
+export function operatorApp(dependencies: Dependencies) {
+  return mount(dependencies, [...metricsOperations, ...probes]);
 }
 
-function mounted(house: House, routes: Route[]) {
+/** Whatever is mounted is an operation: with its scope, its guards and its description. */
+export function mount(dependencies: Dependencies, mounted: readonly Operation[]) {
   const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
-  // Handlers answer their own faults; what comes here is a defect of the frame around them.
+  // The frame answers faults; what comes here is a defect of the frame itself.
   elysia.onError(({ error }) => {
-    const requestId = `req_${house.newId()}`;
-    house.log.event("error", "unhandled", { request_id: requestId, cause: String(error) });
+    const requestId = `req_${dependencies.newId()}`;
+    dependencies.log.event("error", "unhandled", { request_id: requestId, cause: String(error) });
     const fault = new Fault("internal_error", "The service failed to handle this request. Please try again.");
     return identified(json(500, encodeFault(fault, requestId)), requestId);
   });
-  for (const route of [...routes, unknownRoute]) {
-    const answer = door(house, route);
-    elysia.all(patternOf(route.path), ({ request, server }) => answer(request, () => server?.timeout(request, 0)), {
+  const paths = [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
+  const unknown = frame(dependencies, unknownPath(paths.map(([first]) => first)));
+  const route = (method: string, pattern: string, serve: Serve, detail: object) =>
+    elysia.route(method, pattern, ({ request, server }) => serve(request, connectionOf(request, server)), {
       parse: "none",
+      detail,
     });
+  for (const here of paths) {
+    const [first] = here;
+    const pattern = patternOf(first);
+    const whereIdIs = (serve: Serve): Serve =>
+      hasId(first)
+        ? (request, connection) => (isIdThere(first, request) ? serve : unknown)(request, connection)
+        : serve;
+    for (const operation of here) {
+      const { operationId, tag, summary, description } = operation;
+      const serve = whereIdIs(serveOperation(dependencies, operation));
+      for (const method of methodsOf(operation))
+        route(method, pattern, serve, { operationId, tags: [tag], summary, description });
+    }
+    route("ALL", pattern, whereIdIs(otherMethod(dependencies, here)), { hide: true });
   }
+  route("ALL", "/*", unknown, { hide: true });
   return elysia;
 }
 
-/** A last parameter may hold slashes, as ids of models do. */
-function patternOf(path: string): string {
-  return path.replace(/\{[^}]+\}$/, "*").replaceAll(/\{([^}]+)\}/g, ":$1");
+/** HEAD is GET to all who answer, so that what is said of it, and its length, is the same. */
+function methodsOf({ method }: Operation): string[] {
+  return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];
 }
 
-const nothingHere = () => {
-  throw routeNotFound();
-};
+function otherMethod(dependencies: Dependencies, here: readonly [Operation, ...Operation[]]): Serve {
+  const [{ path, faultShape }] = here;
+  const allow = here.flatMap(methodsOf).join(", ");
+  return frame(dependencies, {
+    path,
+    faultBody: faultBodyOf(faultShape),
+    work({ request }) {
+      for (const { refusesMethod } of here) {
+        const refusal = refusesMethod?.(request);
+        if (refusal) throw refusal;
+      }
+      throw methodNotAllowed(request.method, allow);
+    },
+  });
+}
 
-/** Every path that no other route names, whatever the method. */
-const unknownRoute: Route = {
-  path: "/*",
-  methods: { GET: nothingHere, POST: nothingHere, DELETE: nothingHere },
-  otherwise: nothingHere,
-  faultBody: faultBodyForPath,
-};
+function connectionOf(request: Request, server: Pick<Bun.Server<unknown>, "requestIP" | "timeout"> | null): Connection {
+  return {
+    address: () => server?.requestIP(request)?.address ?? "",
+    keepOpen: () => server?.timeout(request, 0),
+  };
+}
+
+/** An id without a prefix may hold slashes, as ids of models do. */
+function patternOf({ path, idPrefix }: Operation): string {
+  return path.replace("{id}", idPrefix === undefined ? "*" : ":id");
+}
 
 export interface Listening {
   url: string;

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import zlib from "node:zlib";
 import { Fault } from "../inference/fault.ts";
 import { parseJsonBody } from "../protocol/json-body.ts";
+import { readPieces } from "./pieces.ts";
 
 export interface BodyLimits {
   body_bytes_max: number;
@@ -13,8 +14,8 @@ export interface BodyLimits {
   body_read_ms: number;
 }
 
-export interface JsonBody {
-  value: unknown;
+export interface JsonBody<Value = unknown> {
+  value: Value;
   /** Size after decompression. */
   bytes: number;
 }
@@ -41,43 +42,22 @@ function requireJson(contentType: string | null): void {
 }
 
 async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
   const announced = Number(request.headers.get("content-length") ?? 0);
-  if (announced > limits.body_bytes_max) throw tooLarge(limits.body_bytes_max);
+  if (announced > bytes_max) throw tooLarge(bytes_max);
   if (!request.body) return new Uint8Array();
-  const reader = request.body.getReader();
-  let late = false;
-  const deadline = setTimeout(() => {
-    late = true;
-    reader.cancel().catch(() => {});
-  }, limits.body_read_ms);
   const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (late) throw unfinished(limits.body_read_ms);
-      if (done) break;
-      bytes += value.byteLength;
-      if (bytes > limits.body_bytes_max) throw tooLarge(limits.body_bytes_max);
-      pieces.push(value);
-    }
-  } catch (cause) {
-    throw cause instanceof Fault
-      ? cause
-      : new Fault("invalid_json", "The request's body broke off before it was complete.", { cause });
-  } finally {
-    clearTimeout(deadline);
-  }
-  return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces, bytes);
+  const reading = await readPieces(request.body, { bytes_max, ms }, (piece) => void pieces.push(piece));
+  if (reading === "too_large") throw tooLarge(bytes_max);
+  if (reading === "late") throw unfinished(ms);
+  if (reading !== "whole") throw new Fault("invalid_json", "The request's body broke off before it was complete.");
+  return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
 }
 
 function tooLarge(bytes_max: number): Fault {
   return new Fault(
     "request_too_large",
     `The request's body is larger than the limit of ${bytes_max} bytes. Send less, for example smaller images.`,
-    {
-      headers: { connection: "close" },
-    },
   );
 }
 
@@ -85,9 +65,7 @@ function unfinished(ms: number): Fault {
   return new Fault(
     "invalid_json",
     `The request's body was not complete after ${Math.round(ms / 1000)} seconds. Send it again, whole.`,
-    {
-      headers: { connection: "close" },
-    },
+    { headers: { connection: "close" } },
   );
 }
 

@@ -1,7 +1,8 @@
-/** One HTTP request on its way through the house: who, since when, and the signal that ends its work. */
+/** One HTTP request on its way through the service: who, since when, and the signal that ends its work. */
 import { Fault } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
+import type { Caller, Ended } from "../usage/run.ts";
 
 /** What the log says of a request, beyond its line. Never content, never a secret. */
 export interface CallNotes {
@@ -18,7 +19,15 @@ export interface CallNotes {
   cause?: unknown;
 }
 
-export class Call {
+/** What a request's connection can tell, and be told. */
+export interface Connection {
+  /** Of the peer. */
+  address(): string;
+  /** Lifts the runtime's own idle timeout, which would cut a quiet stream. */
+  keepOpen(): void;
+}
+
+export class Call implements Caller {
   readonly notes: CallNotes = {};
   readonly startedMs = performance.now();
   /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
@@ -32,8 +41,7 @@ export class Call {
     readonly request: Request,
     /** Path as routed, for logs and metrics (`/v1/models/{id}`). */
     readonly route: string,
-    /** Lifts the runtime's own idle timeout, which would cut a quiet stream. */
-    readonly keepOpen: () => void,
+    readonly connection: Connection,
   ) {}
 
   /** Ends the work of this request; its reason is the Fault that ended it. */
@@ -62,6 +70,18 @@ export class Call {
   /** The service ends the work: draining, a lost lease, a refused grant. */
   end(fault: Fault): void {
     this.#abort.abort(fault);
+  }
+
+  granted(source: BillingSource): void {
+    this.notes.source = source;
+  }
+
+  ended({ outcome, usage, firstPartMs }: Ended): void {
+    Object.assign(this.notes, { outcome, usage, firstPartMs: firstPartMs ?? undefined });
+  }
+
+  keepOpen(): void {
+    this.connection.keepOpen();
   }
 
   elapsedMs(): number {

@@ -1,5 +1,6 @@
 /** The requests that are open, and whether new ones are welcome. One owner of both, so that a drain can be exact. */
 import { Fault } from "../inference/fault.ts";
+import { within } from "../time/deadline.ts";
 import type { Call } from "./call.ts";
 
 export interface Lifecycle {
@@ -21,15 +22,12 @@ export function lifecycle(): Lifecycle {
   let draining = false;
   let emptied: (() => void) | null = null;
 
-  const empty = (ms: number) =>
-    new Promise<void>((resolve) => {
-      if (open.size === 0) return resolve();
-      const timer = setTimeout(resolve, ms);
-      emptied = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  async function empty(ms: number): Promise<void> {
+    if (open.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    emptied = resolve;
+    await within(promise, ms, "the last open request").catch(() => {});
+  }
 
   return {
     get draining() {

@@ -1,16 +1,16 @@
 /** Counters for Prometheus. Low cardinality: public models and outcomes, never keys or organizations. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { SettleAnswer } from "../store/ledger.ts";
-import type { Settled } from "./settled.ts";
+import type { Ended } from "../usage/run.ts";
 
 export interface Metrics {
   request(route: string, status: number, seconds: number): void;
-  inference(settled: Settled): void;
+  inference(ended: Ended): void;
   /** Over one inference request of a known caller: granted from `plan` or `extra`, or refused with a fault's code. */
   decision(decision: "granted" | "refused", reason: string): void;
   /** So many holds of nodes that are gone were settled. */
   recovered(requests: number): void;
-  /** What a settlement of this node has charged, and what stood above every limit (decisions.md, settlement). */
+  /** What a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
   settled(answer: SettleAnswer): void;
   /** A value that is read when metrics are asked for. */
   gauge(name: string, help: string, read: () => number): void;

@@ -1,9 +1,9 @@
 /** A receipt in the words of the contract. It names no upstream. Pure. */
-import { percentOf } from "../admission/windows.ts";
+import { percentOf } from "../admission/amounts.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
 import type { Receipt, ReceiptWindow } from "../store/ledger.ts";
 import type { RefusedRequest } from "../store/refused.ts";
-import type { RequestReceipt } from "./contract/receipt.ts";
+import type { RequestReceipt } from "./receipt-shape.ts";
 
 export function receiptShown(receipt: Receipt): RequestReceipt {
   const { usage, prices, units, windows } = receipt;

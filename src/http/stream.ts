@@ -5,6 +5,7 @@ import { folding, type Result } from "../inference/result.ts";
 import type { StreamEncoder } from "../protocol/codec.ts";
 import { encodeSse } from "../sse/encode.ts";
 
+type Controller = ReadableStreamDefaultController<Uint8Array>;
 type Batch = readonly InferenceEvent[];
 type Next = Promise<IteratorResult<Batch, void>>;
 
@@ -75,9 +76,9 @@ export interface SseOptions {
   encoder: StreamEncoder;
   heartbeat_ms: number;
   headers: Record<string, string>;
-  /** The client went away: the upstream is to stop. Called before the generator is ended, or nothing would wake it. */
+  /** The client went away. Called before `closed`. */
   left(): void;
-  /** The last byte was written, or will never be. Called once. */
+  /** The last byte was written, or will never be: whoever owns the events ends them. Called once. */
   closed(): void;
 }
 
@@ -87,16 +88,19 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
   let wroteMs = performance.now();
   let beats: ReturnType<typeof setInterval> | undefined;
   let closed = false;
-  let cancelled = false;
 
   const frames = (batch: Batch) =>
     batch
       .flatMap((event) => encoder.push(event))
       .map(encodeSse)
       .join("");
-  const beat = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    const out = encoder.heartbeat();
-    if (out !== "") controller.enqueue(text.encode(out));
+  const beat = (controller: Controller) => {
+    try {
+      const out = encoder.heartbeat();
+      if (out !== "") controller.enqueue(text.encode(out));
+    } catch (thrown) {
+      fail(controller, thrown);
+    }
   };
   const close = () => {
     if (closed) return;
@@ -104,6 +108,18 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
     clearInterval(beats);
     options.closed();
   };
+
+  /** A defect of ours: the stream still ends in its protocol's error, never in silence, and is cut where even that fails. */
+  function fail(controller: Controller, thrown: unknown): void {
+    if (closed) return;
+    close();
+    try {
+      controller.enqueue(text.encode(frames([{ type: "response-failed", fault: asFault(thrown) }])));
+      controller.close();
+    } catch (cause) {
+      controller.error(cause);
+    }
+  }
 
   async function next(): Promise<IteratorResult<Batch, void>> {
     const ahead = stream.head.splice(0);
@@ -115,19 +131,19 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
 
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      if (stream.pending) beat(controller);
       // A reader that is behind needs no heartbeat, and would have it queued for nothing.
       beats = setInterval(() => {
         if (performance.now() - wroteMs < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
         wroteMs = performance.now();
         beat(controller);
       }, heartbeat_ms / 4);
+      if (stream.pending) beat(controller);
     },
     async pull(controller) {
       try {
         for (;;) {
           const { done, value } = await next();
-          if (cancelled) return;
+          if (closed) return;
           if (done) {
             close();
             controller.close();
@@ -140,22 +156,12 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
           return;
         }
       } catch (thrown) {
-        // A defect of ours: the stream still ends in its protocol's error, never in silence.
-        if (cancelled) return;
-        controller.enqueue(text.encode(frames([{ type: "response-failed", fault: asFault(thrown) }])));
-        close();
-        controller.close();
+        fail(controller, thrown);
       }
     },
     cancel() {
-      cancelled = true;
-      clearInterval(beats);
       options.left();
-      // What it used is known once it is settled: the log is told then.
-      stream.rest
-        .return()
-        .catch(() => {})
-        .finally(close);
+      close();
     },
   });
   return new Response(body, {

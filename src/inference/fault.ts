@@ -2,8 +2,10 @@
  * The fault catalogue: every way in which a request can fail, once. Each protocol renders it in its own shape.
  * `message` is public: it says what is wrong and what to do, and never holds a key, an upstream's name, address or text.
  * `cause` is private: it goes to the log alone. What is not a Fault is a defect, and shows as `internal_error`.
- * Rules: decisions.md, Errors.
+ * Rules: docs/design/errors-and-streams.md, Errors.
  */
+import type { Protocol } from "./request.ts";
+
 export const faultCatalogue = {
   invalid_json: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   invalid_content_type: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
@@ -11,7 +13,6 @@ export const faultCatalogue = {
   missing_field: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   unknown_field: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   mutually_exclusive: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
-  idempotency_key_reused: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   previous_response_not_found: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   unsupported_feature: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   context_length_exceeded: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
@@ -32,7 +33,6 @@ export const faultCatalogue = {
   upgrade_not_supported: { status: 426, type: "invalid_request_error", messages: "invalid_request_error" },
   rate_limit_exceeded: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
   concurrency_limit_exceeded: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
-  request_in_progress: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
   usage_reserved: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
   capacity_exceeded: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
   usage_limit_reached: { status: 429, type: "usage_limit_error", messages: "rate_limit_error" },
@@ -46,9 +46,19 @@ export const faultCatalogue = {
 
 export type FaultCode = keyof typeof faultCatalogue;
 
+/** How long an input is, and how long the model's context. */
+export interface Overflow {
+  inputTokens: number;
+  contextTokens: number;
+}
+
 export interface FaultDetails {
-  /** Wire path of the offending field. */
+  /** Wire path of the offending field, as the caller names it. */
   param?: string;
+  /** Set where an engine named `param`: the protocol in whose words it did. */
+  engineProtocol?: Protocol;
+  /** Of `context_length_exceeded` (overflow.ts). */
+  overflow?: Partial<Overflow>;
   /** Whole seconds, sent as `retry-after`. */
   retryAfterSeconds?: number;
   /** Extra response headers (`allow`, for one). */

@@ -1,4 +1,4 @@
-/** What a request merely hints at, which a model that lacks it is not told (decisions.md, Capabilities). */
+/** What a request merely hints at, which a model that lacks it is not told (docs/design/service.md, Capabilities). */
 import type { Model } from "./model.ts";
 import type { InferenceRequest } from "./request.ts";
 
@@ -11,8 +11,8 @@ export function withoutLostHints(
   request: InferenceRequest,
   { capabilities }: Pick<Model, "capabilities">,
 ): InferenceRequest {
-  const reasoning = capabilities.has("reasoning") ? request.reasoning : undefined;
-  const isIdle = request.parallelToolCalls === true && !capabilities.has("parallel_tools");
-  const parallelToolCalls = isIdle ? undefined : request.parallelToolCalls;
-  return { ...request, reasoning, parallelToolCalls };
+  const told = { ...request };
+  if (!capabilities.has("reasoning")) delete told.reasoning;
+  if (told.parallelToolCalls === true && !capabilities.has("parallel_tools")) delete told.parallelToolCalls;
+  return told;
 }

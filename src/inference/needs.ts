@@ -1,5 +1,6 @@
 /**
- * Which capability of its model each thing asks for that a request may use (decisions.md, Capabilities): said here alone.
+ * Which capability of its model each thing asks for that a request may use (docs/design/service.md,
+ * Capabilities): said here alone.
  * Codecs name the use and the field that it stands in; docs/protocols.md shows the table, and a test holds them together.
  * What is not in it asks for nothing; what merely hints at a capability is in hints.ts.
  */

@@ -61,29 +61,24 @@ function placesOf(hosts: string, port = "5432"): Address["places"] {
 }
 
 /** As libpq: `require` encrypts without looking who it is, `verify-full` looks; a file of authorities makes it look. */
-function tls(mode: string | undefined, authorities: string | undefined): postgres.Options<never>["ssl"] {
-  if (authorities !== undefined && authorities !== "system") {
-    const ca = readAuthorities(authorities);
-    return mode === "verify-full" ? { ca } : { ca, checkServerIdentity: () => undefined };
-  }
-  switch (mode) {
-    case undefined:
-      return authorities === "system" ? "verify-full" : undefined;
-    case "disable":
-      return false;
-    case "allow":
-    case "prefer":
-      return "prefer";
-    case "require":
-      return "require";
-    case "verify-ca":
-      return { checkServerIdentity: () => undefined };
-    case "verify-full":
-      return "verify-full";
-    default:
-      return refuse("its sslmode is none of disable, allow, prefer, require, verify-ca, verify-full");
-  }
+function tls(mode: string | undefined, authorities: string | undefined): Tls | undefined {
+  if (mode !== undefined && !modes.has(mode)) refuse(`its sslmode is none of ${[...modes.keys()].join(", ")}`);
+  if (authorities === undefined) return mode === undefined ? undefined : modes.get(mode);
+  if (authorities === "system") return mode === undefined ? "verify-full" : modes.get(mode);
+  const ca = readAuthorities(authorities);
+  return mode === "verify-full" ? { ca } : { ca, ...anyName };
 }
+
+type Tls = NonNullable<postgres.Options<never>["ssl"]>;
+const anyName = { checkServerIdentity: () => undefined };
+const modes = new Map<string, Tls>([
+  ["disable", false],
+  ["allow", "prefer"],
+  ["prefer", "prefer"],
+  ["require", "require"],
+  ["verify-ca", anyName],
+  ["verify-full", "verify-full"],
+]);
 
 function readAuthorities(path: string): string {
   try {

@@ -1,19 +1,20 @@
 /**
- * One connection to a Postgres server, for as long as it lasts: when it is lost, it is lost, and a new one is another
- * value. The driver would connect anew by itself under the same handle; statements of a transaction would then reach a
- * session that knows nothing of it, a write at the wrong moment throws where nobody can catch it, and its pauses between
- * attempts grow to 20 s. Here a second connection is refused to it, and who needs one makes one.
+ * One connection to a Postgres server, for as long as it lasts; when it is lost, a new one is another value. The driver
+ * would connect anew under the same handle, which ends the process or breaks the connection for good when the moment is
+ * wrong (docs/design/runtime.md, Drizzle and Postgres). So it is refused a second socket. It has no deadline for a silent
+ * server either: each statement gets one here.
  */
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
+import { within } from "../time/deadline.ts";
 import type { Address } from "./address.ts";
-import { DatabaseError } from "./database.ts";
+import { DatabaseError, type Session } from "./database.ts";
 import { parameter, parsers } from "./values.ts";
 
-export interface Connection {
-  /** Rows as objects, or as arrays of values. Statements are sent in the order of the calls. */
-  run(text: string, params: readonly unknown[], form: "objects" | "arrays"): Promise<unknown[]>;
-  /** Several statements without parameters; answers the name of the last command. */
+/** Statements are sent in the order of the calls. */
+export interface Connection extends Session {
+  /** Answers the name of the last command. */
   exec(text: string): Promise<string>;
   /** Statements that wait for an answer. */
   inFlight(): number;
@@ -33,51 +34,45 @@ export interface Dialing {
   statement_ms: number;
   /** Parameters of the session. */
   settings: Record<string, string | number>;
-  /** Called once, also when it was never had; not after `end`. */
+  /** Called once, also when it was never had. */
   lost?: () => void;
   notified?: (channel: string, payload: string) => void;
 }
 
 /** Connects with the first statement. All errors are DatabaseErrors. */
 export function connectionTo(dialing: Dialing): Connection {
-  const state = { isLost: false, isEnding: false, hasAnswered: false, statement_ms: dialing.statement_ms };
+  const state = { isLost: false, hasAnswered: false, statement_ms: dialing.statement_ms };
   /** How to fail each statement that waits. The driver leaves some waiting for ever when a connection is lost. */
-  const waiting = new Set<(why: DatabaseError) => void>();
-  const lose = (why = lost()) => {
+  const waiting = new Set<(why: unknown) => void>();
+  const lose = (why: DatabaseError = lost()) => {
     if (state.isLost) return;
     state.isLost = true;
     places.length = 0;
     for (const fail of waiting) fail(why);
     void sql.end({ timeout: 0 });
-    if (!state.isEnding) dialing.lost?.();
+    dialing.lost?.();
   };
   /** Still to be tried. */
   const places = [...dialing.address.places];
   const sql = postgres(driverOptions(dialing, places, lose));
 
-  function answer<T>(ask: () => PromiseLike<T>): Promise<T> {
-    if (state.isLost) return Promise.reject(lost());
-    return new Promise<T>((resolve, reject) => {
-      const wait_ms = state.statement_ms * 1.5 + (state.hasAnswered ? 0 : dialing.connect_ms);
-      const timer = setTimeout(
-        () => lose(new DatabaseError(`the database did not answer within ${wait_ms} ms`, "silent")),
-        wait_ms,
-      );
-      const over = () => {
-        clearTimeout(timer);
-        waiting.delete(fail);
-      };
-      const fail = (why: unknown) => {
-        over();
-        reject(failure(why));
-      };
-      waiting.add(fail);
-      ask().then((result) => {
-        over();
-        state.hasAnswered = true;
-        resolve(result);
-      }, fail);
-    });
+  async function answer<T>(ask: () => PromiseLike<T>): Promise<T> {
+    if (state.isLost) throw lost();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    waiting.add(reject);
+    const wait_ms = state.statement_ms * 1.5 + (state.hasAnswered ? 0 : dialing.connect_ms);
+    const timer = setTimeout(() => lose(silent(wait_ms)), wait_ms);
+    try {
+      ask().then(resolve, reject);
+      const result = await promise;
+      state.hasAnswered = true;
+      return result;
+    } catch (error) {
+      throw failure(error);
+    } finally {
+      clearTimeout(timer);
+      waiting.delete(reject);
+    }
   }
 
   return {
@@ -101,9 +96,8 @@ export function connectionTo(dialing: Dialing): Connection {
     },
     discard: () => lose(),
     async end(wait_ms) {
-      state.isEnding = true;
       await sql.end({ timeout: wait_ms / 1_000 });
-      state.isLost = true;
+      lose();
     },
   };
 }
@@ -113,6 +107,10 @@ const prepared: postgres.UnsafeQueryOptions = Object.assign({ prepare: true }, {
 
 function lost(): DatabaseError {
   return new DatabaseError("the connection to the database was lost", "unavailable");
+}
+
+function silent(wait_ms: number): DatabaseError {
+  return new DatabaseError(`the database did not answer within ${wait_ms} ms`, "silent");
 }
 
 function failure(error: unknown): DatabaseError {
@@ -126,18 +124,25 @@ function failure(error: unknown): DatabaseError {
 /** What the driver says of it, with an address that it does not know. */
 const losses = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "CONNECTION_ENDED"]);
 
+/** What the driver has and its types do not name. */
+interface DriverOptions extends postgres.Options<Record<string, postgres.PostgresType>> {
+  socket(): Promise<Socket>;
+  onnotify?: (channel: string, payload: string) => void;
+}
+
 function driverOptions(
   { address, connect_ms, statement_ms, settings, notified }: Dialing,
   places: Address["places"],
   lose: (why?: DatabaseError) => void,
-): postgres.Options<Record<string, postgres.PostgresType>> {
-  const options: postgres.Options<Record<string, postgres.PostgresType>> = {
+): DriverOptions {
+  return {
     ...address.login,
     max: 1,
     max_lifetime: null,
     connect_timeout: connect_ms / 1_000,
     fetch_types: false,
     onnotice: () => {},
+    ...(notified ? { onnotify: notified } : {}),
     onclose: () => lose(),
     types,
     connection: {
@@ -149,14 +154,9 @@ function driverOptions(
       statement_timeout: statement_ms,
       ...settings,
     },
-  };
-  // More that the driver has and its types do not name. It asks again for a socket when a server was not of the kind that
-  // `target_session_attrs` asks for, and knows from its list of hosts that there may be another; and when it wants to
-  // connect anew, for which no place is left then.
-  return Object.assign(options, {
-    host: places.map((place) => place.shown),
-    port: places.map(() => 0),
-    onnotify: notified,
+    // Only how many there are counts: it asks again for a socket when a server was not of the kind that
+    // `target_session_attrs` asks for; and when it wants to connect anew, for which no place is left then.
+    host: places.map(() => "place").join(),
     async socket() {
       try {
         return await dialled(places, connect_ms);
@@ -165,43 +165,26 @@ function driverOptions(
         throw error;
       }
     },
-  });
+  };
 }
 
 /** A socket to the first place that takes one; it and those before it are struck off. */
 async function dialled(places: Address["places"], connect_ms: number): Promise<Socket> {
-  let failed = new DatabaseError("no server there is of the kind that the address asks for", "unavailable");
-  while (true) {
-    const place = places.shift();
-    if (!place) throw failed;
+  let failed: unknown = new DatabaseError("no server there is of the kind that the address asks for", "unavailable");
+  for (let place = places.shift(); place; place = places.shift()) {
+    const socket = connect("path" in place ? place : { ...place, noDelay: true });
     try {
-      return await socketTo(place, connect_ms);
+      await within(once(socket, "connect"), connect_ms, place.shown);
+      // Where the driver looks for the name that a certificate must bear.
+      return Object.assign(socket, "host" in place ? { host: place.host } : {});
     } catch (error) {
-      failed = error instanceof DatabaseError ? error : failure(error);
+      socket.destroy();
+      const { code = "", message } = error as NodeJS.ErrnoException;
+      const why = code ? `${place.shown} ${reasons[code] ?? `cannot be reached (${code})`}` : message;
+      failed = new DatabaseError(why, "unavailable");
     }
   }
-}
-
-function socketTo(place: Address["places"][number], connect_ms: number): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = "path" in place ? connect(place.path) : connect(place.port, place.host);
-    const refuse = (why: string) => {
-      socket.destroy();
-      reject(new DatabaseError(`${place.shown} ${why}`, "unavailable"));
-    };
-    const timer = setTimeout(() => refuse(`did not answer within ${connect_ms} ms`), connect_ms);
-    socket.setNoDelay(true);
-    socket.once("error", (error: NodeJS.ErrnoException) => {
-      clearTimeout(timer);
-      refuse(reasons[error.code ?? ""] ?? `cannot be reached (${error.code ?? error.message})`);
-    });
-    socket.once("connect", () => {
-      clearTimeout(timer);
-      socket.removeAllListeners("error");
-      // Where the driver looks for the name that a certificate must bear.
-      resolve("host" in place ? Object.assign(socket, { host: place.host }) : socket);
-    });
-  });
+  throw failed;
 }
 
 const reasons: Record<string, string> = {

@@ -6,6 +6,7 @@
 import type { PgDatabase } from "drizzle-orm/pg-core";
 import { drizzle, type PgRemoteDatabase } from "drizzle-orm/pg-proxy";
 import * as schema from "../../db/schema.ts";
+import { within } from "../time/deadline.ts";
 
 type ResultKind = PgRemoteDatabase extends PgDatabase<infer Kind> ? Kind : never;
 /** Drizzle, typed on db/schema.ts. Its own `transaction` is not available: use the database's. */
@@ -67,32 +68,72 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Rows as arrays of values, in the order of the columns. */
-export type RunArrays = (text: string, params: unknown[]) => Promise<unknown[][]>;
-export type RunObjects = (text: string, params: unknown[]) => Promise<unknown[]>;
-
-/** Drizzle over a driver's two ways to run a statement; the same session for both drivers. */
-export function drizzleOver(arrays: RunArrays, objects: RunObjects): Drizzle {
-  return drizzle(
-    async (text, params, method) => ({
-      rows: method === "all" ? await arrays(text, params) : await objects(text, params),
-    }),
-    { schema },
-  );
+/** One session of either driver. Errors are DatabaseErrors. */
+export interface Session {
+  /** Rows as objects, or as arrays of values in the order of the columns. */
+  run(text: string, params: readonly unknown[], form: "objects" | "arrays"): Promise<unknown[]>;
+  /** Several statements without parameters. */
+  exec(text: string): Promise<unknown>;
 }
 
-/** `promise`, or a DatabaseError after so long. What it was waiting for goes on. */
-export async function answeredWithin<T>(promise: Promise<T>, timeout_ms: number, what: string): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new DatabaseError(`${what} did not answer within ${timeout_ms} ms`, "silent")),
-      timeout_ms,
-    );
-  });
+/** What a session's user sees of it, but for transactions. */
+export function statementsOn(kind: Transaction["kind"], session: Session): Omit<Transaction, "transaction"> {
+  const query = async <Row>(text: string, params: readonly unknown[] = []) =>
+    (await session.run(text, params, "objects")) as Row[];
+  return {
+    kind,
+    query,
+    async exec(text) {
+      await session.exec(text);
+    },
+    async notify(channel, payload) {
+      await query("select pg_notify($1, $2)", [channel, payload]);
+    },
+    drizzle: drizzle(
+      async (text, params, method) => ({
+        rows: await session.run(text, params, method === "all" ? "arrays" : "objects"),
+      }),
+      { schema },
+    ),
+  };
+}
+
+/** `work` on a session whose transaction is open. When it has ended, nothing more of it gets through. */
+export async function inTransaction<T>(
+  kind: Transaction["kind"],
+  session: Session,
+  work: (tx: Transaction) => Promise<T>,
+  depth = 0,
+): Promise<T> {
+  let isOver = false;
+  const opened = () => {
+    if (isOver) throw new DatabaseError("the transaction is over", "25P01");
+    return session;
+  };
+  const own: Session = {
+    run: async (...statement) => opened().run(...statement),
+    exec: async (text) => opened().exec(text),
+  };
+  const nested = async <U>(inner: (tx: Transaction) => Promise<U>): Promise<U> => {
+    const name = `s${depth}`;
+    await own.exec(`savepoint ${name}`);
+    try {
+      const value = await inTransaction(kind, own, inner, depth + 1);
+      await own.exec(`release savepoint ${name}`);
+      return value;
+    } catch (error) {
+      await own.exec(`rollback to savepoint ${name}`);
+      throw error;
+    }
+  };
   try {
-    return await Promise.race([promise, late]);
+    return await work({ ...statementsOn(kind, own), transaction: nested });
   } finally {
-    clearTimeout(timer);
+    isOver = true;
   }
+}
+
+/** `promise`, or a DatabaseError `silent` after so long. What it was waiting for goes on. */
+export function answeredWithin<T>(promise: Promise<T>, timeout_ms: number, what: string): Promise<T> {
+  return within(promise, timeout_ms, what, (message) => new DatabaseError(message, "silent"));
 }

@@ -45,10 +45,10 @@ export async function embeddedDatabase(folder: string, options: EmbeddedOptions 
     if (existsSync(files)) assertOurs(files, engine);
     else await firstStart(engine, { files, partial, maySeed: options.seed ?? true });
     const pglite = await engine.open(files);
-    const stopUpkeep = keepUp(pglite, { ...upkeepLimits, ...options.upkeep });
+    const upkeep = keepUp(pglite, { ...upkeepLimits, ...options.upkeep });
     return databaseOver(pglite, {
       idle_transaction_ms: options.idle_transaction_ms ?? 30_000,
-      closing: stopUpkeep,
+      closing: upkeep.stop,
       closed: hold.release,
     });
   } catch (error) {

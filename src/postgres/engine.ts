@@ -50,7 +50,7 @@ export async function loadEngine(): Promise<Engine> {
       return PGlite.create({
         dataDir: folder,
         pgliteWasmModule: code,
-        initdbWasmModule: isThere ? undefined : await WebAssembly.compile(await initdbFile!.arrayBuffer()),
+        ...(isThere ? {} : { initdbWasmModule: await WebAssembly.compile(await initdbFile!.arrayBuffer()) }),
         fsBundle: dataFile!,
         startParams: [
           ...PGlite.defaultStartParams,

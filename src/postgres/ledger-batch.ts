@@ -1,4 +1,4 @@
-/** Commands of the ledger as the arguments of `usage_batch` (migration 0002), and its rows as answers. */
+/** Commands of the ledger as the arguments of `usage_batch` (migration 0004), and its rows as answers. */
 import type { Prices } from "../inference/model.ts";
 import type { Usage } from "../inference/usage.ts";
 import { bare } from "../store/ids.ts";
@@ -17,8 +17,12 @@ import {
 } from "../store/ledger.ts";
 import { compositeArray, type Field } from "./composite.ts";
 
-/** A row of type `usage_answer`. */
-export interface AnswerRow {
+type AnswerWindows = { [K in `${WindowKind}_${"starts_at" | "ends_at"}`]: Date } & {
+  [K in `${WindowKind | "extra"}_${"used" | "held"}`]: number;
+};
+
+/** A `usage_answer`, its windows as columns; they are null in all answers but those to an admission. */
+export interface AnswerRow extends AnswerWindows {
   position: number;
   answer: string;
   at: Date;
@@ -27,37 +31,48 @@ export interface AnswerRow {
   source: BillingSource | null;
   charged: number | null;
   uncharged: number | null;
-  session_starts_at: Date;
-  session_ends_at: Date;
-  session_used: number;
-  session_held: number;
-  week_starts_at: Date;
-  week_ends_at: Date;
-  week_used: number;
-  week_held: number;
-  month_starts_at: Date;
-  month_ends_at: Date;
-  month_used: number;
-  month_held: number;
   extra_enabled: boolean;
   extra_cap: number | null;
-  extra_used: number;
-  extra_held: number;
 }
 
-/** The four arrays: admits, grows, checkpoints, settles. An id that is none throws: nothing was sent. */
+const windowColumns = [...windowKinds, "extra"].flatMap((kind, at) =>
+  ["starts_at", "ends_at", "used", "held"].map((field) => `a.windows[${at + 1}].${field} as ${kind}_${field}`),
+);
+
+/** Its parameters are what `encodeBatch` gives. */
+export const batchCall = `
+  select a.position, a.answer, a.at, a.units, a.output_tokens, a.source, a.charged, a.uncharged,
+    a.extra_enabled, a.extra_cap, ${windowColumns.join(", ")}
+  from unnest(usage_batch($1::usage_admit_command[], $2::usage_grow_command[], $3::usage_checkpoint_command[],
+    $4::usage_settle_command[], $5::bigint[])) a`;
+
+/** Admits, grows, checkpoints, settles, and the limits that they name. An id that is none throws: nothing was sent. */
 export function encodeBatch(commands: readonly Command[]): string[] {
   const rows: Record<Command["verb"], Field[][]> = { admit: [], grow: [], checkpoint: [], settle: [] };
-  for (const [position, command] of commands.entries()) rows[command.verb].push([position, ...fieldsOf(command)]);
-  return [rows.admit, rows.grow, rows.checkpoint, rows.settle].map(compositeArray);
+  const known = new Map<string, number>();
+  for (const [position, command] of commands.entries()) {
+    rows[command.verb].push([position, ...fieldsOf(command, (limits) => numberOf(known, limits))]);
+  }
+  return [
+    ...[rows.admit, rows.grow, rows.checkpoint, rows.settle].map(compositeArray),
+    `{${[...known.keys()].join(",")}}`,
+  ];
 }
 
-function fieldsOf(command: Command): Field[] {
+/** Commands of a batch have few plans among them: each one's limits are sent once, and named by their number, from 1. */
+function numberOf(known: Map<string, number>, limits: UsageLimits): number {
+  const row = `{${windowKinds.map((kind) => limits[kind] ?? "NULL").join(",")}}`;
+  const number = known.get(row) ?? known.size + 1;
+  known.set(row, number);
+  return number;
+}
+
+function fieldsOf(command: Command, limits: (of: UsageLimits) => number): Field[] {
   switch (command.verb) {
     case "admit":
       return [
         ...facts(command),
-        ...limits(command.limits),
+        limits(command.limits),
         command.limits.concurrentRequests,
         command.inputUnits,
         command.outputTokens,
@@ -65,13 +80,13 @@ function fieldsOf(command: Command): Field[] {
         command.leaseMs,
       ];
     case "grow":
-      return [...names(command), ...limits(command.limits), command.unitsTotal, command.unitsTotalMin];
+      return [...names(command), limits(command.limits), command.unitsTotal, command.unitsTotalMin];
     case "checkpoint":
       return [...names(command), command.number, ...usage(command.usage), command.leaseMs];
     case "settle":
       return [
         ...facts(command),
-        ...limits(command.limits),
+        limits(command.limits),
         ...usage(command.usage),
         command.units,
         command.outcome,
@@ -80,7 +95,6 @@ function fieldsOf(command: Command): Field[] {
         command.route?.upstream,
         command.route?.attempts,
         command.route && command.route.firstPartMs !== null ? Math.round(command.route.firstPartMs) : null,
-        false,
       ];
   }
 }
@@ -98,7 +112,6 @@ const facts = (command: RequestFacts): Field[] => [
   ...prices(command.prices),
 ];
 const prices = (one: Prices): Field[] => [one.input, one.cachedInput, one.cacheWrite, one.output];
-const limits = (one: UsageLimits): Field[] => [one.session, one.week, one.month];
 const usage = (one: Usage): Field[] => [
   one.inputTokens,
   one.cachedInputTokens,
@@ -144,7 +157,7 @@ function admitAnswer(command: Admit, row: AnswerRow): AdmitAnswer {
   return { answer, kinds: fullKinds(command, answer, windows), windows, extra: extraOf(row), at };
 }
 
-export function extraOf(row: AnswerRow): ExtraReading {
+function extraOf(row: AnswerRow): ExtraReading {
   return { enabled: row.extra_enabled, capUnits: row.extra_cap, used: row.extra_used, held: row.extra_held };
 }
 
@@ -159,31 +172,14 @@ function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: Wi
     .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
 }
 
-export function readingsOf(row: AnswerRow, limitOf: UsageLimits): WindowReadings {
-  return {
-    session: {
-      kind: "session",
-      limit: limitOf.session,
-      used: row.session_used,
-      held: row.session_held,
-      startsAt: row.session_starts_at,
-      resetAt: row.session_ends_at,
-    },
-    week: {
-      kind: "week",
-      limit: limitOf.week,
-      used: row.week_used,
-      held: row.week_held,
-      startsAt: row.week_starts_at,
-      resetAt: row.week_ends_at,
-    },
-    month: {
-      kind: "month",
-      limit: limitOf.month,
-      used: row.month_used,
-      held: row.month_held,
-      startsAt: row.month_starts_at,
-      resetAt: row.month_ends_at,
-    },
-  };
+function readingsOf(row: AnswerRow, limits: UsageLimits): WindowReadings {
+  const reading = (kind: WindowKind) => ({
+    kind,
+    limit: limits[kind],
+    used: row[`${kind}_used`],
+    held: row[`${kind}_held`],
+    startsAt: row[`${kind}_starts_at`],
+    resetAt: row[`${kind}_ends_at`],
+  });
+  return { session: reading("session"), week: reading("week"), month: reading("month") };
 }

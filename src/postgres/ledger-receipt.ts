@@ -1,115 +1,124 @@
 /** One request as the book has it: the hold of a running one, the record of an ended one. */
-import type { UsageSource } from "../inference/usage.ts";
-import { idOf } from "../store/ids.ts";
-import type { BillingSource, Operation, Outcome, Receipt, WindowKind } from "../store/ledger.ts";
-import { windowKinds } from "../store/ledger.ts";
+import { and, eq, ne, sql } from "drizzle-orm";
+import { usageHold, usageRecord } from "../../db/schema.ts";
+import type { Prices } from "../inference/model.ts";
+import type { Usage, UsageSource } from "../inference/usage.ts";
+import { bare, idOf } from "../store/ids.ts";
+import { type Operation, type Outcome, type Receipt, type WindowKind, windowKinds } from "../store/ledger.ts";
+import type { Database } from "./database.ts";
+import { plainly } from "./rows.ts";
 
-type WindowColumns = {
-  [K in `${WindowKind}_${"starts_at" | "ends_at"}`]: Date | null;
-} & {
-  [K in `${WindowKind}_${"limit" | "used_before" | "used_after"}`]: number | null;
-};
+type RecordRow = typeof usageRecord.$inferSelect;
+type HoldRow = typeof usageHold.$inferSelect;
 
-export interface ReceiptRow extends WindowColumns {
-  request_id: string;
-  organization_id: string;
-  key_id: string;
-  operation: Operation;
-  model: string;
-  stream: boolean;
-  price_input: number;
-  price_cached_input: number;
-  price_cache_write: number;
-  price_output: number;
-  source: BillingSource;
-  held: number;
-  charged: number;
-  uncharged: number;
-  admitted_at: Date;
-  ended_at: Date | null;
-  outcome: Outcome | "running";
-  stopped_by: "usage_window" | null;
-  error_code: string | null;
-  recovered: boolean;
-  input_tokens: number;
-  cached_input_tokens: number;
-  cache_write_tokens: number;
-  output_tokens: number;
-  reasoning_tokens: number;
-  usage_source: UsageSource;
-  upstream: string | null;
-  attempts: number | null;
-  first_part_ms: number | null;
-}
+/** Looks a request up: of one organization, or of any. */
+export function receipts(db: Pick<Database, "drizzle">) {
+  const isIts = (table: typeof usageRecord | typeof usageHold) => eq(table.requestId, sql.placeholder("request"));
+  const isOwn = (table: typeof usageRecord | typeof usageHold) =>
+    eq(table.organizationId, sql.placeholder("organization"));
+  const looks = (name: string, whose?: typeof isOwn) => ({
+    records: db.drizzle
+      .select()
+      .from(usageRecord)
+      .where(and(isIts(usageRecord), whose?.(usageRecord), ne(usageRecord.operation, "adjustment")))
+      .prepare(`record_${name}`),
+    holds: db.drizzle
+      .select()
+      .from(usageHold)
+      .where(and(isIts(usageHold), whose?.(usageHold)))
+      .prepare(`hold_${name}`),
+  });
+  const own = looks("of_organization", isOwn);
+  const any = looks("of_any");
 
-const shared = `request_id, organization_id, key_id, operation, model, stream,
-  price_input, price_cached_input, price_cache_write, price_output, source, admitted_at,
-  input_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, usage_source,
-  session_starts_at, session_ends_at, session_limit, week_starts_at, week_ends_at, week_limit,
-  month_starts_at, month_ends_at, month_limit`;
-
-/** Of request $2, of organization $1 where it is given. The record first: where a settlement comes between, it is found by either. */
-export const receiptQuery = `
-  select ${shared}, output_tokens, held, charged, uncharged, ended_at, outcome, stopped_by, error_code, recovered,
-    session_used_before, session_used_after, week_used_before, week_used_after, month_used_before, month_used_after,
-    upstream, attempts, first_part_ms
-  from usage_record where request_id = $2 and ($1::uuid is null or organization_id = $1) and operation <> 'adjustment'
-  union all
-  select ${shared}, produced_tokens, units, 0, 0, null, 'running', null, null, false,
-    session_used, null, week_used, null, month_used, null, null, null, null
-  from usage_hold where request_id = $2 and ($1::uuid is null or organization_id = $1)`;
-
-export function receiptOf(row: ReceiptRow): Receipt {
-  return {
-    requestId: idOf(row.request_id, "req_"),
-    organizationId: idOf(row.organization_id, "org_"),
-    keyId: idOf(row.key_id, "key_"),
-    operation: row.operation,
-    model: row.model,
-    stream: row.stream,
-    createdAt: row.admitted_at,
-    endedAt: row.ended_at,
-    outcome: row.outcome,
-    stoppedBy: row.stopped_by,
-    errorCode: row.error_code,
-    recovered: row.recovered,
-    usage: {
-      inputTokens: row.input_tokens,
-      cachedInputTokens: row.cached_input_tokens,
-      cacheWriteTokens: row.cache_write_tokens,
-      outputTokens: row.output_tokens,
-      reasoningTokens: row.reasoning_tokens,
-      source: row.usage_source,
-    },
-    prices: {
-      input: row.price_input,
-      cachedInput: row.price_cached_input,
-      cacheWrite: row.price_cache_write,
-      output: row.price_output,
-    },
-    units: { held: row.held, charged: row.charged, uncharged: row.uncharged },
-    source: row.source,
-    windows: windowsOf(row),
-    route:
-      row.upstream === null || row.attempts === null
-        ? null
-        : { upstream: row.upstream, attempts: row.attempts, firstPartMs: row.first_part_ms },
+  return async (organizationId: string | null, requestId: string): Promise<Receipt | null> => {
+    const names = {
+      request: bare(requestId, "req_"),
+      organization: organizationId === null ? null : bare(organizationId, "org_"),
+    };
+    const from = organizationId === null ? any : own;
+    const record = async () => (await plainly(from.records.execute(names))).map(recordReceipt)[0];
+    const hold = async () => (await plainly(from.holds.execute(names))).map(holdReceipt)[0];
+    // Where neither is found it may have been settled between the two looks: then its record is there by now.
+    return (await record()) ?? (await hold()) ?? (await record()) ?? null;
   };
 }
 
-function windowsOf(row: ReceiptRow): Receipt["windows"] {
+function recordReceipt(row: RecordRow): Receipt {
+  return {
+    ...shared(row),
+    endedAt: row.endedAt,
+    outcome: row.outcome as Outcome,
+    stoppedBy: row.stoppedBy as "usage_window" | null,
+    errorCode: row.errorCode,
+    recovered: row.recovered,
+    usage: usageOf(row, row.outputTokens),
+    units: { held: row.held, charged: row.charged, uncharged: row.uncharged },
+    windows: windowsOf(row, (kind) => ({
+      usedBefore: row[`${kind}UsedBefore`] ?? 0,
+      usedAfter: row[`${kind}UsedAfter`],
+    })),
+    route:
+      row.upstream === null || row.attempts === null
+        ? null
+        : { upstream: row.upstream, attempts: row.attempts, firstPartMs: row.firstPartMs },
+  };
+}
+
+function holdReceipt(row: HoldRow): Receipt {
+  return {
+    ...shared(row),
+    endedAt: null,
+    outcome: "running",
+    stoppedBy: null,
+    errorCode: null,
+    recovered: false,
+    usage: usageOf(row, row.producedTokens),
+    units: { held: row.units, charged: 0, uncharged: 0 },
+    windows: windowsOf(row, (kind) => ({ usedBefore: row[`${kind}Used`], usedAfter: null })),
+    route: null,
+  };
+}
+
+function shared(row: RecordRow | HoldRow) {
+  return {
+    requestId: idOf(row.requestId, "req_"),
+    organizationId: idOf(row.organizationId, "org_"),
+    // An operator's entry has none, and no receipt.
+    keyId: idOf(row.keyId!, "key_"),
+    operation: row.operation as Operation,
+    model: row.model,
+    stream: row.stream,
+    createdAt: row.admittedAt,
+    prices: pricesOf(row),
+    source: row.source,
+  };
+}
+
+function pricesOf(row: RecordRow | HoldRow): Prices {
+  return {
+    input: row.priceInput,
+    cachedInput: row.priceCachedInput,
+    cacheWrite: row.priceCacheWrite,
+    output: row.priceOutput,
+  };
+}
+
+function usageOf(row: RecordRow | HoldRow, outputTokens: number): Usage {
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens, usageSource } = row;
+  const source = usageSource as UsageSource;
+  return { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, source };
+}
+
+type Uses = (kind: WindowKind) => { usedBefore: number; usedAfter: number | null };
+
+function windowsOf(row: RecordRow | HoldRow, uses: Uses): Receipt["windows"] {
   const windows: Partial<NonNullable<Receipt["windows"]>> = {};
   for (const kind of windowKinds) {
-    const startsAt = row[`${kind}_starts_at`];
-    const resetAt = row[`${kind}_ends_at`];
+    const startsAt = row[`${kind}StartsAt`];
+    const resetAt = row[`${kind}EndsAt`];
     if (startsAt === null || resetAt === null) return null;
-    windows[kind] = {
-      startsAt,
-      resetAt,
-      limit: row[`${kind}_limit`],
-      usedBefore: row[`${kind}_used_before`] ?? 0,
-      usedAfter: row[`${kind}_used_after`],
-    };
+    windows[kind] = { startsAt, resetAt, limit: row[`${kind}Limit`], ...uses(kind) };
   }
   return windows as NonNullable<Receipt["windows"]>;
 }

@@ -1,17 +1,28 @@
 /**
- * The ledger in SQL, one for Postgres and PGlite: a batch is one call of `usage_batch` (migration 0002), and on Postgres
+ * The ledger in SQL, one for Postgres and PGlite: a batch is one call of `usage_batch` (migration 0004), and on Postgres
  * one durable barrier behind it, pipelined on the same connection. The call commits without waiting for the disk, so
  * that nobody waits for a disk under an organization's lock; the log is ordered, so the barrier's commit, which does
- * wait, covers the call's. Only when both have answered does the batch count (design: rule 1).
+ * wait, covers the call's. Only when both have answered does the batch count (docs/design/metering.md,
+ * Rule 1: One call and one barrier).
  *
  * The connections must be sessions of their own: no transaction pooler stands between.
  */
-
+import { eq, sql } from "drizzle-orm";
+import { usageWindowNow } from "../../db/schema.ts";
 import { bare, idOf } from "../store/ids.ts";
-import type { Answer, Command, Ledger, LedgerDifference, UsageLimits, WindowKind } from "../store/ledger.ts";
+import type {
+  Answer,
+  Command,
+  Ledger,
+  LedgerDifference,
+  UsageLimits,
+  WindowKind,
+  WindowReadings,
+} from "../store/ledger.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
-import { type AnswerRow, decodeAnswer, encodeBatch, extraOf, readingsOf } from "./ledger-batch.ts";
-import { type ReceiptRow, receiptOf, receiptQuery } from "./ledger-receipt.ts";
+import { type AnswerRow, batchCall, decodeAnswer, encodeBatch } from "./ledger-batch.ts";
+import { receipts } from "./ledger-receipt.ts";
+import { plainly } from "./rows.ts";
 
 export interface LedgerSettings {
   /** What a lapsed hold is charged: the last checkpoint, or all that was held. */
@@ -25,8 +36,6 @@ export interface LedgerSettings {
 /** Reading a year of records takes its time. */
 const check_ms = 15 * 60_000;
 
-const call = `select * from usage_batch(
-  $1::usage_admit[], $2::usage_grow[], $3::usage_checkpoint[], $4::usage_settle[], false)`;
 const barrier = "select set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'sluice', '')";
 
 export function ledger(db: Database, settings: LedgerSettings): Ledger {
@@ -36,7 +45,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
   async function batch(commands: readonly Command[]): Promise<Answer[]> {
     const parameters = encodeBatch(commands);
     const rows = await lanes.use(async (lane) => {
-      const called = lane.query<AnswerRow>(call, [...parameters]);
+      const called = lane.query<AnswerRow>(batchCall, [...parameters]);
       const durable = db.kind === "postgres" ? lane.query(barrier) : undefined;
       const [answered] = await answeredWithin(Promise.all([called, durable]), answer_ms, "the ledger");
       return answered;
@@ -47,6 +56,18 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
       if (!answer) throw new Error(`the ledger left command ${position} of a batch without an answer`);
       return answer;
     });
+  }
+
+  const find = receipts(db);
+  const windowsNow = db.drizzle
+    .select()
+    .from(usageWindowNow)
+    .where(eq(usageWindowNow.organizationId, sql.placeholder("organization")))
+    .prepare("windows_now");
+  async function now(organizationId: string) {
+    const rows = await plainly(windowsNow.execute({ organization: bare(organizationId, "org_") }));
+    if (rows.length === 0) throw new Error(`there is no organization ${organizationId}`);
+    return rows;
   }
 
   return {
@@ -66,28 +87,16 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
       return row!.settled;
     },
     async windows(organizationId, limits: UsageLimits) {
-      const [row] = await db.query<AnswerRow>("select * from usage_windows($1)", [bare(organizationId, "org_")]);
-      if (!row || row.at === null) throw new Error(`there is no organization ${organizationId}`);
-      return readingsOf(row, limits);
+      return readingsOf(await now(organizationId), limits);
     },
     async reading(organizationId, limits: UsageLimits) {
-      const [row] = await db.query<AnswerRow & { running: number }>(
-        `select windows.*, coalesce((select running from usage_account where organization_id = $1), 0) as running
-         from usage_windows($1) windows`,
-        [bare(organizationId, "org_")],
-      );
-      if (!row || row.at === null) throw new Error(`there is no organization ${organizationId}`);
-      return { windows: readingsOf(row, limits), extra: extraOf(row), running: row.running, at: row.at };
+      const rows = await now(organizationId);
+      const { running, at, extraEnabled: enabled, extraCapUnits: capUnits } = rows[0]!;
+      const { used, held } = rows.find((row) => row.kind === "extra")!;
+      return { windows: readingsOf(rows, limits), extra: { enabled, capUnits, used, held }, running, at };
     },
-    async receipt(organizationId, requestId) {
-      const parameters = [bare(organizationId, "org_"), bare(requestId, "req_")];
-      const [row] = await db.query<ReceiptRow>(receiptQuery, parameters);
-      return row ? receiptOf(row) : null;
-    },
-    async receiptOfAny(requestId) {
-      const [row] = await db.query<ReceiptRow>(receiptQuery, [null, bare(requestId, "req_")]);
-      return row ? receiptOf(row) : null;
-    },
+    receipt: find,
+    receiptOfAny: (requestId) => find(null, requestId),
     async check(recent_hours) {
       const rows = await db.transaction(
         async (tx) => {
@@ -139,6 +148,16 @@ export async function adjust(
   const parameters = [bare(entryId, "req_"), bare(organizationId, "org_"), kind, units];
   const [row] = await on.query<{ added: number | null }>("select usage_adjust($1, $2, $3, $4) as added", parameters);
   return row!.added;
+}
+
+type WindowNow = typeof usageWindowNow.$inferSelect;
+
+function readingsOf(rows: readonly WindowNow[], limits: UsageLimits): WindowReadings {
+  const reading = (kind: WindowKind) => {
+    const { startsAt, endsAt: resetAt, used, held } = rows.find((row) => row.kind === kind)!;
+    return { kind, limit: limits[kind], used, held, startsAt, resetAt };
+  };
+  return { session: reading("session"), week: reading("week"), month: reading("month") };
 }
 
 interface DifferenceRow {

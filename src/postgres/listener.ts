@@ -1,5 +1,10 @@
-/** Listening to a server: one connection that has nothing else to do, and another one as soon as it is lost. */
+/**
+ * Listening to a server: one connection that does nothing else, and another one as soon as it is lost. The driver's own
+ * `listen` reuses the connection that it has lost; connection.ts says why that must not be.
+ */
+import { gathered } from "../time/gathered.ts";
 import type { Connection } from "./connection.ts";
+import type { Database } from "./database.ts";
 
 export interface ListenerOptions {
   make(hooks: { lost(): void; notified(channel: string, payload: string): void }): Connection;
@@ -8,55 +13,40 @@ export interface ListenerOptions {
 }
 
 export interface Listener {
-  listen(channel: string, onMessage: (payload: string) => void, onConnect?: () => void): Promise<() => Promise<void>>;
+  listen: Database["listen"];
   close(): Promise<void>;
 }
 
 interface Ear {
   channel: string;
   onMessage: (payload: string) => void;
-  onConnect?: () => void;
+  onConnect: (() => void) | undefined;
 }
 
 export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
   const ears = new Set<Ear>();
   let connection: Connection | null = null;
-  let retry: ReturnType<typeof setTimeout> | undefined;
-  let isClosed = false;
+  const again = gathered(async () => {
+    try {
+      for (const ear of [...ears]) await hear(ear);
+      return null;
+    } catch {
+      return retry_ms;
+    }
+  });
 
-  function connected(): Connection {
+  async function hear({ channel, onConnect }: Ear): Promise<void> {
     connection ??= make({
       lost() {
         connection = null;
-        again();
+        again.ask(retry_ms);
       },
-      notified(channel, payload) {
-        for (const ear of ears) if (ear.channel === channel) ear.onMessage(payload);
+      notified(from, payload) {
+        for (const ear of ears) if (ear.channel === from) ear.onMessage(payload);
       },
     });
-    return connection;
-  }
-
-  /** Several failures in a row are one attempt. */
-  function again(): void {
-    clearTimeout(retry);
-    if (isClosed || ears.size === 0) return;
-    retry = setTimeout(async () => {
-      for (const ear of [...ears]) {
-        try {
-          await hear(ear);
-        } catch {
-          // The connection tells that it is lost; where the statement alone failed, try that again.
-          if (connection) again();
-          return;
-        }
-      }
-    }, retry_ms);
-  }
-
-  async function hear(ear: Ear): Promise<void> {
-    await connected().exec(`listen ${named(ear.channel)}`);
-    ear.onConnect?.();
+    await connection.exec(`listen "${channel.replaceAll('"', '""')}"`);
+    onConnect?.();
   }
 
   return {
@@ -70,20 +60,13 @@ export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
         ears.delete(ear);
         throw error;
       }
-      return async () => {
-        ears.delete(ear);
-        const isLast = ![...ears].some((other) => other.channel === channel);
-        if (isLast && connection && !isClosed) await connection.exec(`unlisten ${named(channel)}`).catch(() => {});
-      };
+      // The server goes on sending what nobody hears, until the connection ends.
+      return async () => void ears.delete(ear);
     },
     async close() {
-      isClosed = true;
-      clearTimeout(retry);
+      const ended = again.stop();
       await connection?.end(0);
+      await ended;
     },
   };
-}
-
-function named(channel: string): string {
-  return `"${channel.replaceAll('"', '""')}"`;
 }

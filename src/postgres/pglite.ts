@@ -5,7 +5,15 @@
  * longer be trusted. What was confirmed before is safe in the folder, and a new start reads it.
  */
 import type { PGlite, Transaction as PgliteTransaction } from "@electric-sql/pglite";
-import { answeredWithin, type Database, DatabaseError, drizzleOver, type Transaction } from "./database.ts";
+import {
+  answeredWithin,
+  type Database,
+  DatabaseError,
+  inTransaction,
+  type Session,
+  statementsOn,
+  type Transaction,
+} from "./database.ts";
 import { parameter, parsers } from "./values.ts";
 
 export interface PgliteOptions {
@@ -16,7 +24,6 @@ export interface PgliteOptions {
   closing(): Promise<void>;
 }
 
-type Session = PGlite | PgliteTransaction;
 /** Waits for the engine's answer; throws DatabaseError. */
 type Ask = <T>(start: () => Promise<T>) => Promise<T>;
 
@@ -26,10 +33,11 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
     if (closed) throw new DatabaseError("the database is closed", "unavailable");
     return engine(start);
   };
-  const base = transactionOver(pglite, ask, { idle_ms: options.idle_transaction_ms, depth: 0 });
+  const base = statementsOn("pglite", sessionOf(pglite, ask));
   let closed: Promise<void> | undefined;
   return {
     ...base,
+    transaction: (work) => transaction(pglite, ask, options.idle_transaction_ms, work),
     async lane(settings = {}) {
       for (const [name, value] of Object.entries(settings)) {
         await base.query("select set_config($1, $2, false)", [name, value]);
@@ -58,93 +66,46 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
   };
 }
 
-interface Depth {
-  idle_ms: number;
-  depth: number;
-}
-
-function transactionOver(session: Session, ask: Ask, { idle_ms, depth }: Depth): Transaction {
-  const run = async <Row>(
-    text: string,
-    params: readonly unknown[],
-    rowMode: "array" | "object" = "object",
-  ): Promise<Row[]> => {
-    const values = params.map(parameter);
-    const { rows } = await ask(() => session.query<Row>(text, values, { rowMode, serializers, parsers: ours }));
-    return rows;
-  };
-  const query = <Row>(text: string, params: readonly unknown[] = []) => run<Row>(text, params);
-  const exec = async (text: string) => {
-    await ask(() => session.exec(text));
-  };
+function sessionOf(pglite: PGlite | PgliteTransaction, ask: Ask): Session {
   return {
-    kind: "pglite",
-    query,
-    exec,
-    async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-      if (!("transaction" in session)) {
-        const scope = scoped(ask);
-        const inner = transactionOver(session, scope.ask, { idle_ms, depth: depth + 1 });
-        return savepoint(`s${depth}`, exec, () => work(inner).finally(scope.end));
-      }
-      let outcome: { value: T } | { thrown: unknown } | undefined;
-      const steps = async (tx: PgliteTransaction) => {
-        const idle = idleGuard(idle_ms);
-        const scope = scoped((start) => idle.busy(ask(start)));
-        try {
-          outcome = { value: await idle.unless(work(transactionOver(tx, scope.ask, { idle_ms, depth: 1 }))) };
-        } catch (error) {
-          outcome = { thrown: error };
-          throw error;
-        } finally {
-          scope.end();
-          idle.stop();
-        }
-      };
-      // What the work threw is its own affair, and no failure of the engine.
-      await ask(() =>
-        session.transaction(steps).catch((error: unknown) => {
-          if (!(outcome && "thrown" in outcome)) throw error;
-        }),
-      );
-      if (!outcome) throw new Error("a transaction was committed without its work");
-      if ("thrown" in outcome) throw outcome.thrown;
-      return outcome.value;
+    async run(text, params, form) {
+      const values = params.map(parameter);
+      const rowMode = form === "arrays" ? "array" : "object";
+      const { rows } = await ask(() => pglite.query(text, values, { rowMode, serializers, parsers: ours }));
+      return rows;
     },
-    async notify(channel, payload) {
-      await query("select pg_notify($1, $2)", [channel, payload]);
-    },
-    drizzle: drizzleOver(
-      (text, params) => run<unknown[]>(text, params, "array"),
-      (text, params) => run<unknown>(text, params),
-    ),
+    exec: (text) => ask(() => pglite.exec(text)),
   };
 }
 
-/** Once it has ended, nothing more gets through. */
-function scoped(ask: Ask): { ask: Ask; end: () => void } {
-  let isOver = false;
-  return {
-    ask: async (start) => {
-      if (isOver) throw new DatabaseError("the transaction is over", "25P01");
-      return ask(start);
-    },
-    end: () => {
-      isOver = true;
-    },
+async function transaction<T>(
+  pglite: PGlite,
+  ask: Ask,
+  idle_ms: number,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  let outcome: { value: T } | { thrown: unknown } | undefined;
+  const steps = async (tx: PgliteTransaction) => {
+    const idle = idleGuard(idle_ms);
+    const session = sessionOf(tx, (start) => idle.busy(ask(start)));
+    try {
+      outcome = { value: await inTransaction("pglite", session, (own) => idle.unless(work(own))) };
+    } catch (error) {
+      outcome = { thrown: error };
+      throw error;
+    } finally {
+      idle.stop();
+    }
   };
-}
-
-async function savepoint<T>(name: string, exec: (sql: string) => Promise<void>, work: () => Promise<T>): Promise<T> {
-  await exec(`savepoint ${name}`);
-  try {
-    const result = await work();
-    await exec(`release savepoint ${name}`);
-    return result;
-  } catch (error) {
-    await exec(`rollback to savepoint ${name}`);
-    throw error;
-  }
+  // What the work threw is its own affair, and no failure of the engine.
+  await ask(() =>
+    pglite.transaction(steps).catch((error: unknown) => {
+      if (!(outcome && "thrown" in outcome)) throw error;
+    }),
+  );
+  if (!outcome) throw new Error("a transaction was committed without its work");
+  if ("thrown" in outcome) throw outcome.thrown;
+  return outcome.value;
 }
 
 /** Rejects `unless` when nothing has been `busy` for so long. */
@@ -201,8 +162,8 @@ function guarded(): Ask {
 const engineFailure = /^XX/;
 
 /** Without a SQLSTATE it is none of Postgres's errors. */
-function told(error: unknown): { message: string; code?: string } {
-  if (!(error instanceof Error)) return { message: String(error) };
+function told(error: unknown): { message: string; code: string | undefined } {
+  if (!(error instanceof Error)) return { message: String(error), code: undefined };
   const code = "code" in error && "severity" in error && typeof error.code === "string" ? error.code : undefined;
   return { message: error.message, code };
 }

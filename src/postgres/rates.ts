@@ -1,6 +1,6 @@
 /**
  * Sliding rates in the database, for nodes that share one and have no Redis, or whose Redis is away: one call of
- * `usage_rates` (migration 0003) for all that came while the last one was under way. Every call is sent at most once.
+ * `usage_rates` (migration 0006) for all that came while the last one was under way. Every call is sent at most once.
  */
 import { bare } from "../store/ids.ts";
 import {

@@ -5,32 +5,32 @@
  */
 import { type Address, addressOf } from "./address.ts";
 import { type Connection, connectionTo, type Dialing } from "./connection.ts";
-import { answeredWithin, type Database, DatabaseError, drizzleOver, type Transaction } from "./database.ts";
+import {
+  answeredWithin,
+  type Database,
+  DatabaseError,
+  inTransaction,
+  statementsOn,
+  type Transaction,
+} from "./database.ts";
 import { listenerOn } from "./listener.ts";
 import { poolOf } from "./pool.ts";
 
-export interface ServerOptions {
+const defaults = {
   /** Connections of the pool; lanes and the listener have their own. */
-  connections_max?: number;
-  connect_ms?: number;
-  /** The server ends a statement that takes longer; half as long again without a word, and the server is taken for gone. */
-  statement_ms?: number;
-  /** A transaction that does nothing for so long is ended by the server, so that a lost client holds no lock. */
-  idle_transaction_ms?: number;
-  /** Between attempts to listen again. */
-  listen_retry_ms?: number;
-  /** How long `close` waits for what is running. */
-  close_ms?: number;
-}
-
-const defaults: Required<ServerOptions> = {
   connections_max: 6,
   connect_ms: 5_000,
+  /** The server ends a statement that takes longer; half as long again without a word, and the server is taken for gone. */
   statement_ms: 10_000,
+  /** A transaction that does nothing for so long is ended by the server, so that a lost client holds no lock. */
   idle_transaction_ms: 30_000,
+  /** Between attempts to listen again. */
   listen_retry_ms: 250,
+  /** How long `close` waits for what is running. */
   close_ms: 5_000,
 };
+
+export type ServerOptions = Partial<typeof defaults>;
 
 /**
  * Connects and asks one question, so that a wrong address fails here. Throws DatabaseError (`unavailable`, or the
@@ -50,7 +50,7 @@ export async function serverDatabase(url: string, options: ServerOptions = {}): 
   }
 }
 
-function databaseAt(address: Address, limits: Required<ServerOptions>): Database {
+function databaseAt(address: Address, limits: typeof defaults): Database {
   const dial = (more: Partial<Dialing> = {}) =>
     connectionTo({
       address,
@@ -68,13 +68,14 @@ function databaseAt(address: Address, limits: Required<ServerOptions>): Database
   const lanes = new Set<Connection>();
   let closed: Promise<void> | undefined;
 
-  const base: Transaction = {
-    ...sending(pool.shared),
-    transaction: (work, { statement_ms } = {}) =>
-      pool.alone((connection) => transaction(connection, work, statement_ms ?? null)),
-  };
+  const base = statementsOn("postgres", {
+    run: (...statement) => pool.shared((connection) => connection.run(...statement)),
+    exec: (text) => pool.shared((connection) => connection.exec(text)),
+  });
   return {
     ...base,
+    transaction: (work, { statement_ms } = {}) =>
+      pool.alone((connection) => transaction(connection, work, statement_ms ?? null)),
     async lane(settings = {}) {
       let own: Connection | undefined;
       const current = () => {
@@ -108,27 +109,6 @@ function databaseAt(address: Address, limits: Required<ServerOptions>): Database
   };
 }
 
-type Use = <T>(ask: (connection: Connection) => Promise<T>) => Promise<T>;
-
-/** All but `transaction`; `use` gives each statement its connection. */
-function sending(use: Use): Omit<Transaction, "transaction"> {
-  const query = async <Row>(text: string, params: readonly unknown[] = []) =>
-    (await use((connection) => connection.run(text, params, "objects"))) as Row[];
-  const arrays = async (text: string, params: unknown[]) =>
-    (await use((connection) => connection.run(text, params, "arrays"))) as unknown[][];
-  return {
-    kind: "postgres",
-    query,
-    async exec(text) {
-      await use((connection) => connection.exec(text));
-    },
-    async notify(channel, payload) {
-      await query("select pg_notify($1, $2)", [channel, payload]);
-    },
-    drizzle: drizzleOver(arrays, query),
-  };
-}
-
 async function transaction<T>(
   connection: Connection,
   work: (tx: Transaction) => Promise<T>,
@@ -138,7 +118,7 @@ async function transaction<T>(
   try {
     connection.allow(statement_ms);
     await connection.exec(`begin${statement_ms === null ? "" : `; set local statement_timeout = ${statement_ms}`}`);
-    value = await within(connection, work, 0);
+    value = await inTransaction("postgres", connection, work);
   } catch (error) {
     // Where even that fails nobody knows what the session is in the middle of.
     await connection.exec("rollback").catch(() => connection.discard());
@@ -152,31 +132,4 @@ async function transaction<T>(
     throw new DatabaseError("the transaction was rolled back: a statement in it had failed", "25P02");
   }
   return value;
-}
-
-/** The work on a connection whose transaction is open; when it has ended, nothing more of it gets through. */
-async function within<T>(connection: Connection, work: (tx: Transaction) => Promise<T>, depth: number): Promise<T> {
-  let isOver = false;
-  const use: Use = async (ask) => {
-    if (isOver) throw new DatabaseError("the transaction is over", "25P01");
-    return ask(connection);
-  };
-  const exec = (text: string) => use((one) => one.exec(text));
-  const nested = async <U>(inner: (tx: Transaction) => Promise<U>): Promise<U> => {
-    const name = `s${depth}`;
-    await exec(`savepoint ${name}`);
-    try {
-      const value = await within(connection, inner, depth + 1);
-      await exec(`release savepoint ${name}`);
-      return value;
-    } catch (error) {
-      await exec(`rollback to savepoint ${name}`);
-      throw error;
-    }
-  };
-  try {
-    return await work({ ...sending(use), transaction: nested });
-  } finally {
-    isOver = true;
-  }
 }

@@ -4,6 +4,7 @@
  * thousand million transactions writing ends.
  */
 import type { PGlite } from "@electric-sql/pglite";
+import { type Repeating, repeating } from "../time/repeating.ts";
 
 export interface UpkeepLimits {
   every_ms: number;
@@ -15,24 +16,9 @@ export interface UpkeepLimits {
 
 export const upkeepLimits: UpkeepLimits = { every_ms: 5_000, log_bytes_max: 8_000_000, dead_rows_max: 1_000 };
 
-/** Answers how to stop; then nothing of it is running any more. A failure is left to the next query to meet. */
-export function keepUp(pglite: PGlite, limits: UpkeepLimits): () => Promise<void> {
-  let running: Promise<void> = Promise.resolve();
-  let isRunning = false;
-  const timer = setInterval(() => {
-    if (isRunning) return;
-    isRunning = true;
-    running = tidy(pglite, limits)
-      .catch(() => {})
-      .finally(() => {
-        isRunning = false;
-      });
-  }, limits.every_ms);
-  timer.unref();
-  return () => {
-    clearInterval(timer);
-    return running;
-  };
+/** Until it is stopped. A failure is left to the next query to meet. */
+export function keepUp(pglite: PGlite, limits: UpkeepLimits): Repeating {
+  return repeating(() => tidy(pglite, limits).catch(() => {}), { every: limits.every_ms });
 }
 
 async function tidy(pglite: PGlite, limits: UpkeepLimits): Promise<void> {

@@ -1,6 +1,7 @@
 /**
  * PROTOCOL: three codecs of one shape, each translating one wire to the centre and back; none knows another.
- * Pure: time and ids are arguments, no I/O. Four laws hold for each, as property tests (design/house.md, The centre).
+ * Pure: time and ids are arguments, no I/O. Four laws hold for each, as property tests (docs/design/architecture.md,
+ * The four laws of a codec).
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -30,7 +31,7 @@ export interface UpstreamAsk {
   /** The cap where the caller gave none, for protocols that cannot do without: what model and context leave. */
   outputTokensMax: number;
   /** False for engines whose chat template takes instructions at the head of a conversation alone. */
-  instructionsInside?: boolean;
+  instructionsInside?: boolean | undefined;
 }
 
 /** What the writer of a stream knows beside the request. */

@@ -1,7 +1,7 @@
 /** What engines of both OpenAI protocols understand of a choice of tools and of reasoning: less than callers may say. */
 import type { InferenceRequest, Reasoning, ReasoningEffort, Tool } from "../inference/request.ts";
 
-/** Engines know three levels and "none" (protocols.md, a): the others become the nearest. */
+/** Engines know three levels and "none": docs/design/protocols.md, Reasoning effort. */
 const engineEffort = {
   none: "none",
   minimal: "low",
@@ -12,7 +12,7 @@ const engineEffort = {
   max: "high",
 } as const satisfies Record<ReasoningEffort, string>;
 
-/** A budget in tokens, where that is all the caller said, is a level of effort (protocols.md, d). */
+/** A budget, where the caller gave nothing else, becomes a level: docs/design/protocols.md, Reasoning effort. */
 export function effortOf({ effort, budgetTokens }: Reasoning): string | undefined {
   if (effort) return engineEffort[effort];
   if (budgetTokens === undefined) return undefined;
@@ -25,7 +25,7 @@ export function effortOf({ effort, budgetTokens }: Reasoning): string | undefine
  */
 export function allowedTools(request: InferenceRequest): {
   tools: Tool[];
-  choice?: string;
+  choice: string | undefined;
   parallel: boolean | undefined;
 } {
   const { tools, toolChoice: choice, parallelToolCalls: parallel } = request;

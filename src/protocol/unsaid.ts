@@ -6,7 +6,7 @@ import { Fault } from "../inference/fault.ts";
 import type { InferenceRequest, Protocol } from "../inference/request.ts";
 
 export function unsaid(feature: string, param: string): Fault {
-  const message = `The model's engine does not support ${feature}, which '${param}' asks for. Remove it, or choose another model.`;
+  const message = `The model's engine does not support ${feature}, which '${param}' asks for. Remove the field, or choose another model.`;
   return new Fault("unsupported_feature", message, { param });
 }
 

@@ -14,7 +14,7 @@ export function violationFault(violation: Violation): Fault {
 
 /** What no engine behind this service is asked for. What only this engine cannot do is in unsaid.ts. */
 export function notSupported(param: string, feature: string): Violation {
-  const message = `This service does not support ${feature}, which '${param}' asks for. Remove it, or ask for something else.`;
+  const message = `This service does not support ${feature}, which '${param}' asks for. Remove the field, or change its value.`;
   return { code: "unsupported_feature", param, message };
 }
 
@@ -74,29 +74,4 @@ export function oneOfWords(values: readonly unknown[]): string {
 export function joinedByOr(words: readonly string[]): string {
   const distinct = [...new Set(words)];
   return distinct.length < 2 ? distinct.join("") : `${distinct.slice(0, -1).join(", ")} or ${distinct.at(-1)}`;
-}
-
-/** The known name that somebody who wrote `name` most likely meant, at most two letters away. */
-export function nearest(name: string, known: readonly string[]): string | null {
-  if (name.length > 64) return null;
-  let best: string | null = null;
-  let bestDistance = name.length < 5 ? 2 : 3;
-  for (const candidate of known) {
-    const distance = editDistance(name.toLowerCase(), candidate);
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
-  }
-  return best;
-}
-
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= from.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= to.length; j++) {
-      const swap = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1);
-      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[to.length]!;
 }

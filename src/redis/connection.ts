@@ -1,26 +1,25 @@
 /**
- * REDIS: hints and messages between nodes; whatever it says can be rebuilt from Postgres, and nothing waits for it long.
+ * REDIS: hints; whatever it says can be rebuilt from Postgres, and nothing waits for it long.
  * All keys of an organization stand under one `{org}` hash tag, so that a cluster serves as well as one server: any node
  * of it may be named, and is asked whether it is one.
  */
 import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { within } from "../time/deadline.ts";
 
 export interface RedisConnection {
-  /** Rejects unless Redis answers in time. */
+  /** Rejects unless Redis answers in time; a connection that is still being made is waited for. */
   ping(timeout_ms: number): Promise<void>;
-  /** Best effort: resolves false where Redis was away. */
-  publish(channel: string, message: string): Promise<boolean>;
-  /** `onConnect` is called whenever listening begins anew: messages may have been missed. */
-  subscribe(channel: string, onMessage: (message: string) => void, onConnect: () => void): Promise<void>;
-  /** A Lua script over one key. It is sent at most once; rejects at once where Redis is known to be away. */
-  script(lua: string): (key: string, args: string[]) => Promise<unknown>;
+  /** A Lua script over one key, under a name of its own. Rejects at once where Redis is known to be away. */
+  script(name: string, lua: string): (key: string, args: string[]) => Promise<unknown>;
   close(): void;
 }
+
+/** With the scripts that were defined on it, which its types cannot know. */
+type Client = (Redis | Cluster) & Record<string, (key: string, ...args: string[]) => Promise<unknown>>;
 
 const connect_ms = 2000;
 const command_ms = 2000;
 const retry_ms_max = 2000;
-const publish_ms = 1000;
 
 /** Nothing that came for so long on a connection that waits for an answer: it is dead, and opened anew. */
 const silence_ms = 5000;
@@ -31,14 +30,14 @@ export function redisConnection(url: string, failed: (cause: unknown) => void): 
     connectTimeout: connect_ms,
     commandTimeout: command_ms,
     socketTimeout: silence_ms,
+    // A command whose answer was lost may have been carried out: each is sent once.
     maxRetriesPerRequest: 0,
-    // A command whose answer was lost may have been carried out.
     autoResendUnfulfilledCommands: false,
+    enableOfflineQueue: false,
     enableAutoPipelining: true,
   } satisfies RedisOptions;
   const retryAfter_ms = (attempt: number) => Math.min(retry_ms_max, 50 * 2 ** attempt);
-  const open = (offlineQueue: boolean) =>
-    reporting(new Redis(url, { ...options, enableOfflineQueue: offlineQueue, retryStrategy: retryAfter_ms }), failed);
+  const single = reporting(new Redis(url, { ...options, retryStrategy: retryAfter_ms }), failed);
   const openCluster = () =>
     reporting(
       new Cluster([url], {
@@ -54,11 +53,9 @@ export function redisConnection(url: string, failed: (cause: unknown) => void): 
       failed,
     );
 
-  const single = open(false);
   /** Null until the server has said whether it is one of a cluster. */
   let commands: Redis | Cluster | null = null;
   let closed = false;
-  const subscriber = new Map<string, Redis>();
 
   single.on("ready", async () => {
     if (commands) return;
@@ -73,67 +70,29 @@ export function redisConnection(url: string, failed: (cause: unknown) => void): 
     }
   });
 
-  function ready(): Redis | Cluster {
-    if (commands?.status !== "ready") throw new Error("Redis is away");
-    return commands;
-  }
-
-  /** The answer of a connection that may still be being made. */
-  async function answer<T>(ask: (client: Redis | Cluster) => Promise<T>, timeout_ms: number): Promise<T> {
-    const deadline_ms = performance.now() + timeout_ms;
-    while (commands?.status !== "ready") {
-      if (closed || performance.now() >= deadline_ms) throw new Error(`no connection within ${timeout_ms} ms`);
-      await Bun.sleep(10);
-    }
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<never>((_, reject) => {
-      const left_ms = deadline_ms - performance.now();
-      timer = setTimeout(() => reject(new Error(`no answer within ${timeout_ms} ms`)), left_ms);
-    });
-    try {
-      return await Promise.race([ask(commands), late]);
-    } finally {
-      clearTimeout(timer);
-    }
+  const isReady = () => commands?.status === "ready";
+  function ready(): Client {
+    if (!isReady()) throw new Error("there is no connection to Redis");
+    return commands as Client;
   }
 
   return {
     async ping(timeout_ms) {
-      await answer((client) => client.ping(), timeout_ms);
+      const end_ms = performance.now() + timeout_ms;
+      while (!isReady() && !closed && performance.now() < end_ms) await Bun.sleep(10);
+      await within(ready().ping(), end_ms - performance.now(), "Redis");
     },
-    async publish(channel, message) {
-      try {
-        await answer((client) => client.publish(channel, message), publish_ms);
-        return true;
-      } catch {
-        return false;
-      }
-    },
-    async subscribe(channel, onMessage, onConnect) {
-      const client = open(true);
-      subscriber.set(channel, client);
-      client.on("message", (_, message) => onMessage(message));
-      client.on("ready", () => onConnect());
-      await client.subscribe(channel).catch(() => {});
-    },
-    script(lua) {
-      const sha = new Bun.CryptoHasher("sha1").update(lua).digest("hex");
+    script(name, lua) {
       return async (key, args) => {
         const client = ready();
-        try {
-          return await client.evalsha(sha, 1, key, ...args);
-        } catch (error) {
-          // It was not carried out: Redis does not have it yet, or any more.
-          if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-          return client.eval(lua, 1, key, ...args);
-        }
+        if (!(name in client)) client.defineCommand(name, { lua, numberOfKeys: 1 });
+        return client[name]!(key, ...args);
       };
     },
     close() {
       closed = true;
       single.disconnect();
       commands?.disconnect();
-      for (const client of subscriber.values()) client.disconnect();
     },
   };
 }
@@ -152,7 +111,7 @@ function reporting<Client extends Redis | Cluster>(client: Client, failed: (caus
 }
 
 /** What every node of a cluster is told; a cluster has one database, so a number in the path says nothing. */
-function credentialsOf(url: string): RedisOptions {
+function credentialsOf(url: string): Pick<RedisOptions, "username" | "password" | "tls"> {
   const { username, password, protocol } = new URL(url);
   return {
     ...(username ? { username: decodeURIComponent(username) } : {}),

@@ -16,6 +16,7 @@ import {
   readingsOf,
   refusalOf,
 } from "../store/rates.ts";
+import { within } from "../time/deadline.ts";
 import type { RedisConnection } from "./connection.ts";
 
 export interface RedisRatesOptions {
@@ -158,8 +159,8 @@ type TakeReply = [
 
 export function redisRates(redis: Pick<RedisConnection, "script">, options: RedisRatesOptions = {}): Rates {
   const { answer_ms = 100, prefix = "sluice:rates:" } = options;
-  const take = redis.script(takeScript);
-  const change = redis.script(changeScript);
+  const take = redis.script("takeRate", takeScript);
+  const change = redis.script("changeRate", changeScript);
   const keyOf = (organizationId: string) => `${prefix}{${organizationId}}`;
 
   return {
@@ -177,7 +178,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
         String(limits.tokensPerMinute ?? ""),
         String(options.now_ms?.() ?? ""),
       ]);
-      const reply = (await within(asked, answer_ms)) as TakeReply;
+      const reply = (await within(asked, answer_ms, "Redis")) as TakeReply;
       const count: RateCount = {
         taken: reply[0] === 1,
         requests: reply[1],
@@ -199,22 +200,4 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
     },
     async close() {},
   };
-}
-
-/** The answer, unless it is late; a moment in which this process itself was busy does not count as Redis's. */
-async function within<T>(answer: Promise<T>, answer_ms: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let soon: ReturnType<typeof setImmediate> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      // What has arrived meanwhile is read first.
-      soon = setImmediate(() => reject(new Error(`Redis did not answer within ${answer_ms} ms`)));
-    }, answer_ms);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-    clearImmediate(soon);
-  }
 }

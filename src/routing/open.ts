@@ -50,7 +50,9 @@ export function open(
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
   // An answer that comes whole cannot be ended on its way, nor its hold grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
-  const asked = windowTokens === null ? request : { ...request, outputTokensMax: windowTokens };
+  // A cap above what is allowed is lowered: the answer then ends with `length`.
+  const isCapped = request.outputTokensMax !== undefined || windowTokens !== null;
+  const asked = isCapped ? { ...request, outputTokensMax: windowTokens ?? cap } : request;
   const { upstream } = route;
   return {
     route,

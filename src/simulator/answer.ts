@@ -4,77 +4,103 @@
  */
 import { type Calling, callsFor } from "./calls.ts";
 import type { Conversation } from "./conversation.ts";
-import type { Cues } from "./directives.ts";
+import type { Directives } from "./directives.ts";
 import { type Answer, type Choice, capped, type Part, usageOf } from "./parts.ts";
 import type { ChatRequest } from "./request.ts";
 import { satisfying } from "./schema.ts";
 import { filler, type Random, random, shortened, thinking, tokens } from "./text.ts";
 
-export function answerTo(request: ChatRequest, conversation: Conversation, cues: Cues, says: string): Answer {
+export function answerTo(
+  request: ChatRequest,
+  conversation: Conversation,
+  directives: Directives,
+  says: string,
+): Answer {
   const choices: Choice[] = [];
   for (let index = 0; index < request.choices; index++) {
-    choices.push(choiceFor(request, conversation, cues, says, index));
+    choices.push(choiceFor(request, conversation, directives, says, index));
   }
-  return { choices, usage: usageOf(choices, conversation.prompt_tokens, cues.numbers.cached ?? 0) };
+  return { choices, usage: usageOf(choices, conversation.prompt_tokens, directives.numbers.cached ?? 0) };
 }
 
-function choiceFor(request: ChatRequest, conversation: Conversation, cues: Cues, says: string, index: number): Choice {
+function choiceFor(
+  request: ChatRequest,
+  conversation: Conversation,
+  directives: Directives,
+  says: string,
+  index: number,
+): Choice {
   const next = random(conversation.seed + index);
-  const calling: Calling = { request, conversation, cues, choice: index };
+  const calling: Calling = { request, conversation, directives, choice: index };
   const calls = callsFor(calling, next);
-  const reasoning = reasoningFor(request, cues, next);
-  const spoken = ordered(reasoning, textFor(request, conversation, cues, says, next, calls.length > 0), calls, cues);
+  const reasoning = reasoningFor(request, directives, next);
+  const spoken = ordered(
+    reasoning,
+    textFor(request, conversation, directives, says, next, calls.length > 0),
+    calls,
+    directives,
+  );
   const parts = capped(spoken, request.tokens_max);
   const whole = parts.length === spoken.length && parts.every((part, at) => part.tokens === spoken[at]!.tokens);
-  return { parts, finish: finishOf(parts, whole, cues) };
+  return { parts, finish: finishOf(parts, whole, directives) };
 }
 
-function finishOf(parts: Part[], whole: boolean, cues: Cues): string {
-  if (cues.finish !== null) return cues.finish;
-  if (!whole || cues.quirks.has("cut-arguments")) return "length";
-  return parts.some((part) => part.kind === "call") && !cues.quirks.has("stop-with-tools") ? "tool_calls" : "stop";
+function finishOf(parts: Part[], whole: boolean, directives: Directives): string {
+  if (directives.finish !== null) return directives.finish;
+  if (!whole || directives.quirks.has("cut-arguments")) return "length";
+  return parts.some((part) => part.kind === "call") && !directives.quirks.has("stop-with-tools")
+    ? "tool_calls"
+    : "stop";
 }
 
-function ordered(reasoning: Part[], text: Part[], calls: Part[], cues: Cues): Part[] {
-  if (cues.quirks.has("reasoning-after-text")) return [...text, ...reasoning, ...calls];
-  if (cues.quirks.has("text-after-tools")) return [...reasoning, ...calls, ...text];
+function ordered(reasoning: Part[], text: Part[], calls: Part[], directives: Directives): Part[] {
+  if (directives.quirks.has("reasoning-after-text")) return [...text, ...reasoning, ...calls];
+  if (directives.quirks.has("text-after-tools")) return [...reasoning, ...calls, ...text];
   return [...reasoning, ...text, ...calls];
 }
 
 const efforts: Record<string, number> = { none: 0, minimal: 8, low: 16, medium: 32, high: 64, xhigh: 96, max: 128 };
 
-function reasoningFor(request: ChatRequest, cues: Cues, next: Random): Part[] {
-  const quirky = cues.quirks.has("reasoning-field") || cues.quirks.has("reasoning-after-text");
+function reasoningFor(request: ChatRequest, directives: Directives, next: Random): Part[] {
+  const quirky = directives.quirks.has("reasoning-field") || directives.quirks.has("reasoning-after-text");
   const effort = request.effort ?? (quirky ? "low" : "none");
-  const count = cues.numbers.reasoning ?? efforts[effort] ?? efforts.medium!;
+  const count = directives.numbers.reasoning ?? efforts[effort] ?? efforts.medium!;
   return count > 0 ? [{ kind: "reasoning", tokens: thinking(count, next) }] : [];
 }
 
 function textFor(
   request: ChatRequest,
   conversation: Conversation,
-  cues: Cues,
+  directives: Directives,
   says: string,
   next: Random,
   calling: boolean,
 ): Part[] {
-  if (calling && !cues.flags.has("text-with-calls") && !cues.quirks.has("text-after-tools")) return [];
-  if (cues.flags.has("refusal")) {
+  if (calling && !directives.flags.has("text-with-calls") && !directives.quirks.has("text-after-tools")) return [];
+  if (directives.flags.has("refusal")) {
     return [{ kind: "refusal", tokens: tokens("I am the Sluice simulator, and I was told to refuse this.") }];
   }
-  const all = calling ? tokens("The Sluice simulator calls for help.") : words(request, conversation, cues, says, next);
+  const all = calling
+    ? tokens("The Sluice simulator calls for help.")
+    : words(request, conversation, directives, says, next);
   return [{ kind: "text", tokens: stopped(all, request.stops) }];
 }
 
-function words(request: ChatRequest, conversation: Conversation, cues: Cues, says: string, next: Random): string[] {
+function words(
+  request: ChatRequest,
+  conversation: Conversation,
+  directives: Directives,
+  says: string,
+  next: Random,
+): string[] {
   const { format } = request;
   if (format.kind === "schema") return tokens(JSON.stringify(satisfying(format.schema, next)));
   if (format.kind === "json") {
     return tokens(JSON.stringify({ simulator: says, question: shortened(conversation.question, echo_characters_max) }));
   }
-  if (cues.flags.has("echo")) return tokens(conversation.question);
+  if (directives.flags.has("echo")) return tokens(conversation.question);
   const head = tokens(introduction(conversation, says));
-  const wanted = cues.numbers.tokens;
+  const wanted = directives.numbers.tokens;
   if (wanted === undefined) return [...head, ...filler(30 + Math.floor(next() * 50), false, next)];
   return [...head.slice(0, wanted), ...filler(wanted - head.length, true, next)];
 }

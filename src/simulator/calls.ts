@@ -1,6 +1,6 @@
 /** Which tools an answer calls, and with what. */
 import type { Conversation } from "./conversation.ts";
-import type { Cues, Quirk } from "./directives.ts";
+import type { Directives, Quirk } from "./directives.ts";
 import type { Part } from "./parts.ts";
 import { Refusal } from "./refusal.ts";
 import type { ChatRequest, Tool } from "./request.ts";
@@ -10,7 +10,7 @@ import { hash, type Random, tokens } from "./text.ts";
 export interface Calling {
   request: ChatRequest;
   conversation: Conversation;
-  cues: Cues;
+  directives: Directives;
   choice: number;
 }
 
@@ -27,7 +27,7 @@ const needTwo: Quirk[] = [
 ];
 
 export function callsFor(calling: Calling, next: Random): Call[] {
-  const { request, conversation, cues } = calling;
+  const { request, conversation, directives } = calling;
   const called = toolsCalled(calling);
   const calls = called.map(({ tool, given }, index): Call => {
     const id = hash(`${calling.choice} ${index}`, conversation.seed).toString(36).padStart(7, "0");
@@ -35,8 +35,9 @@ export function callsFor(calling: Calling, next: Random): Call[] {
     return { kind: "call", id: `call_sim${id}`, name: tool.name, tokens: args };
   });
   const last = calls.at(-1);
-  if (last && cues.quirks.has("cut-arguments")) last.tokens = last.tokens.slice(0, Math.ceil(last.tokens.length / 2));
-  if (cues.quirks.has("same-ids")) for (const call of calls) call.id = calls[0]!.id;
+  if (last && directives.quirks.has("cut-arguments"))
+    last.tokens = last.tokens.slice(0, Math.ceil(last.tokens.length / 2));
+  if (directives.quirks.has("same-ids")) for (const call of calls) call.id = calls[0]!.id;
   return request.parallelCalls ? calls : calls.slice(0, 1);
 }
 
@@ -52,15 +53,15 @@ interface Called {
   given: string | null;
 }
 
-function toolsCalled({ request, conversation, cues }: Calling): Called[] {
+function toolsCalled({ request, conversation, directives }: Calling): Called[] {
   const { mode, only } = request.toolChoice;
   const allowed = request.tools.filter((tool) => only === null || only.includes(tool.name));
-  const count = countAsked(cues);
+  const count = countAsked(directives);
   const demanded = mode === "required";
   // A result in hand is answered in words, or an agent with a cue in its history would never end.
   const cued = count > 0 && conversation.results.length === 0;
   if (mode === "none" || allowed.length === 0 || !(demanded || cued)) return [];
-  const named = cues.calls.map(({ name, arguments: given }): Called => {
+  const named = directives.calls.map(({ name, arguments: given }): Called => {
     const tool = allowed.find((each) => each.name === name);
     if (tool) return { tool, given };
     const known = allowed.map((each) => each.name).join(", ");
@@ -70,8 +71,8 @@ function toolsCalled({ request, conversation, cues }: Calling): Called[] {
   return Array.from({ length: Math.max(1, count) }, (_, index) => pool[index % pool.length]!);
 }
 
-function countAsked(cues: Cues): number {
-  const has = (quirk: Quirk) => cues.quirks.has(quirk);
+function countAsked(directives: Directives): number {
+  const has = (quirk: Quirk) => directives.quirks.has(quirk);
   const quirky = needTwo.some(has) ? 2 : needOne.some(has) ? 1 : 0;
-  return Math.max(cues.numbers.calls ?? 0, cues.calls.length, quirky);
+  return Math.max(directives.numbers.calls ?? 0, directives.calls.length, quirky);
 }

@@ -1,17 +1,17 @@
 /** POST /v1/chat/completions: a request read, answered, and sent at its pace with the faults it asked for. */
-import { type Act, streamActs, wholeActs } from "./acts.ts";
+import { type Action, streamActions, wholeActions } from "./actions.ts";
 import { answerTo } from "./answer.ts";
 import type { ChunkOptions } from "./chunks.ts";
 import type { Clock } from "./clock.ts";
 import { completion } from "./completion.ts";
 import { readConversation } from "./conversation.ts";
-import { type Cues, readCues } from "./directives.ts";
+import { type Directives, parseDirectives } from "./directives.ts";
 import { faultResponse } from "./errors.ts";
-import type { RequestLog, SimulatorRequest } from "./log.ts";
+import { dueAt, generatedBy, type Pace, pacedBody } from "./paced-body.ts";
 import type { Answer } from "./parts.ts";
-import { dueAt, madeBy, type Pace, playing } from "./play.ts";
 import { Refusal } from "./refusal.ts";
 import { type ChatRequest, readRequest } from "./request.ts";
+import type { Watch } from "./watch.ts";
 
 export interface ChatOptions {
   /** To the first token; 0 unless set. */
@@ -28,9 +28,8 @@ export interface ChatOptions {
 interface Call {
   request: Request;
   clock: Clock;
-  log: RequestLog;
-  entry: SimulatorRequest;
-  cues: Cues;
+  watch: Watch | undefined;
+  directives: Directives;
   pace: Pace;
 }
 
@@ -39,91 +38,92 @@ export async function chat(
   request: Request,
   options: ChatOptions,
   clock: Clock,
-  log: RequestLog,
-  entry: SimulatorRequest,
+  watch: Watch | undefined,
 ): Promise<Response> {
   const start_ms = performance.now();
   const text = await request.text();
+  watch?.body(text);
   const body = parsed(text);
-  log.keepBody(entry, body ?? text, text.length);
   if (body === undefined) throw new Refusal(400, "Simulator: the body is not JSON.", "invalid_json");
-  const asked = readRequest(body);
-  const conversation = readConversation(asked);
-  const cues = readCues(options.directives ?? "", request.headers.get("x-simulator") ?? "", conversation.directives);
+  const chatRequest = readRequest(body);
+  const conversation = readConversation(chatRequest);
+  const directives = parseDirectives(
+    options.directives ?? "",
+    request.headers.get("x-simulator") ?? "",
+    conversation.directives,
+  );
   const pace: Pace = {
     start_ms,
-    first_ms: cues.numbers.ttft ?? options.ttft_ms ?? 0,
-    tokens_per_second: cues.numbers.tps ?? options.tokens_per_second ?? 0,
+    first_ms: directives.numbers.ttft ?? options.ttft_ms ?? 0,
+    tokens_per_second: directives.numbers.tps ?? options.tokens_per_second ?? 0,
   };
-  const call: Call = { request, clock, log, entry, cues, pace };
-  await waited(start_ms + (cues.numbers["slow-headers"] ?? 0), call);
-  if (request.signal.aborted) return left(call);
-  const fault = faultResponse(cues, asked.stream, conversation.prompt_tokens);
+  const call: Call = { request, clock, watch, directives, pace };
+  await waitUntil(start_ms + (directives.numbers["slow-headers"] ?? 0), call);
+  if (request.signal.aborted) return clientLeft(call);
+  const fault = faultResponse(directives, chatRequest.stream, conversation.prompt_tokens);
   if (fault) {
-    log.end(entry, "complete");
+    watch?.ended("complete");
     return fault;
   }
-  const says = `This is the Sluice simulator${options.namesModel === false ? "" : ` answering as “${asked.model}”`}.`;
-  const answer = answerTo(asked, conversation, cues, says);
-  const shape = shapeOf(asked, cues, conversation.seed);
-  return asked.stream ? streamed(call, answer, shape) : whole(call, answer, shape);
+  const says = `This is the Sluice simulator${options.namesModel === false ? "" : ` answering as “${chatRequest.model}”`}.`;
+  const answer = answerTo(chatRequest, conversation, directives, says);
+  const shape = shapeOf(chatRequest, directives, conversation.seed);
+  return chatRequest.stream ? streamed(call, answer, shape) : whole(call, answer, shape);
 }
 
-function shapeOf(asked: ChatRequest, cues: Cues, seed: number): ChunkOptions {
-  const hasUsage = !cues.flags.has("no-usage");
+function shapeOf(chatRequest: ChatRequest, directives: Directives, seed: number): ChunkOptions {
+  const hasUsage = !directives.flags.has("no-usage");
   return {
     id: `chatcmpl-sim${seed.toString(16).padStart(8, "0")}`,
-    model: asked.model,
+    model: chatRequest.model,
     created_s: Math.floor(Date.now() / 1000),
-    includeUsage: asked.includeUsage && hasUsage,
-    runningUsage: asked.runningUsage && hasUsage,
-    topLogprobs: asked.topLogprobs,
-    tokensPerChunk: cues.numbers["per-chunk"] ?? 1,
-    quirks: cues.quirks,
-    finishes: !cues.flags.has("no-finish"),
+    includeUsage: chatRequest.includeUsage && hasUsage,
+    runningUsage: chatRequest.runningUsage && hasUsage,
+    topLogprobs: chatRequest.topLogprobs,
+    tokensPerChunk: directives.numbers["per-chunk"] ?? 1,
+    quirks: directives.quirks,
+    finishes: !directives.flags.has("no-finish"),
   };
 }
 
 function streamed(call: Call, answer: Answer, shape: ChunkOptions): Response {
-  const { cues, pace } = call;
-  const holdsBack = pace.first_ms > 0 || cues.flags.has("stall") || cues.numbers["stall-after"] === 0;
-  return played(call, streamActs(answer, shape, cues, holdsBack), "text/event-stream; charset=utf-8");
+  const { directives, pace } = call;
+  const holdsBack = pace.first_ms > 0 || directives.flags.has("stall") || directives.numbers["stall-after"] === 0;
+  return pacedResponse(call, streamActions(answer, shape, directives, holdsBack), "text/event-stream; charset=utf-8");
 }
 
 async function whole(call: Call, answer: Answer, shape: ChunkOptions): Promise<Response> {
-  const { cues, pace, entry, log, request } = call;
-  const text = JSON.stringify(completion(answer, shape, !cues.flags.has("no-usage")));
+  const { directives, pace, watch, request } = call;
+  const text = JSON.stringify(completion(answer, shape, !directives.flags.has("no-usage")));
   const faults = ["stall", "stall-after", "cut-after", "malformed-after"] as const;
-  if (faults.some((fault) => cues.flags.has(fault))) {
-    return played(call, wholeActs(text, answer, cues), "application/json");
+  if (faults.some((fault) => directives.flags.has(fault))) {
+    return pacedResponse(call, wholeActions(text, answer, directives), "application/json");
   }
   const total = answer.usage.completion_tokens;
-  await waited(dueAt(pace, total), call);
-  entry.tokens = madeBy(pace, performance.now(), total);
-  if (request.signal.aborted) return left(call);
-  log.end(entry, "complete");
-  return new Response(text, { headers: headers(cues, "application/json") });
+  await waitUntil(dueAt(pace, total), call);
+  watch?.tokens(generatedBy(pace, performance.now(), total));
+  if (request.signal.aborted) return clientLeft(call);
+  watch?.ended("complete");
+  return new Response(text, { headers: headers(directives, "application/json") });
 }
 
-function played({ cues, pace, clock, entry, log }: Call, acts: Iterator<Act>, contentType: string): Response {
-  const listener = {
-    wrote: (tokens: number) => {
-      entry.tokens += tokens;
-    },
-    ended: (how: "complete" | "client-left" | "cut") => log.end(entry, how),
-  };
-  return new Response(playing(acts, pace, clock, listener), { headers: headers(cues, contentType) });
+function pacedResponse(
+  { directives, pace, clock, watch }: Call,
+  actions: Iterator<Action>,
+  contentType: string,
+): Response {
+  return new Response(pacedBody(actions, pace, clock, watch), { headers: headers(directives, contentType) });
 }
 
-function headers(cues: Cues, contentType: string): Record<string, string> {
+function headers(directives: Directives, contentType: string): Record<string, string> {
   return {
-    "content-type": cues.flags.has("wrong-content-type") ? "text/plain" : contentType,
+    "content-type": directives.flags.has("wrong-content-type") ? "text/plain" : contentType,
     "cache-control": "no-cache",
   };
 }
 
 /** Until this moment, or until the client leaves. */
-function waited(due_ms: number, { request, clock }: Pick<Call, "request" | "clock">): Promise<void> {
+function waitUntil(due_ms: number, { request, clock }: Pick<Call, "request" | "clock">): Promise<void> {
   if (due_ms <= performance.now() || request.signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     request.signal.addEventListener("abort", () => resolve());
@@ -132,8 +132,8 @@ function waited(due_ms: number, { request, clock }: Pick<Call, "request" | "cloc
 }
 
 /** Nobody reads it. */
-function left({ entry, log }: Call): Response {
-  log.end(entry, "client-left");
+function clientLeft({ watch }: Call): Response {
+  watch?.ended("client-left");
   return new Response(null, { status: 499 });
 }
 

@@ -1,4 +1,4 @@
-/** An answer → chat completion chunks, in the order and with the habits that were asked for. */
+/** An answer → chat completion chunks, in the order and with the quirks that were asked for. */
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";
 import type { Answer, Choice, Part, Usage } from "./parts.ts";

@@ -27,7 +27,7 @@ const rules = {
     value: "optional-whole",
     min: 400,
     max: 599,
-    means: "an HTML page, as a proxy in between would send; 502 unless said otherwise",
+    means: "an HTML page, as from a proxy; 502 by default",
   },
   "wrong-content-type": { form: "wrong-content-type", value: "none", means: "the right body as `text/plain`" },
   "slow-headers": {
@@ -43,42 +43,51 @@ const rules = {
     means: "milliseconds from the request to the first token",
   },
   tps: { form: "tps=20", value: "number", max: 1_000_000, means: "tokens a second; 0 is as fast as possible" },
-  tokens: { form: "tokens=500", value: "whole", max: 200_000, means: "exactly so many tokens of text" },
+  tokens: { form: "tokens=500", value: "whole", max: 200_000, means: "exactly this many tokens of text" },
   reasoning: {
     form: "reasoning=40",
     value: "whole",
     max: 200_000,
-    means: "exactly so many tokens of reasoning, asked for or not",
+    means: "exactly this many tokens of reasoning, asked for or not",
   },
-  cached: { form: "cached=100", value: "whole", means: "reports so many prompt tokens as cached, at most all" },
-  "per-chunk": { form: "per-chunk=4", value: "whole", min: 1, max: 1000, means: "so many tokens in each chunk" },
+  cached: { form: "cached=100", value: "whole", means: "reports this many prompt tokens as cached, at most all" },
+  "per-chunk": { form: "per-chunk=4", value: "whole", min: 1, max: 1000, means: "this many tokens in each chunk" },
   echo: {
     form: "echo",
     value: "none",
-    means: "the answer is the last user text, directives left out, and nothing else",
+    means: "answers with the last user text, without its directives",
   },
   call: {
     form: "call=NAME or call=NAME:BASE64",
     value: "word",
-    means:
-      "calls this tool, with the arguments whose JSON is given in base64; may stand several times, for parallel calls",
+    means: "calls this tool; BASE64 is its arguments as JSON. Repeat it for parallel calls",
   },
-  calls: { form: "calls=2", value: "whole", min: 1, max: 128, means: "so many parallel calls, going round the tools" },
+  calls: {
+    form: "calls=2",
+    value: "whole",
+    min: 1,
+    max: 128,
+    means: "this many parallel calls, of one tool after the other",
+  },
   "text-with-calls": { form: "text-with-calls", value: "none", means: "says something before it calls tools" },
-  refusal: { form: "refusal", value: "none", means: "refuses, in the field `refusal`" },
+  refusal: { form: "refusal", value: "none", means: "refuses in the field `refusal`" },
   finish: { form: "finish=content_filter", value: "word", means: "ends with this `finish_reason`" },
-  stall: { form: "stall", value: "none", means: "sends the head, then nothing, and keeps the connection open" },
-  "stall-after": { form: "stall-after=5", value: "whole", means: "the same after so many tokens" },
-  "cut-after": { form: "cut-after=5", value: "whole", means: "breaks the connection after so many tokens" },
+  stall: {
+    form: "stall",
+    value: "none",
+    means: "sends the response head and then nothing, and keeps the connection open",
+  },
+  "stall-after": { form: "stall-after=5", value: "whole", means: "the same after this many tokens" },
+  "cut-after": { form: "cut-after=5", value: "whole", means: "breaks the connection after this many tokens" },
   "malformed-after": {
     form: "malformed-after=3",
     value: "whole",
-    means: "an event that is not JSON, after so many tokens",
+    means: "an event that is not JSON, after this many tokens",
   },
   "error-after": {
     form: "error-after=3",
     value: "whole",
-    means: "an error object in the stream, which then ends; 500 where not streamed",
+    means: "an error object in the stream, which then ends; 500 if not streamed",
   },
   "no-finish": { form: "no-finish", value: "none", means: "no `finish_reason`" },
   "no-done": { form: "no-done", value: "none", means: "no `[DONE]`" },
@@ -86,68 +95,68 @@ const rules = {
   quirk: {
     form: "quirk=NAME",
     value: "word",
-    means: "one of the habits of real engines below; may stand several times",
+    means: "one of the quirks below; can be repeated",
   },
 } satisfies Record<string, DirectiveRule>;
 
-const habits = {
+const quirkRules = {
   "empty-choices-first": "a first chunk with `choices: []`",
-  empties: "each chunk repeats `role` and carries `content: null` and `tool_calls: []` where it has none",
+  empties: "each chunk repeats `role`, and has `content: null` and `tool_calls: []` if it has none",
   comments: "a comment frame before each event",
   crlf: "lines end with CR LF",
   "no-space": "`data:` without the space",
-  bom: "a byte order mark at the head of the stream",
+  bom: "a byte order mark at the start of the stream",
   "split-utf8": "writes end in the middle of multi-byte characters",
   "text-with-finish": "the last token and `finish_reason` in one chunk",
   "usage-on-finish": "usage on the chunk that has the `finish_reason`",
-  "usage-after": "usage after the finish, on one more chunk that repeats the choice",
+  "usage-after": "usage after the finish, in one more chunk that repeats the choice",
   "whole-tool-call": "a tool call in one chunk",
   "two-calls-one-chunk": "two whole tool calls in one chunk",
-  "interleaved-tools": "fragments of two tool calls in turn",
-  "repeated-ids": "`id`, `type` and `name` on each fragment of a call",
+  "interleaved-tools": "fragments of two tool calls, alternating",
+  "repeated-ids": "`id`, `type` and `name` in each fragment of a call",
   "same-ids": "two tool calls with one id",
   "ids-missing": "tool calls without `id`",
   "index-always-0": "`index` 0 for each tool call",
   "index-missing": "tool calls without `index`",
-  "stop-with-tools": "`finish_reason` is `stop` though tools are called",
+  "stop-with-tools": "`finish_reason` is `stop` although tools are called",
   "cut-arguments": "the last call's arguments are cut in the middle, with `length`",
   "text-after-tools": "text after the tool calls",
   "reasoning-field": "the field is named `reasoning`",
   "reasoning-after-text": "reasoning after the text",
-  "integer-code": "errors have their status as an integer `code`",
+  "integer-code": "errors have their status as a number in `code`",
   "detail-error": 'errors are `{"detail": …}`',
   "object-error": 'errors are `{"object": "error", "message": …}`',
 } satisfies Record<string, string>;
 
 export type Directive = keyof typeof rules;
-export type Quirk = keyof typeof habits;
+export type Quirk = keyof typeof quirkRules;
 
 /** For docs/simulator.md: each directive as it is written, each quirk by its name, and what it means. */
 export const documentation = {
   directives: Object.values(rules).map((rule) => ({ form: rule.form, means: rule.means })),
-  quirks: Object.entries(habits).map(([form, means]) => ({ form: `quirk=${form}`, means })),
+  quirks: Object.entries(quirkRules).map(([form, means]) => ({ form: `quirk=${form}`, means })),
 };
 
-export interface CuedCall {
+export interface DirectedCall {
   name: string;
   /** JSON; null where the simulator makes them up. */
   arguments: string | null;
 }
 
 /** The directives of one request. */
-export interface Cues {
+export interface Directives {
   flags: ReadonlySet<Directive>;
   numbers: { [name in Directive]?: number };
-  calls: CuedCall[];
+  calls: DirectedCall[];
   finish: string | null;
   quirks: ReadonlySet<Quirk>;
 }
 
 /** Reads directives, later ones over earlier ones. Throws a Refusal (400) that lists the known ones. */
-export function readCues(...sources: string[]): Cues {
+export function parseDirectives(...sources: string[]): Directives {
   const flags = new Set<Directive>();
   const quirks = new Set<Quirk>();
-  const cues: Cues = { flags, numbers: {}, calls: [], finish: null, quirks };
+  const directives: Directives = { flags, numbers: {}, calls: [], finish: null, quirks };
   for (const word of sources.flatMap((source) => source.split(/[\s,]+/))) {
     if (word === "") continue;
     const equals = word.indexOf("=");
@@ -158,14 +167,14 @@ export function readCues(...sources: string[]): Cues {
     const rule: DirectiveRule = rules[name];
     if (rule.value === "none" ? value !== null : value === null && rule.value !== "optional-whole") throw misused(rule);
     if (value === null) continue;
-    if (rule.value !== "word") cues.numbers[name] = numberOf(value, rule);
+    if (rule.value !== "word") directives.numbers[name] = numberOf(value, rule);
     else if (value === "") throw misused(rule);
-    else if (name === "call") cues.calls.push(callOf(value));
-    else if (name === "finish") cues.finish = value;
+    else if (name === "call") directives.calls.push(callOf(value));
+    else if (name === "finish") directives.finish = value;
     else if (isQuirk(value)) quirks.add(value);
-    else throw unknown("quirk", value, Object.keys(habits));
+    else throw unknown("quirk", value, Object.keys(quirkRules));
   }
-  return cues;
+  return directives;
 }
 
 // Neither bracket inside, so that openings without end cost no more than their length.
@@ -181,7 +190,7 @@ export function separated(text: string): { directives: string; rest: string } {
   return { directives: found.join(" "), rest: rest.trim() };
 }
 
-function callOf(value: string): CuedCall {
+function callOf(value: string): DirectedCall {
   const [name = "", encoded, ...more] = value.split(":");
   if (encoded === undefined && name !== "") return { name, arguments: null };
   const json = new TextDecoder().decode(Uint8Array.from(decoded(encoded ?? ""), (letter) => letter.charCodeAt(0)));
@@ -211,7 +220,7 @@ function isDirective(name: string): name is Directive {
 }
 
 function isQuirk(name: string): name is Quirk {
-  return Object.hasOwn(habits, name);
+  return Object.hasOwn(quirkRules, name);
 }
 
 function numberOf(value: string, rule: DirectiveRule): number {

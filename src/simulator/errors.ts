@@ -1,5 +1,5 @@
 /** Errors in the forms that engines give them. */
-import type { Cues, Quirk } from "./directives.ts";
+import type { Directives, Quirk } from "./directives.ts";
 import { Refusal } from "./refusal.ts";
 
 /** OpenAI's envelope, unless a quirk asks for another. */
@@ -11,22 +11,22 @@ export function errorBody(refusal: Refusal, quirks: ReadonlySet<Quirk>): Record<
   return { error: { message, type, param, code } };
 }
 
-export function errorResponse(refusal: Refusal, cues: Cues | null): Response {
-  const body = JSON.stringify(errorBody(refusal, cues?.quirks ?? new Set()));
-  return new Response(body, { status: refusal.status, headers: headers(cues, "application/json") });
+export function errorResponse(refusal: Refusal, directives: Directives | null): Response {
+  const body = JSON.stringify(errorBody(refusal, directives?.quirks ?? new Set()));
+  return new Response(body, { status: refusal.status, headers: headers(directives, "application/json") });
 }
 
 /** The answer that the directives ask for in place of a good one, or null. */
-export function faultResponse(cues: Cues, stream: boolean, prompt_tokens: number): Response | null {
-  const { flags, numbers } = cues;
-  if (flags.has("html-error")) return htmlError(numbers["html-error"] ?? 502, cues);
-  if (flags.has("context-length")) return errorResponse(contextLength(prompt_tokens), cues);
-  if (numbers.status !== undefined) return errorResponse(asked(numbers.status), cues);
-  if (numbers["error-after"] !== undefined && !stream) return errorResponse(asked(500), cues);
+export function faultResponse(directives: Directives, stream: boolean, prompt_tokens: number): Response | null {
+  const { flags, numbers } = directives;
+  if (flags.has("html-error")) return htmlError(numbers["html-error"] ?? 502, directives);
+  if (flags.has("context-length")) return errorResponse(contextLength(prompt_tokens), directives);
+  if (numbers.status !== undefined) return errorResponse(requestedError(numbers.status), directives);
+  if (numbers["error-after"] !== undefined && !stream) return errorResponse(requestedError(500), directives);
   return null;
 }
 
-function asked(status: number): Refusal {
+function requestedError(status: number): Refusal {
   const code = status === 429 ? "rate_limit_exceeded" : status === 401 ? "invalid_api_key" : null;
   return new Refusal(status, `Simulator: status ${status}, as asked.`, code);
 }
@@ -39,13 +39,13 @@ function contextLength(prompt_tokens: number): Refusal {
   return new Refusal(400, message, "context_length_exceeded", "messages");
 }
 
-function htmlError(status: number, cues: Cues): Response {
+function htmlError(status: number, directives: Directives): Response {
   const page = `<html><head><title>${status}</title></head><body><h1>${status}</h1><hr>simulator</body></html>\n`;
-  return new Response(page, { status, headers: headers(cues, "text/html") });
+  return new Response(page, { status, headers: headers(directives, "text/html") });
 }
 
-function headers(cues: Cues | null, contentType: string): Record<string, string> {
-  const retry_after_s = cues?.numbers["retry-after"];
+function headers(directives: Directives | null, contentType: string): Record<string, string> {
+  const retry_after_s = directives?.numbers["retry-after"];
   if (retry_after_s === undefined) return { "content-type": contentType };
   return { "content-type": contentType, "retry-after": String(retry_after_s) };
 }

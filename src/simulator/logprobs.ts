@@ -8,30 +8,17 @@ export interface TokenLogprob {
   top_logprobs: { token: string; logprob: number; bytes: number[] }[];
 }
 
+// biome-ignore format: a list of words is read by the line
 const others = [
-  " the",
-  " a",
-  ",",
-  ".",
-  " of",
-  " and",
-  " is",
-  " to",
-  " in",
-  "水",
-  "é",
-  " water",
-  " gate",
-  " it",
-  " not",
+  " the", " a", ",", ".", " of", " and", " is", " to", " in", "水", "é", " water", " gate", " it", " not",
+  " at", " on", " by", " one", " so", " as", " or",
 ];
-const others_more = [" at", " on", " by", " one", " so", " as", " or"];
 
 /** `place` is where the token stands in its answer; `top` how many alternatives, the token itself the first of them. */
 export function logprobOf(token: string, place: number, top: number): TokenLogprob {
   const logprob = -(hash(token, place) % 20_000) / 10_000;
   const likely = { token, logprob, bytes: bytesOf(token) };
-  const rest = [...others, ...others_more]
+  const rest = others
     .filter((other) => other !== token)
     .slice(0, Math.max(0, top - 1))
     .map((other, rank) => ({

@@ -5,10 +5,10 @@
  */
 import { type ChatOptions, chat } from "./chat.ts";
 import { Clock } from "./clock.ts";
-import { readCues } from "./directives.ts";
+import { parseDirectives } from "./directives.ts";
 import { errorResponse } from "./errors.ts";
-import { type LogLimits, RequestLog, type SimulatorRequest } from "./log.ts";
 import { Refusal } from "./refusal.ts";
+import type { Watch } from "./watch.ts";
 
 export interface SimulatorOptions extends ChatOptions {
   /** 0 takes a free one. */
@@ -18,27 +18,23 @@ export interface SimulatorOptions extends ChatOptions {
   key?: string;
   /** What GET /v1/models lists. Any other name is answered too. */
   models?: string[];
-  log?: Partial<LogLimits>;
+  /** Watches each request but those for its health. */
+  watch?: (request: Request, path: string) => Watch;
 }
 
 export interface Simulator {
   /** With `/v1`, no trailing slash. */
   url: string;
   port: number;
-  /** The newest last; the oldest leave it (`SimulatorOptions.log`). */
-  requests: readonly SimulatorRequest[];
-  counts: Readonly<RequestLog["counts"]>;
   /** Breaks what is running. */
   stop(): Promise<void>;
 }
 
-const defaultLog: LogLimits = { entries_max: 256, body_characters_max: 16 * 1024 * 1024 };
 const body_bytes_max = 128 * 1024 * 1024;
 
 /** Throws what Bun.serve throws when the port is taken, and a Refusal when the options' directives are not known. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  readCues(options.directives ?? "");
-  const log = new RequestLog({ ...defaultLog, ...options.log });
+  parseDirectives(options.directives ?? "");
   const clock = new Clock();
   const hostname = options.hostname ?? "127.0.0.1";
   const server = Bun.serve({
@@ -50,34 +46,29 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     maxRequestBodySize: body_bytes_max,
     // Bun's own ten seconds would cut a stream that is quiet on purpose.
     idleTimeout: 0,
-    fetch: (request) => answered(request, options, clock, log),
+    fetch: (request) => answered(request, options, clock),
     error: () => errorResponse(new Refusal(500, "Simulator: a defect of the simulator."), null),
   });
   return {
     url: `http://${hostname}:${server.port}/v1`,
     port: server.port ?? 0,
-    requests: log.entries,
-    counts: log.counts,
-    stop: async () => {
-      log.endAll("stopped");
-      await server.stop(true);
-    },
+    stop: () => server.stop(true),
   };
 }
 
-async function answered(request: Request, options: SimulatorOptions, clock: Clock, log: RequestLog): Promise<Response> {
+async function answered(request: Request, options: SimulatorOptions, clock: Clock): Promise<Response> {
   const path = new URL(request.url).pathname;
   if (path === "/health") return Response.json({ status: "ok", engine: "Sluice simulator" });
-  const entry = log.open(request, path);
+  const watch = options.watch?.(request, path);
   let response: Response;
   try {
-    response = await routed(path, request, options, clock, log, entry);
+    response = await routed(path, request, options, clock, watch);
   } catch (error) {
-    log.end(entry, request.signal.aborted ? "client-left" : "complete");
+    watch?.ended(request.signal.aborted ? "client-left" : "complete");
     const defect = () => new Refusal(500, `Simulator: a defect of the simulator: ${error}`);
     response = errorResponse(error instanceof Refusal ? error : defect(), null);
   }
-  entry.status = response.status;
+  watch?.status(response.status);
   return response;
 }
 
@@ -86,19 +77,18 @@ async function routed(
   request: Request,
   options: SimulatorOptions,
   clock: Clock,
-  log: RequestLog,
-  entry: SimulatorRequest,
+  watch: Watch | undefined,
 ): Promise<Response> {
   if (options.key !== undefined && request.headers.get("authorization") !== `Bearer ${options.key}`) {
     throw new Refusal(401, "Simulator: this key is not the one that was set.", "invalid_api_key");
   }
   if (path === "/v1/chat/completions") {
-    if (request.method === "POST") return chat(request, options, clock, log, entry);
+    if (request.method === "POST") return chat(request, options, clock, watch);
     throw new Refusal(405, "Simulator: this path takes POST.", "method_not_allowed");
   }
   const body = modelsBody(path, options);
   if (body === null) throw new Refusal(404, "Simulator: there is nothing at this path.", "unknown_url");
-  log.end(entry, "complete");
+  watch?.ended("complete");
   return Response.json(body);
 }
 

@@ -1,7 +1,7 @@
 /**
- * What was used: holds of running requests and records of ended ones. Postgres decides (design/metering.md); this is the
- * door to it. Commands go in batches; each answer stands in its command's place. A batch that rejects was not confirmed:
- * it is sent again, and every verb is idempotent by request id. One refused command never fails a batch.
+ * What was used: holds of running requests and records of ended ones. Postgres decides (docs/design/metering.md, Who
+ * decides); this is the interface to it. Commands go in batches, and each answer stands in its command's place. A batch
+ * that rejects is sent again, and every verb is idempotent by request id. One refused command never fails a batch.
  *
  * Units are micro-units, whole numbers, exact to 10^15. Tokens are whole numbers.
  */
@@ -129,7 +129,10 @@ export type AdmitAnswer =
   | { answer: "over" }
   /** There is no such organization. */
   | { answer: "unknown" };
-/** The windows that are full of settled use (`exhausted`), or only of holds (`reserved`); the one that resets last first. */
+/**
+ * The windows in which the least hold has no room beside settled use (`exhausted`), or only beside what others hold
+ * (`reserved`); the one that resets last first.
+ */
 export interface Shortage {
   kinds: WindowKind[];
   windows: WindowReadings;

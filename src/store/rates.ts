@@ -1,7 +1,7 @@
 /**
  * Sliding rates: a request, and its tokens, count for the 60 seconds that follow it. The store's clock decides, in whole
- * milliseconds, and intervals are half-open: what was taken at t counts until just before t + 60 s. The rules:
- * decisions.md, Usage; design/metering.md, "Rates".
+ * milliseconds, and intervals are half-open: what was taken at t counts until just before t + 60 s. Rules:
+ * docs/design/usage.md, Sliding limits; docs/design/metering.md, Sliding limits in stores.
  */
 
 /** Null does not limit. */

@@ -1,6 +1,6 @@
 /**
  * Inference requests that were refused after their caller was known: they cost nothing and stand in no sum, but their ids
- * have receipts too (decisions.md, Usage). The store keeps them for 30 days at least.
+ * have receipts too (docs/design/usage.md, Receipts). The store keeps them for 30 days at least.
  */
 import type { Operation } from "./ledger.ts";
 

@@ -1,7 +1,7 @@
 /**
- * Responses that can be gone on from (protocols.md, part c, State): each with what its request said, for one organization
- * alone, for some days, within a limit of bytes, of which the oldest make room. Input, output and the rest of the response
- * are JSON texts: the store looks into none of them.
+ * Responses that can be continued (docs/design/protocols.md, Responses state): each with what its request said, for one
+ * organization alone, for some days, within a limit of bytes, of which the oldest make room. Input, output and the rest
+ * of the response are JSON texts: the store looks into none of them.
  */
 
 /** What a response adds to its conversation. */

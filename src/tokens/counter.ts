@@ -3,6 +3,7 @@
  * while, since a vocabulary is a hundred megabytes. A body that costs a worker its life, or too long, is answered without
  * a tokenizer; the next one gets a new worker.
  */
+import { compact } from "../inference/compact.ts";
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import { type Asked, type Examined, examine } from "./examine.ts";
 
@@ -96,7 +97,7 @@ export function tokenCounter(
       resolve(answer.examined);
     } else {
       const { code, message, param, body } = answer.refused;
-      reject(new Fault(code, message, { param, body }));
+      reject(new Fault(code, message, compact({ param, body })));
     }
   }
 

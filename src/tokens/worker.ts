@@ -1,4 +1,6 @@
 /** The worker: one body after the other, each answered by its number. An entry point of its own (scripts/build.ts). */
+
+import { compact } from "../inference/compact.ts";
 import { asFault } from "../inference/fault.ts";
 import type { Answer, Question } from "./counter.ts";
 import { type Asked, examine } from "./examine.ts";
@@ -20,8 +22,9 @@ async function answered(number: number, asked: Asked): Promise<Answer> {
     return { number, examined: await examine(asked, known) };
   } catch (thrown) {
     const { code, message, details } = asFault(thrown);
+    const { param, body } = details;
     if (code === "internal_error") throw thrown;
     // What a Fault knows beside this (a cause, for the log) may be anything, and not all of that can be sent.
-    return { number, refused: { code, message, param: details.param, body: details.body } };
+    return { number, refused: { code, message, ...compact({ param, body }) } };
   }
 }

@@ -10,6 +10,7 @@ import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity, Transducer, UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
 import { SseDecoder } from "../sse/decode.ts";
 import type { SseMessage } from "../sse/message.ts";
+import { within } from "../time/deadline.ts";
 import { readAtMost } from "./body.ts";
 import type { Upstream } from "./target.ts";
 import { watchdog } from "./watchdog.ts";
@@ -79,14 +80,11 @@ interface Rest {
 
 /** What follows the end is a few bytes at most; an engine that says more, or nothing, is let go. */
 async function readOut(rest: Rest, abort: AbortController): Promise<void> {
-  const timer = setTimeout(() => abort.abort(), rest_ms_max);
-  try {
-    for (let reads = 0; !(await rest.read()).done; reads++) if (reads === rest_reads_max) return abort.abort();
-  } catch {
-    // It was let go.
-  } finally {
-    clearTimeout(timer);
-  }
+  const toItsEnd = async () => {
+    for (let reads = 0; reads <= rest_reads_max; reads++) if ((await rest.read()).done) return;
+    throw new Error("the engine says more after the end of its answer");
+  };
+  await within(toItsEnd(), rest_ms_max, "the engine").catch(() => abort.abort());
 }
 const rest_ms_max = 1000;
 const rest_reads_max = 16;
@@ -142,7 +140,7 @@ async function post(question: Question, signal: AbortSignal): Promise<Response> 
   }
 }
 
-/** No proxy from the environment, no timeout of the runtime's: the watchdog has ours (stack.md, 6). */
+/** No proxy from the environment, no timeout of the runtime's: docs/design/runtime.md, Bun fetch. */
 const transport = { redirect: "manual", proxy: false, timeout: false } as unknown as RequestInit;
 
 function credentials(upstream: Upstream): Record<string, string> {
@@ -180,7 +178,7 @@ function retryAfterOf(response: Response): number | null {
 function tooSlow(waitedFor: string): Fault {
   return new Fault("upstream_timeout", "The model's engine took too long to answer. Please try again.", {
     retryAfterSeconds: 1,
-    cause: new Error(`the upstream let us wait too long for ${waitedFor}`),
+    cause: new Error(`the upstream took too long: ${waitedFor}`),
   });
 }
 
@@ -190,7 +188,7 @@ function faultOf(signal: AbortSignal, cause: unknown): Fault {
   if (cause instanceof Fault) return cause;
   return new Fault(
     "upstream_unavailable",
-    "The model's engine could not be reached, or broke off its answer. Please try again.",
+    "The model's engine could not be reached, or stopped in the middle of its answer. Please try again.",
     {
       retryAfterSeconds: 1,
       cause,

@@ -4,7 +4,7 @@
  * compared by `sluice usage check`: that reads every record, which is too much for a timer.
  */
 import type { Ledger, LedgerDifference } from "../store/ledger.ts";
-import { repeating } from "./repeating.ts";
+import { repeating } from "../time/repeating.ts";
 
 export interface BookCheck {
   /** Totals that differed at the last look; NaN before the first. */

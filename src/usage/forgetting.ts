@@ -1,5 +1,5 @@
 /** Drops what a store has kept long enough, hour by hour and little by little: it is never in anybody's way. */
-import { type Repeating, repeating } from "./repeating.ts";
+import { type Repeating, repeating } from "../time/repeating.ts";
 
 export interface Forgetting {
   /** Drops some; answers whether there may be more. */
@@ -16,7 +16,7 @@ export function forgetting({ forget, failed, every_ms = 3_600_000, pause_ms = 10
 
   async function round(): Promise<void> {
     try {
-      while (!isStopped && (await forget())) await new Promise((resolve) => setTimeout(resolve, pause_ms));
+      while (!isStopped && (await forget())) await Bun.sleep(pause_ms);
     } catch (cause) {
       failed(cause);
     }

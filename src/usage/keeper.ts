@@ -3,10 +3,11 @@
  * waits for it, and a store that is away costs a line in the log: what was not written is written when it is back, and a
  * node that is killed loses one interval of learning.
  */
-import { type Kept, models_learned_max } from "../admission/learned.ts";
-import { within } from "../auth/deadline.ts";
+
 import type { Calibrations, InputRatio, OutputSums } from "../store/calibration.ts";
-import { repeating } from "./repeating.ts";
+import { within } from "../time/deadline.ts";
+import { repeating } from "../time/repeating.ts";
+import { type Kept, models_learned_max } from "./learned.ts";
 
 export interface Keeper {
   /** Takes in what is stored. Never rejects, and lasts a second at most: what comes later is taken in behind. */
@@ -72,10 +73,10 @@ export function keeper(parts: {
 
   return {
     async recall() {
-      await within(read(), settings.recall_ms, "reading what was learned of models").catch(failed);
+      await within(read(), settings.recall_ms, "the store of calibrations").catch(failed);
     },
     async stop() {
-      await within(writes.stop().then(write), settings.stop_ms, "writing what was learned of models").catch(failed);
+      await within(writes.stop().then(write), settings.stop_ms, "the store of calibrations").catch(failed);
     },
   };
 }

@@ -1,12 +1,15 @@
 /**
- * USAGE: what did it cost. `metered` stands between the engine and the caller: nothing passes that is not counted and
- * held, and however the stream ends (complete, failed, or left by the caller), its `finally` settles once.
+ * USAGE, the meter: it stands between the engine and the caller, and nothing passes that is not counted and held. How the
+ * stream ended, or how far it came, can be asked at any time: whoever owns the run settles it (run.ts).
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
+import { withOverflow } from "../inference/overflow.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
-import type { OutputCalibration } from "./calibration.ts";
+import type { OutputCalibration } from "./output-calibration.ts";
 import { tally } from "./tally.ts";
+
+type Batch = readonly InferenceEvent[];
 
 /** How a request ended, as the meter saw it. */
 export interface Ending {
@@ -17,7 +20,7 @@ export interface Ending {
   errorCode: string | null;
 }
 
-/** What the meter needs of admission: room for tokens, and a place to settle. */
+/** What the meter needs of admission: room for tokens. */
 export interface Hold {
   /** Whether so many output tokens may have left; grows the hold ahead of need. False: a window is at its end. */
   permits(outputTokens: number): true | Promise<boolean>;
@@ -26,10 +29,12 @@ export interface Hold {
 }
 
 export interface Metering {
-  events: AsyncIterable<readonly InferenceEvent[]>;
+  events: AsyncIterable<Batch>;
   hold: Hold;
   /** Public model id. */
   model: string;
+  /** The model's context. */
+  contextTokens: number;
   /** Upper estimate of the input, charged where the engine never reported. */
   inputTokensEstimate: number;
   calibration: OutputCalibration;
@@ -37,53 +42,77 @@ export interface Metering {
   windowTokens?: number | null;
   /** Whether the caller, not the engine, was the reason that the stream broke off. */
   callerLeft(): boolean;
-  /** Called once, at the end, whatever it was. */
-  settle(ending: Ending): void;
+  /** Told when the first part of the answer has come. */
+  firstPart(): void;
+  /** Told when the events are over, for whatever reason; not where they were never begun. */
+  over(): void;
 }
 
-export async function* metered(metering: Metering): AsyncGenerator<readonly InferenceEvent[], void, void> {
+export interface Meter {
+  /** The engine's events, as far as they are held. They end in `response-end` or `response-failed`; nothing is thrown. */
+  events: AsyncGenerator<Batch, void, void>;
+  /** How the request ended; asked before the end, as one that broke off here. */
+  ending(): Ending;
+}
+
+export function meter(metering: Metering): Meter {
   const { hold } = metering;
   const count = tally(metering);
   let stoppedBy: Ending["stoppedBy"] = null;
   let failure: Fault | null = null;
   let completed = false;
-  try {
-    for await (const batch of metering.events) {
-      const room = count.producesOutput(batch) ? hold.permits(count.outputTokensWith(batch)) : true;
-      if (room !== true && !(await room)) {
-        const fits = await fitting(batch, hold, count);
-        stoppedBy = "usage_window";
-        completed = true;
-        yield [...fits, ...count.cutShort()];
-        return;
+
+  async function* metered(): AsyncGenerator<Batch, void, void> {
+    try {
+      for await (const batch of metering.events) {
+        const room = count.producesOutput(batch) ? hold.permits(count.outputTokensWith(batch)) : true;
+        if (room !== true && !(await room)) {
+          const fits = await fitting(batch, hold, count);
+          stoppedBy = "usage_window";
+          completed = true;
+          yield [...fits, ...count.cutShort()];
+          return;
+        }
+        const isFirst = !count.anyPart;
+        const terminal = count.add(batch);
+        if (isFirst && count.anyPart) metering.firstPart();
+        hold.progress(count.usage());
+        if (terminal?.type === "response-failed") {
+          // The engine may have said how long the input is; here it is known how long it may be.
+          failure = withOverflow(terminal.fault, metering.contextTokens, metering.inputTokensEstimate);
+          yield [...batch.slice(0, -1), { ...terminal, fault: failure }];
+        } else if (terminal?.type === "response-end") {
+          completed = true;
+          if (isAtWindowsEnd(terminal, count.usage(), metering)) stoppedBy = "usage_window";
+          // An engine that never reported is spoken for: what the caller reads and what the book says are the same numbers.
+          yield count.reported ? batch : [...batch.slice(0, -1), { type: "usage", usage: count.usage() }, terminal];
+        } else {
+          yield batch;
+        }
+        if (terminal) return;
       }
-      const terminal = count.add(batch);
-      hold.progress(count.usage());
-      if (terminal?.type === "response-failed") failure = terminal.fault;
-      if (terminal?.type === "response-end") {
-        completed = true;
-        if (isAtWindowsEnd(terminal, count.usage(), metering)) stoppedBy = "usage_window";
-        // An engine that never reported is spoken for: what the caller reads and what the book says are the same numbers.
-        yield count.reported ? batch : [...batch.slice(0, -1), { type: "usage", usage: count.usage() }, terminal];
-      } else {
-        yield batch;
-      }
-      if (terminal) return;
+    } catch (thrown) {
+      // The hold was lost, or there is a defect: the caller reads an error in its protocol, never silence.
+      failure = asFault(thrown);
+      yield [{ type: "response-failed", fault: failure }];
+    } finally {
+      metering.over();
+      if (completed && !stoppedBy) count.calibrate();
     }
-  } catch (thrown) {
-    // The hold was lost, or there is a defect: the caller reads an error in its protocol, never silence.
-    failure = asFault(thrown);
-    yield [{ type: "response-failed", fault: failure }];
-  } finally {
-    const outcome = completed ? "completed" : metering.callerLeft() ? "cancelled" : "failed";
-    if (completed && !stoppedBy) count.calibrate();
-    metering.settle({
-      usage: outcome === "failed" && !count.anyOutput ? noUsage : count.usage(),
-      outcome,
-      stoppedBy,
-      errorCode: outcome === "failed" ? (failure?.code ?? "internal_error") : null,
-    });
   }
+
+  return {
+    events: metered(),
+    ending() {
+      const outcome = completed ? "completed" : metering.callerLeft() ? "cancelled" : "failed";
+      return {
+        usage: outcome === "failed" && !count.anyOutput ? noUsage : count.usage(),
+        outcome,
+        stoppedBy,
+        errorCode: outcome === "failed" ? (failure?.code ?? "internal_error") : null,
+      };
+    },
+  };
 }
 
 /** What of a batch there is still room for: a window is used to its end, whatever one read brought. It is counted here. */

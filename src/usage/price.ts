@@ -1,4 +1,4 @@
-/** What tokens cost, in micro-units (decisions.md, Usage). Whole numbers, exact to 10^15. */
+/** What tokens cost, in whole micro-units: docs/design/usage.md, Units and prices. */
 import type { Prices } from "../inference/model.ts";
 import type { Usage } from "../inference/usage.ts";
 

@@ -8,6 +8,7 @@ import {
   type RefusedRequests,
   refused_per_second_max,
 } from "../store/refused.ts";
+import { gathered } from "../time/gathered.ts";
 import { forgetting } from "./forgetting.ts";
 
 export interface RefusedLog {
@@ -45,8 +46,7 @@ export function refusedLog(parts: {
   const waiting = new Map<string, { request: Omit<NewRefused, "age_ms">; at_ms: number }>();
   const counts = new Map<string, number>();
   let second = 0;
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  let writing: Promise<boolean> | null = null;
+  const writes = gathered(write);
   const rounds = forgetting({
     ...{ forget: () => store.forget(), failed },
     ...{ every_ms: settings.forget_ms, pause_ms: settings.write_ms },
@@ -62,35 +62,18 @@ export function refusedLog(parts: {
     return count <= refused_per_second_max && waiting.size < settings.waiting_max;
   }
 
-  function schedule(wait_ms: number): void {
-    if (timer || writing) return;
-    timer = setTimeout(async () => {
-      timer = null;
-      const done = await write();
-      if (waiting.size > 0) schedule(done ? settings.write_ms : settings.retry_ms);
-    }, wait_ms);
-    timer.unref();
-  }
-
-  /** What comes in meanwhile waits for the next time. Answers whether the store has taken it. */
-  function write(): Promise<boolean> {
-    writing ??= attempt().finally(() => {
-      writing = null;
-    });
-    return writing;
-  }
-
-  async function attempt(): Promise<boolean> {
+  /** What comes in meanwhile waits for the next time. */
+  async function write(): Promise<number | null> {
     const at_ms = now_ms();
     const batch = [...waiting.values()];
     try {
       await store.keep(batch.map(({ request, at_ms: refusedAt_ms }) => ({ ...request, age_ms: at_ms - refusedAt_ms })));
-      for (const { request } of batch) waiting.delete(request.requestId);
-      return true;
     } catch (cause) {
       failed(cause);
-      return false;
+      return settings.retry_ms;
     }
+    for (const { request } of batch) waiting.delete(request.requestId);
+    return waiting.size > 0 ? settings.write_ms : null;
   }
 
   return {
@@ -98,7 +81,7 @@ export function refusedLog(parts: {
       const at_ms = now_ms();
       if (!hasRoom(request.organizationId, at_ms)) return;
       waiting.set(request.requestId, { request, at_ms });
-      schedule(settings.write_ms);
+      writes.ask(settings.write_ms);
     },
     async find(requestId) {
       const found = waiting.get(requestId);
@@ -106,9 +89,7 @@ export function refusedLog(parts: {
       return { ...found.request, refusedAt: new Date(Date.now() - (now_ms() - found.at_ms)) };
     },
     async stop() {
-      if (timer) clearTimeout(timer);
-      await rounds.stop();
-      if (writing) await writing;
+      await Promise.all([rounds.stop(), writes.stop()]);
       if (waiting.size > 0) await write();
     },
   };

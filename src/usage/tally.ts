@@ -1,9 +1,10 @@
 /** The count of one stream: the engine's report where it gives one, else deltas and letters (calibration.ts). */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Usage } from "../inference/usage.ts";
-import type { OutputCalibration } from "./calibration.ts";
+import type { OutputCalibration } from "./output-calibration.ts";
 
 export function tally(of: { model: string; inputTokensEstimate: number; calibration: OutputCalibration }) {
+  let parts = 0;
   let deltas = 0;
   let letters = 0;
   let reasoningDeltas = 0;
@@ -24,6 +25,9 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
     /** Whether the engine has reported all that it has produced. */
     get reported() {
       return report !== null && !outgrown;
+    },
+    get anyPart() {
+      return parts > 0;
     },
     get anyOutput() {
       return deltas > 0;
@@ -61,6 +65,7 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
             if (reasoningParts.has(event.index)) reasoningDeltas += 1;
             break;
           case "part-start":
+            parts += 1;
             open.add(event.index);
             if (event.part.kind === "reasoning") reasoningParts.add(event.index);
             break;

@@ -1,6 +1,7 @@
 // Sliding rates before the entrance: taken first, given back when the ledger refuses, corrected once at the end.
 
 import { beforeEach, expect, test } from "bun:test";
+import fc from "fast-check";
 import type { Entrance } from "../../src/admission/entrance.ts";
 import { type RatedEntry, ratedEntrance } from "../../src/admission/rates.ts";
 import type { Reservation } from "../../src/admission/reservation.ts";
@@ -86,6 +87,71 @@ test("the least of a request above a whole limit: waiting does not help, and the
   expect(fault.details).toMatchObject({ retryAfterSeconds: 60, headers: { "x-should-retry": "false" } });
   expect((await enter({ tokensPerMinute: 356 })).rates.tokens?.remaining).toBe(0);
 });
+
+test("a refusal says what is so: the limit, what is left of it, what the request needs, and when there is room", async () => {
+  const limit = fc.option(fc.integer({ min: 1, max: 3000 }), { nil: null });
+  const takes = fc.array(
+    fc.record({ input: fc.nat(2000), cap: fc.integer({ min: 1, max: 500 }), pause_ms: fc.nat(9000) }),
+  );
+  let refusals = 0;
+  await fc.assert(
+    fc.asyncProperty(limit, limit, takes, async (requestsPerMinute, tokensPerMinute, takes) => {
+      let now_ms = 0;
+      rates = memoryRates(() => now_ms);
+      const limits = { requestsPerMinute: requestsPerMinute && Math.ceil(requestsPerMinute / 300), tokensPerMinute };
+      let left = { requests: limits.requestsPerMinute, tokens: tokensPerMinute };
+      for (const { input, cap, pause_ms } of takes) {
+        now_ms += pause_ms;
+        const one = { ...entry(limits), inputTokens: input, request: { outputTokensMax: cap } } as RatedEntry;
+        one.rateHeaders = (readings) => {
+          left = { requests: readings.requests?.remaining ?? null, tokens: readings.tokens?.remaining ?? null };
+          return {};
+        };
+        const asked = () =>
+          ratedEntrance(door, rates)
+            .enter(one)
+            .then(
+              () => null,
+              (fault: Fault) => fault,
+            );
+        const fault = await asked();
+        if (!fault) continue;
+        refusals += 1;
+        const said = saidIn(fault.message);
+        const tokensMin = input + Math.min(cap, 256);
+        if (said.needs !== null) expect(said.needs).toBe(tokensMin);
+        expect(said.limit).toBe(limits[said.name === "token" ? "tokensPerMinute" : "requestsPerMinute"]!);
+        if (said.left !== null) expect(said.left).toBe(left[said.name === "token" ? "tokens" : "requests"]!);
+        expect(said.needs ?? 1).toBeGreaterThan(said.whole ? said.limit : (said.left ?? 0));
+        if (said.whole) continue;
+        expect(said.seconds).toBe(fault.details.retryAfterSeconds!);
+        now_ms += said.seconds! * 1000;
+        expect(await asked()).toBeNull();
+      }
+    }),
+    { numRuns: 300 },
+  );
+  expect(refusals).toBeGreaterThan(100);
+});
+
+/** The numbers of a message, each in the sentence where it belongs; fails where there are others. */
+function saidIn(message: string) {
+  const number = (pattern: RegExp) => {
+    const found = pattern.exec(message)?.[1];
+    return found === undefined ? null : Number(found.replaceAll(",", ""));
+  };
+  const said = {
+    needs: number(/needs at least (\S+) tokens?\b/),
+    limit: number(/limit of (\S+) (?:token|request)s? a minute/)!,
+    name: /(token|request)s? a minute/.exec(message)?.[1],
+    left: number(/ has (\S+) left/),
+    whole: message.includes("whole limit"),
+    seconds: number(/Try again in (\S+) s\./),
+  };
+  const numbers = [said.needs, said.limit, said.left, said.seconds].filter((one) => one !== null);
+  expect(message.match(/[\d,]*\d/g)).toHaveLength(numbers.length);
+  return said;
+}
 
 test("where no store can count, nothing runs unless nothing is limited", async () => {
   rates = { take: () => Promise.reject(new Error("away")), close: async () => {} };

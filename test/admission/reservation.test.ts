@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { batcher } from "../../src/admission/batcher.ts";
 import { type EntranceSettings, entrance } from "../../src/admission/entrance.ts";
 import type { Reservation, Settlement } from "../../src/admission/reservation.ts";
+import { compact } from "../../src/inference/compact.ts";
 import type { Fault } from "../../src/inference/fault.ts";
 import type { Model } from "../../src/inference/model.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
@@ -50,15 +51,18 @@ function node(change: Partial<EntranceSettings> = {}) {
   );
   const sent = <V extends Command["verb"]>(verb: V) =>
     ledger.batches.flat().filter((one): one is Extract<Command, { verb: V }> => one.verb === verb);
-  const enter = (options: { plan?: Partial<Plan>; cap?: number; inputTokens?: number; model?: Model } = {}) => {
+  const enter = (
+    options: { plan?: Partial<Plan>; cap?: number; inputTokens?: number; model?: Model; ahead?: () => void } = {},
+  ) => {
     const entering = door.enter({
       requestId: newRequestId(),
       principal: { key: { id: "key_00000000000070008000000000000001" }, organization: { id: organizationId } },
       operation: "chat.completions",
-      request: { ...request, outputTokensMax: options.cap },
+      request: { ...request, ...compact({ outputTokensMax: options.cap }) },
       model: options.model ?? model,
       plan: { ...noLimits, name: "pro", ...options.plan },
       inputTokens: options.inputTokens ?? 100,
+      ...compact({ ahead: options.ahead }),
     });
     entering.catch(() => {});
     return entering;
@@ -138,6 +142,17 @@ describe("the hold", () => {
     expect([...ledger.model.records.values()]).toMatchObject([{ charged: 50_300, uncharged: 0 }]);
   });
 
+  test("covers no token for which only a part of its price is left", async () => {
+    const { clock, entered } = node();
+    const reservation = await entered({ plan: { session: 300 + 10 * 5000 + 9 } });
+    expect(reservation.permits(4000)).toBe(true);
+    await clock.advance(10);
+    expect(reservation.permits(5000)).toBe(true);
+    const over = reservation.permits(5001);
+    await clock.advance(10);
+    expect(await over).toBe(false);
+  });
+
   test("asks once more when the tokens are needed: room may have come free", async () => {
     const { clock, entered } = node();
     const plan = { session: 2 * (300 + 40_960) };
@@ -169,6 +184,13 @@ describe("the hold", () => {
 });
 
 describe("the lease", () => {
+  async function endsAt(instant_ms: number, clock: VirtualClock, reservation: Reservation): Promise<void> {
+    await clock.advance(instant_ms - 1 - clock.now_ms());
+    expect(reservation.permits(1)).toBe(true);
+    await clock.advance(1);
+    expect(reservation.signal.aborted).toBe(true);
+  }
+
   test("is extended every checkpoint by what was counted so far", async () => {
     const { clock, ledger, entered, sent } = node();
     const reservation = await entered();
@@ -198,6 +220,31 @@ describe("the lease", () => {
     expect(reservation.signal.reason).toMatchObject({ code: "storage_unavailable" });
     expect(() => reservation.permits(1)).toThrow("usage store");
     expect(ledger.model.recover(10)).toBe(0);
+  });
+
+  test("counts from before the admission was first sent, also when its answer was lost and came late", async () => {
+    const { clock, ledger, enter } = node();
+    const sentAt_ms = clock.now_ms();
+    ledger.wire = () => "unanswered";
+    const entering = enter();
+    await clock.advance(2_000);
+    ledger.wire = () => "well";
+    await clock.advance(999);
+    const reservation = await entering;
+    ledger.wire = () => "down";
+    await endsAt(sentAt_ms + 55_000, clock, reservation);
+  });
+
+  test("is extended from before the checkpoint was sent, however long its answer takes", async () => {
+    const { clock, ledger, entered, sent } = node();
+    const reservation = await entered();
+    ledger.wire = () => new Promise((resolve) => void clock.after(1_500, () => resolve("well")));
+    await clock.advance(1_990);
+    expect(sent("checkpoint")).toHaveLength(1);
+    const sentAt_ms = clock.now_ms();
+    await clock.advance(1_500);
+    ledger.wire = () => "down";
+    await endsAt(sentAt_ms + 55_000, clock, reservation);
   });
 
   test("a node that was frozen past it forwards nothing, though no timer has told it yet", async () => {
@@ -277,7 +324,9 @@ describe("a refusal", () => {
     const resetAt = new Date(Date.UTC(1970, 1, 1));
     const seconds = Math.ceil((resetAt.getTime() - clock.now_ms()) / 1000);
     expect(fault.code).toBe("usage_limit_reached");
-    expect(fault.message).toContain("monthly usage is used up until 1970-02-01T00:00:00.000Z");
+    expect(fault.message).toBe(
+      "This request needs at least 503 units, but the organization's monthly limit of 900 units is used up, and its five-hour session limit of 1,000 units has 100 left (90% used), and its extra usage limit of 400 units has 400 left (0% used). Send less input, choose a cheaper model, wait until the monthly limit resets at 1970-02-01T00:00:00.000Z, or ask your administrator for a higher plan or a higher extra usage limit.",
+    );
     expect(fault.details).toMatchObject({
       retryAfterSeconds: seconds,
       headers: {
@@ -305,14 +354,16 @@ describe("a refusal", () => {
     expect(reserved.details.headers).not.toHaveProperty("x-should-retry");
     const busy = await refused({ plan: { concurrentRequests: 1 } });
     expect(busy).toMatchObject({ code: "concurrency_limit_exceeded", details: { retryAfterSeconds: 1 } });
-    expect(busy.message).toContain("1 requests at a time");
+    expect(busy.message).toContain("limit of 1 request at a time");
   });
 
   test("of a request whose least hold is above a whole limit names the limit, and is not worth trying again", async () => {
     const { refused } = node();
     const fault = await refused({ plan: { session: 2000 } });
     expect(fault).toMatchObject({ code: "rate_limit_exceeded", details: { headers: { "x-should-retry": "false" } } });
-    expect(fault.message).toContain("five-hour session limit of 2000");
+    expect(fault.message).toContain(
+      "needs at least 2,860 units, more than the plan's five-hour session limit of 2,000 units.",
+    );
   });
 
   test("for want of an answer leaves a record of nothing, so that the admission cannot run later", async () => {
@@ -327,4 +378,24 @@ describe("a refusal", () => {
     expect(ledger.model.holds.size).toBe(0);
     expect([...ledger.model.records.values()]).toMatchObject([{ charged: 0, outcome: "failed" }]);
   });
+});
+
+test("an engine is asked ahead of the grant only while the last answer gave ample room: a refusal or an outage ends that", async () => {
+  const { clock, ledger, enter, entered, refused } = node();
+  let asked = 0;
+  const ahead = () => void asked++;
+  await entered({ ahead });
+  expect(asked).toBe(0);
+  await entered({ ahead });
+  expect(asked).toBe(1);
+  await refused({ plan: { session: 1 } });
+  await entered({ ahead });
+  expect(asked).toBe(1);
+  ledger.wire = () => "down";
+  enter();
+  await clock.advance(3_100);
+  ledger.wire = () => "well";
+  await clock.advance(1_000);
+  await entered({ ahead });
+  expect(asked).toBe(1);
 });

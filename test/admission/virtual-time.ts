@@ -1,7 +1,7 @@
 // A clock that moves only when a test says so, and a ledger that fails on cue.
 
-import type { Clock } from "../../src/admission/clock.ts";
 import type { Answer, Command, Ledger } from "../../src/store/ledger.ts";
+import type { Clock } from "../../src/time/clock.ts";
 import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
 
 export class VirtualClock implements Clock {
@@ -55,6 +55,8 @@ export function settled(): Promise<void> {
 
 export const organizationId = "org_00000000000070008000000000000001";
 
+export type Wire = "well" | "down" | "unanswered" | "silent";
+
 /** The ledger's rules in memory behind a wire that a test cuts. Store time is the clock's. */
 export class CutLedger implements Pick<Ledger, "run" | "recover" | "maintain"> {
   readonly model: LedgerModel;
@@ -64,7 +66,7 @@ export class CutLedger implements Pick<Ledger, "run" | "recover" | "maintain"> {
   };
   readonly batches: Command[][] = [];
   /** What becomes of a batch: done and answered, refused before it is done, done with its answer lost, or silence. */
-  wire: (commands: Command[]) => "well" | "down" | "unanswered" | "silent" = () => "well";
+  wire: (commands: Command[]) => Wire | Promise<Wire> = () => "well";
   recoveries: number[] = [];
 
   constructor(clock: Clock) {
@@ -74,7 +76,7 @@ export class CutLedger implements Pick<Ledger, "run" | "recover" | "maintain"> {
   async run(commands: readonly Command[]): Promise<Answer[]> {
     const batch = [...commands];
     this.batches.push(batch);
-    const wire = this.wire(batch);
+    const wire = await this.wire(batch);
     if (wire === "down") throw new Error("the store is away");
     if (wire === "silent") return new Promise(() => {});
     const answers = this.model.run(batch);
@@ -83,7 +85,7 @@ export class CutLedger implements Pick<Ledger, "run" | "recover" | "maintain"> {
   }
 
   async recover(limit: number): Promise<number> {
-    if (this.wire([]) !== "well") throw new Error("the store is away");
+    if ((await this.wire([])) !== "well") throw new Error("the store is away");
     this.recoveries.push(limit);
     return this.model.recover(limit);
   }

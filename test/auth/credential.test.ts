@@ -86,10 +86,10 @@ describe("where a request carries its key", () => {
     }
     expect(fault({ authorization: key }).message).toContain("lacks its scheme");
     expect(fault({ authorization: "Basic dXNlcjpwYXNz" }).message).toContain("Authorization: Bearer");
-    expect(fault({ authorization: `Bearer ${key.slice(0, -1)}` }).message).toContain("copied whole");
+    expect(fault({ authorization: `Bearer ${key.slice(0, -1)}` }).message).toContain("copied all of it");
   });
 
-  test("no message repeats what was sent (B43)", () => {
+  test("no message repeats what was sent", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 12, maxLength: 60 }), (text) => {
         const sent = `slk_${text.replace(/[^!-~]/g, "x")}`;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isKey } from "../../src/auth/key.ts";
 import type { Prompts } from "../../src/cli/prompts.ts";
-import { shell } from "./typed.ts";
+import { shell } from "./shell.ts";
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -96,7 +96,7 @@ describe("what scripts rely on", () => {
     const { typed } = shell();
     await typed("org create acme");
     for (const [words, says] of [
-      ["org create acme --json", "exists already"],
+      ["org create acme --json", "already exists"],
       ["org create Acme --json", "not a slug"],
       ["org create b --plan gold", "starter, pro, unlimited"],
       ["org show nobody", "no organization"],
@@ -210,7 +210,7 @@ describe("a secret", () => {
     await typed("org create acme");
     const { id } = await json("key create --org acme --name app --json");
     expect((await typed(`key rotate ${id} --grace 1h`)).out).toContain("works until 2026-11-21 04:00:00 UTC");
-    expect((await typed(`key rotate ${id} --grace 0s`)).out).toContain("works no more");
+    expect((await typed(`key rotate ${id} --grace 0s`)).out).toContain("no longer works");
   });
 });
 
@@ -228,8 +228,8 @@ describe("questions", () => {
         expect(check(answer)).toBeNull();
         return answer;
       },
-      choice: async ({ message }) => next(message),
-      sure: async (message) => next(message),
+      select: async ({ message }) => next(message),
+      confirm: async (message) => next(message),
     };
     const it = shell({ prompts: async () => prompts, ...extra });
     Object.assign(it.services.terminal, { interactive: true, width: 100 });

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
-import { shell } from "./typed.ts";
+import { shell } from "./shell.ts";
 
 const servers: { stop(force: boolean): Promise<void> }[] = [];
 const folder = mkdtempSync(join(tmpdir(), "sluice-doctor-"));
@@ -70,7 +70,7 @@ describe("healthcheck", () => {
     });
     const other = await shell({ environment: { PORT: String(garbage.port) } }).typed("healthcheck");
     garbage.stop(true);
-    expect([other.code, other.err]).toEqual([1, expect.stringContaining("no answer in HTTP")]);
+    expect([other.code, other.err]).toEqual([1, expect.stringContaining("no HTTP response")]);
   });
 });
 
@@ -147,7 +147,7 @@ describe("doctor", () => {
     expect(out).toContain("database");
   });
 
-  test("tells an engine that refuses the key from one that fails or has another path, and shows no key (B43)", async () => {
+  test("tells an engine that refuses the key from one that fails or has another path, and shows no key", async () => {
     for (const [status, verdict, says] of [
       [401, "problem", "refuses the key"],
       [403, "problem", "refuses the key"],

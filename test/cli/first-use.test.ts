@@ -1,4 +1,4 @@
-/** A command where no service has been: what it makes, it says. */
+/** A command in a folder where no server has run: it says what it creates. */
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 const main = join(import.meta.dir, "../../src/main.ts");
 
-test("a command that begins an embedded database says so, beside its answer, and once", async () => {
+test("a command that creates an embedded database says so on stderr, once", async () => {
   const folder = mkdtempSync(join(tmpdir(), "sluice-first-"));
   const list = async () => {
     const env = { PATH: process.env.PATH ?? "", HOME: folder, SLUICE_DATA_DIR: join(folder, "data") };
@@ -16,7 +16,7 @@ test("a command that begins an embedded database says so, beside its answer, and
   };
   try {
     const first = await list();
-    expect(first.stderr).toContain(`began an embedded database in ${join(folder, "data")}; DATABASE_URL is not set`);
+    expect(first.stderr).toContain(`created an embedded database in ${join(folder, "data")}; DATABASE_URL is not set`);
     const second = await list();
     expect(second).toEqual({ ...first, stderr: "" });
     expect(first.code).toBe(0);

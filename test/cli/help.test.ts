@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { keyPattern } from "../../src/auth/key.ts";
 import { commands } from "../../src/cli/run.ts";
-import { shell } from "./typed.ts";
+import { shell } from "./shell.ts";
 
 const page = join(import.meta.dir, "../../docs/cli.md");
 const build = "SLUICE_WRITE_DOCS=1 node_modules/.bin/bun test test/cli/help.test.ts";
@@ -27,23 +27,28 @@ async function written(): Promise<string> {
   expect((await typed("--help")).code).toBe(0);
   return `# The command line
 
-Made from the program's own help, and checked against it by \`test/cli/help.test.ts\`. From source: \`npm run sluice -- …\`
+This page is generated from the program's help; \`test/cli/help.test.ts\` keeps it up to date. From source, run
+\`npm run sluice -- …\` instead of \`sluice …\`.
 
-What scripts rely on: exit code 0 is done, 1 is refused or failed with one line on stderr that says why, 2 is wrong use. With
-\`--json\` stdout holds one JSON object or array and nothing else, and nobody is asked anything; instants are ISO 8601 UTC.
-\`key create\` and \`key rotate\` are the only commands that print a key (\`key\`), once. \`NO_COLOR\` is respected;
-\`SLUICE_DEBUG=1\` adds the stack of a failure.
+For scripts:
 
-Commands reach the data by themselves: the database that \`DATABASE_URL\` names; else a server that runs on the data folder
-(\`SLUICE_DATA_DIR\`), through a socket that only its owner can open; else the embedded database in that folder.
+- Exit code 0 means success, 1 means failure with a one-line reason on stderr, and 2 means a usage error.
+- With \`--json\`, stdout contains one JSON object or array and nothing else, and no prompt appears. Instants are ISO 8601
+  in UTC.
+- Only \`key create\` and \`key rotate\` print a key (\`key\` in the JSON), and only once.
+- \`NO_COLOR\` turns colors off. \`SLUICE_DEBUG=1\` adds the stack trace of a failure.
 
-For secret scanners: a key matches \`${keyPattern}\`, and its last six characters are the CRC-32 of what stands before them,
-in base62 (0-9, A-Z, a-z; most significant first).
+A command finds the data on its own. With \`DATABASE_URL\`, it connects to that database. Otherwise, it uses the data
+folder (\`SLUICE_DATA_DIR\`): through the socket of the server that runs there, which only its owner can open, or, if no
+server runs, by opening the embedded database.
+
+For secret scanners: a key matches \`${keyPattern}\`. Its last six characters are the CRC-32 of the characters before
+them, in base62 (0-9, A-Z, a-z; most significant first).
 
 ${(await Promise.all(sections)).join("\n")}`;
 }
 
-test("docs/cli.md is what the program says of itself", async () => {
+test("docs/cli.md matches the help of the program", async () => {
   const now = await written();
   if (process.env.SLUICE_WRITE_DOCS) writeFileSync(page, now);
   if (!existsSync(page) || readFileSync(page, "utf8") !== now) throw new Error(`docs/cli.md is out of date: ${build}`);

@@ -3,13 +3,14 @@ import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, rm
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { type Management, management } from "../../src/auth/administration.ts";
-import { Refusal } from "../../src/auth/refusal.ts";
 import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
 import { pack, unpack } from "../../src/cli/wire.ts";
+import { ManagementError } from "../../src/management/error.ts";
+import { type Management, management } from "../../src/management/management.ts";
 import { memoryDirectory } from "../auth/memory-directory.ts";
-import { plansNamed, stillBook } from "../auth/still-book.ts";
-import { shell } from "./typed.ts";
+import { saidAs } from "../harness/stranger.ts";
+import { emptyLedger, plansNamed } from "../management/empty-ledger.ts";
+import { shell } from "./shell.ts";
 
 const folders: string[] = [];
 const stops: (() => Promise<void>)[] = [];
@@ -37,7 +38,7 @@ async function served(dataDir = newFolder(), manageAs?: (actor: string) => Manag
         actors.push(actor);
         return management({
           administration: directory,
-          ...stillBook(),
+          ...emptyLedger(),
           catalog: () => ({ plans: plansNamed("starter"), models: ["acme/writer-1"] }),
           actor,
           nowMs: () => directory.clock.nowMs,
@@ -76,8 +77,8 @@ describe("the administrator's socket", () => {
     expect(made.key.expiresAt).toEqual(new Date("2030-01-31"));
     expect(await manage.listKeys({})).toEqual([{ key: made.key, organization }]);
     const refused = await thrownBy(manage.createOrganization({ slug: "acme" }));
-    expect(refused).toBeInstanceOf(Refusal);
-    expect(refused.message).toContain("exists already");
+    expect(refused).toBeInstanceOf(ManagementError);
+    expect(refused.message).toContain("already exists");
     expect(actors[0]).toBe("cli:ann");
     expect((await directory.listAudit({ limit: 1 }))[0]?.actor).toBe("cli:ann");
   });
@@ -93,23 +94,11 @@ describe("the administrator's socket", () => {
       const socket = connect(${JSON.stringify(path)});
       socket.on("connect", () => { console.log("open"); process.exit(); });
       socket.on("error", (error) => { console.log(error.code); process.exit(); });`;
-    const other = Bun.spawn([process.execPath, "-e", source], {
-      uid: 65534,
-      gid: 65534,
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    expect(await new Response(other.stdout).text()).toBe("EACCES\n");
+    expect(await saidAs(65_534, source)).toBe("EACCES\n");
     const asked = `
       import { socketManagement } from ${JSON.stringify(join(import.meta.dir, "../../src/cli/socket.ts"))};
       await socketManagement({ dataDir: ${JSON.stringify(dataDir)}, actor: "cli:mallory" }).catch((e) => console.log(e.name, e.message));`;
-    const polite = Bun.spawn([process.execPath, "-e", asked], {
-      uid: 65534,
-      gid: 65534,
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    expect(await new Response(polite.stdout).text()).toContain("Refusal");
+    expect(await saidAs(65_534, asked)).toContain("ManagementError");
   });
 
   test("closes a folder that others could enter, and takes none that is not its own", async () => {
@@ -197,7 +186,7 @@ describe("the administrator's socket", () => {
     const outage = () => Promise.reject(new Error("the disk is full"));
     const { dataDir } = await served(newFolder(), () => ({ listOrganizations: outage }) as unknown as Management);
     const failed = await thrownBy((await caller(dataDir)).listOrganizations());
-    expect(failed).not.toBeInstanceOf(Refusal);
+    expect(failed).not.toBeInstanceOf(ManagementError);
     expect(failed.message).toContain("the disk is full");
   });
 
@@ -210,8 +199,8 @@ describe("the administrator's socket", () => {
     });
     stops.push(() => other.stop(true));
     const refused = await thrownBy(socketManagement({ dataDir, actor: "cli:ann" }));
-    expect(refused).toBeInstanceOf(Refusal);
-    expect(refused.message).toContain("another version");
+    expect(refused).toBeInstanceOf(ManagementError);
+    expect(refused.message).toContain("different versions");
   });
 });
 
@@ -224,7 +213,7 @@ describe("commands find the data where they are", () => {
     const it = shell({ storage, openStore: nobody, migrate: nobody });
     const made = await it.json("org create acme --json");
     expect(made.id).toBe((await directory.findOrganization("acme"))!.id);
-    expect((await it.typed("org create acme")).err).toContain("exists already");
+    expect((await it.typed("org create acme")).err).toContain("already exists");
     expect(await it.json("migrate --json")).toEqual({ applied: [] });
     expect((await it.typed("doctor")).out).toContain("held by the running server");
   });
@@ -235,7 +224,7 @@ describe("commands find the data where they are", () => {
     const own = memoryDirectory();
     const openStore = async () => ({
       administration: own,
-      ...stillBook(),
+      ...emptyLedger(),
       close: async () => {
         closed++;
       },
@@ -279,7 +268,7 @@ describe("commands find the data where they are", () => {
       open++;
       return {
         administration: own,
-        ...stillBook(),
+        ...emptyLedger(),
         close: async () => {
           open--;
         },
@@ -306,24 +295,22 @@ describe("commands find the data where they are", () => {
       ["ann", "cli:ann"],
       ["DOMAIN\\ann müller", "cli:DOMAIN_ann_m_ller"],
       ["", "cli:unknown"],
-    ]) {
+    ] as const) {
       const it = shell({ user });
       await it.typed("org create acme");
-      expect((await it.directory.listAudit({ limit: 1 }))[0]?.actor).toBe(actor!);
+      expect((await it.directory.listAudit({ limit: 1 }))[0]?.actor).toBe(actor);
     }
   });
 });
 
 test("the user's name is found without USER, and a nameless number is named by it", async () => {
   const source = `import { systemUser } from ${JSON.stringify(join(import.meta.dir, "../../src/cli/user.ts"))}; console.log(systemUser());`;
-  const named = async (options: { uid?: number; env: Record<string, string> }) =>
-    (
-      await new Response(Bun.spawn([process.execPath, "-e", source], { ...options, stdout: "pipe" }).stdout).text()
-    ).trim();
-  expect(await named({ env: { USER: "ann" } })).toBe("ann");
-  expect(await named({ env: {} })).toMatch(/^[\w.@+-]+$/);
-  expect(await named({ env: {} })).not.toBe("unknown");
-  if (process.getuid?.() === 0) expect(await named({ uid: 54_321, env: {} })).toBe("uid-54321");
+  const named = async (env: Record<string, string>) =>
+    (await Bun.spawn([process.execPath, "-e", source], { env, stdout: "pipe" }).stdout.text()).trim();
+  expect(await named({ USER: "ann" })).toBe("ann");
+  expect(await named({})).toMatch(/^[\w.@+-]+$/);
+  expect(await named({})).not.toBe("unknown");
+  if (process.getuid?.() === 0) expect((await saidAs(54_321, source)).trim()).toBe("uid-54321");
 });
 
 test("values survive the wire: instants, and keys that look like ours", () => {

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { migrate } from "../../db/migrate.ts";
-import { management } from "../../src/auth/administration.ts";
 import { type Authenticator, authenticator } from "../../src/auth/authenticate.ts";
 import { adminSocket } from "../../src/cli/socket.ts";
 import { Fault } from "../../src/inference/fault.ts";
+import { management } from "../../src/management/management.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
@@ -17,7 +17,7 @@ import { revocations } from "../../src/postgres/revocations.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { until } from "../harness/until.ts";
-import { shell } from "./typed.ts";
+import { shell } from "./shell.ts";
 
 const ends: (() => Promise<void>)[] = [];
 afterAll(async () => {
@@ -58,7 +58,7 @@ async function lifeOfAKey(it: ReturnType<typeof shell>, auth: Authenticator): Pr
   const meets = (key: unknown, what: string) => until(async () => (await met(auth, key as string)) === what);
   const made = await it.json(["org", "create", "acme", "--name", "Acme Ünlimited", "--plan", "pro", "--json"]);
   expect(await it.json("org show acme --json")).toEqual(made);
-  expect((await it.typed("org create acme")).err).toContain("exists already");
+  expect((await it.typed("org create acme")).err).toContain("already exists");
   const first = await it.json(
     "key create --org acme --name app --scopes models:read --models acme/writer-1 --expires 2099-01-01 --json",
   );

@@ -8,7 +8,7 @@ import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit } from "../../src/store/ledger.ts";
 import { kinds, type Owned } from "../postgres/databases.ts";
 import { admitOf, settleOf } from "../store/ledger-stores.ts";
-import { type Shell, shell } from "./typed.ts";
+import { type Shell, shell } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 

@@ -6,6 +6,8 @@ export interface Turn {
   text?: string;
   /** All in one answer. `arguments` as JSON text, or what to make it of. */
   calls?: { name: string; arguments: string | object }[];
+  /** The fragments of its calls come in turn, one of each. */
+  interleaved?: true;
   /** Why it ends, where not for its calls or its end. */
   finish?: "length" | "content_filter";
   /** Refuses instead of all this, with status 400. */
@@ -27,6 +29,12 @@ export interface ChatAsked {
   tools?: { function: { name: string; description?: string } }[];
 }
 
+export interface EngineUsage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  prompt_tokens_details?: { cached_tokens: number };
+}
+
 export interface ScriptedEngine {
   /** With `/v1`. */
   url: string;
@@ -42,7 +50,8 @@ const cut_pause_ms = 20;
 /** The finish, and the usage after it. */
 const ending_chunks = 2;
 
-export function startScriptedEngine(): ScriptedEngine {
+/** `report` is what it says of the usage of a turn; without it a round number. */
+export function startScriptedEngine(report?: (asked: ChatAsked, turn: Turn) => EngineUsage): ScriptedEngine {
   const script: { turns: Turn[]; asked: ChatAsked[] } = { turns: [], asked: [] };
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -52,11 +61,12 @@ export function startScriptedEngine(): ScriptedEngine {
     idleTimeout: 0,
     error: () => new Response(null, { status: 500 }),
     async fetch(request) {
-      script.asked.push((await request.json()) as ChatAsked);
+      const asked = (await request.json()) as ChatAsked;
+      script.asked.push(asked);
       const turn = script.turns.shift();
       if (!turn) return Response.json({ error: { message: "the script is over" } }, { status: 500 });
       if (turn.refuses) return Response.json({ error: turn.refuses }, { status: 400 });
-      return new Response(bodyOf(turn), { headers: { "content-type": "text/event-stream" } });
+      return new Response(bodyOf(turn, report?.(asked, turn)), { headers: { "content-type": "text/event-stream" } });
     },
   });
   return {
@@ -69,9 +79,9 @@ export function startScriptedEngine(): ScriptedEngine {
   };
 }
 
-function bodyOf(turn: Turn): ReadableStream<string> {
+function bodyOf(turn: Turn, usage?: EngineUsage): ReadableStream<string> {
   const { cut, silent_ms = 0 } = turn;
-  const chunks = chunksOf(turn);
+  const chunks = chunksOf(turn, usage);
   const frames = cut ? chunks.slice(0, -ending_chunks).map(frame) : [...chunks.map(frame), "data: [DONE]\n\n"];
   return new ReadableStream({
     async start(controller) {
@@ -93,24 +103,34 @@ function bodyOf(turn: Turn): ReadableStream<string> {
 const frame = (chunk: object) => `data: ${JSON.stringify({ ...head, ...chunk })}\n\n`;
 const head = { id: "chatcmpl-scripted", object: "chat.completion.chunk", created: 1_790_000_000, model: "scripted" };
 
-function chunksOf({ reasoning = "", text = "", calls = [], finish }: Turn): object[] {
+function chunksOf(
+  { reasoning = "", text = "", calls = [], interleaved, finish }: Turn,
+  reported?: EngineUsage,
+): object[] {
+  const fragments = calls.map(({ name, arguments: given }, index) => {
+    const id = `call_${crypto.randomUUID()}`;
+    const written = typeof given === "string" ? given : JSON.stringify(given);
+    const opening = { index, id, type: "function", function: { name, arguments: "" } };
+    return [opening, ...pieces(written).map((part) => ({ index, function: { arguments: part } }))];
+  });
   const deltas = [
     ...pieces(reasoning).map((reasoning_content) => ({ reasoning_content })),
     ...pieces(text).map((content) => ({ content })),
-    ...calls.flatMap(({ name, arguments: given }, index) => {
-      const id = `call_${crypto.randomUUID()}`;
-      const written = typeof given === "string" ? given : JSON.stringify(given);
-      const opening = { index, id, type: "function", function: { name, arguments: "" } };
-      const rest = pieces(written).map((part) => ({ index, function: { arguments: part } }));
-      return [opening, ...rest].map((call) => ({ tool_calls: [call] }));
-    }),
+    ...(interleaved ? inTurn(fragments) : fragments.flat()).map((call) => ({ tool_calls: [call] })),
   ];
+  const usage = reported ?? { prompt_tokens: 100, completion_tokens: deltas.length };
   const finish_reason = finish ?? (calls.length > 0 ? "tool_calls" : "stop");
   return [
     ...deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] })),
     { choices: [{ index: 0, delta: {}, finish_reason }] },
-    { choices: [], usage: { prompt_tokens: 100, completion_tokens: deltas.length, total_tokens: 100 + deltas.length } },
+    { choices: [], usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens } },
   ];
+}
+
+/** The first of each list, then the second of each, and so on. */
+function inTurn<Item>(lists: Item[][]): Item[] {
+  const longest = Math.max(0, ...lists.map((list) => list.length));
+  return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
 
 function pieces(text: string): string[] {

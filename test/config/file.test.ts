@@ -31,12 +31,12 @@ describe("sluice.yaml", () => {
     ]);
     expect(catalog.plans.get("team")).toEqual({
       name: "team",
-      session: 50_000_000,
-      week: 250_000_000,
-      month: 800_000_000,
-      requestsPerMinute: 600,
-      tokensPerMinute: 2_000_000,
-      concurrentRequests: 32,
+      session: 3_000_000_000,
+      week: 15_000_000_000,
+      month: 48_000_000_000,
+      requestsPerMinute: 300,
+      tokensPerMinute: 5_000_000,
+      concurrentRequests: 16,
     });
     expect(metering).toEqual({
       lease_s: 60,
@@ -290,10 +290,15 @@ describe("a hostile file is refused quickly", () => {
     bomb.push(`${to}: &${to} [${Array.from({ length: 9 }, () => `*${from}`).join(", ")}]`);
   }
 
+  const strange = Array.from({ length: 200 }, (_, index) => `k${index}: 1`).join(", ");
+  const routes = Array.from({ length: 32 }, () => `{ ${strange} }`);
+  const manyOfOne = `models:\n  - &m { routes: [${routes.join(", ")}] }\n${"  - *m\n".repeat(999)}`;
+
   test.each<[name: string, text: string]>([
     ["10 MB", "x".repeat(10_000_000)],
     ["aliases of aliases", `${bomb.join("\n")}\nmodels: *i`],
     ["aliases of aliases in a valid place", `models: &m\n${"  - *m\n".repeat(1000)}`],
+    ["a thousand models of one list of routes", manyOfOne],
     ["brackets", `plans: ${"[".repeat(50_000)}`],
     ["closed brackets", `plans: ${"[".repeat(5000)}${"]".repeat(5000)}`],
     ["deep indentation", Array.from({ length: 500 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n")],

@@ -9,6 +9,7 @@ import type { ConfigurationError } from "../../src/config/problem.ts";
 import { reloadable } from "../../src/config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "../../src/config/simulator.ts";
 import { readFileBounded } from "../../src/config/source.ts";
+import { noLimits } from "../../src/store/plan.ts";
 import { configured, load, problemsOf, withModel } from "./reading.ts";
 
 /** Every route as `id → upstream url model`. */
@@ -30,6 +31,15 @@ describe("without a file", () => {
     );
     expect(configuration.limits).toEqual(defaultsOf(serviceLimits));
     expect([...configuration.catalog.plans.keys()]).toEqual(["starter", "pro", "unlimited"]);
+  });
+
+  test("a starter plan holds a working day with a coding agent, pro ten times as much, unlimited whatever is asked", () => {
+    const { plans } = configured(null).catalog;
+    const starter = { session: 1e9, week: 5e9, month: 16e9, requestsPerMinute: 120, tokensPerMinute: 2e6 };
+    const tenfold = Object.fromEntries(Object.entries(starter).map(([name, limit]) => [name, 10 * limit]));
+    expect(plans.get("starter")).toEqual({ name: "starter", ...starter, concurrentRequests: 8 });
+    expect(plans.get("pro")).toMatchObject({ ...tenfold, concurrentRequests: 64 });
+    expect(plans.get("unlimited")).toEqual({ ...noLimits, name: "unlimited" });
   });
 
   test("the simulator's address is put in where it is known, and every route leads there", () => {

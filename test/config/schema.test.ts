@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { variables } from "../../src/config/environment.ts";
 import { type Limit, meteringLimits, serviceLimits, upstreamTimeouts } from "../../src/config/limits.ts";
 import { schemaText } from "../../src/config/schema.ts";
-import { root } from "./reading.ts";
+import { configured, root } from "./reading.ts";
 
 /** As a reader of the published file sees it. */
 const schema: Shape = JSON.parse(schemaText());
@@ -32,6 +32,18 @@ describe("docs/configuration.md", () => {
     for (const [name, limit] of Object.entries(all)) {
       expect(documentation).toMatch(new RegExp(`^\\| \`${name}\` \\| ${limit.default} \\|`, "m"));
     }
+  });
+
+  test("shows the default plans with their limits", () => {
+    const rows = [...documentation.matchAll(/^\| `(starter|pro|unlimited)`.*$/gm)].map(([row]) =>
+      row
+        .split("|")
+        .slice(2, -1)
+        .map((cell) => cell.trim().replaceAll(",", "")),
+    );
+    const plans = [...configured(null).catalog.plans.values()];
+    const limits = plans.map(({ name: _, ...plan }) => Object.values(plan).map((limit) => String(limit ?? "")));
+    expect(rows).toEqual(limits);
   });
 
   test("names every variable of the environment", () => {

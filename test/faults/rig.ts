@@ -4,8 +4,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
 import { freePort } from "../harness/daemon.ts";
+import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { faultyPostgres, faultyRedis, type Store } from "./stores.ts";
 import { type Wire, wireTo } from "./wire.ts";
@@ -38,6 +38,8 @@ export interface Rig {
   key: string;
   /** One more organization on the same plan, with windows of its own. */
   organization(): Promise<{ key: string }>;
+  /** What a command of `sluice` answers with --json; throws when it fails. */
+  command<T>(...words: string[]): Promise<T>;
   stop(): Promise<void>;
 }
 
@@ -65,7 +67,7 @@ export async function startRig(options: { nodes: number; plan: string; requests_
     if (!node.running) throw new Error(`${node.name} did not start: ${node.lastWords()}`);
   }
   const database = `postgres://postgres@127.0.0.1:${postgres.port}/postgres`;
-  const json = async <T>(...words: string[]): Promise<T> => {
+  const command = async <T>(...words: string[]): Promise<T> => {
     const env = { PATH: process.env.PATH ?? "", DATABASE_URL: database, SLUICE_CONFIG: join(folder, "sluice.yaml") };
     const run = Bun.spawn([...program, ...words, "--json"], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
     const [out, err, code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited]);
@@ -75,8 +77,8 @@ export async function startRig(options: { nodes: number; plan: string; requests_
   let organizations = 0;
   const organization = async () => {
     const slug = `faults-${organizations++}`;
-    await json("org", "create", slug, "--plan", "faults");
-    return json<{ key: string }>("key", "create", "--org", slug, "--name", "faults");
+    await command("org", "create", slug, "--plan", "faults");
+    return command<{ key: string }>("key", "create", "--org", slug, "--name", "faults");
   };
   const { key } = await organization();
   return {
@@ -86,6 +88,7 @@ export async function startRig(options: { nodes: number; plan: string; requests_
     engine,
     key,
     organization,
+    command,
     async stop() {
       await Promise.all(nodes.map((node) => node.kill()));
       for (const node of nodes) {

@@ -3,10 +3,10 @@
  * than the contract is to clients: a field that it does not name is a finding here, though clients must expect new ones.
  */
 import type { TSchema } from "typebox";
-import { docsScriptPath } from "../../src/http/contract/docs.ts";
-import { commonFaults, faultHeaders, faultSchemas } from "../../src/http/contract/faults.ts";
-import type { Content, Operation } from "../../src/http/contract/operation.ts";
-import { operations } from "../../src/http/contract/operations.ts";
+import { commonFaults, faultHeaders, faultHeadersOf, faultSchemas, statusesOf } from "../../src/http/openapi/faults.ts";
+import { headers as contractHeaders } from "../../src/http/openapi/headers.ts";
+import type { Content, Operation } from "../../src/http/operation.ts";
+import { metricsOperations, operations, unlistedOperations } from "../../src/http/operations.ts";
 import { type FaultCode, faultCatalogue } from "../../src/inference/fault.ts";
 import { MessagesError } from "../../src/protocol/anthropic-messages/contract.ts";
 import { type Contract, contract } from "../../src/protocol/contract.ts";
@@ -49,7 +49,7 @@ export function responseValidator(): (answer: Answer) => string[] {
 }
 
 /** Served, and no part of the contract: what the page loads, and what only an operator reads. */
-const unlistedPaths: readonly string[] = [docsScriptPath, "/metrics"];
+const unlistedPaths = [...unlistedOperations, ...metricsOperations].map(({ path }) => path);
 
 function identityProblems({ headers }: Answer): string[] {
   const id = headers.get("x-service-request-id") ?? "";
@@ -66,9 +66,24 @@ function answerProblems(answer: Answer, problemOf: Problems): string[] {
   if (answer.method === "HEAD" && answer.body) return ["The answer to HEAD has a body."];
   const said = operation?.success;
   const described = answer.status === 200 ? said : said?.also?.[answer.status];
-  if (described) return successProblems(answer, described.content, problemOf);
-  return faultProblems(answer, here, operation, problemOf);
+  if (described)
+    return [...undescribed(answer, described.headers), ...successProblems(answer, described.content, problemOf)];
+  const { status } = answer;
+  const other = operation?.otherFaults && !statusesOf(operation.faults).includes(status);
+  const carried = operation ? faultHeadersOf(operation, other ? "default" : status) : [];
+  return [
+    ...undescribed(answer, [...carried, ...faultHeaders(status)]),
+    ...faultProblems(answer, here, operation, problemOf),
+  ];
 }
+
+/** Headers that the contract knows, and not for this answer. */
+function undescribed({ headers }: Answer, described: readonly string[]): string[] {
+  return Object.keys(contractHeaders)
+    .filter((name) => !identities.includes(name) && headers.has(name) && !described.includes(name))
+    .map((name) => `The header '${name}' is not described here.`);
+}
+const identities = ["x-service-request-id", "x-request-id", "request-id"];
 
 /** An id may hold a slash; where a path that names more fits as well, that one is meant. */
 function operationsAt(pathname: string): Operation[] {
@@ -108,7 +123,7 @@ function jsonProblems(body: string, schema: TSchema, problemOf: Problems): strin
 function faultProblems(answer: Answer, here: Operation[], operation: Operation | undefined, problemOf: Problems) {
   const { status, headers, body } = answer;
   const problems = faultHeaders(status)
-    .filter((name) => name !== "x-should-retry" && !headers.has(name))
+    .filter((name) => !(name === "x-should-retry" && (status === 429 || status === 503)) && !headers.has(name))
     .map((name) => `The header '${name}' is missing.`);
   if (answer.method === "HEAD" || body === null) return problems;
   if (mediaType(headers) !== "application/json") return [...problems, `Content type '${mediaType(headers)}'.`];

@@ -1,6 +1,6 @@
 // An engine whose every name is a canary, and a sluice.yaml that routes to it: whatever of it shows anywhere is a leak.
 
-import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/server.ts";
+import { type Simulator, type SimulatorOptions, startSimulator } from "./simulator.ts";
 import { type Sluice, type SluiceOptions, startSluice } from "./sluice.ts";
 
 export const engineModel = "canary-engine-model-q4";

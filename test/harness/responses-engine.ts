@@ -47,7 +47,7 @@ export function startResponsesEngine(): ResponsesEngine {
       const { play } = script;
       const call = { path: new URL(request.url).pathname, headers: request.headers, body, framesSent: 0, left: false };
       asked.push(call);
-      if ("status" in play) return Response.json(play.body, { status: play.status, headers: play.headers });
+      if ("status" in play) return Response.json(play.body, { status: play.status, headers: play.headers ?? {} });
       if (!body.stream) return Response.json(play.whole);
       return new Response(streamOf(play, call), { headers: { "content-type": "text/event-stream" } });
     },

@@ -3,8 +3,9 @@
  *
  *     response.created response.in_progress (response.in_progress | what an item tells)* end [DONE]
  *
- * with `sequence_number` counting up from 0 without a gap. Items may be open side by side; each tells of itself in the order
- * of `after`. Only a response that failed leaves items open. Rules: reference protocols.md, part c, Stream grammar.
+ * with `sequence_number` counting up from 0 without a gap. Items come one at a time: clients that follow "the current
+ * item" run the wrong call where two are open. Each tells of itself in the order of `after`. Only a response that failed
+ * leaves an item open, its last. Rules: docs/design/protocols.md, Responses streams.
  */
 import type { TSchema } from "typebox";
 import type {
@@ -112,6 +113,8 @@ class ToldResponse {
       if (index !== this.#items.length)
         this.problems.push(`The item ${index} is added as number ${this.#items.length}.`);
       if (this.#items.some(({ added }) => added.id === event.item.id)) this.problems.push("Two items have one id.");
+      if (this.#items.at(-1)?.done === null)
+        this.problems.push(`The item ${index} is added before the item ${this.#items.length - 1} is done.`);
       if (event.item.status !== "in_progress" || textOf(event.item) !== "")
         this.problems.push(`The item ${index} is added with an answer in it.`);
       this.#items.push({ added: event.item, last: "added", part: null, text: "", done: null });

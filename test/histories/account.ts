@@ -40,6 +40,8 @@ export interface Account {
   ratesTakenAt_ms: number | null;
   refused: FaultCode | null;
   refusedAt_ms: number;
+  /** Whether its engine was ever asked. */
+  engineAsked: boolean;
   /** Output tokens that its engine had produced with a delta, those before it included. */
   readonly tokensOf: Map<InferenceEvent, number>;
   /** What its engine said of the whole, and whether any of it has passed. */
@@ -73,6 +75,7 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     ratesTakenAt_ms: null,
     refused: null,
     refusedAt_ms: 0,
+    engineAsked: false,
     tokensOf: new Map(),
     reports: new Set(),
     reported: false,

@@ -1,9 +1,9 @@
 // The store's books, added up anew by the judge after each of its steps.
 
-import { monthAt, session_ms, weekAt } from "../../src/admission/windows.ts";
 import type { Admit, Answer, BillingSource, Shortage } from "../../src/store/ledger.ts";
 import { windowKinds } from "../../src/store/ledger.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
+import { monthAt, session_ms, weekAt } from "../store/windows-model.ts";
 import type { Account, Cell } from "./account.ts";
 import type { Say } from "./rules.ts";
 import type { OrganizationPlan } from "./scenario.ts";

@@ -1,25 +1,24 @@
-// One request: an engine, the meter and a reader around a reservation, put together as the spine does (src/http/infer.ts).
+// One request: an engine and a reader around a run (src/usage/run.ts).
 
-import type { RatedReservation } from "../../src/admission/rates.ts";
+import type { Settlement } from "../../src/admission/reservation.ts";
+import { compact } from "../../src/inference/compact.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { asFault, Fault } from "../../src/inference/fault.ts";
-import type { Model } from "../../src/inference/model.ts";
 import { noUsage } from "../../src/inference/usage.ts";
-import { ahead, type Opened } from "../../src/routing/open.ts";
-import { outputCalibration, uncalibrated_letters_per_token } from "../../src/usage/calibration.ts";
-import { metered } from "../../src/usage/meter.ts";
-import { priceOf } from "../../src/usage/price.ts";
+import type { CatalogModel } from "../../src/routing/catalog.ts";
+import type { Opened } from "../../src/routing/open.ts";
+import { defaultTimeouts } from "../../src/upstream/target.ts";
+import { outputCalibration, uncalibrated_letters_per_token } from "../../src/usage/output-calibration.ts";
+import { type Asked, type Caller, type Run, runs } from "../../src/usage/run.ts";
 import type { Account } from "./account.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import { prices } from "./prices.ts";
-import type { RequestPlan } from "./scenario.ts";
+import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-type Batch = readonly InferenceEvent[];
-
 /** Two models, since what engines report of one calibrates its count. */
-function modelOf(plan: RequestPlan): Model {
+function modelOf(plan: RequestPlan): CatalogModel {
   return {
     id: plan.engine === "silent" ? "acme/silent-1" : "acme/writer-1",
     ownedBy: "acme",
@@ -29,23 +28,57 @@ function modelOf(plan: RequestPlan): Model {
     capabilities: new Set(),
     prices,
     extraParams: [],
+    routes: [],
   };
 }
 
-/** No engine of a catalog. */
-const nowhere = { route: { priority: 0, weight: 1, model: "" } as unknown as Opened["route"], windowTokens: null };
+/** No engine of a catalog: it is not asked over a wire. */
+const nowhere: Omit<Opened, "events"> = {
+  route: {
+    upstream: { name: "history", url: "", protocol: "openai-chat", apiKey: null, timeouts: defaultTimeouts },
+    model: "",
+    priority: 0,
+    weight: 1,
+  },
+  windowTokens: null,
+};
 
 /** As many letters a token as a count assumes that knows nothing of its engine, so that what is counted is what is there. */
 const letters_per_token = uncalibrated_letters_per_token;
 const letters = "x".repeat(letters_per_token * 3_000);
 
-export async function request(world: World, judge: Judge, node: Node, plan: RequestPlan): Promise<void> {
+function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
   const model = modelOf(plan);
+  return {
+    requestId: plan.id,
+    principal: { key: { id: "key_1" }, organization: { id: organization.id } },
+    operation: "chat.completions",
+    request: {
+      model: model.id,
+      stream: plan.engine !== "whole",
+      turns: [],
+      tools: [],
+      sampling: {},
+      stop: [],
+      extra: {},
+      needs: [],
+      ...compact({ outputTokensMax: plan.outputTokensMax }),
+    },
+    model,
+    plan: organization.plan,
+    inputTokens: plan.inputTokensEstimate,
+    inputBytes: plan.inputTokensEstimate,
+    outputTokensAllowed: model.outputTokensMax,
+    identity: { responseId: plan.id, createdAtSeconds: 0, model: model.id },
+  };
+}
+
+export async function request(world: World, judge: Judge, node: Node, plan: RequestPlan): Promise<void> {
   const organization = world.scenario.organizations[plan.organization]!;
   const call = new AbortController();
   const account = judge.asked(plan, node);
   let left = false;
-  let events: AsyncGenerator<Batch, void, void> | null = null;
+  let run = null as Run | null;
   node.open += 1;
   if (plan.leaves_ms !== null) node.clock.arrive(plan.leaves_ms, leave);
 
@@ -54,66 +87,55 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     world.tell(() => `the client of ${plan.id} leaves`);
     left = true;
     call.abort(new Fault("internal_error", "The client closed the connection."));
-    events?.return().catch(() => {});
+    void run?.[Symbol.asyncDispose]();
   }
 
-  let early: Opened | null = null as Opened | null;
-  let reservation: RatedReservation;
+  const caller: Caller = {
+    signal: call.signal,
+    get left() {
+      return left;
+    },
+    end: (fault) => call.abort(fault),
+    elapsedMs: () => 0,
+    granted() {},
+    ended: (ending) => judge.ended(account, ending),
+  };
+  const running = runs({
+    admission: {
+      async enter(entry) {
+        const reservation = await node.admission.enter(entry);
+        judge.admitted(account);
+        const { signal } = reservation;
+        signal.addEventListener("abort", () => judge.lost(account), { once: true });
+        return { ...reservation, ...world.defects.hold?.(reservation), settle };
+
+        function settle(settlement: Settlement): Promise<void> {
+          const confirmed = reservation.settle(settlement);
+          void confirmed.then(() => {
+            node.open -= 1;
+            judge.settled(account);
+          });
+          return confirmed;
+        }
+      },
+    },
+    inputEstimate: { observe() {} },
+    // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
+    outputCalibration: outputCalibration(),
+    watcher: { granted() {}, ended() {} },
+    open(_asked, _room, signal) {
+      if (account.admittedAt_ms === null) judge.counts["engines asked before the grant"] += 1;
+      return { ...nowhere, events: engine(node, plan, signal, account) };
+    },
+  });
   try {
-    reservation = await node.admission.enter({
-      requestId: plan.id,
-      principal: { key: { id: "key_1" }, organization: { id: organization.id } },
-      operation: "chat.completions",
-      request: {
-        model: model.id,
-        stream: plan.engine !== "whole",
-        turns: [],
-        tools: [],
-        sampling: {},
-        stop: [],
-        extra: {},
-        needs: [],
-        outputTokensMax: plan.outputTokensMax,
-      },
-      model,
-      plan: organization.plan,
-      inputTokens: plan.inputTokensEstimate,
-      ahead: () => {
-        judge.counts["engines asked before the grant"] += 1;
-        early = ahead({ ...nowhere, events: engine(node, plan, call.signal, account) });
-      },
-    });
+    run = await running.start(askedOf(plan, organization), caller);
   } catch (thrown) {
-    call.abort(thrown);
-    void early?.events.return();
     node.open -= 1;
     judge.refused(account, asFault(thrown));
     return;
   }
-  judge.admitted(account);
-  const { signal } = reservation;
-  signal.addEventListener("abort", () => {
-    judge.lost(account);
-    call.abort(signal.reason);
-  });
-  events = metered({
-    events: early?.events ?? engine(node, plan, call.signal, account),
-    hold: world.defects.hold?.(reservation) ?? reservation,
-    model: model.id,
-    inputTokensEstimate: plan.inputTokensEstimate,
-    // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
-    calibration: outputCalibration(),
-    callerLeft: () => left,
-    settle(ending) {
-      judge.ended(account, ending);
-      const { usage, outcome, stoppedBy, errorCode } = ending;
-      const settlement = { usage, units: priceOf(usage, prices), outcome, stoppedBy, errorCode, route: null };
-      void reservation.settle(settlement).then(() => {
-        node.open -= 1;
-        judge.settled(account);
-      });
-    },
-  });
+  const { events } = run;
   for (;;) {
     const next = await events.next();
     if (next.done) return;
@@ -127,8 +149,10 @@ async function* engine(
   node: Node,
   plan: RequestPlan,
   signal: AbortSignal,
-  { tokensOf, reports }: Pick<Account, "tokensOf" | "reports">,
+  account: Pick<Account, "engineAsked" | "tokensOf" | "reports">,
 ): AsyncGenerator<InferenceEvent[], void, void> {
+  const { tokensOf, reports } = account;
+  account.engineAsked = !signal.aborted;
   let produced = 0;
   const delta = (tokens: number): InferenceEvent => {
     const event = { type: "part-delta", index: 0, delta: letters.slice(0, letters_per_token * tokens) } as const;

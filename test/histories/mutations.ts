@@ -1,11 +1,11 @@
-// What histories are good for: each rule of the protocol (design/metering.md, nine of them) taken out, in one way or
-// several, without a change of what is tried. A history that runs with one of these must end in a violation.
+// What histories are good for: each rule (docs/design/metering.md, The nine rules) taken out, in one way or several,
+// without a change of what is tried. A history that runs with one of these must end in a violation.
 
-import type { Clock } from "../../src/admission/clock.ts";
 import type { Reservation } from "../../src/admission/reservation.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import type { Answer, Checkpoint, Command, Settle, WindowReadings } from "../../src/store/ledger.ts";
 import type { Rates } from "../../src/store/rates.ts";
+import type { Clock } from "../../src/time/clock.ts";
 import type { Hold } from "../../src/usage/meter.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import type { Rule } from "./rules.ts";

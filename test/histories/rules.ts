@@ -1,4 +1,4 @@
-// What must hold in every history (design/metering.md, "What must hold"), and what is said of one in which it does not.
+// What must hold in every history, and how a violation is worded: docs/design/metering.md, What must hold.
 
 export const rules = {
   limit: "no window is past its limit, and no more requests run at a time than the plan says",

@@ -2,9 +2,9 @@
 // nodes and stores, and how bad the wires are. Everything draws from a chance of its own, so that what is left out of a
 // replay changes nothing of the rest.
 
-import { type Anchor, session_ms } from "../../src/admission/windows.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 import { type Chance, chanceOf } from "../faults/chance.ts";
+import { type Anchor, session_ms } from "../store/windows-model.ts";
 import type { NodeClockOptions } from "./time.ts";
 
 /** Of one kind of thing, the so-many-th of a seed. */

@@ -22,7 +22,7 @@ export function isHindered(world: World, node: Node, since_ms: number): boolean 
 
 /** Of a request that its own node settled. */
 export function judgeCharge(account: Account, record: ModelRecord, say: Say): void {
-  const { plan, refused, delivered, ending, reported } = account;
+  const { plan, refused, delivered, ending, reported, engineAsked } = account;
   const { usage, charged, uncharged } = record;
   if (refused) {
     if (charged !== 0) say("refusal", `${plan.id} was refused as ${refused}, and charged ${charged}`);
@@ -31,7 +31,7 @@ export function judgeCharge(account: Account, record: ModelRecord, say: Say): vo
   if (!ending) say("charge", `${plan.id} was settled before it ended`);
   if (usage.outputTokens !== delivered)
     say("charge", `${plan.id} forwarded ${delivered} tokens and is charged for ${usage.outputTokens}`);
-  const nothing = ending?.outcome === "failed" && delivered === 0;
+  const nothing = !engineAsked || (ending?.outcome === "failed" && delivered === 0);
   const inputTokens = nothing ? 0 : reported ? plan.inputTokens : plan.inputTokensEstimate;
   if (usage.inputTokens !== inputTokens)
     say("charge", `${plan.id} had ${inputTokens} input tokens and is charged for ${usage.inputTokens}`);

@@ -48,25 +48,81 @@ export function headOf(source: string): string {
   return /^(?:\s*(?:\/\/[^\n]*\n|\/\*[\s\S]*?\*\/))*/.exec(source)?.[0] ?? "";
 }
 
+export interface Comment {
+  line: number;
+  /** Without its marks, on one line. */
+  text: string;
+}
+
+/** A block, or a run of lines. What stands between quotes is none: there a quote comes before the mark. */
+const comments = {
+  ts: /(?<=^|[\s({,])\/\*\*?\s[\s\S]*?\*\/|^[ \t]*\/\/ .*(?:\n[ \t]*\/\/.*)*|(?<=\s)\/\/ .*/gm,
+  sql: /\/\*[\s\S]*?\*\/|^[ \t]*--.*(?:\n[ \t]*--.*)*|(?<=\s)-- .*/gm,
+};
+
+/** The comments of a TypeScript or SQL file. */
+export function commentsOf(path: string, source: string): Comment[] {
+  return [...source.matchAll(path.endsWith(".sql") ? comments.sql : comments.ts)].map((match) => ({
+    line: lineAt(source, match.index),
+    text: match[0]
+      .split("\n")
+      .map((line) => line.replace(/^\s*(\/\*\*?|\/\/|--|\*(?!\/))?\s?/, "").replace(/\s*\*\/$/, ""))
+      .join(" ")
+      .trim(),
+  }));
+}
+
 export interface Extent {
   name: string;
   path: string;
   lines: number;
 }
 
-/** Functions and methods with their length; read by indentation, which the formatter guarantees. */
+/** Functions and methods with their length, of a TypeScript or SQL file. */
 export function functionsOf(path: string, source: string): Extent[] {
+  const found = path.endsWith(".sql") ? sqlFunctions(source) : typescriptFunctions(source);
+  return found.map((one) => ({ ...one, path }));
+}
+
+type Length = Pick<Extent, "name" | "lines">;
+
+const modifiers = "(?:(?:export|default|async|static|override|get|set|private|readonly) )*";
+const heads = [
+  String.raw`(?:async )?function\*? (\w+)`,
+  String.raw`(?:const|let) (\w+)\b.* = (?:.*=> \{|(?:async )?(?:<.*>)?\()$`,
+  String.raw`\*?(#?\w+)(?:<.*>)?\((?!.*=> \{$)(?:.*\{)?$`,
+  String.raw`(\w+): (?:async )?\(.*=> \{$`,
+];
+const opening = new RegExp(`^(\\s*)${modifiers}(?:${heads.join("|")})`);
+/** Where a signature that spans lines ends and the body begins; a call goes on with a dot. */
+const signatureEnd = /^\s*\)(?:: .*| =>)? ?\{$/;
+const statements = new Set(["if", "for", "while", "switch", "catch", "return", "constructor", "test", "describe"]);
+
+/** Read by indentation, which the formatter guarantees: a function ends where a brace closes at its own level. */
+function typescriptFunctions(source: string): Length[] {
   const lines = source.split("\n");
-  const opening =
-    /^(\s*)(?:(?:export |default |async |static |override |get |set |private |readonly )*)(?:function\*? (\w+)|(?:const|let) (\w+) =.*=>|(\w+)(?=\(.*\{$))/;
-  const statements = new Set(["if", "for", "while", "switch", "catch", "return", "constructor", "test", "describe"]);
   return lines.flatMap((line, start) => {
-    const match = opening.exec(line);
-    const name = match?.[2] ?? match?.[3] ?? match?.[4];
-    if (match === null || name === undefined || statements.has(name) || !line.endsWith("{")) return [];
-    const end = lines.findIndex((other, at) => at > start && other.startsWith(`${match[1]}}`));
-    return end < 0 ? [] : [{ name, path, lines: end - start + 1 }];
+    const [, indent, ...names] = opening.exec(line) ?? [];
+    const name = names.find((one) => one !== undefined);
+    if (indent === undefined || name === undefined || statements.has(name)) return [];
+    const isAtLevel = (other: string, mark: string) => other.startsWith(indent + mark);
+    const after = (from: number, mark: string) => lines.findIndex((other, at) => at > from && isAtLevel(other, mark));
+    const body = line.endsWith("{") ? start : line.endsWith("(") ? after(start, ")") : -1;
+    if (body < 0 || (body > start && !signatureEnd.test(lines[body]!))) return [];
+    // A method whose argument is taken apart, or a call with an object: the closing line tells.
+    if (/[([]\{$/.test(line) && !lines[after(start, "}")]?.endsWith("{")) return [];
+    // What closes and opens at once belongs to the signature: a destructured argument, a type with fields.
+    let end = after(body, "}");
+    while (end >= 0 && lines[end]!.endsWith("{")) end = after(end, "}");
+    return end < 0 ? [] : [{ name, lines: end - start + 1 }];
   });
+}
+
+/** From `create` to the dollar sign that ends the body. */
+const sqlFunction = /^create (?:or replace )?function ([\w.]+)[\s\S]*?\bas (\$\w*\$)[\s\S]*?\2/gim;
+
+function sqlFunctions(source: string): Length[] {
+  return [...source.matchAll(sqlFunction)].map(([whole, name = ""]) => ({ name, lines: whole.split("\n").length }));
 }
 
 function lineAt(source: string, index: number): number {

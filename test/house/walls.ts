@@ -1,23 +1,36 @@
-// The walls of the house (design: a request walks through the rooms in their order, and a room looks only to its left).
+// The walls of the house (docs/design/architecture.md, Modules).
 // Each function answers with what breaks its wall, and names the door to use instead. A wall in the way of a better plan
 // is moved here, by a decision record in docs/decisions, never passed by an exception.
 
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
 
-const spine = ["protocol", "tokens", "store", "auth", "admission", "usage", "upstream", "routing", "http"];
-const leftOf = (room: string) => ["inference", "sse", ...spine.slice(0, spine.indexOf(room))];
+const spine = [
+  "protocol",
+  "tokens",
+  "store",
+  "auth",
+  "management",
+  "admission",
+  "upstream",
+  "routing",
+  "usage",
+  "http",
+];
+const leftOf = (room: string) => ["schema", "time", "inference", "sse", ...spine.slice(0, spine.indexOf(room))];
 
 /** What each room may look at, besides itself. `main` alone knows all. */
 const sights: Record<string, readonly string[]> = {
+  schema: [],
+  time: [],
   inference: [],
   sse: [],
   ...Object.fromEntries(spine.map((room) => [room, leftOf(room)])),
   cli: [...leftOf("http"), "http", "config", "simulator"],
   config: leftOf("http"),
   simulator: ["inference", "sse", "protocol"],
-  memory: ["inference", "store"],
-  redis: ["inference", "store"],
-  postgres: ["inference", "store", "db"],
+  memory: ["time", "inference", "store"],
+  redis: ["time", "inference", "store"],
+  postgres: ["time", "inference", "store", "db"],
   db: ["inference", "store", "postgres"],
 };
 
@@ -45,12 +58,12 @@ const technologies: { packages: RegExp; rooms: RegExp; door: string }[] = [
   },
   {
     packages: /^(typebox|@sinclair\/typebox)$/,
-    rooms: /^src\/(protocol\/(.*\/)?contract\.ts$|config\/|http\/)/,
+    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|http\/)/,
     door: "the types and checks that src/protocol/*/contract.ts exports",
   },
 ];
 
-const pureRooms = ["inference", "sse", "protocol"];
+const pureRooms = ["schema", "inference", "sse", "protocol"];
 
 /** What a pure file may not touch, and how it gets the same. */
 const impure: { touch: RegExp; name: string; door: string }[] = [
@@ -136,7 +149,7 @@ export function strayTechnologies(tree: Tree): string[] {
   );
 }
 
-/** Pure are three rooms, and every file whose head comment says `Pure.`, `Pure:` or `is pure`. */
+/** Pure are four rooms, and every file whose head comment says `Pure.`, `Pure:` or `is pure`. */
 export function impurities(tree: Tree): string[] {
   const pure = [...tree].filter(
     ([path, source]) => pureRooms.includes(roomOf(path)) || /\bPure[.:]|\bis pure\b/.test(headOf(source)),
@@ -167,6 +180,44 @@ export function untoldFaults(codes: readonly string[], tests: Tree, document: st
       ? []
       : [`${code}: docs/errors.md does not tell it. Door: a line in its table`]),
   ]);
+}
+
+/** Faults that nothing raises: neither constructed with their code, nor made of a violation or a refusal that has it. */
+export function unraisedFaults(codes: readonly string[], tree: Tree): string[] {
+  const raised = new Set<string>();
+  for (const source of tree.values())
+    for (const [, code] of source.matchAll(/(?:\b(?:new Fault|super|unauthorized)\(|\bcode:)\s*"(\w+)"/g))
+      raised.add(code!);
+  return codes
+    .filter((code) => !raised.has(code))
+    .map(
+      (code) => `${code}: nothing in src raises it. Door: new Fault("${code}", …), or out of the catalogue until then`,
+    );
+}
+
+/**
+ * Migrations that are not what `db/migrations/checksums` says they were when they were added (`sha256sum -c` reads it
+ * too), and those of which it says nothing. What was released may have been applied somewhere, so it never changes.
+ */
+export function editedMigrations(migrations: readonly { name: string; sum: string }[], checksums: string): string[] {
+  const lines = checksums.trim().split("\n");
+  const recorded = new Map(lines.map((line) => [line.slice(66).replace(/\.sql$/, ""), line.slice(0, 64)]));
+  const next = String(migrations.length + 1).padStart(4, "0");
+  const wrong = migrations.flatMap(({ name, sum }) => {
+    const path = `db/migrations/${name}.sql`;
+    const before = recorded.get(name);
+    if (before === undefined)
+      return [`${path} is new. Door: the line "${sum}  ${name}.sql" in db/migrations/checksums`];
+    return before === sum
+      ? []
+      : [`${path} was edited. Door: undo that, and append db/migrations/${next}_….sql instead`];
+  });
+  const names = new Set(migrations.map(({ name }) => name));
+  const gone = [...recorded.keys()].filter((name) => !names.has(name));
+  return [
+    ...wrong,
+    ...gone.map((name) => `db/migrations/${name}.sql is gone. Door: put it back; migrations are only added`),
+  ];
 }
 
 function edges(tree: Tree): { path: string; line: number; file: string }[] {

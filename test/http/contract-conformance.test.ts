@@ -1,6 +1,6 @@
 /** The check that holds every answer of a test run against the contract: it finds what it should, and nothing else. */
 import { describe, expect, test } from "bun:test";
-import { operations } from "../../src/http/contract/operations.ts";
+import { operations } from "../../src/http/operations.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { encodeFault as encodeMessagesFault } from "../../src/protocol/anthropic-messages/fault.ts";
 import { encodeFault } from "../../src/protocol/openai-chat/fault.ts";
@@ -15,6 +15,7 @@ const chat = "/v1/chat/completions";
 function answer(method: string, path: string, status: number, body: unknown, headers: Record<string, string> = {}) {
   const text = typeof body === "string" || body === null ? body : JSON.stringify(body);
   const all = new Headers({ "content-type": "application/json", ...ids, ...headers });
+  if (status >= 400 && status < 500 && status !== 429) all.set("x-should-retry", "false");
   return check({ method, path, status, headers: all, body: text } satisfies Answer);
 }
 const refusal = (code: ConstructorParameters<typeof Fault>[0]) => encodeFault(new Fault(code, "Because."), id);
@@ -77,7 +78,7 @@ test("every example answer of the contract conforms to it", () => {
       for (const [type, { example }] of Object.entries(content)) {
         if (example === undefined) continue;
         const path = operation.path.replace("{id}", "a");
-        const headers = { "content-type": type, "retry-after": "1" };
+        const headers = { "content-type": type, ...(status === "503" ? { "retry-after": "1" } : {}) };
         expect(answer(operation.method.toUpperCase(), path, Number(status), example, headers)).toEqual([]);
       }
     }
@@ -119,6 +120,22 @@ describe("finds nothing wrong with", () => {
       "a usage window that is full, in the word of Responses",
       answer("POST", responses, 429, responsesRefusal("usage_limit_reached"), { "retry-after": "100" }),
     ],
+    [
+      "a minute that is full, with its limits",
+      answer("POST", chat, 429, refusal("rate_limit_exceeded"), {
+        "retry-after": "1",
+        "x-ratelimit-remaining-requests": "0",
+      }),
+    ],
+    [
+      "windows, told with a refusal of Messages",
+      answer("POST", messages, 429, messagesRefusal("usage_limit_reached"), {
+        "retry-after": "100",
+        "x-should-retry": "false",
+        "x-service-usage-week-percent": "100",
+        "anthropic-ratelimit-unified-status": "rejected",
+      }),
+    ],
     ["a response that is not kept", answer("DELETE", kept, 404, responsesRefusal("response_not_found"))],
     ["its items neither", answer("GET", `${kept}/input_items?limit=1`, 404, responsesRefusal("response_not_found"))],
     ["a WebSocket", answer("GET", responses, 426, responsesRefusal("upgrade_not_supported"))],
@@ -141,6 +158,13 @@ describe("finds", () => {
     ["no request id", answer("GET", "/livez", 200, { status: "ok" }, { "x-service-request-id": "" })],
     ["401 without www-authenticate", answer("GET", "/v1/models", 401, refusal("missing_api_key"))],
     ["429 without retry-after", answer("POST", chat, 429, refusal("capacity_exceeded"))],
+    [
+      "a header that is not described there",
+      answer("POST", chat, 429, refusal("rate_limit_exceeded"), {
+        "retry-after": "1",
+        "anthropic-ratelimit-requests-remaining": "0",
+      }),
+    ],
     ["405 without allow", answer("PUT", chat, 405, refusal("method_not_allowed"))],
     ["another content type", answer("GET", "/livez", 200, "ok", { "content-type": "text/plain" })],
     ["a body that is no JSON", answer("GET", "/livez", 200, "<html>")],

@@ -15,7 +15,7 @@ const headers = new Headers({
 const problemsOf = (body: string) => check({ method: "POST", path: "/v1/responses", status: 200, headers, body });
 const event = (data: StreamEvent) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** A stream as callers get it, of an answer with every kind of item, two of them side by side. */
+/** A stream as callers get it, of an answer with every kind of item, two calls of which the engine interleaves. */
 function eventsOf(...end: InferenceEvent[]): StreamEvent[] {
   return eventsBy({}, ...end);
 }
@@ -137,6 +137,24 @@ describe("finds", () => {
       "an item out of order",
       "The item 1 is added as number 0",
       altered("response.output_item.added", { output_index: 1 }),
+    ],
+    [
+      "an item that is added before the last one is done",
+      "The item 4 is added before the item 3 is done",
+      changed((events) => {
+        const added = events.findIndex((each) => each.type === "response.output_item.added" && each.output_index === 4);
+        const done = events.findLastIndex((each) => each.output_index === 3);
+        return events.with(done, events[added]!).with(added, events[done]!);
+      }),
+    ],
+    [
+      "items of which all are done at the end alone",
+      "The item 1 is added before the item 0 is done",
+      changed((events) => {
+        const isDone = ({ type }: StreamEvent) => type === "response.output_item.done";
+        const others = events.filter((each) => !isDone(each));
+        return others.toSpliced(-1, 0, ...events.filter(isDone));
+      }),
     ],
     ["an item that is not done", "The item 0 is not done", without("response.output_item.done")],
     ["an item that is done twice", "'response.output_item.done' follows 'done'", twice("response.output_item.done")],

@@ -294,13 +294,15 @@ describe("bodies", () => {
     ] as const) {
       expect([encoding, (await send(body, { "content-encoding": encoding })).status]).toEqual([encoding, 200]);
     }
-    for (const [encoding, body] of [
-      ["lzma", plain],
-      ["gzip", plain],
-      ["gzip", gzipSync(plain).subarray(0, 20)],
-      ["gzip, gzip", gzipSync(gzipSync(plain))],
+    for (const [encoding, body, code] of [
+      ["lzma", plain, "invalid_value"],
+      ["gzip", plain, "invalid_json"],
+      ["gzip", gzipSync(plain).subarray(0, 20), "invalid_json"],
+      ["gzip, gzip", gzipSync(gzipSync(plain)), "invalid_value"],
     ] as const) {
-      expect((await send(body, { "content-encoding": encoding })).status).toBe(400);
+      const refused = await send(body, { "content-encoding": encoding });
+      const { error } = (await refused.json()) as { error: { code: string } };
+      expect([encoding, refused.status, error.code]).toEqual([encoding, 400, code]);
     }
   });
 

@@ -29,7 +29,11 @@ async function keyOn(plan: keyof typeof plans, on = service): Promise<string> {
 }
 
 const chat = (key: string, body: object, on = service, signal?: AbortSignal) =>
-  on.post("/v1/chat/completions", { model, max_tokens: 10, messages: says("", "hello"), ...body }, { key, signal });
+  on.post(
+    "/v1/chat/completions",
+    { model, max_tokens: 10, messages: says("", "hello"), ...body },
+    { key, ...(signal && { signal }) },
+  );
 // biome-ignore lint/suspicious/noExplicitAny: answers are held against the contract by the harness
 const errorIn = async (response: Response): Promise<any> => ((await response.json()) as any).error;
 const limitHeadersOf = (response: Response, what: string) =>
@@ -108,7 +112,7 @@ describe("tokens a minute", () => {
     expect(full.status).toBe(429);
     expect(await errorIn(full)).toMatchObject({
       code: "rate_limit_exceeded",
-      message: expect.stringContaining("1000 tokens a minute"),
+      message: expect.stringContaining("1,000 tokens a minute"),
     });
     expect(full.headers.get("x-should-retry")).toBeNull();
   });
@@ -121,7 +125,7 @@ describe("tokens a minute", () => {
     expect(Number(response.headers.get("retry-after"))).toBeLessThanOrEqual(60);
     expect(await errorIn(response)).toMatchObject({
       code: "rate_limit_exceeded",
-      message: expect.stringContaining("whole limit of 1000 tokens a minute"),
+      message: expect.stringContaining("whole limit of 1,000 tokens a minute"),
     });
     expect((await chat(key, {})).status).toBe(200);
   });
@@ -152,7 +156,7 @@ test("concurrent requests: one more than allowed is refused, and takes nothing o
   expect(await errorIn(await chat(key, {}))).toMatchObject({ code: "rate_limit_exceeded" });
 });
 
-test("a session that is used up: 429 with everything that a client needs to wait or to ask", async () => {
+test("a session with too little left: 429 with everything that a client needs to wait or to ask", async () => {
   const key = await keyOn("small");
   const before = Date.now();
   expect((await chat(key, { messages: says("", words(10)) })).status).toBe(200);

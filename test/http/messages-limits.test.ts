@@ -28,7 +28,7 @@ interface Refusal {
   error: { type: string; message: string; details: Record<string, unknown> };
 }
 
-describe.each([false, true])("a session that is used up (stream: %p)", (stream) => {
+describe.each([false, true])("a session with too little left (stream: %p)", (stream) => {
   test("is refused so that Claude Code stops at once, with our message; counting goes on", async () => {
     const key = await keyOn("small");
     const post = () => service.post(path, { ...ask, stream }, { key });
@@ -45,7 +45,7 @@ describe.each([false, true])("a session that is used up (stream: %p)", (stream) 
     );
     const { error } = (await refused.json()) as Refusal;
     expect(error.type).toBe("rate_limit_error");
-    expect(error.message).toContain("session usage is used up until");
+    expect(error.message).toContain("five-hour session limit of 14,000 units has ");
     const { error_code, resets_at, window, plan_type } = error.details;
     expect({ error_code, window, plan_type }).toEqual({
       error_code: "usage_limit_reached",

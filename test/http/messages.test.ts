@@ -361,6 +361,11 @@ describe("a refusal is said in the words of Messages", () => {
     expect(await refusalOf(unknown)).toMatchObject({ status: 404, type: "not_found_error", code: "model_not_found" });
     const nobody = await service.fetch("/v1/models", { headers, key: null });
     expect(await refusalOf(nobody)).toMatchObject({ status: 401, type: "authentication_error" });
+    const details = (await (await service.fetch(`/v1/models/${model}`)).json()) as Record<string, unknown>;
+    const record = (await (await service.fetch(`/v1/models/${model}`, { headers })).json()) as Record<string, unknown>;
+    expect([record.max_input_tokens, record.max_tokens]).toEqual([details.context_window, details.max_output_tokens]);
+    const list = (await (await service.fetch("/v1/models", { headers })).json()) as { data: unknown[] };
+    expect(list.data).toContainEqual(record);
     const openai = await service.fetch("/v1/models/acme%2Fnone");
     expect(Object.keys((await openai.json()) as object)).toEqual(["error"]);
   });

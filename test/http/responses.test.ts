@@ -289,7 +289,7 @@ describe("a refusal", () => {
     expect(answer.toLowerCase()).toContain("x-service-request-id: req_");
   });
 
-  test("a window that is used up is told so that Codex stops, and shows it", async () => {
+  test("a window with too little left is told so that Codex stops, and says until when", async () => {
     await service.json("org", "create", "tight", "--plan", "small");
     const { key } = await service.json<{ key: string }>("key", "create", "--org", "tight", "--name", "test");
     let refused = await post(asks("tokens=10", "x", { max_output_tokens: 10 }), { key });

@@ -1,7 +1,7 @@
 /** What a plan allows, as a client meets it: windows, holds, concurrency, extra usage, and what a refusal leaves. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/http/contract/receipt.ts";
-import { eventsOf, model, plainModel, type Service, says, startService } from "../harness/engine.ts";
+import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import { eventsOf, model, plainModel, type Service, says, startService, words } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 
 // The model's prices: 100 a token of input, 400 of output. A short request that asks for 256 tokens holds some 110,000.
@@ -11,6 +11,7 @@ const plans = {
   short: "{ session: 200000 }",
   narrow: "{ concurrent_requests: 1 }",
   dwarf: "{ week: 100 }",
+  wide: "{ session: 1000000 }",
 };
 
 let service: Service;
@@ -50,6 +51,30 @@ interface Usage {
 }
 interface Refused {
   error: Record<string, unknown> & { code: string; type: string; message: string };
+}
+
+const tooLittle =
+  /^This request needs at least (?<needs>[\d,]+) units, but the organization's five-hour session limit of 1,000,000 units has 314,100 left \(68\.59% used\)\. Send less input, choose a cheaper model, wait until the five-hour session limit resets at (?<at>\S+), or ask your administrator for a higher plan or for extra usage\.$/;
+const protocols: [path: string, asks: (content: string) => object][] = [
+  ["/v1/chat/completions", (content) => ({ messages: [{ role: "user", content }], max_tokens: 10 })],
+  ["/v1/messages", (content) => ({ messages: [{ role: "user", content }], max_tokens: 10 })],
+  ["/v1/responses", (input) => ({ input, max_output_tokens: 16 })],
+];
+
+/** Brings the session that is open to so many units, once nothing runs any more. */
+async function usedExactly({ organization }: Client, units: number): Promise<void> {
+  type Shown = { session: { used: number; held: number } };
+  let session: Shown["session"] = { used: 0, held: 1 };
+  await until(
+    async () => {
+      ({ session } = await service.json<Shown>("usage", "show", organization));
+      return session.held === 0;
+    },
+    10_000,
+    "what was asked to be settled",
+  );
+  const change = ["--window", "session", `--units=${units - session.used}`, "--reason", "test"];
+  await service.json("usage", "adjust", organization, ...change);
 }
 
 const idOf = (response: Response) => response.headers.get("x-service-request-id") ?? "";
@@ -153,13 +178,43 @@ describe("a window that is full of settled use", () => {
     );
   }, 30_000);
 
+  test.each(protocols)(
+    "says what is so in every protocol: %s",
+    async (path, asks) => {
+      const client = await clientOn("wide");
+      const ask = (text: string, stream: boolean) =>
+        service.post(path, { model, stream, ...asks(text) }, { key: client.key });
+      await (await ask("hello", false)).text();
+      await usedExactly(client, 685_900);
+      for (const stream of [false, true]) {
+        const refused = await ask(words(3_000), stream);
+        const { message } = await errorOf(refused);
+        const said = tooLittle.exec(message)?.groups;
+        expect([refused.status, message]).toEqual([429, expect.stringMatching(tooLittle)]);
+        expect(Number(said?.needs?.replaceAll(",", ""))).toBeWithin(314_101, 1_000_000);
+        expect(said?.at).toBe((await usageOf(client)).session.reset_at);
+        expect(refused.headers.get("x-service-usage-session-percent")).toBe("68.59");
+      }
+      // It says that less fits, and less does.
+      await (await ask("hello", false)).text();
+      await usedExactly(client, 1_000_000);
+      const { reset_at } = (await usageOf(client)).session;
+      for (const stream of [false, true]) {
+        expect((await errorOf(await ask("hello", stream))).message).toBe(
+          `The organization's five-hour session limit of 1,000,000 units is used up. Wait until the five-hour session limit resets at ${reset_at}, or ask your administrator for a higher plan or for extra usage.`,
+        );
+      }
+    },
+    30_000,
+  );
+
   test("whose whole limit is below the least that a request holds says so, and that waiting does not help", async () => {
     const client = await clientOn("dwarf");
     const response = await client.chat(asksMuch);
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([429, "false"]);
     expect(await errorOf(response)).toMatchObject({
       code: "rate_limit_exceeded",
-      message: expect.stringContaining("100"),
+      message: expect.stringContaining("more than the plan's weekly limit of 100 units"),
     });
   }, 30_000);
 });

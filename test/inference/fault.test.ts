@@ -28,16 +28,6 @@ describe("the fault catalogue", () => {
     expect(rows.sort(byCode)).toEqual(catalogue.sort(byCode));
   });
 
-  test("holds what is promised to clients before the work that raises it", () => {
-    const promised = [
-      ["idempotency_key_reused", 400],
-      ["previous_response_not_found", 400],
-      ["request_in_progress", 429],
-      ["upgrade_not_supported", 426],
-    ] as const;
-    for (const [code, status] of promised) expect<number>(faultCatalogue[code].status).toBe(status);
-  });
-
   test("an unknown thing that was thrown is a defect of ours, and shows nothing of itself", () => {
     const fault = asFault(new Error("connect ECONNREFUSED 10.0.0.7:5432"));
     expect(fault).toMatchObject({ code: "internal_error", status: 500 });

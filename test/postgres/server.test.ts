@@ -62,6 +62,16 @@ describe("a server that is not there", () => {
   });
 });
 
+test("of several hosts the first that takes a connection serves", async () => {
+  const url = new URL(fresh.url);
+  const places = [`127.0.0.1:${await freePort()}`, `${url.hostname}:${url.port || 5432}`];
+  const reach = (several: string[]) => fresh.url.replace(url.host, several.join());
+  await using(reach(places), { connect_ms: 2_000 }, async (db) => expect(await answers(db)).toBeTrue());
+  const error = await serverDatabase(reach([places[0]!, places[0]!]), { connect_ms: 2_000 }).catch((thrown) => thrown);
+  expect(error).toMatchObject({ name: "DatabaseError", code: "unavailable" });
+  expect(String(error)).toContain("ECONNREFUSED");
+});
+
 test("a statement that takes too long is ended by the server, a forgotten transaction too", async () => {
   await using(fresh.url, { statement_ms: 100, idle_transaction_ms: 100 }, async (db) => {
     await expect(db.query("select pg_sleep(30)")).rejects.toMatchObject({ code: "57014" });
@@ -98,6 +108,25 @@ test("lost connections are replaced, and who listens is told that it may have mi
     await db.notify("key_changed", "key_1");
     await inTime(() => heard.includes("key_1"));
     await stop();
+  });
+});
+
+test("a transaction whose connection is lost fails, and nothing that its work still asks reaches another session", async () => {
+  await using(fresh.url, { connections_max: 1 }, async (db) => {
+    await db.exec("create table outlived (n int)");
+    let asked: unknown[] = [];
+    const lost = db.transaction(async (tx) => {
+      const [own] = await tx.query<{ pid: number }>("select pg_backend_pid() as pid");
+      await using(fresh.url, {}, (other) => other.query("select pg_terminate_backend($1)", [own!.pid]));
+      const write = () => tx.query("insert into outlived values (1)").catch((error: unknown) => error);
+      // The first meets the end of the connection, the next one follows on its heels, the last comes when others are back.
+      asked = [await write(), await write()];
+      await inTime(() => answers(db));
+      asked.push(await write());
+    });
+    await expect(lost).rejects.toMatchObject({ name: "DatabaseError" });
+    expect(asked).toMatchObject([1, 2, 3].map(() => ({ name: "DatabaseError" })));
+    expect(await db.query("select n from outlived")).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-/** The four laws of a codec (design/house.md, The centre), and answers to try them with. */
+/** The four laws of a codec (docs/design/architecture.md, The four laws of a codec), and answers to try them with. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead, StopReason } from "../../src/inference/event.ts";
@@ -35,6 +35,17 @@ export const usage: fc.Arbitrary<Usage> = fc
     source: "reported" as const,
   }));
 
+/** Arguments as an engine writes them: one object, cut anywhere. */
+export const objectPieces: fc.Arbitrary<string[]> = fc
+  .record({
+    input: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })),
+    cuts: fc.array(fc.nat(), { maxLength: 4 }),
+  })
+  .map(({ input, cuts }) => cutAt(JSON.stringify(input), cuts).filter((piece) => piece !== ""));
+
+/** In which order parts that are open side by side go on. */
+export const shuffle = fc.array(fc.nat(), { maxLength: 40 });
+
 export function said(kind: "text" | "reasoning" | "refusal"): fc.Arbitrary<Part> {
   return pieces.map((deltas) => ({ head: { kind }, deltas }));
 }
@@ -54,6 +65,22 @@ export function inOrder(parts: readonly Part[]): InferenceEvent[] {
     ...part.deltas.map((delta): InferenceEvent => ({ type: "part-delta", index, delta })),
     partEnd(index, part),
   ]);
+}
+
+/**
+ * The same parts, open side by side: they begin in their order, and otherwise what each has to tell comes in any order
+ * that `shuffle` says.
+ */
+export function interleaved(parts: readonly Part[], shuffle: readonly number[]): InferenceEvent[] {
+  const left = parts.map((part, index) => inOrder([part]).map((event) => ({ ...event, index }) as InferenceEvent));
+  const events: InferenceEvent[] = [];
+  for (let begun = 0, turn = 0; left.some((own) => own.length > 0); turn++) {
+    const open = left.flatMap((own, index) => (index <= begun && own.length > 0 ? [index] : []));
+    const index = open[(shuffle[turn] ?? 0) % open.length]!;
+    if (index === begun) begun += 1;
+    events.push(left[index]!.shift()!);
+  }
+  return events;
 }
 
 /** As a model ends by itself. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
 import { tokens } from "../../src/simulator/text.ts";
+import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { gathered, said, streamed, tools, type Wire, whole } from "./ask.ts";
 
 let simulator: Simulator;

@@ -1,7 +1,7 @@
 /** How the simulator's tests speak to it: over a socket, with what came back taken apart. */
 
-import type { Simulator } from "../../src/simulator/server.ts";
 import { SseDecoder } from "../../src/sse/decode.ts";
+import type { Simulator } from "../harness/simulator.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what came over the wire is looked at field by field.
 export type Wire = any;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Clock } from "../../src/simulator/clock.ts";
-import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
+import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { post, said, streamed } from "./ask.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
+import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { gathered, said, streamed, tools, type Wire, whole } from "./ask.ts";
 
 let simulator: Simulator;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { makeParseableResponseFormat } from "openai/lib/parser";
-import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
+import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 
 /** The official client, straight at the simulator. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Simulator, startSimulator } from "../../src/simulator/server.ts";
+import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { jsonOf, post, said, tools } from "./ask.ts";
 
 let simulator: Simulator;

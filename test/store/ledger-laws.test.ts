@@ -3,13 +3,13 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { withAnchor } from "../../src/admission/windows.ts";
 import type { Usage } from "../../src/inference/usage.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit, Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import { LedgerModel, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { withAnchor } from "./windows-model.ts";
 
 const hour_ms = 3_600_000;
 const limit = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 6000 }));

@@ -1,7 +1,6 @@
 // The ledger's rules in memory, as plainly as they can be said: what SQL must agree with, and what a node is tried
 // against under a virtual clock. One command at a time, no batching, no cleverness.
 
-import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "../../src/admission/windows.ts";
 import { noUsage, type Usage } from "../../src/inference/usage.ts";
 import type {
   Admit,
@@ -16,6 +15,7 @@ import type {
   WindowKind,
   WindowReadings,
 } from "../../src/store/ledger.ts";
+import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
 
 export interface ModelOrganization {
   anchors: Anchor[];

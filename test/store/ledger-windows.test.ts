@@ -1,9 +1,9 @@
-// The store's windows are those of admission/windows.ts: SQL and TypeScript agree on thousands of instants.
+// The store's windows are those of windows-model.ts: SQL and TypeScript agree on thousands of instants.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { monthOf, weekOf } from "../../src/admission/windows.ts";
 import { type Store, stores } from "./ledger-stores.ts";
+import { monthOf, weekOf } from "./windows-model.ts";
 
 const day_ms = 86_400_000;
 /** Microseconds, exact as integers: JavaScript's and Postgres's arithmetic must both be exact there. */

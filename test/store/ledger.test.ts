@@ -3,7 +3,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { noUsage } from "../../src/inference/usage.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, Ledger, UsageLimits } from "../../src/store/ledger.ts";
+import { until } from "../harness/until.ts";
 import { admitOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
@@ -46,8 +48,18 @@ for (const name of ["postgres", "pglite"] as const) {
       expect(await run(settleOf(first, 700))).toEqual({ answer: "settled", charged: 700, uncharged: 0 });
       expect(await book.windows(organization, unlimited)).toMatchObject({
         session: { used: 700, held: 1000, resetAt: hours(6) },
-        week: { used: 700, startsAt: new Date("2026-03-07T10:00:00Z"), resetAt: new Date("2026-03-14T10:00:00Z") },
-        month: { used: 700, startsAt: new Date("2026-02-28T10:00:00Z"), resetAt: new Date("2026-03-31T10:00:00Z") },
+        week: {
+          used: 700,
+          held: 1000,
+          startsAt: new Date("2026-03-07T10:00:00Z"),
+          resetAt: new Date("2026-03-14T10:00:00Z"),
+        },
+        month: {
+          used: 700,
+          held: 1000,
+          startsAt: new Date("2026-02-28T10:00:00Z"),
+          resetAt: new Date("2026-03-31T10:00:00Z"),
+        },
       });
       await store.setClock(hours(6));
       expect((await book.windows(organization, unlimited)).session).toMatchObject({
@@ -184,7 +196,8 @@ for (const name of ["postgres", "pglite"] as const) {
 
     test("a hold shrinks to what is left, down to its least; then settled use is told from what others hold", async () => {
       const organization = await store.newOrganization();
-      const limits = limited({ session: 2000, week: 5000 });
+      // Five units are too few for one more token, and are left.
+      const limits = limited({ session: 2005, week: 5000 });
       const shrinking = () => admitOf(organization, { limits, outputTokens: 150, outputTokensMin: 20 });
       const first = shrinking();
       expect(await admit(first)).toMatchObject({ answer: "granted", outputTokens: 150, units: 1600 });
@@ -246,17 +259,19 @@ for (const name of ["postgres", "pglite"] as const) {
       expect((await book.windows(organization, limits)).week).toMatchObject({ used: 2500, held: 0 });
     });
 
-    test("charged is what fits under every limit beside what others hold; the rest stands as uncharged", async () => {
-      const organization = await store.newOrganization();
-      const limits = limited({ session: 2500 });
-      const [one, other] = [admitOf(organization, { limits }), admitOf(organization, { limits })];
-      await book.run([one, other]);
-      expect(await run(settleOf(one, 2000))).toEqual({ answer: "settled", charged: 1500, uncharged: 500 });
-      expect(await run(settleOf(other, 1000))).toEqual({ answer: "settled", charged: 1000, uncharged: 0 });
-      expect(await book.receipt(organization, one.requestId)).toMatchObject({
-        units: { held: 1000, charged: 1500, uncharged: 500 },
+    for (const kind of ["session", "week", "month"] as const) {
+      test(`charged is what fits under the limit of the ${kind} beside what others hold; the rest stands as uncharged`, async () => {
+        const organization = await store.newOrganization();
+        const limits = limited({ [kind]: 2500 });
+        const [one, other] = [admitOf(organization, { limits }), admitOf(organization, { limits })];
+        await book.run([one, other]);
+        expect(await run(settleOf(one, 2000))).toEqual({ answer: "settled", charged: 1500, uncharged: 500 });
+        expect(await run(settleOf(other, 1000))).toEqual({ answer: "settled", charged: 1000, uncharged: 0 });
+        expect(await book.receipt(organization, one.requestId)).toMatchObject({
+          units: { held: 1000, charged: 1500, uncharged: 500 },
+        });
       });
-    });
+    }
 
     test("a limit that was lowered meanwhile is not passed, and counts at once", async () => {
       const organization = await store.newOrganization();
@@ -357,6 +372,35 @@ for (const name of ["postgres", "pglite"] as const) {
       expect((await book.windows(organization, unlimited)).session).toMatchObject({ used: 170, held: 1000 });
       await run(settleOf(alive, 30));
     });
+
+    // The embedded database has one connection: there, nothing happens while a recovery waits.
+    if (name === "postgres")
+      test("a hold whose lease was extended while a recovery waited for the organization's lock is left alone", async () => {
+        await recoverTheRest();
+        const organization = await store.newOrganization();
+        const command = admitOf(organization);
+        await admit(command);
+        await store.setClock(new Date(noon.getTime() + 60_000));
+        const waits = async () => {
+          const [found] = await store.db.query<{ count: string }>(
+            `select count(*) from pg_locks where locktype = 'advisory' and not granted
+             and database = (select oid from pg_database where datname = current_database())`,
+          );
+          return Number(found?.count) > 0;
+        };
+        let recovering = Promise.resolve(-1);
+        await (await store.another()).transaction(async (other) => {
+          await other.query("select usage_lock(array[$1::uuid])", [uuidOf(organization, "org_")]);
+          recovering = book.recover(100);
+          await until(waits, 5_000, "the recovery to wait");
+          await other.query("update usage_hold set lease_until = $1 where request_id = $2", [
+            new Date(noon.getTime() + 120_000),
+            uuidOf(command.requestId, "req_"),
+          ]);
+        });
+        expect(await recovering).toBe(0);
+        expect(await run(settleOf(command, 10))).toMatchObject({ charged: 10 });
+      });
 
     test("an operator may have lapsed holds charged whole", async () => {
       await recoverTheRest();

@@ -6,6 +6,7 @@ import type { InferenceRequest } from "../../src/inference/request.ts";
 import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
 import { ask } from "../../src/upstream/ask.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
+import { until } from "../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
 const request: InferenceRequest = {
@@ -45,7 +46,8 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
     Response.json({ error: { message: "This model's maximum context length is 4096 tokens" } }, { status: 400 }),
   busy: () => new Response("busy", { status: 429, headers: { "retry-after": "86400" } }),
   broken: () => new Response("{oops", { headers: { "content-type": "application/json" } }),
-  redirect: () => new Response(null, { status: 302, headers: { location: "http://127.0.0.1:1/elsewhere" } }),
+  // Whoever follows it gets an answer.
+  redirect: () => new Response(null, { status: 302, headers: { location: "/fine" } }),
   cut: () => new Response(chunk({ content: "hel" }), { headers: sse }),
   silent: () => new Promise<Response>(() => {}),
   stalled: (_, incoming) =>
@@ -54,6 +56,16 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
         start(controller) {
           controller.enqueue(new TextEncoder().encode(chunk({ content: "hel" })));
           incoming.signal.addEventListener("abort", () => closed?.());
+        },
+      }),
+      { headers: sse },
+    ),
+  endless: (_, incoming) =>
+    new Response(
+      new ReadableStream({
+        async pull(controller) {
+          await Bun.sleep(5);
+          if (!incoming.signal.aborted) controller.enqueue(new TextEncoder().encode(chunk({ content: "on " })));
         },
       }),
       { headers: sse },
@@ -136,7 +148,7 @@ describe("an engine", () => {
   });
 
   const refusals: [string, string, number | undefined][] = [
-    ["missing", "upstream_unavailable", 30],
+    ["missing", "upstream_unavailable", 120],
     ["html", "upstream_unavailable", 1],
     ["broken", "upstream_unavailable", 1],
     ["redirect", "upstream_unavailable", 1],
@@ -171,6 +183,38 @@ describe("an engine", () => {
 
   test("that falls silent in the middle is given up", async () => {
     expect((await faultOf("stalled", { timeouts: { idle_ms: 50 } })).code).toBe("upstream_timeout");
+  });
+
+  test("that never comes to an end is given up, however steadily it writes", async () => {
+    expect((await faultOf("endless", { timeouts: { total_ms: 100, idle_ms: 5_000 } })).code).toBe("upstream_timeout");
+  });
+
+  test("that closes its stream some time after the end of its answer serves the next request on the same connection", async () => {
+    const answer = `${chunk({ content: "hello" })}${chunk({}, "stop")}data: [DONE]\n\n`;
+    const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let requests = 0;
+    let connections = 0;
+    let closeStream = () => {};
+    const engine = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        open: () => void connections++,
+        data(socket, bytes) {
+          if (!bytes.toString().startsWith("POST")) return;
+          requests += 1;
+          socket.write(`${head}${answer.length.toString(16)}\r\n${answer}\r\n`);
+          closeStream = () => void socket.write("0\r\n\r\n");
+        },
+      },
+    });
+    const again = async () => {
+      await outcomeOf("", { origin: `http://127.0.0.1:${engine.port}` });
+      closeStream();
+      return connections < requests;
+    };
+    await until(again, 3_000, "a connection to be used again");
+    engine.stop(true);
   });
 
   test("whose answer was read to its end keeps the connection, streamed or whole", async () => {

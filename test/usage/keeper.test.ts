@@ -1,11 +1,11 @@
 /** What was learned of models outlives a restart, and nobody waits for it. */
 import { expect, test } from "bun:test";
-import { inputEstimate } from "../../src/admission/estimate.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import type { Calibrations, ModelCalibration } from "../../src/store/calibration.ts";
-import { outputCalibration } from "../../src/usage/calibration.ts";
+import { inputEstimate } from "../../src/usage/input-estimate.ts";
 import { type KeeperSettings, keeper } from "../../src/usage/keeper.ts";
+import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { until } from "../harness/until.ts";
 
 const request: InferenceRequest = {
@@ -109,11 +109,13 @@ test("a store that is away is told of once, and gets the newest when it is back"
   store.isAway = true;
   const node = nodeOver(store, { write_ms: 5 });
   node.hears("acme/a", 100);
+  node.streamed("acme/c", 100);
   await until(() => store.attempts >= 3, 2_000, "three attempts");
   node.hears("acme/a", 900);
   store.isAway = false;
-  await until(() => rows.size === 1, 2_000, "the write");
+  await until(() => rows.size === 2, 2_000, "the write");
   expect(rows.get("acme/a")?.input?.ratio).toBeGreaterThan(0.1);
+  expect(rows.get("acme/c")?.output?.tokens).toBe(100);
   expect(node.failures).toHaveLength(1);
   store.isAway = true;
   node.hears("acme/b", 100);

@@ -1,14 +1,15 @@
 /** However a stream ends, it is settled once, at what was produced and forwarded. */
 import { describe, expect, test } from "bun:test";
+import { compact } from "../../src/inference/compact.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
+import { type Ending, type Hold, meter } from "../../src/usage/meter.ts";
 import {
   type OutputCalibration,
   outputCalibration,
   uncalibrated_letters_per_token,
-} from "../../src/usage/calibration.ts";
-import { type Ending, type Hold, metered } from "../../src/usage/meter.ts";
+} from "../../src/usage/output-calibration.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
 const start: InferenceEvent = { type: "response-start", responseId: "r", model: "acme/m", createdAtSeconds: 1 };
@@ -51,16 +52,19 @@ async function run(
   }
   const out: InferenceEvent[] = [];
   let count = 0;
-  for await (const batch of metered({
+  const metered = meter({
     events: upstream(),
     hold: { permits: () => true, progress: (usage) => void progress.push(usage), ...options.hold },
     model: "acme/m",
+    contextTokens: 4096,
     inputTokensEstimate: 40,
     calibration: options.calibration ?? outputCalibration(),
     windowTokens: options.windowTokens ?? null,
     callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,
-    settle: (ending) => void settled.push(ending),
-  })) {
+    firstPart: () => {},
+    over: () => void settled.push(metered.ending()),
+  });
+  for await (const batch of metered.events) {
     out.push(...batch);
     count += 1;
     if (count === options.leaveAfter) break;
@@ -169,7 +173,7 @@ describe("the meter", () => {
       [start, text, token, close, reported(7, tokens), { type: "response-end", reason }],
     ];
     const stopped = async (batches: InferenceEvent[][], windowTokens?: number) =>
-      (await run(batches, { windowTokens })).settled[0]?.stoppedBy;
+      (await run(batches, compact({ windowTokens }))).settled[0]?.stoppedBy;
     expect(await stopped(whole(300, "length"), 300)).toBe("usage_window");
     expect(await stopped(whole(300, "stop"), 300)).toBeNull();
     expect(await stopped(whole(200, "length"), 300)).toBeNull();
@@ -202,9 +206,14 @@ describe("the calibration", () => {
 
   test("reasoning that was reported and never shown does not make what is shown dearer", async () => {
     const words = Array<InferenceEvent>(20).fill(token);
-    for (const reasoningTokens of [0, 1000]) {
+    // Without its reasoning told apart, a report of so many tokens for so few letters is no plausible one.
+    for (const [outputTokens, reasoningTokens] of [
+      [1020, 0],
+      [1020, 1000],
+      [120, 100],
+    ] as const) {
       const calibration = outputCalibration();
-      const report = reported(7, 1020);
+      const report = reported(7, outputTokens);
       if (report.type === "usage") report.usage.reasoningTokens = reasoningTokens;
       await run([[start, text, ...words, close, report, end]], { calibration });
       const { settled } = await run([[start, text, ...words]], { calibration, leaveAfter: 1 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { noUsage } from "../../src/inference/usage.ts";
-import { outputCalibration } from "../../src/usage/calibration.ts";
+import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { tally } from "../../src/usage/tally.ts";
 
 const token: InferenceEvent = { type: "part-delta", index: 0, delta: "word" };

@@ -1,6 +1,7 @@
 /**
  * The blocks of an engine's answer → parts. `index` tells blocks apart; engines leave it out, begin a block twice, forget
  * to begin or to end one, and put the whole of it into its beginning. Blocks of an unknown type are passed over whole.
+ * Some end all their blocks with the answer: what is said or thought ends when another part begins.
  */
 import type { InferenceEvent, PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
@@ -10,7 +11,7 @@ import { signatureOf } from "./signature.ts";
 
 interface Part {
   kind: PartHead["kind"];
-  /** Of the part; null while it has not begun, because an empty text never does. */
+  /** Of the part; null while none is open: an empty text never begins, and one that was overtaken begins again. */
   index: number | null;
   written: boolean;
   /** A tool's arguments as its beginning gave them, for engines that send no fragments. */
@@ -61,15 +62,7 @@ export class AnswerParts {
     this.#open.delete(index);
     if (!part) return [];
     const last = part.kind === "tool-call" && !part.written ? this.#write(part, JSON.stringify(part.input)) : [];
-    if (part.index === null) return last;
-    const signature = part.kind === "reasoning" ? signatureOf(part.signature) : undefined;
-    const end: InferenceEvent = {
-      type: "part-end",
-      index: part.index,
-      ...(signature === undefined ? {} : { signature }),
-      ...(part.citations.length === 0 ? {} : { citations: part.citations }),
-    };
-    return [...last, end];
+    return [...last, ...this.#end(part)];
   }
 
   closeAll(): InferenceEvent[] {
@@ -119,13 +112,35 @@ export class AnswerParts {
   }
 
   #begin(part: Part, head: PartHead): InferenceEvent[] {
+    const events = this.#overtake();
     part.index = this.#count++;
-    return [{ type: "part-start", index: part.index, part: head }];
+    return [...events, { type: "part-start", index: part.index, part: head }];
+  }
+
+  #overtake(): InferenceEvent[] {
+    return [...this.#open.values()].flatMap((part) => (part && part.kind !== "tool-call" ? this.#end(part) : []));
+  }
+
+  #end(part: Part): InferenceEvent[] {
+    const { index, citations } = part;
+    if (index === null) return [];
+    const signature = part.kind === "reasoning" ? signatureOf(part.signature) : undefined;
+    // If there is more of it, that has its own proof and its own citations.
+    Object.assign(part, { index: null, signature: undefined, citations: [] });
+    return [
+      {
+        type: "part-end",
+        index,
+        ...(signature === undefined ? {} : { signature }),
+        ...(citations.length === 0 ? {} : { citations }),
+      },
+    ];
   }
 
   #write(part: Part, delta: string): InferenceEvent[] {
     if (delta === "") return [];
-    const head = part.index === null ? this.#begin(part, { kind: "text" }) : [];
+    const head =
+      part.index === null ? this.#begin(part, { kind: part.kind === "reasoning" ? "reasoning" : "text" }) : [];
     part.written = true;
     return [...head, { type: "part-delta", index: part.index ?? 0, delta }];
   }

@@ -1,6 +1,6 @@
 /**
  * Claude Code puts a line at the head of its system text that changes with every request, and so defeats every prefix
- * cache behind it (decisions.md, Messages). It is removed, with the line break after it.
+ * cache behind it (docs/design/service.md, Billing line). It is removed, with the line break after it.
  */
 const line = /^x-anthropic-billing-header:[^\n]*(\n|$)/i;
 

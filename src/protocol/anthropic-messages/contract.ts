@@ -1,11 +1,13 @@
 /**
  * Every wire shape of Messages, once: a typebox value and the static type of the same name. Validation, types and the
- * OpenAPI document are made from these. Rules: service-specification.md, POST /v1/messages; reference/protocols.md, b.
+ * OpenAPI document are made from these. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * Messages requests.
  *
  * Keys that are honoured are typed; additional keys of any type are accepted everywhere, and have no effect.
  */
 import Type from "typebox";
 import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { eachItem, present, published, type Relation } from "../rules.ts";
 import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
 
 const wholeTokens = () => Type.Integer({ minimum: 1 });
@@ -225,6 +227,50 @@ export const MessagesTool = Type.Object(
 );
 export type MessagesTool = Type.Static<typeof MessagesTool>;
 
+/** The type of tools that the caller runs, where they have one. */
+export const callerToolType = "custom";
+/** What Claude Code lists in place of tools that are still to be loaded. It is never called, and needs no schema. */
+export const toolPlaceholder = { name: "DeferredToolPlaceholder", defer_loading: true } as const;
+
+const callableTool = {
+  if: { properties: { type: { enum: [callerToolType, null] } } },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: {
+    ...present("name"),
+    anyOf: [
+      present("input_schema"),
+      {
+        properties: Object.fromEntries(
+          Object.entries(toolPlaceholder).map(([field, value]) => [field, { const: value }]),
+        ),
+        required: Object.keys(toolPlaceholder),
+      },
+    ],
+  },
+};
+
+/** A message that says something: one of the user does, though it be empty. */
+const speaking = {
+  anyOf: [
+    { properties: { role: { const: "user" } } },
+    { properties: { content: { type: "string", minLength: 1 } } },
+    {
+      properties: {
+        content: {
+          type: "array",
+          contains: { not: { properties: { type: { const: "text" }, text: { const: "" } } } },
+        },
+      },
+    },
+  ],
+};
+
+/** The rules between fields that a schema can state. */
+const relations: Relation<string>[] = [
+  { field: "messages", schema: { properties: { messages: { contains: speaking } } }, rules: [] },
+  eachItem("tools", callableTool),
+];
+
 const alone = { disable_parallel_tool_use: optional(Type.Boolean()) };
 export const MessagesToolChoice = Type.Union(
   [
@@ -313,7 +359,13 @@ export const MessagesRequest = Type.Object(
     top_k: optional(Type.Integer({ minimum: 0 })),
     output_format: optional(JsonOutputFormat),
     context_management: optional(ContextManagement),
-    mcp_servers: optional(Type.Array(Type.Unknown(), { description: "Not supported: MCP servers. May be empty." })),
+    mcp_servers: optional(
+      Type.Array(Type.Unknown(), {
+        maxItems: 0,
+        description: "Not supported: MCP servers. May be empty.",
+        "x-unsupported": { "*": "MCP servers" },
+      }),
+    ),
     metadata: optional(
       openObject({ description: "Never handed on. Requests that share a `user_id` like to share a prompt cache." }),
     ),
@@ -323,6 +375,7 @@ export const MessagesRequest = Type.Object(
   },
   {
     $id: "MessagesRequest",
+    ...published(relations),
     description: "An explicit null equals absent. Additional keys of any type are accepted and have no effect.",
   },
 );

@@ -1,4 +1,5 @@
 /** Content blocks of a request → parts of the centre. Each tells what it needs of the model, with its path. */
+import { compact } from "../../inference/compact.ts";
 import { Needs } from "../../inference/needs.ts";
 import type { AssistantPart, InputPart, NativeNeed, TextPart } from "../../inference/request.ts";
 import type {
@@ -26,7 +27,7 @@ export class MessagesNeeds extends Needs {
 }
 
 export function textPart(block: TextBlockParam): TextPart {
-  return { kind: "text", text: block.text, native: native(block, ["type", "text"], ["cache_control", "citations"]) };
+  return { kind: "text", text: block.text, ...native(block, ["type", "text"], ["cache_control", "citations"]) };
 }
 
 export function textParts(content: string | readonly TextBlockParam[]): TextPart[] {
@@ -58,7 +59,7 @@ function imagePart(block: ImageBlockParam, path: string, needs: MessagesNeeds): 
   const { source } = block;
   const url =
     source.type === "url" ? source.url : `data:${imageKindOf(source.data) ?? source.media_type};base64,${source.data}`;
-  return { kind: "image", url, native: native(block, ["type", "source"], ["cache_control", "transformations"]) };
+  return { kind: "image", url, ...native(block, ["type", "source"], ["cache_control", "transformations"]) };
 }
 
 function documentParts(block: DocumentBlockParam, path: string, needs: MessagesNeeds): InputPart[] {
@@ -71,20 +72,20 @@ function documentParts(block: DocumentBlockParam, path: string, needs: MessagesN
     needs.add("file", path);
     const data = `data:${source.media_type};base64,${source.data}`;
     const filename = block.title || "document.pdf";
-    const file: InputPart = { kind: "file", data, filename, mediaType: source.media_type, native: whole };
-    return block.context ? [{ kind: "text", text: head, native: whole }, file] : [file];
+    const file: InputPart = { kind: "file", data, filename, mediaType: source.media_type, ...whole };
+    return block.context ? [{ kind: "text", text: head, ...whole }, file] : [file];
   }
   const content = source.type === "text" ? source.data : source.content;
-  if (typeof content === "string") return [{ kind: "text", text: head + content, native: whole }];
+  if (typeof content === "string") return [{ kind: "text", text: head + content, ...whole }];
   const inner = content.flatMap((part, at) => inputParts(part, `${path}.source.content[${at}]`, needs));
   const headed: InputPart[] = head === "" && inner.length > 0 ? inner : [{ kind: "text", text: head }, ...inner];
-  return headed.map((part) => ({ ...part, native: whole }));
+  return headed.map((part) => ({ ...part, ...whole }));
 }
 
 function searchResultPart(block: SearchResultBlockParam, path: string, needs: MessagesNeeds): InputPart {
   if (block.citations?.enabled) needs.addNative("citations", `${path}.citations`);
   const whole = native(block, ["type", "title", "content"], ["source", "cache_control", "citations"]);
-  return { kind: "text", text: searchResultText(block), native: whole };
+  return { kind: "text", text: searchResultText(block), ...whole };
 }
 
 export function assistantParts(content: string | readonly AssistantContentBlock[]): AssistantPart[] {
@@ -97,7 +98,7 @@ function assistantPart(block: AssistantContentBlock): AssistantPart {
     case "text":
       return textPart(block);
     case "thinking":
-      return { kind: "reasoning", text: block.thinking, signature: signatureOf(block.signature) };
+      return { kind: "reasoning", text: block.thinking, ...compact({ signature: signatureOf(block.signature) }) };
     case "redacted_thinking":
       return { kind: "reasoning", text: "", encrypted: block.data };
     case "tool_use":
@@ -106,7 +107,7 @@ function assistantPart(block: AssistantContentBlock): AssistantPart {
         callId: block.id,
         toolName: block.name,
         arguments: JSON.stringify(block.input ?? {}),
-        native: native(block, ["type", "id", "name", "input"], ["cache_control"]),
+        ...native(block, ["type", "id", "name", "input"], ["cache_control"]),
       };
   }
 }

@@ -1,4 +1,5 @@
 /** Messages → the centre. The wire has been validated (validate.ts); null equals absent throughout. */
+import { compact } from "../../inference/compact.ts";
 import type {
   AssistantTurn,
   InferenceRequest,
@@ -61,24 +62,22 @@ export function* decodingSteps(
     stream: wire.stream === true,
     turns,
     tools,
-    toolChoice: choice,
-    parallelToolCalls: parallel,
-    outputTokensMax: wire.max_tokens,
-    sampling: {
-      temperature: wire.temperature ?? undefined,
-      topP: wire.top_p ?? undefined,
-      topK: wire.top_k ?? undefined,
-    },
+    sampling: compact({ temperature: wire.temperature, topP: wire.top_p, topK: wire.top_k }),
     stop: wire.stop_sequences ?? [],
     stopParam: "stop_sequences",
-    format: format?.value,
-    reasoning: decodeReasoning(wire),
-    // Agents put their session here: what shares it shares a prefix. Used to choose a route, and never handed on.
-    cacheKey: textOf(wire.metadata?.user_id) || undefined,
     extra: {},
     needs: needs.list,
     nativeNeeds: needs.native,
-    native: native(wire, [], ["cache_control"]),
+    ...native(wire, [], ["cache_control"]),
+    ...compact({
+      toolChoice: choice,
+      parallelToolCalls: parallel,
+      outputTokensMax: wire.max_tokens,
+      format: format?.value,
+      reasoning: decodeReasoning(wire),
+      // Agents put their session here: what shares it shares a prefix. Used to choose a route, and never handed on.
+      cacheKey: textOf(wire.metadata?.user_id) || undefined,
+    }),
   };
 }
 
@@ -95,7 +94,8 @@ function systemTurn({ system }: MessagesInput, { keepBillingLine }: MessagesOpti
 }
 
 function retold(part: TextPart, text: string): TextPart {
-  return { ...part, text, native: part.native && { ...part.native, wire: { ...part.native.wire, text } } };
+  const marks = part.native && { native: { ...part.native, wire: { ...part.native.wire, text } } };
+  return { ...part, text, ...marks };
 }
 
 const messagesInStep = 4096;
@@ -154,8 +154,8 @@ function userTurns(content: string | readonly UserContentBlock[], path: string, 
       role: "tool",
       callId: block.tool_use_id,
       parts: (inner ?? []).flatMap((part, index) => inputParts(part, `${path}[${at}].content[${index}]`, needs)),
-      failed: block.is_error === true || undefined,
-      native: native(block, [], ["cache_control"]),
+      ...(block.is_error === true && { failed: true }),
+      ...native(block, [], ["cache_control"]),
     });
   }
   return { results, said };
@@ -175,10 +175,8 @@ function decodeTool(tool: MessagesTool): Tool {
   return {
     kind: "function",
     name: tool.name ?? "",
-    description: tool.description ?? undefined,
-    parameters: tool.input_schema ?? undefined,
-    strict: tool.strict ?? undefined,
-    native: native(tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]),
+    ...compact({ description: tool.description, parameters: tool.input_schema, strict: tool.strict }),
+    ...native(tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]),
   };
 }
 
@@ -205,11 +203,11 @@ function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string
 
 /** `disabled` wins over an effort; what is adaptive, or between tools, leaves it to the engine. */
 function decodeReasoning({ thinking, output_config: config }: MessagesInput): Reasoning | undefined {
-  const effort = config?.effort ?? undefined;
-  if (!thinking) return effort && { effort };
-  if (thinking.type === "disabled") return { effort: "none", native: wholeThinking(thinking) };
+  const effort = config?.effort;
+  if (!thinking) return effort ? { effort } : undefined;
+  if (thinking.type === "disabled") return { effort: "none", ...wholeThinking(thinking) };
   const budgetTokens = thinking.type === "enabled" ? thinking.budget_tokens : undefined;
-  return { effort, budgetTokens, native: wholeThinking(thinking) };
+  return { ...compact({ effort, budgetTokens }), ...wholeThinking(thinking) };
 }
 
 function wholeThinking(thinking: Thinking) {

@@ -1,8 +1,10 @@
 /** Faults, both ways: ours in the Messages envelope, and an engine's refusal as a fault that tells nothing of the engine. */
 import { type Fault, faultCatalogue } from "../../inference/fault.ts";
-import { textOf } from "../json.ts";
+import { type NamedField, namedField } from "../fields.ts";
+import { type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
-import type { MessagesError } from "./contract.ts";
+import { toldIn } from "../told.ts";
+import { MessagesRequest as contract, type MessagesError } from "./contract.ts";
 
 /** The envelope has no place for a path, so the message begins with it; our code stands in `details.error_code`. */
 export function encodeFault(fault: Fault, requestId: string): MessagesError {
@@ -10,11 +12,20 @@ export function encodeFault(fault: Fault, requestId: string): MessagesError {
     type: "error",
     error: {
       type: faultCatalogue[fault.code].messages,
-      message: pathFirst(fault.message, fault.details.param),
+      message: messageOf(fault),
       details: { error_code: fault.code, ...fault.details.body },
     },
     request_id: requestId,
   };
+}
+
+/** Claude Code's pattern for an input that is too long is these words from end to end; it reads both numbers from them. */
+function messageOf(fault: Fault): string {
+  const { inputTokens, contextTokens } = fault.details.overflow ?? {};
+  if (inputTokens !== undefined && contextTokens !== undefined)
+    return `prompt is too long: ${inputTokens} tokens > ${contextTokens} maximum`;
+  const { message, param } = toldIn("anthropic-messages", fault);
+  return pathFirst(message, param);
 }
 
 /** `'a.b' must be …` is said of the path already, and becomes `a.b: must be …`. */
@@ -26,7 +37,14 @@ function pathFirst(message: string, param: string | undefined): string {
 
 /** What an engine's refusal means to the caller; its words never pass (refusal.ts). */
 export function decodeFault(status: number, body: unknown): Fault {
-  return refusalFault(status, errorOf(body));
+  const error = errorOf(body);
+  return refusalFault(status, error, refusedField(error));
+}
+
+/** The envelope has no place for a path: the message begins with it, or with a field in backticks. */
+function refusedField(error: JsonObject): NamedField | undefined {
+  const [, path, field] = /^(?:([a-z_][a-z0-9_.[\]]{0,127}):|`([a-z_]+)`) /.exec(textOf(error.message)) ?? [];
+  return namedField("anthropic-messages", contract, error.param ?? path ?? field);
 }
 
 /** An error where an answer should stand has no status; its type stands for one. */

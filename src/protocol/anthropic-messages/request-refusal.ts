@@ -10,7 +10,7 @@ export function refusalOf(request: InferenceRequest): Fault | null {
     needs.find((need) => need.capability === capability)?.param ?? otherwise;
   if (sampling.frequencyPenalty) return unsaid("penalties", "frequency_penalty");
   if (sampling.presencePenalty) return unsaid("penalties", "presence_penalty");
-  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsaid("a bias of tokens", "logit_bias");
+  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsaid("logit bias", "logit_bias");
   if ((sampling.temperature ?? 0) > 1) return unsaid("a temperature above 1", "temperature");
   if (logprobs) return unsaid("log probabilities", param("logprobs", "logprobs"));
   if (format?.kind === "json_object")

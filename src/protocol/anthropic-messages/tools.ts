@@ -3,7 +3,7 @@
  * agents list them on every request; where one is asked for, or nothing else is listed, that is `unsupported_feature`.
  * Those that a caller runs without a schema of its own are refused: no model but Anthropic's knows how to call them.
  */
-import type { MessagesTool } from "./contract.ts";
+import { callerToolType, type MessagesTool, toolPlaceholder } from "./contract.ts";
 
 export type ToolOwner =
   | { kind: "caller" }
@@ -31,7 +31,7 @@ const schemalessTools: readonly [kind: string, feature: string][] = [
 ];
 
 export function ownerOf({ type }: MessagesTool): ToolOwner {
-  if (type === undefined || type === null || type === "custom") return { kind: "caller" };
+  if (type === undefined || type === null || type === callerToolType) return { kind: "caller" };
   const service = featureOf(serviceTools, type);
   if (service) return { kind: "service", feature: service };
   const schemaless = featureOf(schemalessTools, type);
@@ -48,14 +48,11 @@ function dated(rest: string): boolean {
   return /^(_[a-z0-9]{1,16})?(_\d{8})?$/.test(rest);
 }
 
-/**
- * The tools that the model is told of. Claude Code lists a placeholder for tools that are still to be loaded, which is
- * never to be called; tools with `defer_loading` themselves are ordinary ones.
- */
+/** The tools that the model is told of; tools with `defer_loading` are ordinary ones. */
 export function toldTools(tools: readonly MessagesTool[]): MessagesTool[] {
   return tools.filter((tool) => ownerOf(tool).kind === "caller" && !isPlaceholder(tool));
 }
 
-export function isPlaceholder(tool: MessagesTool): boolean {
-  return tool.name === "DeferredToolPlaceholder" && tool.defer_loading === true;
+export function isPlaceholder({ name, defer_loading: deferred }: MessagesTool): boolean {
+  return name === toolPlaceholder.name && deferred === toolPlaceholder.defer_loading;
 }

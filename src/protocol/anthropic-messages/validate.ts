@@ -33,7 +33,7 @@ export function validateCountTokens(body: unknown): CountTokensRequest {
 
 /** The SDK's tool runner reads these details, and goes on with the whole history; any other refusal is fatal to it. */
 function threadRefused(): Fault {
-  return new Fault("unsupported_feature", "This service does not hold threads. Send the whole conversation instead.", {
+  return new Fault("unsupported_feature", "This service does not store threads. Send the whole conversation instead.", {
     param: "thread",
     body: { error_code: "thread_unsupported_request", unsupported: ["thread"] },
   });
@@ -50,7 +50,6 @@ const rules: Rules<MessagesRequest> = [
   ["messages", conversation],
   ["tools", callableTools],
   ["tool_choice", choosableTool],
-  ["mcp_servers", ({ mcp_servers: servers }) => (servers?.length ? notSupported("mcp_servers", "MCP servers") : null)],
 ];
 
 // ---- tools -----------------------------------------------------------------------------------------------------------
@@ -112,7 +111,11 @@ function conversation({ messages }: MessagesRequest): Violation | null {
     }
   }
   if (messages.some(saysSomething)) return null;
-  return { code: "invalid_value", param: "messages", message: "'messages' must hold something that is said." };
+  return {
+    code: "invalid_value",
+    param: "messages",
+    message: "'messages' must have at least one message with content.",
+  };
 }
 
 /** A user's message is one though it be empty; of the others, one that holds nothing is none. */
@@ -122,7 +125,7 @@ function saysSomething({ role, content }: MessagesRequest["messages"][number]): 
 }
 
 function unanswering(param: string, callId: string): Violation {
-  const message = `'${param}' must be the id of a 'tool_use' block in an assistant message before it, but is ${shown(callId)}. Send the assistant message with its 'tool_use' too.`;
+  const message = `'${param}' must be the id of a 'tool_use' block in an earlier assistant message, but is ${shown(callId)}. Send the assistant message with its 'tool_use' too.`;
   return { code: "invalid_value", param, message };
 }
 

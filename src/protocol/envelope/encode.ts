@@ -1,16 +1,25 @@
 /** A fault in the envelope of OpenAI's protocols. */
 import { type Fault, faultCatalogue } from "../../inference/fault.ts";
+import type { Protocol } from "../../inference/request.ts";
+import { toldIn } from "../told.ts";
 import type { OpenaiError } from "./contract.ts";
 
-export function envelopeOf(fault: Fault, requestId: string): OpenaiError {
+export function envelopeOf(fault: Fault, requestId: string, protocol: Protocol): OpenaiError {
   return {
     error: {
-      message: fault.message,
+      message: messageIn(protocol, fault),
       type: faultCatalogue[fault.code].type,
-      param: fault.details.param ?? null,
+      param: toldIn(protocol, fault).param ?? null,
       code: fault.code,
       request_id: requestId,
       ...fault.details.body,
     },
   };
+}
+
+/** Clients know an input that is too long by parts of this sentence: LiteLLM by its head, LangChain and pi by its middle. */
+export function messageIn(protocol: Protocol, fault: Fault): string {
+  const { inputTokens, contextTokens } = fault.details.overflow ?? {};
+  if (inputTokens === undefined || contextTokens === undefined) return toldIn(protocol, fault).message;
+  return `This model's maximum context length is ${contextTokens} tokens, and the input of about ${inputTokens} tokens exceeds the context window. Please reduce the length of the messages.`;
 }

@@ -1,6 +1,6 @@
 /**
  * Every wire shape of chat completions, once: a typebox value and the static type of the same name. Validation, types and
- * the OpenAPI document are made from these. Rules: service-specification.md; decisions.md, "Chat completions".
+ * the OpenAPI document are made from these. Rules: docs/design/service.md, Chat fields.
  *
  * Objects of a request are open unless they say otherwise; whether a top-level field is known is decided in validate.ts.
  */
@@ -8,6 +8,7 @@
 import type { TObject, TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
+import { eachItem, excludes, published, requires } from "../rules.ts";
 import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
@@ -133,7 +134,10 @@ export const AssistantMessage = Type.Object(
     audio: unsupported("audio output"),
     function_call: unsupported("function_call (use tool_calls)"),
   },
-  { $id: "AssistantMessage", description: "One of content, refusal, tool_calls and reasoning_content is present." },
+  {
+    $id: "AssistantMessage",
+    description: "One of content, refusal, tool_calls, reasoning_content and reasoning is present.",
+  },
 );
 export type AssistantMessage = Type.Static<typeof AssistantMessage>;
 
@@ -231,6 +235,24 @@ export type ResponseFormat = Type.Static<typeof ResponseFormat>;
 const tokensMax = (description: string) => optional(Type.Integer({ minimum: 1, description }));
 const ignored = (schema: TSchema) =>
   optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
+
+/** What an assistant message can say; an empty array says nothing. */
+export const assistantWords = ["content", "refusal", "tool_calls", "reasoning_content", "reasoning"] as const;
+const silent = Object.fromEntries(assistantWords.map((field) => [field, { type: ["array", "null"], maxItems: 0 }]));
+
+/** The rules between fields that a schema can state. */
+export const chatRelations = [
+  eachItem("messages", {
+    if: { properties: { role: { const: "assistant" } } },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { not: { properties: silent } },
+  }),
+  excludes("max_tokens", "max_completion_tokens"),
+  requires("stream_options", "stream", true),
+  requires("top_logprobs", "logprobs", true),
+  requires("tool_choice", "tools"),
+  requires("parallel_tool_calls", "tools"),
+];
 
 export const ChatCompletionRequest = Type.Object(
   {
@@ -335,11 +357,13 @@ export const ChatCompletionRequest = Type.Object(
     web_search_options: unsupported("web search"),
     functions: unsupported("functions (use tools)"),
     function_call: unsupported("function_call (use tool_choice)"),
+    moderation: unsupported("moderation"),
   },
   {
     $id: "ChatCompletionRequest",
+    ...published(chatRelations),
     description:
-      "An explicit null equals absent. `max_tokens` and `max_completion_tokens` exclude each other. Any other field is refused with `unknown_field`.",
+      "An explicit null equals absent. Send `max_tokens` or `max_completion_tokens`, not both. Any other field is refused with `unknown_field`.",
   },
 );
 export type ChatCompletionRequest = Type.Static<typeof ChatCompletionRequest>;
@@ -400,12 +424,18 @@ export const ChatCompletionMessage = Type.Object(
 );
 export type ChatCompletionMessage = Type.Static<typeof ChatCompletionMessage>;
 
+/** As vLLM answers it; OpenAI's protocol has no word for it. */
+const stopReason = Type.Optional(
+  Type.String({ description: "The one of `stop` that ended the answer. Absent where none did." }),
+);
+
 export const ChatChoice = Type.Object(
   {
     index: Type.Literal(0, { type: "integer" }),
     message: ChatCompletionMessage,
     logprobs: nullable(ChatLogprobs),
     finish_reason: FinishReason,
+    stop_reason: stopReason,
   },
   { $id: "ChatChoice" },
 );
@@ -457,6 +487,7 @@ export const ChatChunkChoice = Type.Object(
     delta: ChatDelta,
     logprobs: Type.Optional(nullable(ChatLogprobs)),
     finish_reason: nullable(FinishReason),
+    stop_reason: stopReason,
   },
   { $id: "ChatChunkChoice" },
 );

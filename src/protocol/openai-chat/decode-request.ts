@@ -1,4 +1,5 @@
 /** Chat completions → the centre. The wire has been validated (validate.ts); null equals absent throughout. */
+import { compact } from "../../inference/compact.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -35,38 +36,40 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
     stream: wire.stream === true,
     turns,
     tools: (wire.tools ?? []).map(decodeTool),
-    toolChoice: decodeToolChoice(wire.tool_choice),
-    parallelToolCalls: wire.parallel_tool_calls ?? undefined,
-    outputTokensMax: wire.max_completion_tokens ?? wire.max_tokens ?? undefined,
-    sampling: {
-      temperature: wire.temperature ?? undefined,
-      topP: wire.top_p ?? undefined,
-      frequencyPenalty: wire.frequency_penalty ?? undefined,
-      presencePenalty: wire.presence_penalty ?? undefined,
-      seed: wire.seed ?? undefined,
-      logitBias: wire.logit_bias ?? undefined,
-    },
+    sampling: compact({
+      temperature: wire.temperature,
+      topP: wire.top_p,
+      frequencyPenalty: wire.frequency_penalty,
+      presencePenalty: wire.presence_penalty,
+      seed: wire.seed,
+      logitBias: wire.logit_bias,
+    }),
     stop: typeof wire.stop === "string" ? [wire.stop] : (wire.stop ?? []),
-    format,
-    reasoning: wire.reasoning_effort ? { effort: wire.reasoning_effort } : undefined,
-    logprobs: wire.logprobs ? { top: wire.top_logprobs ?? 0 } : undefined,
-    cacheKey: wire.prompt_cache_key ?? undefined,
     extra: extraFields(wire),
     needs: needs.list,
+    ...compact({
+      toolChoice: decodeToolChoice(wire.tool_choice),
+      parallelToolCalls: wire.parallel_tool_calls,
+      outputTokensMax: wire.max_completion_tokens ?? wire.max_tokens,
+      format,
+      reasoning: wire.reasoning_effort ? { effort: wire.reasoning_effort } : undefined,
+      logprobs: wire.logprobs ? { top: wire.top_logprobs ?? 0 } : undefined,
+      cacheKey: wire.prompt_cache_key,
+    }),
   };
 }
 
 function decodeMessage(message: ChatMessage, path: string, needs: Needs): Turn {
-  const name = "name" in message ? (message.name ?? undefined) : undefined;
+  const named = "name" in message ? compact({ name: message.name }) : {};
   switch (message.role) {
     case "system":
     case "developer":
-      return { role: message.role, parts: textParts(message.content), name };
+      return { role: message.role, parts: textParts(message.content), ...named };
     case "user":
-      return { role: "user", parts: userParts(message.content, `${path}.content`, needs), name };
+      return { role: "user", parts: userParts(message.content, `${path}.content`, needs), ...named };
     case "assistant":
       if (message.tool_calls?.length) needs.add("call or result", `${path}.tool_calls`);
-      return { role: "assistant", parts: assistantParts(message), name };
+      return { role: "assistant", parts: assistantParts(message), ...named };
     case "tool":
       needs.add("call or result", `${path}.role`);
       return { role: "tool", callId: message.tool_call_id, parts: textParts(message.content) };
@@ -89,13 +92,13 @@ function userPart(part: UserContentPart, path: string, needs: Needs): InputPart 
       return { kind: "text", text: part.text };
     case "image_url":
       needs.add("image", path);
-      return { kind: "image", url: part.image_url.url, detail: part.image_url.detail ?? undefined };
+      return { kind: "image", url: part.image_url.url, ...compact({ detail: part.image_url.detail }) };
     case "input_audio":
       needs.add("sound", path);
       return { kind: "audio", data: part.input_audio.data, format: part.input_audio.format };
     case "file":
       needs.add("file", path);
-      return { kind: "file", data: part.file.file_data, filename: part.file.filename ?? undefined };
+      return { kind: "file", data: part.file.file_data, ...compact({ filename: part.file.filename }) };
   }
 }
 
@@ -117,13 +120,7 @@ function assistantParts(message: AssistantMessage): AssistantPart[] {
 }
 
 function decodeTool({ function: { name, description, parameters, strict } }: ToolDefinition): Tool {
-  return {
-    kind: "function",
-    name,
-    description: description ?? undefined,
-    parameters: parameters ?? undefined,
-    strict: strict ?? undefined,
-  };
+  return { kind: "function", name, ...compact({ description, parameters, strict }) };
 }
 
 function decodeToolChoice(choice: ToolChoice | null | undefined): CentreToolChoice | undefined {
@@ -139,13 +136,7 @@ function decodeFormat(format: ResponseFormat | null | undefined): OutputFormat |
   if (!format || format.type === "text") return undefined;
   if (format.type === "json_object") return { kind: "json_object" };
   const { name, schema, strict, description } = format.json_schema;
-  return {
-    kind: "json_schema",
-    name,
-    schema: schema ?? undefined,
-    strict: strict ?? undefined,
-    description: description ?? undefined,
-  };
+  return { kind: "json_schema", name, ...compact({ schema, strict, description }) };
 }
 
 /** What the contract does not name was let through by the catalog's `extra_params`, and goes on untouched. */

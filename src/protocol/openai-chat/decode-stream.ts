@@ -1,6 +1,6 @@
 /**
- * An engine's chunks → events. Engines bend the protocol in every direction (protocols.md, part f); whatever arrives, what
- * leaves is grammatical. An answer has ended when it named a finish_reason or said [DONE]; anything else was cut.
+ * An engine's chunks → events. Engines bend the protocol (docs/design/protocols.md, Engine quirks); whatever arrives,
+ * what leaves is grammatical. An answer has ended when it named a finish_reason or said [DONE]; anything else was cut.
  */
 import type { InferenceEvent, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";

@@ -5,8 +5,8 @@ import { noUsage, type Usage } from "../../inference/usage.ts";
 import { comment } from "../../sse/encode.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
-import { CallQueue } from "./call-queue.ts";
-import type { ChatCompletion, ChatCompletionRequest, ChatDelta } from "./contract.ts";
+import { PartQueue } from "../part-queue.ts";
+import type { ChatChoice, ChatCompletion, ChatCompletionRequest, ChatDelta } from "./contract.ts";
 import { encodeFault } from "./fault.ts";
 import { encodeUsage } from "./usage.ts";
 
@@ -20,15 +20,20 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
   const callOfPart: (number | undefined)[] = [];
   const kindOfPart: ("text" | "refusal" | "reasoning" | "tool-call")[] = [];
   let calls = 0;
-  const queue = new CallQueue();
+  const parts = new PartQueue();
 
-  const chunk = (delta: ChatDelta, logprobs?: TokenLogprob[], finish: StopReason | null = null): SseMessage => ({
+  const chunk = (
+    delta: ChatDelta,
+    logprobs?: TokenLogprob[],
+    finish: StopReason | null = null,
+    more = "",
+  ): SseMessage => ({
     data: `${head}[{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${
       logprobs ? JSON.stringify({ content: logprobs, refusal: null }) : "null"
-    },"finish_reason":${finish ? `"${finish}"` : "null"}}]${tail}`,
+    },"finish_reason":${finish ? `"${finish}"` : "null"}${more}}]${tail}`,
   });
 
-  function push(event: InferenceEvent): SseMessage[] {
+  function said(event: InferenceEvent): SseMessage[] {
     switch (event.type) {
       case "response-start": {
         const { responseId: id, createdAtSeconds: created, model } = event;
@@ -41,17 +46,13 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
         callOfPart[event.index] = calls;
         const { callId: id, toolName: name } = event.part;
         const call = { index: calls++, id, type: "function" as const, function: { name, arguments: "" } };
-        return queue.begin(event.index, chunk({ tool_calls: [call] }));
+        return [chunk({ tool_calls: [call] })];
       }
       case "part-delta": {
         const { delta, logprobs } = event;
         switch (kindOfPart[event.index]) {
           case "tool-call":
-            return queue.add(
-              event.index,
-              delta,
-              chunk({ tool_calls: [{ index: callOfPart[event.index] ?? 0, function: { arguments: delta } }] }),
-            );
+            return [chunk({ tool_calls: [{ index: callOfPart[event.index] ?? 0, function: { arguments: delta } }] })];
           case "reasoning":
             return [chunk({ reasoning_content: delta })];
           case "refusal":
@@ -61,12 +62,13 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
         }
       }
       case "part-end":
-        return queue.end(event.index);
+        return [];
       case "usage":
         usage = event.usage;
         return [];
       case "response-end": {
-        const last = [chunk({}, undefined, event.reason)];
+        const matched = JSON.stringify(matchedStop(event, wire)).slice(1, -1);
+        const last = [chunk({}, undefined, event.reason, matched && `,${matched}`)];
         if (wantsUsage) last.push({ data: `${head}[],"usage":${JSON.stringify(encodeUsage(usage))}}` });
         return [...last, done];
       }
@@ -74,11 +76,21 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
         return [{ data: JSON.stringify(encodeFault(event.fault, requestId)) }, done];
     }
   }
-  return { push, end: () => [], heartbeat: () => waiting };
+  return { push: (event) => parts.push(event).flatMap(said), end: () => [], heartbeat: () => waiting };
 }
 
 const done: SseMessage = { data: "[DONE]" };
 const waiting = comment("waiting for the model");
+
+/** The stop string that ended the answer, in vLLM's word for it. Engines stop at some of their own, which no caller asked for. */
+function matchedStop(
+  { reason, stopSequence }: Pick<Result, "reason" | "stopSequence">,
+  { stop }: Pick<ChatCompletionRequest, "stop">,
+): Pick<ChatChoice, "stop_reason"> {
+  const asked = typeof stop === "string" ? [stop] : (stop ?? []);
+  if (reason !== "stop" || stopSequence === undefined || !asked.includes(stopSequence)) return {};
+  return { stop_reason: stopSequence };
+}
 
 /** Engines give alternatives by their own default where none were asked for (llama.cpp: 20), and some without a question. */
 function asAsked(logprobs: TokenLogprob[], wire: ChatCompletionRequest): TokenLogprob[] | undefined {
@@ -119,6 +131,7 @@ export function encodeResponse(result: Result, wire: ChatCompletionRequest): Cha
         },
         logprobs: logprobs.length > 0 ? { content: logprobs, refusal: null } : null,
         finish_reason: result.reason,
+        ...matchedStop(result, wire),
       },
     ],
     usage: encodeUsage(result.usage),

@@ -1,8 +1,8 @@
 /**
  * Fragments of tool calls → calls. The protocol says: `index` tells calls apart, the first fragment has id and name.
- * Engines leave out the index or always say 0, repeat id and name on each fragment, send two calls in one chunk, or give
- * several calls the same id (protocols.md, f). The rule here: another id is another call, a repeated one is not; without
- * ids, a name after complete arguments is another call. Ids that clients see are unique within a response.
+ * Engines keep to little of that: docs/design/protocols.md, Call fragments without order; docs/design/protocols.md,
+ * Repeated and missing call ids. Another id is another call, a repeated one is not; without ids, a name after complete
+ * arguments is another call.
  */
 import { isObject, type JsonObject, textOf } from "../json.ts";
 

@@ -3,9 +3,9 @@
  * (contract.ts), then the rules between fields, each time the first offence in document order.
  */
 import { contract } from "../contract.ts";
-import { firstBrokenRule, given, type Rules } from "../rules.ts";
+import { firstBrokenRule, given, type Rules, rulesOf } from "../rules.ts";
 import { looksSecret, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
-import { ChatCompletionRequest } from "./contract.ts";
+import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelations } from "./contract.ts";
 
 const request = contract(ChatCompletionRequest, { topLevel: "closed" });
 
@@ -22,27 +22,9 @@ export function validateChatRequest(body: unknown, extraParams: readonly string[
 
 const rules: Rules<ChatCompletionRequest> = [
   ["messages", conversation],
-  ["max_tokens", (body) => oneCap(body, "max_tokens", "max_completion_tokens")],
-  ["max_completion_tokens", (body) => oneCap(body, "max_completion_tokens", "max_tokens")],
-  ["stream_options", (body) => requires("stream_options", body.stream === true, "'stream' to be true")],
-  ["top_logprobs", (body) => requires("top_logprobs", body.logprobs === true, "'logprobs' to be true")],
-  ["tool_choice", (body) => requires("tool_choice", given(body.tools), "'tools'") ?? chosenToolExists(body)],
-  ["parallel_tool_calls", (body) => requires("parallel_tool_calls", given(body.tools), "'tools'")],
+  ...rulesOf(chatRelations),
+  ["tool_choice", chosenToolExists],
 ];
-
-function requires(field: string, met: boolean, condition: string): Violation | null {
-  if (met) return null;
-  return { code: "invalid_value", param: field, message: `'${field}' requires ${condition}. Add that, or remove it.` };
-}
-
-/** The offence is the cap that was written second. */
-function oneCap(body: ChatCompletionRequest, field: "max_tokens" | "max_completion_tokens", other: typeof field) {
-  if (!given(body[other])) return null;
-  const keys = Object.keys(body);
-  if (keys.indexOf(field) < keys.indexOf(other)) return null;
-  const message = `'${field}' and '${other}' exclude each other. Send one of them ('max_completion_tokens' is the newer name).`;
-  return { code: "mutually_exclusive", param: field, message } satisfies Violation;
-}
 
 function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest): Violation | null {
   if (typeof choice !== "object" || choice === null || !tools) return null;
@@ -80,10 +62,12 @@ function conversation({ messages }: ChatCompletionRequest): Violation | null {
   return null;
 }
 
-function saysSomething(message: ChatCompletionRequest["messages"][number] & { role: "assistant" }): boolean {
-  if (typeof message.content === "string" || (message.content?.length ?? 0) > 0) return true;
-  if ((message.tool_calls?.length ?? 0) > 0) return true;
-  return given(message.refusal) || given(message.reasoning_content) || given(message.reasoning);
+function saysSomething(message: AssistantMessage): boolean {
+  for (const field of assistantWords) {
+    const words = message[field];
+    if (Array.isArray(words) ? words.length > 0 : given(words)) return true;
+  }
+  return false;
 }
 
 function silentAssistant(param: string): Violation {

@@ -1,4 +1,5 @@
 /** A part of an answer → the item that a client reads: the same in the stream, in the final object and without a stream. */
+import { compact } from "../../inference/compact.ts";
 import type { StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
 import type { ItemStatus, OutputItem, ResponsesLogprob, ResponsesRequest } from "./contract.ts";
@@ -118,7 +119,7 @@ export class AnswerItems {
 
   #sealed({ text, signature }: ResultPart, encrypted: string | undefined): string | undefined {
     if (signature === undefined && encrypted === undefined && !(this.#keepsText && text !== "")) return undefined;
-    return seal(this.model, text, { signature, encrypted });
+    return seal(this.model, text, compact({ signature, encrypted }));
   }
 }
 

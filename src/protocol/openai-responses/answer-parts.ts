@@ -1,7 +1,8 @@
 /**
  * The items of an engine's answer → parts. Engines number items and give them ids, and get either wrong: both are used to
  * tell them apart, an `added` always begins a new one, and what only the end of an item says (or only the end of the
- * answer) is said then. Items of an unknown type are passed over whole.
+ * answer) is said then. llama.cpp ends all its items with the answer: what is said or thought ends when another part
+ * begins. Items of an unknown type are passed over whole.
  */
 import type { InferenceEvent, PartHead, TokenLogprob } from "../../inference/event.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
@@ -12,6 +13,8 @@ interface Part {
   kind: PartHead["kind"];
   written: boolean;
   ended: boolean;
+  /** Another part ended it: if the engine has more of it, that is a part of its own. */
+  overtaken?: true;
 }
 
 interface Item {
@@ -165,9 +168,11 @@ export class AnswerParts {
     const part = item.parts.get(0);
     if (part) return [...events, ...this.#endPart(part, proof)];
     if (proof === undefined) return events;
+    const overtaken = this.#overtake();
     const index = this.#count++;
     item.parts.set(0, { index, kind: "reasoning", written: true, ended: true });
     return [
+      ...overtaken,
       { type: "part-start", index, part: { kind: "reasoning", encrypted: proof } },
       { type: "part-end", index },
     ];
@@ -183,6 +188,7 @@ export class AnswerParts {
     }
     this.calls += 1;
     const namespace = textOf(value.namespace);
+    const overtaken = this.#overtake();
     const index = this.#count++;
     item.parts.set(0, { index, kind: "tool-call", written: false, ended: false });
     const head: PartHead = {
@@ -192,7 +198,16 @@ export class AnswerParts {
       ...(namespace === "" ? {} : { namespace }),
       ...(item.type === "custom_tool_call" ? { custom: true } : {}),
     };
-    return [{ type: "part-start", index, part: head }];
+    return [...overtaken, { type: "part-start", index, part: head }];
+  }
+
+  #overtake(): InferenceEvent[] {
+    const parts = this.#items.flatMap((item) => [...item.parts.values()]);
+    return parts.flatMap((part) => {
+      if (part.ended || part.kind === "tool-call") return [];
+      part.overtaken = true;
+      return this.#endPart(part);
+    });
   }
 
   #think(item: Item, event: JsonObject, delta: string): InferenceEvent[] {
@@ -214,11 +229,12 @@ export class AnswerParts {
     logprobs: TokenLogprob[] = [],
   ): InferenceEvent[] {
     let part = item.parts.get(at);
-    if (part && (part.kind !== kind || part.ended)) return [];
+    if (part && (part.kind !== kind || (part.ended && !part.overtaken))) return [];
     if (delta === "" && (logprobs.length === 0 || !part)) return [];
     const events: InferenceEvent[] = [];
-    if (!part) {
+    if (!part || part.overtaken) {
       if (kind === "tool-call") return [];
+      events.push(...this.#overtake());
       part = { index: this.#count++, kind, written: false, ended: false };
       item.parts.set(at, part);
       events.push({ type: "part-start", index: part.index, part: { kind } });

@@ -1,6 +1,7 @@
 /**
  * Every wire shape of Responses, once: a typebox value and the static type of the same name. Validation, types and the
- * OpenAPI document are made from these. Rules: reference protocols.md, part c; decisions.md.
+ * OpenAPI document are made from these. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * Responses requests.
  *
  * Objects are open: keys of any type may be added. What is honoured is typed, what is ignored is not, and what would change
  * the answer and cannot be honoured is `unsupported_feature`.
@@ -8,6 +9,7 @@
 import type { TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
+import { eachItem, published } from "../rules.ts";
 import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
 
 /** Of what an answer tells back as it was asked, other keys too. */
@@ -319,6 +321,17 @@ const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
 const summaries = ["auto", "concise", "detailed"] as const;
 export type SummaryWish = (typeof summaries)[number];
 
+/** Parts that only messages of the user may hold: instructions and answers are text. */
+export const userParts: readonly string[] = ["input_image", "input_file"];
+const textOfOthers = {
+  if: {
+    properties: { type: { const: "message" }, role: { not: { const: "user" } } },
+    required: ["role"],
+  },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { properties: { content: { items: { properties: { type: { not: { enum: userParts } } } } } } },
+};
+
 const requestFields = {
   model: ModelId,
   instructions: optional(Type.String({ description: "Stands before everything else; not carried over." })),
@@ -351,7 +364,8 @@ const requestFields = {
   ),
   include: optional(Type.Array(Type.String())),
   prompt_cache_key: optional(Type.String({ description: "Requests that share it like to share a prompt cache." })),
-  background: optional(Type.Literal(false, { type: "boolean", "x-unsupported": { "*": "answers in the background" } })),
+  background: optional(Type.Literal(false, { type: "boolean", "x-unsupported": { "*": "background responses" } })),
+  context_management: optional(Type.Array(Type.Unknown(), { maxItems: 0, "x-unsupported": { "*": "compaction" } })),
   conversation: unsupported("conversations (send the items, or 'previous_response_id')"),
   prompt: unsupported("stored prompts"),
   moderation: unsupported("moderation"),
@@ -361,6 +375,7 @@ export const ResponsesRequest = Type.Object(
   { ...requestFields, input: Type.Union([Type.String(), Type.Array(InputItem, { minItems: 1 })]) },
   {
     $id: "ResponsesRequest",
+    ...published([eachItem("input", textOfOthers)]),
     additionalProperties: true,
     description:
       "An explicit null equals absent. Keys that are not listed are accepted without effect; `metadata`, `truncation`, `user` and the like among them.",
@@ -616,7 +631,10 @@ export const ResponsesStreamEvent = Type.Union(
     event("response.incomplete", snapshot),
     event("response.failed", snapshot),
   ],
-  { $id: "ResponsesStreamEvent", description: "`sequence_number` counts up from 0 without a gap. `[DONE]` is last." },
+  {
+    $id: "ResponsesStreamEvent",
+    description: "`sequence_number` counts up from 0 without a gap. Items never overlap. `[DONE]` is last.",
+  },
 );
 export type ResponsesStreamEvent = Type.Static<typeof ResponsesStreamEvent>;
 

@@ -1,6 +1,6 @@
 /** What a conversation must be beyond the shape of its items: results answer an earlier call, images stand where they may. */
 import { shown, type Violation } from "../violation.ts";
-import type { InputItem } from "./contract.ts";
+import { type InputItem, userParts } from "./contract.ts";
 
 /** The first output of a tool that answers no call before it. */
 export function firstOrphan(told: readonly { item: InputItem; param: string }[]): Violation | null {
@@ -15,10 +15,10 @@ export function firstOrphan(told: readonly { item: InputItem; param: string }[])
   return null;
 }
 
-/** Instructions and answers are text: what else a message of such a role holds has no place in any protocol. */
+/** What has no place in a message of its role, in any protocol. */
 export function strangePart(item: InputItem, param: string): Violation | null {
   if (item.type !== "message" || item.role === "user" || typeof item.content === "string") return null;
-  const at = item.content.findIndex((part) => part.type === "input_image" || part.type === "input_file");
+  const at = item.content.findIndex(({ type }) => userParts.includes(type));
   if (at === -1) return null;
   const what = item.content[at]?.type === "input_image" ? "an image" : "a file";
   const path = `${param}.content[${at}].type`;

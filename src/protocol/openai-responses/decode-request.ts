@@ -1,4 +1,5 @@
 /** Responses → the centre. The wire has been validated, and what it refers to was found (references.ts). */
+import { compact } from "../../inference/compact.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -11,6 +12,7 @@ import type {
   ToolChoice,
   Turn,
 } from "../../inference/request.ts";
+import { type Violation, violationFault } from "../violation.ts";
 import type {
   InputItem,
   MessageItem,
@@ -28,12 +30,14 @@ import { Results } from "./results.ts";
 import { unseal } from "./sealed-reasoning.ts";
 import { listedTools, type ToldTool, ToolBook } from "./tools.ts";
 
+/** Throws a Fault where nothing is said. */
 export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
   const needs = new Needs();
   const told = conversationOf(wire);
   const book = new ToolBook(listedTools(wire, told));
   const turns = decodeItems(told, { book, needs, model: wire.model });
   if (wire.instructions) turns.unshift({ role: "system", parts: [{ kind: "text", text: wire.instructions }] });
+  if (turns.length === 0) throw violationFault(nothingSaid);
   const tools = book.tools.map(decodeTool);
   if (tools.length > 0) needs.add("tool", wire.tools?.length ? "tools" : toolsParam(told));
   const format = decodeFormat(wire);
@@ -46,19 +50,28 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
     stream: wire.stream === true,
     turns,
     tools,
-    toolChoice: tools.length > 0 ? decodeChoice(wire, book) : undefined,
-    parallelToolCalls: tools.length > 0 ? (wire.parallel_tool_calls ?? undefined) : undefined,
-    outputTokensMax: wire.max_output_tokens ?? undefined,
-    sampling: { temperature: wire.temperature ?? undefined, topP: wire.top_p ?? undefined },
+    sampling: compact({ temperature: wire.temperature, topP: wire.top_p }),
     stop: [],
-    format,
-    reasoning: decodeReasoning(wire),
-    logprobs,
-    cacheKey: wire.prompt_cache_key ?? undefined,
     extra: {},
     needs: needs.list,
+    ...compact({
+      toolChoice: tools.length > 0 ? decodeChoice(wire, book) : undefined,
+      parallelToolCalls: tools.length > 0 ? wire.parallel_tool_calls : undefined,
+      outputTokensMax: wire.max_output_tokens,
+      format,
+      reasoning: decodeReasoning(wire),
+      logprobs,
+      cacheKey: wire.prompt_cache_key,
+    }),
   };
 }
+
+/** Lists of tools and reasoning that another service sealed say nothing, and no engine takes an empty conversation. */
+const nothingSaid: Violation = {
+  code: "invalid_value",
+  param: "input",
+  message: "'input' must hold something that is said.",
+};
 
 function toolsParam(told: readonly Told[]): string {
   return told.find(({ item }) => item.type === "additional_tools")?.param ?? "tools";
@@ -175,10 +188,10 @@ function contentPart(part: WirePart | OutputPart, path: string, needs: Needs): I
       return { kind: "text", text: part.refusal };
     case "input_image":
       needs.add("image", path);
-      return { kind: "image", url: part.image_url, detail: part.detail ?? undefined };
+      return { kind: "image", url: part.image_url, ...compact({ detail: part.detail }) };
     case "input_file":
       needs.add("file", path);
-      return { kind: "file", data: part.file_data, filename: part.filename ?? undefined };
+      return { kind: "file", data: part.file_data, ...compact({ filename: part.filename }) };
   }
 }
 
@@ -188,14 +201,7 @@ function decodeTool({ name, tool, within }: ToldTool): Tool {
   const wire = within ? { ...within, tools: [tool] } : tool;
   if (tool.type === "function") {
     const { description, parameters, strict } = tool;
-    return {
-      kind: "function",
-      name,
-      description: description ?? undefined,
-      parameters: parameters ?? undefined,
-      strict: strict ?? undefined,
-      native: native(wire),
-    };
+    return { kind: "function", name, ...compact({ description, parameters, strict }), native: native(wire) };
   }
   const { format } = tool;
   const rule =
@@ -220,21 +226,14 @@ function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
   if (!format || format.type === "text") return undefined;
   if (format.type === "json_object") return { kind: "json_object" };
   const { name, schema, strict, description } = format;
-  return {
-    kind: "json_schema",
-    name,
-    schema,
-    strict: strict ?? undefined,
-    description: description ?? undefined,
-  };
+  return { kind: "json_schema", name, schema, ...compact({ strict, description }) };
 }
 
 /** A hint that makes no need: agents always send it (inference/hints.ts). A summary is for engines that know of them. */
-function decodeReasoning({ reasoning }: ResponsesRequest): Reasoning | undefined {
-  const effort = reasoning?.effort ?? undefined;
-  const summary = summaryWish({ reasoning });
-  const wire = { ...(effort ? { effort } : {}), ...(summary ? { summary } : {}) };
-  return Object.keys(wire).length > 0 ? { effort, native: native(wire) } : undefined;
+function decodeReasoning(request: ResponsesRequest): Reasoning | undefined {
+  const told = compact({ effort: request.reasoning?.effort });
+  const wire = { ...told, ...compact({ summary: summaryWish(request) }) };
+  return Object.keys(wire).length > 0 ? { ...told, native: native(wire) } : undefined;
 }
 
 /** The summary that is asked for, by its name or the old one; null where the model's own text is. */

@@ -19,7 +19,7 @@ export function refusalOf(request: InferenceRequest): Fault | null {
   if (sampling.topK !== undefined) return unsaid("top_k", "top_k");
   if (sampling.frequencyPenalty) return unsaid("penalties", "frequency_penalty");
   if (sampling.presencePenalty) return unsaid("penalties", "presence_penalty");
-  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsaid("a bias of tokens", "logit_bias");
+  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsaid("logit bias", "logit_bias");
   const heard = turns.some((turn) => turn.role === "user" && turn.parts.some((part) => part.kind === "audio"));
   if (heard) return unsaid("audio input", needs.find((need) => need.capability === "audio_input")?.param ?? "messages");
   return foreignNeed(request, "openai-responses");

@@ -1,13 +1,14 @@
 /**
- * The centre → the events that Responses clients read: each part is an item with its own lifecycle. Codex acts on
- * `output_item.done` alone, and an item that the limit cut must say so there; so the end of the last item is held until
- * it is known whether it is the end of the answer.
+ * The centre → the events that Responses clients read: each part is an item with its own lifecycle, and items come one at
+ * a time. Codex acts on `output_item.done` alone, and an item that the limit cut must say so there; so the end of an item
+ * is held until the next begins, or the answer ends.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
 import { asFault, type Fault } from "../../inference/fault.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
 import { encodeSse } from "../../sse/encode.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
+import { PartQueue } from "../part-queue.ts";
 import { AnswerItems, cutBy } from "./answer-items.ts";
 import type { ResponsesRequest } from "./contract.ts";
 import { encodeFailure } from "./fault.ts";
@@ -22,6 +23,8 @@ export function streamEncoder(
   const items = new AnswerItems(wire, identity.responseId, identity.model);
   const begun = begunResponse(wire, identity);
   const writer = new ResponseWriter(begun);
+  const parts = new PartQueue();
+  /** Those that were added; what still waits for its turn is nowhere, not even in the object of a failure. */
   const all: StreamItem[] = [];
   let usage: Usage = noUsage;
   let usageIsKnown = false;
@@ -35,21 +38,16 @@ export function streamEncoder(
         usage = event.usage;
         usageIsKnown = true;
         return;
-      case "part-start": {
-        const held = all.at(-1);
-        if (held?.ended) held.finish("completed");
-        all[event.index] = new StreamItem(items, writer, event.index, event.part);
+      case "part-start":
+        all.at(-1)?.finish("completed");
+        all.push(new StreamItem(items, writer, all.length, event.part));
         return;
-      }
       case "part-delta":
-        all[event.index]?.add(event.delta, event.logprobs);
+        all.at(-1)?.add(event.delta, event.logprobs);
         return;
-      case "part-end": {
-        const item = all[event.index];
-        item?.end(event.signature);
-        if (event.index < all.length - 1) item?.finish("completed");
+      case "part-end":
+        all.at(-1)?.end(event.signature);
         return;
-      }
       case "response-end":
         end(event.reason);
         return;
@@ -80,7 +78,7 @@ export function streamEncoder(
 
   return {
     push(event) {
-      take(event);
+      for (const next of parts.push(event)) take(next);
       return writer.take();
     },
     end() {

@@ -1,12 +1,13 @@
 /** Faults, both ways: ours in OpenAI's envelope and in `response.failed`, an engine's as one that tells nothing of it. */
 import type { Fault, FaultCode } from "../../inference/fault.ts";
-import { envelopeOf } from "../envelope/encode.ts";
-import { textOf } from "../json.ts";
+import { envelopeOf, messageIn } from "../envelope/encode.ts";
+import { namedField } from "../fields.ts";
+import { type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
-import type { ResponseFailure, ResponsesError } from "./contract.ts";
+import { ResponsesRequest as contract, type ResponseFailure, type ResponsesError } from "./contract.ts";
 
 export function encodeFault(fault: Fault, requestId: string): ResponsesError {
-  const { error } = envelopeOf(fault, requestId);
+  const { error } = envelopeOf(fault, requestId, "openai-responses");
   // Codex stops at once, and shows the limit, by this type alone.
   const type = fault.code === "usage_limit_reached" ? fault.code : error.type;
   return { error: { ...error, type, param: paramOf(error) } };
@@ -21,10 +22,8 @@ function paramOf({ param }: ResponsesError["error"]): string | null {
 export function encodeFailure(fault: Fault, requestId: string): ResponseFailure {
   const code = failureCodes[fault.code] ?? (fault.status === 400 ? "invalid_prompt" : "server_error");
   const wait = fault.details.retryAfterSeconds;
-  const message =
-    code === "rate_limit_exceeded" && wait !== undefined
-      ? `${fault.message} Please try again in ${wait}s.`
-      : fault.message;
+  const said = messageIn("openai-responses", fault);
+  const message = code === "rate_limit_exceeded" && wait !== undefined ? `${said} Please try again in ${wait}s.` : said;
   return { code, message, request_id: requestId };
 }
 
@@ -34,21 +33,24 @@ const failureCodes: Partial<Record<FaultCode, ResponseFailure["code"]>> = {
   no_active_plan: "insufficient_quota",
   rate_limit_exceeded: "rate_limit_exceeded",
   concurrency_limit_exceeded: "rate_limit_exceeded",
-  request_in_progress: "rate_limit_exceeded",
   usage_reserved: "rate_limit_exceeded",
   capacity_exceeded: "rate_limit_exceeded",
 };
 
 /** What an engine's refusal means to the caller; its words never pass (refusal.ts). */
 export function decodeFault(status: number, body: unknown): Fault {
-  return refusalFault(status, errorOf(body));
+  return refusalOf(status, errorOf(body));
 }
 
 /** An error where an answer should stand has no status; its code, or its type, stands for one. */
 export function decodeFailure(error: unknown): Fault {
   const said = errorOf(error);
   const status = statuses[textOf(said.code)] ?? statuses[textOf(said.type)] ?? Number(said.code ?? said.status);
-  return refusalFault(status >= 400 && status < 600 ? status : 500, said);
+  return refusalOf(status >= 400 && status < 600 ? status : 500, said);
+}
+
+function refusalOf(status: number, error: JsonObject): Fault {
+  return refusalFault(status, error, namedField("openai-responses", contract, error.param));
 }
 
 const statuses: Partial<Record<string, number>> = {

@@ -1,4 +1,5 @@
 /** One item of a stream: added, its parts, their deltas, done; each once, and in this order. */
+import { compact } from "../../inference/compact.ts";
 import type { PartHead, TokenLogprob } from "../../inference/event.ts";
 import type { AnswerItems, CallerCall } from "./answer-items.ts";
 import type { ContentPart, ItemStatus, OutputItem, SummaryText } from "./contract.ts";
@@ -59,7 +60,7 @@ export class StreamItem {
     const part = {
       head: this.head,
       text: this.#pieces.join(""),
-      signature: this.#signature,
+      ...compact({ signature: this.#signature }),
       logprobs: this.#logprobs,
     };
     return this.#final ?? this.items.itemOf(part, this.index, status);

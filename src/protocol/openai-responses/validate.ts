@@ -62,13 +62,7 @@ const rules: Rules<ResponsesRequest> = [
   ["input", conversation],
   ["tools", callableTools],
   ["tool_choice", choosableTool],
-  ["context_management" as keyof ResponsesRequest & string, managed],
 ];
-
-function managed(body: ResponsesRequest): Violation | null {
-  const wish = (body as JsonObject).context_management;
-  return Array.isArray(wish) && wish.length === 0 ? null : notSupported("context_management", "compaction");
-}
 
 function itemsOf({ input }: ResponsesRequest): InputItem[] {
   return typeof input === "string" ? [] : input;

@@ -173,7 +173,7 @@ describe("the AI SDK", () => {
     });
     const unknown = { statusCode: 404, message: expect.stringContaining("acme/none") };
     expect(await errorOf(modelBy(service.key, "acme/none"))).toMatchObject(unknown);
-    const limit = { statusCode: 429, message: expect.stringContaining("weekly usage is used up until") };
+    const limit = { statusCode: 429, message: expect.stringContaining("weekly limit of 9,000,000 units is used up") };
     expect(await errorOf(modelBy(usedUpKey))).toMatchObject(limit);
     expect(statuses()).toEqual([401, 404, 429]);
   });
@@ -229,7 +229,10 @@ describe("the Agents SDK", () => {
   test("a limit that is reached ends the run at once, with our words", async () => {
     engine.play(threeTurns);
     const error = await thrown(runnerBy(usedUpKey).run(agent(), "Hello."));
-    expect(error).toMatchObject({ status: 429, message: expect.stringContaining("weekly usage is used up until") });
+    expect(error).toMatchObject({
+      status: 429,
+      message: expect.stringContaining("weekly limit of 9,000,000 units is used up"),
+    });
     expect(statuses()).toEqual([429]);
     expect(engine.asked).toHaveLength(0);
   });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Asked, type Instead, outsideTrap, watched } from "../traffic.ts";
 
-const run_ms = 120_000;
+const standardRun_ms = 120_000;
 
 export interface Run {
   /** What it printed as its answer, or as its error. */
@@ -27,6 +27,7 @@ export interface RunOptions {
   /** Files of its folder, by name. */
   files?: Record<string, string>;
   instead?: Instead;
+  run_ms?: number;
 }
 
 export async function runAgent(options: RunOptions): Promise<Run> {
@@ -52,7 +53,7 @@ export async function runAgent(options: RunOptions): Promise<Run> {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const timer = setTimeout(() => child.kill("SIGKILL"), run_ms);
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.run_ms ?? standardRun_ms);
   try {
     const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     if (trap.caught.length > 0) throw new Error(`Claude Code wanted to leave this machine: ${trap.caught.join(", ")}`);

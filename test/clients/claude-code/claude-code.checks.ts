@@ -3,8 +3,8 @@
  * do works, a limit stops it at once, and what an engine breaks it mends by itself.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { startSimulator } from "../../../src/simulator/server.ts";
 import { model, type Service, startService } from "../../harness/engine.ts";
+import { startSimulator } from "../../harness/simulator.ts";
 import type { Asked } from "../traffic.ts";
 import { type Run, type RunOptions, runAgent } from "./agent.ts";
 
@@ -98,7 +98,7 @@ describe("a refusal", () => {
     expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
     const done = await run({ env: { ANTHROPIC_AUTH_TOKEN: key } });
     expect(done.failed).toBe(true);
-    expect(done.result).toContain("weekly usage is used up until");
+    expect(done.result).toContain("weekly limit of 9,000,000 units is used up");
     expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
   });
 
@@ -108,6 +108,38 @@ describe("a refusal", () => {
     expect(done.result).toContain("acme/none");
     expect(messagesIn(done).every(({ status }) => status === 404)).toBe(true);
   });
+});
+
+describe("the context window of a model that it does not know", () => {
+  /** Two calls, the second of which is said to have come after so many tokens; all else goes to the service. */
+  const compacts = async (inputTokens: number) => {
+    const done = await run({
+      prompt: readBoth,
+      env: { ...bearer(), CLAUDE_CODE_MAX_CONTEXT_TOKENS: "131072" },
+      instead: (_, before) => [callAfter(50_000), callAfter(inputTokens)][before.length],
+    });
+    return messagesIn(done).some(({ body }) => /detailed summary/.test(JSON.stringify(body?.messages)));
+  };
+
+  test("is what CLAUDE_CODE_MAX_CONTEXT_TOKENS says: it compacts 33,000 tokens before its end", async () => {
+    expect(await compacts(96_000)).toBe(false);
+    expect(await compacts(100_000)).toBe(true);
+  });
+});
+
+test("an engine that is away is given up after CLAUDE_CODE_MAX_RETRIES, with our message", async () => {
+  const engine = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const away = await startService({ engineUrl: `http://127.0.0.1:${engine.port}/v1` });
+  await engine.stop(true);
+  try {
+    const env = { ANTHROPIC_AUTH_TOKEN: away.key, CLAUDE_CODE_MAX_RETRIES: "2" };
+    const done = await run({ url: away.url, env });
+    expect(done.failed).toBe(true);
+    expect(done.result).toContain("could not be reached");
+    expect(messagesIn(done).map(({ status }) => status)).toEqual([503, 503, 503]);
+  } finally {
+    await away.stop();
+  }
 });
 
 test("an engine that breaks off in the middle is asked again, and the work goes on", async () => {
@@ -125,6 +157,33 @@ test("an engine that breaks off in the middle is asked again, and the work goes 
     await simulator.stop();
   }
 });
+
+/** A stream of Messages that reports so many tokens of input and calls its tool Read. */
+function callAfter(inputTokens: number): Response {
+  const cached = { cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+  const usage = { input_tokens: inputTokens, output_tokens: 20, ...cached };
+  const head = {
+    id: `msg_${inputTokens}`,
+    type: "message",
+    role: "assistant",
+    model,
+    content: [],
+    stop_reason: null,
+    usage,
+  };
+  const call = { type: "tool_use", id: `toolu_${inputTokens}`, name: "Read", input: {} };
+  const input = { type: "input_json_delta", partial_json: JSON.stringify({ file_path: "one.txt" }) };
+  const events = [
+    { type: "message_start", message: head },
+    { type: "content_block_start", index: 0, content_block: call },
+    { type: "content_block_delta", index: 0, delta: input },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: { stop_reason: "tool_use", stop_sequence: null }, usage },
+    { type: "message_stop" },
+  ];
+  const frames = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+  return new Response(frames.join(""), { headers: { "content-type": "text/event-stream" } });
+}
 
 /** An engine whose first stream ends after its first few hundred bytes, in the middle of what it says. */
 function breakingOnce(url: string) {

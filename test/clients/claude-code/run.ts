@@ -9,8 +9,9 @@ import { succeed } from "../virtual-environment.ts";
 const version = "2.1.329";
 
 export async function claudeCounts(): Promise<Counts> {
-  const { code, output } = await command([process.execPath, "test", join(import.meta.dir, "claude-code.checks.ts")], {
-    limit_ms: 15 * 60_000,
+  const checks = ["claude-code.checks.ts", "units.checks.ts"].map((name) => join(import.meta.dir, name));
+  const { code, output } = await command([process.execPath, "test", ...checks], {
+    limit_ms: 20 * 60_000,
     environment: { CLAUDE_CODE: await installed() },
   });
   return countsOf(output, code);

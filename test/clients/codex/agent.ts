@@ -1,8 +1,9 @@
 // One run of Codex in a folder of its own, with a home of its own, and what it asked of the service on the way.
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { filesOf, runToEnd } from "../agent-process.ts";
 import { type Asked, type Instead, outsideTrap, watched } from "../traffic.ts";
 
 const run_ms = 90_000;
@@ -57,7 +58,8 @@ export async function runAgent(options: RunOptions): Promise<Run> {
   const env = { PATH: process.env.PATH ?? "", HOME: home, CODEX_HOME: home, ...trap.env, SLUICE_KEY: options.key };
   const began_ms = performance.now();
   try {
-    const { out, code } = await ended([...words, options.prompt], work, env);
+    const command = [process.env.CODEX ?? "codex", ...words, options.prompt];
+    const { out, code } = await runToEnd(command, { cwd: work, env, limit_ms: run_ms });
     if (trap.caught.length > 0) throw new Error(`Codex wanted to leave this machine: ${trap.caught.join(", ")}`);
     const took_ms = performance.now() - began_ms;
     return { code, ...toldIn(out), files: filesOf(work), asked: watch.asked, took_ms };
@@ -65,28 +67,6 @@ export async function runAgent(options: RunOptions): Promise<Run> {
     watch.stop();
     trap.stop();
     rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-/** Runs it to its end, or throws at the deadline. */
-async function ended(
-  words: string[],
-  cwd: string,
-  env: Record<string, string>,
-): Promise<{ out: string; code: number }> {
-  const command = [process.env.CODEX ?? "codex", ...words];
-  const child = Bun.spawn(command, { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    child.kill("SIGKILL");
-  }, run_ms);
-  try {
-    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (isLate) throw new Error(`Codex did not end within ${run_ms} ms: ${out.slice(-2000)} ${err.slice(-2000)}`);
-    return { out, code };
-  } finally {
-    clearTimeout(timer);
   }
 }
 
@@ -133,9 +113,4 @@ function toldIn(out: string): Pick<Run, "answer" | "thoughts" | "errors" | "usag
     errors: events.flatMap(({ message, error, item }) => message ?? error?.message ?? item?.message ?? []).join("\n"),
     usage: events.find(({ type }) => type === "turn.completed")?.usage,
   };
-}
-
-function filesOf(folder: string): Record<string, string> {
-  const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
-  return Object.fromEntries(entries.map(({ name }) => [name, readFileSync(join(folder, name), "utf8")]));
 }

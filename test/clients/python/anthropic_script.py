@@ -15,6 +15,8 @@ import anthropic
 from anthropic import Anthropic, beta_tool
 from pydantic import BaseModel
 
+from suite import main
+
 URL = os.environ["SLUICE_URL"].removesuffix("/v1")
 KEY = os.environ["SLUICE_KEY"]
 MODEL = "acme/writer-1"
@@ -171,14 +173,6 @@ class Refusals(unittest.TestCase):
         with self.assertRaises(anthropic.BadRequestError):
             client_with(max_retries=2).messages.create(**ask("context-length"))
         self.assertEqual(requests() - before, 1)
-
-
-def main() -> int:
-    """The counts in the form of `bun test`, so that one reader serves both."""
-    result = unittest.main(exit=False, verbosity=2).result
-    failed, skipped = len(result.failures + result.errors), len(result.skipped)
-    print(f" {max(0, result.testsRun - failed - skipped)} pass\n {failed} fail\n {skipped} skip", flush=True)
-    return 0 if result.wasSuccessful() else 1
 
 
 if __name__ == "__main__":

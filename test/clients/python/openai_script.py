@@ -19,6 +19,8 @@ import openai
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 
+from suite import main
+
 URL = os.environ["SLUICE_URL"]
 KEY = os.environ["SLUICE_KEY"]
 MODEL = "acme/writer-1"
@@ -467,14 +469,6 @@ class Errors(unittest.TestCase):
         self.refused(openai.AuthenticationError, self.chat(client_with("sk-garbage", 2)))
         self.refused(openai.NotFoundError, self.chat(patient, model="acme/nothing"))
         self.assertEqual(counts()["requests"] - before, 1)
-
-
-def main() -> int:
-    """The counts in the form of `bun test`, so that one reader serves both."""
-    result = unittest.main(exit=False, verbosity=2).result
-    failed, skipped = len(result.failures + result.errors), len(result.skipped)
-    print(f" {max(0, result.testsRun - failed - skipped)} pass\n {failed} fail\n {skipped} skip", flush=True)
-    return 0 if result.wasSuccessful() else 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// The official SDKs for Python against the service in front of the simulator.
+// The official SDKs for Python, and frameworks that stand on them, against the service in front of the simulator.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
@@ -8,10 +8,12 @@ import { pythonWith } from "../virtual-environment.ts";
 
 export const pythonCounts = () => countsBy("openai_script.py", "requirements.txt", "python");
 export const anthropicCounts = () => countsBy("anthropic_script.py", "requirements-anthropic.txt", "anthropic-python");
+export const frameworkCounts = () =>
+  countsBy("frameworks_script.py", "requirements-frameworks.txt", "frameworks-python", ["openai/writer-1"]);
 
-async function countsBy(script: string, requirements: string, folder: string): Promise<Counts> {
+async function countsBy(script: string, requirements: string, folder: string, models?: string[]): Promise<Counts> {
   const python = await pythonWith(join(import.meta.dir, requirements), folder);
-  const service = await startService({ engine: { directives: "", namesModel: false } });
+  const service = await startService({ engine: { directives: "", namesModel: false }, ...(models && { models }) });
   const counts = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json(service.engine.counts) });
   try {
     await service.json("org", "create", "narrow", "--plan", "unlimited");

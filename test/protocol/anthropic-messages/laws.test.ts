@@ -1,4 +1,4 @@
-/** The four laws of a codec (design/house.md, The centre), for Messages. What it cannot carry is in docs/protocols.md. */
+/** docs/design/architecture.md, The four laws of a codec, for Messages. Losses: docs/protocols.md. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../src/inference/event.ts";
@@ -18,16 +18,18 @@ import { grammarProblem } from "../grammar.ts";
 import {
   holdsTheLaws,
   inOrder,
+  interleaved,
   naturalEnd,
+  objectPieces,
   type Part,
-  partEnd,
   pieces,
   type Subject,
+  shuffle,
   survived,
   toolName,
   usage,
 } from "../laws.ts";
-import { bytes, cutAt, decodedBy, folded } from "../reading.ts";
+import { bytes, decodedBy, folded } from "../reading.ts";
 import { streamProblem } from "./stream-grammar.ts";
 
 const identity = { responseId: `msg_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
@@ -65,18 +67,9 @@ const thought: fc.Arbitrary<Part> = fc.oneof(
     ),
   fc.string().map((encrypted): Part => ({ head: { kind: "reasoning", encrypted }, deltas: [] })),
 );
-/** Arguments as an engine writes them: one object, cut anywhere. */
 const called: fc.Arbitrary<Part> = fc
-  .record({
-    callId: fc.uuid(),
-    toolName,
-    input: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })),
-    cuts: fc.array(fc.nat(), { maxLength: 4 }),
-  })
-  .map(({ callId, toolName, input, cuts }) => ({
-    head: { kind: "tool-call", callId, toolName },
-    deltas: cutAt(JSON.stringify(input), cuts).filter((piece) => piece !== ""),
-  }));
+  .record({ callId: fc.uuid(), toolName, deltas: objectPieces })
+  .map(({ callId, toolName, deltas }) => ({ head: { kind: "tool-call", callId, toolName }, deltas }));
 
 const answer = fc
   .record({
@@ -86,8 +79,7 @@ const answer = fc
     }),
     usage,
     end: fc.constantFrom("length", "content_filter", "natural", "sequence"),
-    /** In which order the deltas of parts that are open side by side come. */
-    shuffle: fc.array(fc.nat(), { maxLength: 30 }),
+    shuffle,
   })
   .map(({ parts, usage, end, shuffle }) => {
     const natural = naturalEnd(parts);
@@ -105,18 +97,6 @@ const answer = fc
     ];
     return { events: around(inOrder(parts)), interleaved: around(interleaved(parts, shuffle)) };
   });
-
-/** The same parts, all open from the beginning, their deltas in any order. */
-function interleaved(parts: Part[], shuffle: number[]): InferenceEvent[] {
-  const left = parts.map((part) => [...part.deltas]);
-  const events: InferenceEvent[] = parts.map(({ head }, index) => ({ type: "part-start", index, part: head }));
-  for (let turn = 0; left.some((deltas) => deltas.length > 0); turn++) {
-    const open = left.flatMap((deltas, index) => (deltas.length > 0 ? [index] : []));
-    const index = open[(shuffle[turn] ?? 0) % open.length]!;
-    events.push({ type: "part-delta", index, delta: left[index]!.shift()! });
-  }
-  return [...events, ...parts.map((part, index) => partEnd(index, part)).reverse()];
-}
 
 function written(events: readonly InferenceEvent[]): SseMessage[] {
   const encoder = caller.stream.encoder(wire, context);

@@ -1,4 +1,4 @@
-/** What engines that speak Messages send (reference/protocols.md, b and f), byte for byte, and the answer that it means. */
+/** What Messages engines send, byte for byte, and what it means: docs/design/protocols.md, Engine quirks. */
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/inference/fault.ts";
 import { anthropicMessagesUpstream } from "../../../src/protocol/anthropic-messages/codec.ts";
@@ -229,6 +229,36 @@ describe("a stream", () => {
     expect(said(stream)).toEqual([
       ["tool-call", '{"x":1}'],
       ["tool-call", '{"y":2}'],
+    ]);
+  });
+
+  test("blocks that all end with the answer: what is thought or said ends when the next part begins, and goes on after it", () => {
+    const events = eventsOf(
+      raw(
+        start(),
+        block(0, { type: "thinking", thinking: "" }),
+        delta(0, { type: "thinking_delta", thinking: "hm" }),
+        delta(0, { type: "signature_delta", signature: "S" }),
+        block(1, { type: "text", text: "" }),
+        delta(1, { type: "text_delta", text: "I " }),
+        delta(1, { type: "text_delta", text: "look." }),
+        block(2, { type: "tool_use", id: "a", name: "f", input: {} }),
+        delta(2, { type: "input_json_delta", partial_json: "{}" }),
+        delta(1, { type: "text_delta", text: " So." }),
+        ...[0, 1, 2].map(stop),
+        ...ended("tool_use"),
+      ),
+    );
+    expect(folded(events).parts.map(({ text, signature }) => [text, signature])).toEqual([
+      ["hm", "S"],
+      ["I look.", undefined],
+      ["{}", undefined],
+      [" So.", undefined],
+    ]);
+    const order = events.flatMap((event) => ("index" in event ? [`${event.type} ${event.index}`] : []));
+    expect(order.slice(0, 7)).toEqual([
+      ...["part-start 0", "part-delta 0", "part-end 0"],
+      ...["part-start 1", "part-delta 1", "part-delta 1", "part-end 1"],
     ]);
   });
 

@@ -1,4 +1,4 @@
-/** The grammar of a Messages stream (reference/protocols.md, b), as a check: answers what is wrong, or null. */
+/** What is wrong with a Messages stream, or null: docs/design/protocols.md, Messages streams. */
 import type { SseMessage } from "../../../src/sse/message.ts";
 
 interface WireEvent {

@@ -110,10 +110,11 @@ export const chatProbes: Record<string, Probe> = {
       /MARK|verbosity/,
     ],
   ],
-  "`n` other than 1, `audio`, `functions`, `web_search_options`": [
+  "`n` other than 1, `audio`, `functions`, `moderation`, `web_search_options`": [
     { n: 2 },
     { audio: {} },
     { functions: [] },
+    { moderation: { model: "a" } },
     { web_search_options: {} },
   ].map((body) => [body, /x/]),
 };

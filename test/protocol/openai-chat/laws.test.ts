@@ -1,7 +1,8 @@
-/** The four laws of a codec (design/house.md, The centre), for chat completions. */
+/** The four laws of a codec (docs/design/architecture.md, The four laws of a codec), for chat completions. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { InferenceEvent } from "../../../src/inference/event.ts";
+import { compact } from "../../../src/inference/compact.ts";
+import type { InferenceEvent, StopReason } from "../../../src/inference/event.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../src/protocol/openai-chat/contract.ts";
 import { encodeSse } from "../../../src/sse/encode.ts";
@@ -25,6 +26,7 @@ const wire = {
   messages: [],
   stream: true,
   stream_options: { include_usage: true },
+  stop: ["END"],
 } as unknown as ChatCompletionRequest;
 
 const called: fc.Arbitrary<Part> = fc
@@ -45,13 +47,19 @@ const parts = fc
   .map(({ reasoning, text, refusal, calls }) => [reasoning, text, refusal, ...calls].filter((part) => part !== null));
 
 const answers = fc
-  .record({ parts, usage, cut: fc.boolean() })
-  .map(({ parts, usage, cut }): InferenceEvent[] => [
+  .record({ parts, usage, end: fc.constantFrom("natural" as const, "cut" as const, "sequence" as const) })
+  .map(({ parts, usage, end }): InferenceEvent[] => [
     { type: "response-start", ...identity },
     ...inOrder(parts),
     { type: "usage", usage },
-    { type: "response-end", reason: cut ? "length" : naturalEnd(parts) },
+    endOf(end, naturalEnd(parts)),
   ]);
+
+function endOf(end: "natural" | "cut" | "sequence", natural: StopReason): InferenceEvent {
+  if (end === "cut") return { type: "response-end", reason: "length" };
+  const matched = end === "sequence" && natural === "stop" ? { stopSequence: "END" } : {};
+  return { type: "response-end", reason: natural, ...matched };
+}
 
 function encoded(events: readonly InferenceEvent[]): string {
   const encoder = openaiChatCaller.stream.encoder(wire, { requestId: "req_1", identity, inputTokensEstimate: 1 });
@@ -70,6 +78,27 @@ const subject: Subject = {
 
 describe("chat completions", () => {
   holdsTheLaws(subject);
+
+  test("a stop string is told where the caller asked for it, and only there", () => {
+    const events: InferenceEvent[] = [
+      { type: "response-start", ...identity },
+      { type: "response-end", reason: "stop", stopSequence: "END" },
+    ];
+    const told = (stop: string | string[] | undefined) => {
+      const { stop: _, ...unstopped } = wire;
+      const asked = { ...unstopped, ...compact({ stop }) };
+      const context = { requestId: "req_1", identity, inputTokensEstimate: 1 };
+      const encoder = openaiChatCaller.stream.encoder(asked, context);
+      const last = events.flatMap((event) => encoder.push(event)).map(({ data }) => data ?? "");
+      const streamed = last.find((data) => data.includes('"finish_reason":"stop"'))!;
+      const whole = openaiChatCaller.response.encode(folded(events), asked);
+      const [choice] = JSON.parse(streamed).choices;
+      expect(choice.stop_reason).toEqual(whole.choices[0]!.stop_reason);
+      return "stop_reason" in choice ? choice.stop_reason : null;
+    };
+    expect([told("END"), told(["a", "END"])]).toEqual(["END", "END"]);
+    expect([told(["a"]), told(undefined), told([])]).toEqual([null, null, null]);
+  });
 
   test("calls whose fragments interleave are written one after the other, each whole", () => {
     const events: InferenceEvent[] = [

@@ -1,4 +1,4 @@
-/** What engines really send (reference/protocols.md, part f), byte for byte, and the answer that it means. */
+/** What engines really send (docs/design/protocols.md, Engine quirks), byte for byte, and the answer that it means. */
 import { describe, expect, test } from "bun:test";
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../src/protocol/openai-chat/contract.ts";

@@ -148,6 +148,73 @@ describe("the way back of tools", () => {
   });
 });
 
+describe("items that an engine tells side by side", () => {
+  const begin = (index: number, head: PartHead): InferenceEvent => ({ type: "part-start", index, part: head });
+  const piece = (index: number, delta: string): InferenceEvent => ({ type: "part-delta", index, delta });
+  const finish = (index: number): InferenceEvent => ({ type: "part-end", index });
+  /** What each event makes the client hear, in short. */
+  const heard = (...events: InferenceEvent[]) => {
+    const encoder = encoderOf();
+    return events.map((event) =>
+      encoder.push(event).flatMap(({ data }) => {
+        if (data === "[DONE]") return [];
+        const { type, output_index, delta } = JSON.parse(data);
+        return /added|delta|item.done/.test(type)
+          ? [[type.split(".").at(-1), output_index, delta].join(" ").trim()]
+          : [];
+      }),
+    );
+  };
+
+  test("come one at a time: the first as it comes, the next when it is whole, though its end was not told", () => {
+    const steps: [InferenceEvent, string[]][] = [
+      [start, []],
+      [begin(0, call("f", "c1")), ["added 0"]],
+      [piece(0, '{"x"'), ['delta 0 {"x"']],
+      [begin(1, call("g", "c2")), []],
+      [piece(1, '{"y"'), []],
+      [piece(1, ":2"), []],
+      // Late.
+      [piece(0, ":1}"), ["delta 0 :1}", "done 0", "added 1", 'delta 1 {"y":2']],
+      // Of a call that is done: nothing that could be run.
+      [piece(0, "\n}"), []],
+      [piece(1, "}"), ["delta 1 }"]],
+      [finish(1), []],
+      [finish(0), []],
+      [{ type: "response-end", reason: "tool_calls" }, ["done 1"]],
+    ];
+    expect(heard(...steps.map(([event]) => event))).toEqual(steps.map(([, said]) => said));
+  });
+
+  test("and whose stream fails: what had not begun to be told is nowhere, what had not ended is not done", () => {
+    const told = streamed(
+      request(),
+      ...[start, begin(0, call("f", "c1")), piece(0, '{"x"'), begin(1, call("g", "c2")), piece(1, "{}"), finish(1)],
+      { type: "response-failed", fault: new Fault("overloaded", "Busy.") },
+    );
+    expect(told.filter(({ type }) => type.endsWith("item.added")).map(({ item }) => item.call_id)).toEqual(["c1"]);
+    expect(told.some(({ type }) => type.endsWith("item.done"))).toBe(false);
+    expect(told.at(-1).response.output).toMatchObject([{ call_id: "c1", status: "incomplete", arguments: '{"x"' }]);
+  });
+
+  test("keep their log probabilities, pieces that waited too", () => {
+    const logprobs = (token: string) => [{ token, logprob: -1, bytes: null, top_logprobs: [] }];
+    const told = streamed(
+      request({ top_logprobs: 0, include: ["message.output_text.logprobs"] }),
+      ...[start, begin(0, call("f", "c1")), begin(1, { kind: "text" })],
+      { type: "part-delta", index: 1, delta: "a", logprobs: logprobs("a") },
+      { type: "part-delta", index: 1, delta: "b", logprobs: logprobs("b") },
+      ...[piece(0, "{}"), finish(0), finish(1)],
+      { type: "response-end", reason: "stop" },
+    );
+    const deltas = told.filter(({ type }) => type === "response.output_text.delta");
+    expect(deltas.map(({ delta, logprobs }) => [delta, logprobs[0].token])).toEqual([
+      ["a", "a"],
+      ["b", "b"],
+    ]);
+  });
+});
+
 describe("the end", () => {
   test("an item that the limit cut is incomplete and last, whatever else was open", () => {
     const events: InferenceEvent[] = [

@@ -1,8 +1,9 @@
-/** The four laws of a codec (design/house.md, The centre), for Responses. */
+/** The four laws of a codec (docs/design/architecture.md, The four laws of a codec), for Responses. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/inference/event.ts";
 import type { Result, ResultPart } from "../../../src/inference/result.ts";
+import type { Usage } from "../../../src/inference/usage.ts";
 import { contract } from "../../../src/protocol/contract.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import { ResponseObject, ResponsesStreamEvent } from "../../../src/protocol/openai-responses/contract.ts";
@@ -10,19 +11,23 @@ import { unseal } from "../../../src/protocol/openai-responses/sealed-reasoning.
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
 import { SseDecoder } from "../../../src/sse/decode.ts";
 import { encodeSse } from "../../../src/sse/encode.ts";
+import { grammarProblem } from "../grammar.ts";
 import {
   holdsTheLaws,
   inOrder,
+  interleaved,
   naturalEnd,
+  objectPieces,
   type Part,
   pieces,
   type Subject,
   said,
+  shuffle,
   survived,
   toolName,
   usage,
 } from "../laws.ts";
-import { bytes, folded } from "../reading.ts";
+import { bytes, decodedBy, folded } from "../reading.ts";
 import { lifecycleProblem } from "./lifecycle.ts";
 
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
@@ -53,18 +58,33 @@ const called: fc.Arbitrary<Part> = fc
     deltas,
   }));
 
+const cut = fc.constantFrom(null, "length" as const, "content_filter" as const);
+type Ending = { usage: Usage; cut: "length" | "content_filter" | null };
+const around = (parts: Part[], inner: InferenceEvent[], { usage, cut }: Ending): InferenceEvent[] => [
+  { type: "response-start", ...identity },
+  ...inner,
+  { type: "usage", usage },
+  { type: "response-end", reason: cut ?? naturalEnd(parts) },
+];
 const answers = fc
+  .record({ parts: fc.array(fc.oneof(said("text"), said("refusal"), thought, called), { maxLength: 5 }), usage, cut })
+  .map(({ parts, ...ending }) => around(parts, inOrder(parts), ending));
+
+/** Functions have an object as their arguments; what would come behind it is lost once the next part has begun. */
+const functioned = fc.tuple(called, objectPieces).map(([part, written]): Part => {
+  const isCustom = part.head.kind === "tool-call" && part.head.custom;
+  return isCustom ? part : { ...part, deltas: written };
+});
+/** One answer twice: part by part, and with its parts side by side. */
+const twice = fc
   .record({
-    parts: fc.array(fc.oneof(said("text"), said("refusal"), thought, called), { maxLength: 5 }),
-    usage,
-    cut: fc.constantFrom(null, "length" as const, "content_filter" as const),
+    parts: fc.array(fc.oneof(said("text"), said("refusal"), thought, functioned), { maxLength: 6 }),
+    ...{ usage, cut, shuffle },
   })
-  .map(({ parts, usage, cut }): InferenceEvent[] => [
-    { type: "response-start", ...identity },
-    ...inOrder(parts),
-    { type: "usage", usage },
-    { type: "response-end", reason: cut ?? naturalEnd(parts) },
-  ]);
+  .map(({ parts, shuffle, ...ending }) => ({
+    events: around(parts, inOrder(parts), ending),
+    sideBySide: around(parts, interleaved(parts, shuffle), ending),
+  }));
 
 function encoded(events: readonly InferenceEvent[], by = wire): string {
   const context = { requestId: `req_${"0".repeat(32)}`, identity, inputTokensEstimate: 1 };
@@ -130,6 +150,40 @@ describe.each([
         expect(JSON.parse(frames.at(-2)?.data ?? "null").response).toEqual(JSON.parse(JSON.stringify(whole)));
       }),
       few,
+    );
+  });
+
+  test("however parts interleave, each is an item of its own, whole and closed before the next opens", () => {
+    fc.assert(
+      fc.property(twice, ({ events, sideBySide }) => {
+        const whole = encoded(sideBySide, by);
+        expect(lifecycleProblem(new SseDecoder().push(bytes(whole)))).toBeNull();
+        const back = decodedBy(openaiResponsesUpstream, identity, [bytes(whole)]);
+        expect(grammarProblem(back)).toBeNull();
+        expect(opened(folded(back))).toEqual(folded(events));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("wherever a stream fails whose parts interleave, it holds what was added, and no item that was not ended is done", () => {
+    fc.assert(
+      fc.property(twice, fc.nat(), ({ sideBySide }, where) => {
+        const kept = sideBySide.slice(0, 1 + (where % (sideBySide.length - 1)));
+        const frames = new SseDecoder().push(bytes(encoded(kept, by)));
+        expect(lifecycleProblem(frames)).toBeNull();
+        const called = folded([...kept, { type: "response-end", reason: "stop" }]).parts.flatMap(({ head, text }) =>
+          head.kind === "tool-call" && !head.custom ? [[head.callId, text]] : [],
+        );
+        for (const { event, data } of frames) {
+          if (event !== "response.output_item.done") continue;
+          const { item } = JSON.parse(data);
+          if (item.type !== "function_call") continue;
+          expect(() => JSON.parse(item.arguments)).not.toThrow();
+          expect(called).toContainEqual([item.call_id, item.arguments]);
+        }
+      }),
+      { numRuns: 200 },
     );
   });
 

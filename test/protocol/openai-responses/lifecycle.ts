@@ -52,6 +52,7 @@ function step(items: Seen[], event: Told): string | null {
     const { id, type, status } = event.item;
     if (status !== "in_progress") return `it begins ${status}`;
     if (items.some((item) => item.id === id)) return "its id is another's";
+    if (items.at(-1)?.done === null) return "it begins inside another";
     items.push({ id, type, text: "", part: "none", said: false, done: null });
     return null;
   }

@@ -293,6 +293,41 @@ describe("engines that nobody here wrote", () => {
     ]);
   });
 
+  test("llama.cpp ends all its items with the answer: each ends when the next begins, and what goes on is a part of its own", () => {
+    const [thought, said] = [{ id: "rs_1", type: "reasoning", encrypted_content: "", summary: [] }, message("I look.")];
+    const told = { ...thought, content: [{ type: "reasoning_text", text: "hm" }] };
+    const call = fn("f", "a", "{}");
+    const events = eventsOf(
+      sse(
+        created,
+        { type: "response.output_item.added", item: { ...thought, content: [] } },
+        { type: "response.reasoning_text.delta", item_id: "rs_1", delta: "hm" },
+        { type: "response.output_item.added", item: { ...said, content: [] } },
+        { type: "response.output_text.delta", item_id: "msg_1", delta: "I " },
+        { type: "response.output_text.delta", item_id: "msg_1", delta: "look." },
+        { type: "response.output_item.added", item: { ...call, arguments: "" } },
+        { type: "response.function_call_arguments.delta", item_id: call.id, delta: "{}" },
+        { type: "response.reasoning_text.delta", item_id: "rs_1", delta: "So." },
+        { type: "response.output_item.done", item: told },
+        { type: "response.output_text.done", item_id: "msg_1", text: "I look." },
+        { type: "response.output_item.done", item: said },
+        { type: "response.output_item.done", item: call },
+        completed(told, said, call),
+      ),
+    );
+    expect(shown(folded(events))).toEqual([
+      ["reasoning", "hm"],
+      ["text", "I look."],
+      ["a", "f", "{}"],
+      ["reasoning", "So."],
+    ]);
+    const order = events.flatMap((event) => ("index" in event ? [`${event.type} ${event.index}`] : []));
+    expect(order.slice(0, 7)).toEqual([
+      ...["part-start 0", "part-delta 0", "part-end 0"],
+      ...["part-start 1", "part-delta 1", "part-delta 1", "part-end 1"],
+    ]);
+  });
+
   test("transformers puts its first call in the second place, whole, and an empty message in that of the last", () => {
     const calls = [fn("weather", "a_0", '{"city": "Oslo"}', "a_0"), fn("time", "a_1", "{}", "a_1")];
     const nothing = { ...message(""), status: "completed" };

@@ -255,11 +255,24 @@ describe("tools", () => {
       code: "unsupported_feature",
       param: "tools[0].type",
     });
-    expect(centre({ tools: [search], input: [{ type: "additional_tools", tools: [shell] }] }).tools).toHaveLength(1);
+    const input = [
+      { type: "additional_tools", tools: [shell] },
+      { role: "user", content: "a" },
+    ];
+    expect(centre({ tools: [search], input }).tools).toHaveLength(1);
   });
 });
 
 describe("the rest", () => {
+  test("input that says nothing is refused here, not by an engine", () => {
+    const silent = [
+      { type: "additional_tools", tools: [shell] },
+      { type: "reasoning", encrypted_content: "another service's" },
+    ];
+    expect(refused({ input: silent })).toEqual({ code: "invalid_value", param: "input" });
+    expect(centre({ input: silent, instructions: "Speak." }).turns).toHaveLength(1);
+  });
+
   test("what coding agents always send is accepted, and asks nothing of a model", () => {
     const request = centre({
       reasoning: { effort: "high", summary: "auto", context: "x" },

@@ -12,6 +12,7 @@ import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/open
 import { validateChatRequest } from "../../../src/protocol/openai-chat/validate.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
+import type { SseMessage } from "../../../src/sse/message.ts";
 
 export type Name = "chat" | "messages" | "responses";
 
@@ -56,8 +57,8 @@ export interface Answer {
 export interface Json {
   [key: string]: Json;
 }
-const parsed = (text: string) => JSON.parse(text) as Json;
-const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+export const parsed = (text: string) => JSON.parse(text) as Json;
+export const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 const listOf = (value: unknown) => (Array.isArray(value) ? (value as Json[]) : []);
 
 // ---- clients ---------------------------------------------------------------------------------------------------------
@@ -66,6 +67,8 @@ export interface Caller {
   codec: { fault: CallerCodec<never, unknown>["fault"] };
   identity: ResponseIdentity;
   decode(ask: Ask, stream: boolean): InferenceRequest;
+  /** The frames of a stream. */
+  written(ask: Ask, events: readonly InferenceEvent[]): SseMessage[];
   readStream(ask: Ask, events: readonly InferenceEvent[]): Answer;
   readWhole(ask: Ask, result: Result): Answer;
 }
@@ -84,14 +87,16 @@ function caller<Body, Reply>(codec: CallerCodec<Body, Reply>, validate: (body: u
     model: "acme/writer-1",
   };
   const bodyOf = (ask: Ask, stream: boolean) => validate(JSON.parse(JSON.stringify({ ...wire.body(ask), stream })));
+  const written: Caller["written"] = (ask, events) => {
+    const encoder = codec.stream.encoder(bodyOf(ask, true), { requestId: "req_1", identity, inputTokensEstimate: 1 });
+    return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
+  };
   return {
     codec,
     identity,
     decode: (ask, stream) => codec.request.decode(bodyOf(ask, stream)),
-    readStream(ask, events) {
-      const encoder = codec.stream.encoder(bodyOf(ask, true), { requestId: "req_1", identity, inputTokensEstimate: 1 });
-      return wire.readFrames([...events.flatMap((event) => encoder.push(event)), ...encoder.end()]);
-    },
+    written,
+    readStream: (ask, events) => wire.readFrames(written(ask, events)),
     readWhole: (ask, result) =>
       wire.readReply(parsed(JSON.stringify(codec.response.encode(result, bodyOf(ask, false))))),
   };
@@ -385,19 +390,19 @@ export const callers: Record<Name, Caller> = {
 export interface Engine {
   codec: UpstreamCodec;
   stream(answer: Answer): string;
-  /** The same answer, with an error in the middle. */
-  broken(answer: Answer): string;
+  /** The same answer, with an error in the middle: of the engine's own making where none is given. */
+  broken(answer: Answer, error?: object): string;
   /** Whether a frame is one that an answer can end with. */
   ends(frame: string): boolean;
   whole(answer: Answer): unknown;
 }
 
 const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
-const named = (value: { type: string }) => `event: ${value.type}\n${data(value)}`;
-const halves = (text: string) =>
+export const named = (value: { type: string }) => `event: ${value.type}\n${data(value)}`;
+export const halves = (text: string) =>
   [text.slice(0, text.length >> 1), text.slice(text.length >> 1)].filter((half) => half !== "");
 
-const chunk = (delta: object, finish_reason: string | null = null) =>
+export const chunk = (delta: object, finish_reason: string | null = null) =>
   data({ choices: [{ index: 0, delta, finish_reason }] });
 const chatBegin = ({ reasoning, text }: Answer) =>
   [
@@ -421,7 +426,7 @@ const chatEngine: Engine = {
       data({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2 } }),
       "data: [DONE]\n\n",
     ].join(""),
-  broken: (answer) => chatBegin(answer) + data({ error: { message: "x", code: 500 } }),
+  broken: (answer, error = { message: "x", code: 500 }) => chatBegin(answer) + data({ error }),
   ends: (frame) => /"finish_reason":"/.test(frame),
   whole: ({ reasoning, text, calls, end }) => ({
     choices: [
@@ -494,8 +499,8 @@ const messagesEngine: Engine = {
       usage: { output_tokens: 2 },
     } as { type: string }) +
     named({ type: "message_stop" }),
-  broken: (answer) =>
-    messagesBegin(answer) + named({ type: "error", error: { type: "api_error", message: "x" } } as { type: string }),
+  broken: (answer, error = { type: "api_error", message: "x" }) =>
+    messagesBegin(answer) + named({ type: "error", error } as { type: string }),
   ends: (frame) => frame.includes("message_stop"),
   whole: (answer) => ({
     id: "m",
@@ -555,12 +560,9 @@ const responsesEngine: Engine = {
     const response = responsesEngine.whole(answer) as { status: string };
     return responsesBegin(answer) + named({ type: `response.${response.status}`, response } as { type: string });
   },
-  broken: (answer) =>
+  broken: (answer, error = { code: "server_error", message: "x" }) =>
     responsesBegin(answer) +
-    named({
-      type: "response.failed",
-      response: { status: "failed", error: { code: "server_error", message: "x" } },
-    } as { type: string }),
+    named({ type: "response.failed", response: { status: "failed", error } } as { type: string }),
   ends: (frame) => /^event: response\.(completed|incomplete)/.test(frame),
   whole: (answer) => ({
     id: "r",

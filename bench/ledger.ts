@@ -1,0 +1,134 @@
+// What a batch of the ledger costs Postgres: `bun bench/ledger.ts [another checkout] [rounds]`. CPU of the backend that
+// runs the batches, from the kernel's own count in nanoseconds. With another checkout (say, the one before a change) the
+// two take turns, batch by batch, each with its own migrations and its own code; compare the columns, not machines.
+
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import Table from "cli-table3";
+import type { Command, Ledger } from "../src/store/ledger.ts";
+import { freshDatabase } from "../test/harness/services.ts";
+import { admitOf, settleOf } from "../test/store/ledger-stores.ts";
+
+const here = join(import.meta.dir, "..");
+const trees = [here, ...process.argv.slice(2, 3).map((path) => resolve(path))];
+const rounds = Number(process.argv[3] ?? 300);
+const only = process.argv[4] ? new RegExp(process.argv[4]) : null;
+
+interface Subject {
+  book: Ledger;
+  organizations: string[];
+  cpu_us(): number;
+  close(): Promise<void>;
+}
+
+async function subjectIn(tree: string): Promise<Subject> {
+  const { migrate } = await import(join(tree, "db/migrate.ts"));
+  const { ledger } = await import(join(tree, "src/postgres/ledger.ts"));
+  const { serverDatabase } = await import(join(tree, "src/postgres/server.ts"));
+  const database = await freshDatabase();
+  const db = await serverDatabase(database.url);
+  await migrate(db);
+  const organizations = Array.from({ length: 10 }, () => `org_${Bun.randomUUIDv7().replaceAll("-", "")}`);
+  for (const id of organizations) {
+    await db.query("insert into organization (id, slug, name, anchor_at) values ($1, $2, 'Bench', '2026-01-31Z')", [
+      id.slice(4),
+      id.slice(4),
+    ]);
+  }
+  const book: Ledger = ledger(db, { recovery: "checkpoint", lanes: 1 });
+  await book.run([admitOf(organizations[0]!)]);
+  const [backend] = await db.query(
+    "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' order by state_change desc limit 1",
+  );
+  return {
+    book,
+    organizations,
+    cpu_us: () => Number(readFileSync(`/proc/${backend.pid}/schedstat`, "utf8").split(" ")[0]) / 1000,
+    close: async () => {
+      await book.close();
+      await db.close();
+      await database.drop();
+    },
+  };
+}
+
+/** Batches that go one after the other, and leave nothing running. */
+type Round = (organizations: string[]) => Command[][];
+const limits = { session: 1e14, week: 1e14, month: 1e14, concurrentRequests: 100_000 };
+const admissions = (count: number, organizations: string[]) =>
+  Array.from({ length: count }, (_, at) => admitOf(organizations[at % organizations.length]!, { limits }));
+
+const pairs = (count: number, owners: number): Round => {
+  return (organizations) => {
+    const admits = admissions(count, organizations.slice(0, owners));
+    return [admits, admits.map((one) => settleOf(one, 700))];
+  };
+};
+/** Each batch settles what the one before admitted, as under steady load. */
+const mixed = (count: number, owners: number): Round => {
+  return (organizations) => {
+    const groups = Array.from({ length: 4 }, () => admissions(count / 2, organizations.slice(0, owners)));
+    return [...groups, []].map((admits, at) => [...(groups[at - 1] ?? []).map((one) => settleOf(one, 700)), ...admits]);
+  };
+};
+const streams = (count: number, verb: "grow" | "checkpoint"): Round => {
+  const usage = { inputTokens: 9, cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 } as const;
+  return (organizations) => {
+    const admits = admissions(count, organizations.slice(0, 1));
+    const next = (step: number) =>
+      admits.map(
+        ({ requestId, organizationId, leaseMs }): Command =>
+          verb === "grow"
+            ? { verb, requestId, organizationId, limits, unitsTotal: 1000 + step, unitsTotalMin: 1000 + step }
+            : {
+                ...{ verb, requestId, organizationId, leaseMs, number: step },
+                usage: { ...usage, outputTokens: step, source: "counted" },
+              },
+      );
+    const steps = Array.from({ length: 6 }, (_, step) => next(step + 1));
+    return [admits, ...steps, admits.map((one) => settleOf(one, 700))];
+  };
+};
+const loads: Record<string, Round> = {
+  "1 command": pairs(1, 1),
+  "8 commands": pairs(8, 1),
+  "32 commands": pairs(32, 1),
+  "128 commands": pairs(128, 1),
+  "8, both verbs": mixed(8, 1),
+  "32, both verbs": mixed(32, 1),
+  "32, ten organizations": pairs(32, 10),
+  "32, both verbs, ten organizations": mixed(32, 10),
+  "16 grows (6 of 8 batches)": streams(16, "grow"),
+  "16 checkpoints (6 of 8 batches)": streams(16, "checkpoint"),
+};
+
+async function main(): Promise<void> {
+  const subjects = await Promise.all(trees.map(subjectIn));
+  const table = new Table({
+    head: [
+      "a batch of",
+      ...trees.map((_, at) => (at === 0 ? "here, µs" : "there, µs")),
+      ...trees.slice(1).map(() => "here / there"),
+    ],
+    style: { head: [], border: [] },
+  });
+  for (const [name, round] of Object.entries(loads)) {
+    if (only && !only.test(name)) continue;
+    const samples = subjects.map((): number[] => []);
+    for (let turn = -20; turn < rounds; turn++) {
+      for (const [at, { book, organizations, cpu_us }] of subjects.entries()) {
+        const batches = round(organizations);
+        const before = cpu_us();
+        for (const batch of batches) await book.run(batch);
+        if (turn >= 0) samples[at]!.push((cpu_us() - before) / batches.length);
+      }
+    }
+    const medians = samples.map((some) => some.sort((one, other) => one - other)[Math.floor(some.length / 2)]!);
+    const [ours, ...theirs] = medians;
+    table.push([name, ...medians.map((one) => one.toFixed(0)), ...theirs.map((one) => (ours! / one).toFixed(2))]);
+  }
+  console.log(table.toString());
+  for (const subject of subjects) await subject.close();
+}
+
+await main();

@@ -1,0 +1,126 @@
+-- What was used: windows, holds of running requests, records of ended ones. The verbs and their answers are
+-- described in src/store/ledger.ts. Units are micro-units; ids are bare UUIDs.
+
+create type usage_window_kind as enum ('session', 'week', 'month', 'extra');
+create type usage_billing as enum ('plan', 'extra');
+
+-- What one organization has open: how many requests run, and when the running session began.
+create table usage_account (
+  organization_id uuid primary key,
+  running bigint not null default 0,
+  session_starts_at timestamptz
+) with (fillfactor = 50);
+
+-- A new subscription anchor, and from when on it counts: months from the end of the month that ran when it was set,
+-- weeks from the first end of a week after that. Before the first row the organization's own anchor counts.
+create table usage_anchor (
+  organization_id uuid not null,
+  month_from timestamptz not null,
+  week_from timestamptz not null check (week_from >= month_from),
+  anchor_at timestamptz not null check (anchor_at = date_trunc('milliseconds', anchor_at)),
+  primary key (organization_id, month_from)
+);
+
+-- One row per window that was ever used; never zeroed. `used` is the sum of the records' charges, `held` that of the
+-- holds. Kind `extra` is what extra usage took in a billing month.
+create table usage_window (
+  organization_id uuid not null,
+  kind usage_window_kind not null,
+  starts_at timestamptz not null,
+  ends_at timestamptz not null check (ends_at > starts_at),
+  used bigint not null,
+  held bigint not null,
+  primary key (organization_id, kind, starts_at)
+) with (fillfactor = 50);
+
+-- One row per running request. No index on the lease: its every extension would then be a new index entry, and a
+-- sweep reads this small table whole.
+create table usage_hold (
+  request_id uuid primary key,
+  organization_id uuid not null,
+  key_id uuid not null,
+  operation text not null,
+  model text not null,
+  stream boolean not null,
+  price_input bigint not null,
+  price_cached_input bigint not null,
+  price_cache_write bigint not null,
+  price_output bigint not null,
+  source usage_billing not null,
+  units bigint not null,
+  output_tokens bigint not null,
+  admitted_at timestamptz not null,
+  lease_until timestamptz not null,
+  -- The windows it was admitted in, their limits, and what was used of them just before.
+  session_starts_at timestamptz not null,
+  session_ends_at timestamptz not null,
+  session_limit bigint,
+  session_used bigint not null,
+  week_starts_at timestamptz not null,
+  week_ends_at timestamptz not null,
+  week_limit bigint,
+  week_used bigint not null,
+  month_starts_at timestamptz not null,
+  month_ends_at timestamptz not null,
+  month_limit bigint,
+  month_used bigint not null,
+  -- The last checkpoint; number 0 says that there was none.
+  checkpoint integer not null default 0,
+  input_tokens bigint not null default 0,
+  cached_input_tokens bigint not null default 0,
+  cache_write_tokens bigint not null default 0,
+  produced_tokens bigint not null default 0,
+  reasoning_tokens bigint not null default 0,
+  usage_source text not null default 'counted'
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+
+-- One row per ended request, never changed. A request that was given up before its admission was answered has no
+-- windows. A partition holds a month of ids (UUIDv7 sorts by time); the default one takes ids of nodes whose clock is
+-- far off, so that no settlement ever fails for want of a partition.
+create table usage_record (
+  request_id uuid primary key,
+  organization_id uuid not null,
+  key_id uuid,
+  operation text not null,
+  model text not null,
+  stream boolean not null,
+  price_input bigint not null,
+  price_cached_input bigint not null,
+  price_cache_write bigint not null,
+  price_output bigint not null,
+  source usage_billing not null,
+  held bigint not null,
+  charged bigint not null,
+  uncharged bigint not null,
+  admitted_at timestamptz not null,
+  ended_at timestamptz not null,
+  outcome text not null,
+  stopped_by text,
+  error_code text,
+  recovered boolean not null,
+  input_tokens bigint not null,
+  cached_input_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  output_tokens bigint not null,
+  reasoning_tokens bigint not null,
+  usage_source text not null,
+  session_starts_at timestamptz,
+  session_ends_at timestamptz,
+  session_limit bigint,
+  session_used_before bigint,
+  session_used_after bigint,
+  week_starts_at timestamptz,
+  week_ends_at timestamptz,
+  week_limit bigint,
+  week_used_before bigint,
+  week_used_after bigint,
+  month_starts_at timestamptz,
+  month_ends_at timestamptz,
+  month_limit bigint,
+  month_used_before bigint,
+  month_used_after bigint,
+  upstream text,
+  attempts integer,
+  first_part_ms bigint
+) partition by range (request_id);
+create table usage_record_default partition of usage_record default;

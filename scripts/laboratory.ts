@@ -1,0 +1,88 @@
+// Tries mutants in copies of the tree, in a temporary folder. The checkout is only read.
+
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { type Mutant, mutated, notices, testWords } from "../test/mutants/mutant.ts";
+import { command, type Outcome } from "./command.ts";
+import type { Environment } from "./test-environment.ts";
+
+export interface Verdict {
+  kind: "caught" | "failed" | "skipped";
+  /** The test that noticed, or what is wrong. */
+  why: string;
+}
+
+export interface Laboratory {
+  /** Why the declaration no longer fits the source; null if it does. */
+  stale(mutant: Mutant): string | null;
+  /** The mutant must not be stale. Trials that run at the same time need different workers. */
+  trial(mutant: Mutant, worker: number): Promise<Verdict>;
+}
+
+const limit_ms = 120_000;
+const test_ms = 20_000;
+/** A mutant may make a test wait for what never comes: it gets less time, but several times what the file took without. */
+const mutated_test_ms_min = 8_000;
+/** Not part of the product, or too large to copy. */
+const leftOut = new Set(["node_modules", ".git", ".cache", "dist", "data", ".venv"]);
+/** Without the seed, an embedded database takes half a minute to start. */
+const seed = ".cache/seed.tar.gz";
+
+export function laboratory(environment: Environment, workers: number): Laboratory {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-mutants-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const pristine = copyTo(join(folder, "pristine"));
+  const trees = Array.from({ length: workers }, (_, worker) => copyTo(join(folder, `${worker}`)));
+  const baselines = new Map<string, Promise<Outcome>>();
+
+  function run(test: string, tree: string, timeout_ms = test_ms): Promise<Outcome> {
+    const modes = ["--bail", "--no-orphans", `--timeout=${timeout_ms}`];
+    const words = [process.execPath, "test", ...modes, ...testWords(test)];
+    return command(words, { limit_ms, environment, folder: tree, quiet: true });
+  }
+
+  /** "Caught" means something only if the test passes without the mutant. Runs once for each test. */
+  function baseline(test: string): Promise<Outcome> {
+    const known = baselines.get(test) ?? run(test, pristine);
+    baselines.set(test, known);
+    return known;
+  }
+
+  function stale(mutant: Mutant): string | null {
+    try {
+      mutated(readFileSync(join(pristine, mutant.file), "utf8"), mutant);
+    } catch (problem) {
+      return `stale: ${(problem as Error).message}`;
+    }
+    const missing = mutant.caughtBy.find((test) => !existsSync(join(pristine, testWords(test)[0]!)));
+    return missing === undefined ? null : `stale: there is no test '${missing}'`;
+  }
+
+  async function trial(mutant: Mutant, worker: number): Promise<Verdict> {
+    const path = join(trees[worker]!, mutant.file);
+    const source = readFileSync(path, "utf8");
+    for (const test of mutant.caughtBy) {
+      const { code, output, took_ms } = await baseline(test);
+      if (code !== 0) return { kind: "failed", why: `without the mutant, ${test} fails too:\n${output}` };
+      writeFileSync(path, mutated(source, mutant));
+      const timeout_ms = Math.min(test_ms, Math.max(mutated_test_ms_min, Math.ceil(4 * took_ms)));
+      const outcome = await run(test, trees[worker]!, timeout_ms).finally(() => writeFileSync(path, source));
+      if (outcome.code === 124) return { kind: "caught", why: `${test} does not end` };
+      if (outcome.code !== 0 && !notices(outcome.output))
+        return { kind: "failed", why: `${test} could not run, so no test has noticed:\n${outcome.output}` };
+      if (outcome.code !== 0) return { kind: "caught", why: test };
+    }
+    return { kind: "failed", why: `survived ${mutant.caughtBy.join(", ") || "for want of a test"}` };
+  }
+
+  return { stale, trial };
+}
+
+function copyTo(tree: string): string {
+  const root = process.cwd();
+  cpSync(root, tree, { recursive: true, filter: (path) => path === root || !leftOut.has(basename(path)) });
+  if (existsSync(join(root, seed))) cpSync(join(root, seed), join(tree, seed));
+  symlinkSync(join(root, "node_modules"), join(tree, "node_modules"));
+  return tree;
+}

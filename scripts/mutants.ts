@@ -1,0 +1,121 @@
+// `npm run mutants`: breaks product lines on purpose, one at a time (test/mutants), and runs the tests that must fail.
+// `-- WORD…` tries the mutants of a room, or those whose names contain the word. `--sample K --seed S` tries K of them,
+// different ones for each seed (default: the number of the day). `--within SECONDS` starts no more after that time.
+// Exits with 1 when a mutant survives or when a declaration no longer fits the source.
+
+import { parseArgs } from "node:util";
+import Table from "cli-table3";
+import type { Service } from "../test/harness/services.ts";
+import { mutants } from "../test/mutants/all.ts";
+import { chosen, type Named, named, sampled } from "../test/mutants/mutant.ts";
+import { close } from "./counts.ts";
+import { type Laboratory, laboratory, type Verdict } from "./laboratory.ts";
+import { environmentWith } from "./test-environment.ts";
+
+const usage = `usage: npm run mutants -- [WORD…] [--sample K] [--seed S] [--within SECONDS]
+  Whole numbers, K and SECONDS at least 1. WORD is a room, or part of a mutant's name.`;
+const day_ms = 24 * 3_600_000;
+const trials_at_a_time = 2;
+
+interface Result extends Named {
+  verdict: Verdict;
+  took_ms: number;
+}
+
+async function main(): Promise<void> {
+  const all = named(mutants);
+  let asked: ReturnType<typeof options>;
+  try {
+    asked = options(all);
+  } catch (problem) {
+    console.error(`${(problem as Error).message}\n${usage}`);
+    process.exit(2);
+  }
+  const services: Service[] = [];
+  const results: Result[] = [];
+  let fell = false;
+  try {
+    // From source, and on the Postgres of this run: that starts faster than an embedded database.
+    const environment = { ...(await environmentWith(services)), TEST_STORE: "postgres", TEST_SLUICE: undefined };
+    const lab = laboratory(environment, trials_at_a_time);
+    const until_ms = performance.now() + asked.within_ms;
+    // All declarations are checked, whatever the sample: it costs nothing.
+    const stale = all.flatMap((one) => {
+      const why = lab.stale(one.mutant);
+      return why === null ? [] : [{ ...one, verdict: { kind: "failed", why } as const, took_ms: 0 }];
+    });
+    for (const one of stale) results.push(told(one));
+    const fresh = asked.tried.filter(({ mutant }) => stale.every((one) => one.mutant !== mutant));
+    await inParallel(fresh, async (one, worker) => results.push(told(await tried(lab, one, worker, until_ms))));
+  } catch (failure) {
+    fell = true;
+    console.error(failure);
+  }
+  await Promise.all(services.map((service) => service.stop()));
+  report(results);
+  const count = (kind: Verdict["kind"]) => results.filter(({ verdict }) => verdict.kind === kind).length;
+  const failed = count("failed") + (fell || count("caught") + count("failed") === 0 ? 1 : 0);
+  await close({ passed: count("caught"), failed, skipped: count("skipped") });
+}
+
+function options(all: readonly Named[]) {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { sample: { type: "string" }, seed: { type: "string" }, within: { type: "string" } },
+  });
+  const number = (name: "sample" | "seed" | "within", least: number, otherwise: number) => {
+    const given = values[name] === undefined ? otherwise : Number(values[name]);
+    if (given !== otherwise && !(Number.isInteger(given) && given >= least))
+      throw new Error(`--${name} is not a whole number from ${least} on`);
+    return given;
+  };
+  const some = chosen(all, positionals);
+  const seed = number("seed", 0, Math.floor(Date.now() / day_ms));
+  return {
+    tried: sampled(some, number("sample", 1, some.length), seed, ({ mutant }) => mutant.name),
+    within_ms: number("within", 1, Number.POSITIVE_INFINITY) * 1000,
+  };
+}
+
+async function tried(lab: Laboratory, one: Named, worker: number, until_ms: number): Promise<Result> {
+  const began = performance.now();
+  const { skip } = one.mutant;
+  const isLate = began >= until_ms;
+  const verdict: Verdict =
+    skip !== undefined || isLate
+      ? { kind: "skipped", why: skip ?? "no time was left" }
+      : await lab.trial(one.mutant, worker);
+  return { ...one, verdict, took_ms: performance.now() - began };
+}
+
+async function inParallel<T>(all: readonly T[], work: (one: T, worker: number) => Promise<unknown>): Promise<void> {
+  const waiting = [...all];
+  const worker = async (_: unknown, index: number) => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await work(one, index);
+  };
+  await Promise.all(Array.from({ length: trials_at_a_time }, worker));
+}
+
+function told(result: Result): Result {
+  const { room, mutant, verdict, took_ms } = result;
+  const word = verdict.kind === "failed" ? "FAILED" : verdict.kind;
+  console.log(`${word.padEnd(7)} ${room}: ${mutant.name} [${(took_ms / 1000).toFixed(1)} s]\n        ${verdict.why}`);
+  if (verdict.kind === "failed") console.log(`        breaks ${mutant.rule}`);
+  return result;
+}
+
+function report(results: readonly Result[]): void {
+  const table = new Table({
+    head: ["room", "caught", "failed", "skipped", "seconds"],
+    style: { head: [], border: [] },
+  });
+  for (const room of Object.keys(mutants)) {
+    const some = results.filter((one) => one.room === room);
+    const count = (kind: Verdict["kind"]) => some.filter(({ verdict }) => verdict.kind === kind).length;
+    const seconds = some.reduce((total, { took_ms }) => total + took_ms, 0) / 1000;
+    if (some.length > 0) table.push([room, count("caught"), count("failed"), count("skipped"), seconds.toFixed(0)]);
+  }
+  console.log(table.toString());
+}
+
+await main();

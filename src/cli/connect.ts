@@ -1,0 +1,73 @@
+/**
+ * Connects a command to the data, in this order: the database of DATABASE_URL; the server that holds the data folder,
+ * through its socket; the embedded database of that folder, whose lock keeps other processes out meanwhile. A command
+ * does not know which of them it got.
+ */
+import type { StorageSettings } from "../config/configuration.ts";
+import { type Management, management } from "../management/management.ts";
+import type { OpenStore, Services } from "./services.ts";
+import { socketManagement } from "./socket.ts";
+
+/**
+ * How long a command waits for a data folder that is in use and has no socket: a server opens its socket last when it
+ * starts, and another command is done in a moment.
+ */
+const busy_wait_ms = 5000;
+const busy_poll_ms = 50;
+
+export async function withManagement<T>(services: Services, work: (manage: Management) => Promise<T>): Promise<T> {
+  const storage = services.storage();
+  const deadline_ms = performance.now() + busy_wait_ms;
+  for (;;) {
+    const running = await runningServer(services, storage);
+    if (running) return work(running);
+    const store = await openStore(services, storage, performance.now() < deadline_ms);
+    if (!store) {
+      await Bun.sleep(busy_poll_ms);
+      continue;
+    }
+    try {
+      return await work(managementOf(services, store));
+    } finally {
+      await store.close();
+    }
+  }
+}
+
+/** The server that holds the data folder, if there is one. With DATABASE_URL, no server has to be asked. */
+export async function runningServer(services: Services, storage: StorageSettings): Promise<Management | null> {
+  if (storage.databaseUrl) return null;
+  return socketManagement({ dataDir: storage.dataDir, actor: actorOf(services) });
+}
+
+/** Null if the data folder is in use and there is time to try again. */
+async function openStore(services: Services, storage: StorageSettings, mayWait: boolean): Promise<OpenStore | null> {
+  try {
+    return await services.openStore(storage);
+  } catch (cause) {
+    const isBusy = cause instanceof Error && "code" in cause && cause.code === "in_use";
+    if (isBusy && mayWait) return null;
+    throw cause;
+  }
+}
+
+/** The user, as the audit log names them. */
+function actorOf(services: Services): string {
+  return `cli:${services.user.replace(/[^\w.@+-]/g, "_").slice(0, 64) || "unknown"}`;
+}
+
+function managementOf(services: Services, store: OpenStore): Management {
+  return management({
+    administration: store.administration,
+    ledger: store.ledger,
+    refused: store.refused,
+    catalog: async () => {
+      const { catalog } = await services.configuration();
+      return { plans: catalog.plans, models: [...catalog.models.keys()] };
+    },
+    actor: actorOf(services),
+    nowMs: services.nowMs,
+    newUuid: services.newUuid,
+    random: services.random,
+  });
+}

@@ -1,0 +1,133 @@
+/** What `--json` prints: the stable formats that scripts read. Only `newKeyJson` contains a secret. */
+import { percentOf } from "../admission/amounts.ts";
+import { receiptShown, refusedShown } from "../http/receipt.ts";
+import type { OwnedKey } from "../management/context.ts";
+import type { NewKey } from "../management/keys.ts";
+import type { FoundRequest, OrganizationUsage, OwnedDifference, UsageAdjustment } from "../management/usage.ts";
+import type { AuditEntry, Organization } from "../store/directory.ts";
+import type { WindowReading } from "../store/ledger.ts";
+import type { Plan } from "../store/plan.ts";
+
+export function organizationJson(organization: Organization) {
+  return {
+    id: organization.id,
+    slug: organization.slug,
+    name: organization.name,
+    status: organization.status,
+    plan: organization.plan,
+    anchor_at: organization.anchorAt,
+    next_anchor: organization.nextAnchor && {
+      anchor_at: organization.nextAnchor.anchorAt,
+      counts_from: organization.nextAnchor.countsFrom,
+    },
+    extra_usage: { enabled: organization.extraUsage.enabled, cap_units: organization.extraUsage.capUnits },
+    created_at: organization.createdAt,
+  };
+}
+
+export function keyJson({ key, organization }: OwnedKey) {
+  return {
+    id: key.id,
+    organization_id: organization.id,
+    organization: organization.slug,
+    name: key.name,
+    scopes: key.scopes,
+    allowed_models: key.allowedModels,
+    created_at: key.createdAt,
+    expires_at: key.expiresAt,
+    revoked_at: key.revokedAt,
+    last_used_at: key.lastUsedAt,
+    secrets: key.secrets.map((secret) => ({
+      prefix: secret.prefix,
+      suffix: secret.suffix,
+      created_at: secret.createdAt,
+      expires_at: secret.expiresAt,
+      revoked_at: secret.revokedAt,
+    })),
+  };
+}
+
+export function newKeyJson(made: NewKey) {
+  const { id, ...rest } = keyJson(made);
+  return { id, key: made.secret, ...rest };
+}
+
+export function planJson(plan: Plan) {
+  return {
+    name: plan.name,
+    session: plan.session,
+    week: plan.week,
+    month: plan.month,
+    requests_per_minute: plan.requestsPerMinute,
+    tokens_per_minute: plan.tokensPerMinute,
+    concurrent_requests: plan.concurrentRequests,
+  };
+}
+
+export function auditJson(entry: AuditEntry) {
+  return {
+    at: entry.at,
+    actor: entry.actor,
+    action: entry.action,
+    organization_id: entry.organizationId,
+    subject: entry.subject,
+    details: entry.details,
+  };
+}
+
+export function usageJson({ organization, plan, usage }: OrganizationUsage) {
+  const { windows, extra, running, at } = usage;
+  return {
+    organization_id: organization.id,
+    organization: organization.slug,
+    plan: organization.plan,
+    at,
+    session: windowJson(windows.session),
+    week: windowJson(windows.week),
+    month: windowJson(windows.month),
+    extra_usage: { enabled: extra.enabled, cap_units: extra.capUnits, used: extra.used, held: extra.held },
+    running_requests: running,
+    concurrent_requests: plan?.concurrentRequests ?? null,
+  };
+}
+
+function windowJson({ used, held, limit, startsAt, resetAt }: WindowReading) {
+  return { usage_percent: percentOf(used, limit), used, held, limit, starts_at: startsAt, reset_at: resetAt };
+}
+
+export function differenceJson({ organization, difference }: OwnedDifference) {
+  const { organizationId, kind, startsAt, used, recorded, held, holding } = difference;
+  return {
+    organization_id: organizationId,
+    organization: organization?.slug ?? null,
+    window: kind,
+    starts_at: startsAt,
+    ...{ used, recorded, held, holding },
+  };
+}
+
+export function adjustmentJson({ organization, reason, entries }: UsageAdjustment) {
+  return {
+    organization_id: organization.id,
+    organization: organization.slug,
+    reason,
+    entries: entries.map(({ entryId, kind, added }) => ({
+      id: added === null ? null : entryId,
+      window: kind,
+      units: added,
+    })),
+  };
+}
+
+/** The receipt as its owner can read it, and what only operators see. */
+export function requestJson({ organization, receipt, refused }: FoundRequest) {
+  const own = receipt ? receiptShown(receipt) : refused ? refusedShown(refused) : null;
+  const { route = null, createdAt = null, endedAt = null } = receipt ?? {};
+  return {
+    ...own,
+    organization_id: receipt?.organizationId ?? refused?.organizationId ?? null,
+    organization: organization?.slug ?? null,
+    route: route && { upstream: route.upstream, attempts: route.attempts, first_part_ms: route.firstPartMs },
+    duration_ms: createdAt && endedAt ? endedAt.getTime() - createdAt.getTime() : null,
+  };
+}

@@ -1,0 +1,69 @@
+/** The commands around the server: serve, simulator, migrate, openapi. */
+import { writeFileSync } from "node:fs";
+import type { Command } from "commander";
+import { runningServer } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
+import type { Services } from "./services.ts";
+
+const document_file = "openapi.json";
+
+export function addServerCommands(program: Command, { services, exitWith }: CommandContext): void {
+  program
+    .command("serve")
+    .description("serve the API until stopped")
+    .addHelpText("after", serveHelp)
+    .action(async () => exitWith(await services.serve()));
+
+  program
+    .command("simulator")
+    .description("run only the built-in demonstration engine (OpenAI-compatible)")
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--port <n>", "port to listen on; 0 picks a free port", wholeNumber(0, 65_535), 9000)
+    .action(async ({ host, port }: { host: string; port: number }) => {
+      const simulator = await services.simulate({ host, port });
+      services.terminal.out(`sluice simulator is serving on ${simulator.url}\n`);
+      await services.untilStopped();
+      await simulator.stop();
+    });
+
+  program
+    .command("migrate")
+    .description("update the database schema to this version")
+    .addOption(jsonOption())
+    .action(async (options: JsonFlag) => {
+      const applied = await migrate(services);
+      if (options.json) return printJson(services.terminal, { applied });
+      services.terminal.out(
+        applied.length === 0 ? "The database is up to date.\n" : `Applied: ${applied.join(", ")}.\n`,
+      );
+    });
+
+  program
+    .command("openapi")
+    .description("print the OpenAPI 3.1 document of the API")
+    .option("--write [file]", `write it to a file instead (default: ${document_file})`)
+    .action(async ({ write }: { write?: string | true }) => {
+      const document = await services.openapi();
+      if (!write) return services.terminal.out(document);
+      const file = write === true ? document_file : write;
+      writeFileSync(file, document);
+      services.terminal.out(`Wrote ${file}.\n`);
+    });
+}
+
+/** A server that holds the embedded database migrated it when it started. */
+async function migrate(services: Services): Promise<string[]> {
+  const storage = services.storage();
+  return (await runningServer(services, storage)) ? [] : services.migrate(storage);
+}
+
+const serveHelp = `
+Settings come from sluice.yaml and from environment variables:
+  PORT, HOST           where to listen (default: 8080 on 127.0.0.1)
+  DATABASE_URL         Postgres database (default: an embedded database)
+  SLUICE_DATA_DIR      folder of the embedded database (default: ./data)
+  REDIS_URL            Redis, for a service of several nodes
+  SLUICE_CONFIG        configuration file (default: ./sluice.yaml, if it exists)
+  SLUICE_UPSTREAM_URL  one engine for all models, if there is no file; see also
+                       SLUICE_UPSTREAM_KEY and SLUICE_UPSTREAM_MODEL`;

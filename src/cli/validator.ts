@@ -1,0 +1,15 @@
+/** A prompt accepts exactly what a verb accepts. */
+import { ManagementError } from "../management/error.ts";
+
+/** Turns a parser into the check of a prompt: what is wrong, or null. */
+export function validator(parse: (answer: string) => unknown): (answer: string) => string | null {
+  return (answer) => {
+    try {
+      parse(answer);
+      return null;
+    } catch (thrown) {
+      if (thrown instanceof ManagementError) return thrown.message;
+      throw thrown;
+    }
+  };
+}

@@ -1,0 +1,85 @@
+/** An offence against the schema of sluice.yaml → a sentence that says what to write instead. */
+import { isMap, isScalar, isSeq, type Node } from "yaml";
+import { closestName } from "../schema/closest.ts";
+import type { Shape } from "../schema/shape.ts";
+import type { Offence } from "../schema/walk.ts";
+import { fieldOf, shortened } from "./problem.ts";
+import { sourceOf } from "./yaml.ts";
+
+/** Annotations of schema.ts. */
+type Described = Shape & { "x-key"?: string; patternErrorMessage?: string; writeOnly?: boolean };
+
+/** Completes a sentence that begins with the field. `node` is what stands there: shown as written, before any `${NAME}`. */
+export function messageFor(offence: Offence, node: Node | null): string {
+  const { kind, path, first } = offence;
+  const shape: Described = offence.shape;
+  const name = String(path.at(-1));
+  switch (kind) {
+    case "missing":
+      return `is missing; it ${mustBe(shape)}`;
+    case "repeated":
+      return `repeats ${fieldOf([...path.slice(0, -1), first ?? 0])}`;
+    case "misnamed":
+      return shape["x-key"] ?? "is not a name that can stand here";
+    case "unknown": {
+      const known = Object.keys(shape.properties ?? {});
+      if (name === "<<") return "is not a known field; merge keys are not supported, write the fields out";
+      return `is not a known field${didYouMean(name, known) || `; known are ${known.join(", ")}`}`;
+    }
+    case "wrong":
+      if (isMap(node) && shape.type === "object") {
+        return `must hold at most ${shape.maxProperties} names, not ${node.items.length}`;
+      }
+      return `${mustBe(shape)}${insteadOf(shape, node)}${hint(shape, node)}`;
+  }
+}
+
+/** `; did you mean 'x'?` for the known name that is nearest to a mistyped one, or nothing where none is near. */
+export function didYouMean(written: string, known: readonly string[]): string {
+  const name = closestName(written, known);
+  return name === null ? "" : `; did you mean '${name}'?`;
+}
+
+/** What a schema asks for, completing "it …". */
+function mustBe(shape: Described): string {
+  if (shape.patternErrorMessage) return shape.patternErrorMessage;
+  if (shape.enum) return `must be one of ${shape.enum.join(", ")}`;
+  switch (shape.type) {
+    case "object":
+      if (shape.properties) return `must be a mapping of fields (${Object.keys(shape.properties).join(", ")})`;
+      return "must be a mapping of names";
+    case "array":
+      return `must be a list of ${shape.minItems ?? 0} to ${shape.maxItems} items`;
+    case "integer":
+      return `must be a whole number from ${shape.minimum} to ${shape.maximum}`;
+    case "number":
+      return `must be a number from ${shape.minimum} to ${shape.maximum}`;
+    case "boolean":
+      return "must be true or false";
+    default:
+      if (shape.maxLength === undefined) return "must be text";
+      return `must be text of ${shape.minLength ?? 0} to ${shape.maxLength} characters`;
+  }
+}
+
+/** `, not …`: what stands there. */
+function insteadOf(shape: Described, node: Node | null): string {
+  if (isMap(node)) return ", not a mapping";
+  if (isSeq(node) && shape.type === "array") {
+    return node.items.length === 0 ? ", not an empty one" : `, not of ${node.items.length}`;
+  }
+  if (isSeq(node)) return ", not a list";
+  if (!isScalar(node) || node.value === null) return ", not empty";
+  return shape.writeOnly ? "" : `, not ${JSON.stringify(shortened(sourceOf(node)))}`;
+}
+
+function hint(shape: Shape, node: Node | null): string {
+  if (!isScalar(node) || node.value === null) return "";
+  const { value } = node;
+  if (typeof value !== "string") return shape.type === "string" ? "; put it in quotes" : "";
+  if (shape.enum) return didYouMean(value, shape.enum.map(String));
+  const numeric = shape.type === "integer" || shape.type === "number";
+  if (numeric && /^[0-9]{1,3}([_, '][0-9]{3})+$/.test(value)) return "; write the digits alone";
+  if (numeric && /^[0-9.]+$/.test(value)) return "; write it without quotes";
+  return "";
+}

@@ -1,0 +1,79 @@
+/**
+ * ANSWER: a run becomes what its caller reads: encoded in the protocol, kept where it is to be kept, and sent. A failure
+ * before the first part is thrown, so that it has its true status.
+ */
+import type { Result } from "../inference/result.ts";
+import { collect } from "../inference/result.ts";
+import type { Run } from "../usage/run.ts";
+import type { Adapter, InferenceWire } from "./adapter.ts";
+import type { Call } from "./call.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { json } from "./json.ts";
+import { limitHeaders } from "./limit-headers.ts";
+import type { Prepared } from "./prepare.ts";
+import { endsAfter, primed, replayed, sseResponse } from "./stream.ts";
+import { usageHeaders } from "./usage-headers.ts";
+
+/** `owner` disposes the run; a stream takes it over, and disposes it when it closes. */
+export async function answer<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { operation, codec, saver }: Adapter<Wire, Reply>,
+  { wire, request, principal, identity, inputTokens }: Prepared<Wire>,
+  run: Run,
+  owner: AsyncDisposableStack,
+): Promise<Response> {
+  const endedAtSeconds = clockedOnce();
+  const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
+  const save = saver?.(wire, principal.organization.id);
+  const headers = {
+    ...usageHeaders(run.grant.windows, run.grant.source),
+    ...limitHeaders(operation, run.rates, Date.now()),
+  };
+  const events = save && request.stream ? endsAfter(run.events, (result) => save(encoded(result))) : run.events;
+  const stream = await primed(
+    events,
+    request.stream ? dependencies.limits.first_event_hold_ms : Number.POSITIVE_INFINITY,
+  );
+  if (!request.stream) {
+    const reply = encoded(await collect(replayed(stream)));
+    await save?.(reply);
+    return json(200, reply, headers);
+  }
+
+  const context = {
+    requestId: call.requestId,
+    identity,
+    inputTokensEstimate: Math.max(1, inputTokens),
+    endedAtSeconds,
+  };
+  const encoder = codec.stream.encoder(wire, context);
+  const owned = owner.move();
+  call.streaming = true;
+  return sseResponse(stream, {
+    encoder,
+    heartbeat_ms: dependencies.limits.heartbeat_ms,
+    headers,
+    left: () => call.leave(),
+    closed: () => void closed(dependencies, call, owned),
+  });
+}
+
+/** The stream has ended or was left: the run ends, then the log is told what it used. */
+async function closed(dependencies: Dependencies, call: Call, owned: AsyncDisposableStack): Promise<void> {
+  try {
+    await owned.disposeAsync();
+    dependencies.closed(call, 200);
+  } catch (cause) {
+    dependencies.log.event("error", "unhandled", { request_id: call.requestId, cause: String(cause) });
+  }
+}
+
+/** Unix seconds of the first time that it is asked, by whoever tells it. */
+function clockedOnce(): () => number {
+  let at: number | undefined;
+  return () => {
+    at ??= Math.floor(Date.now() / 1000);
+    return at;
+  };
+}

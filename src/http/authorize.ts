@@ -1,0 +1,29 @@
+/** Credential, organization and scope, in that order; the log learns who it was. Throws Fault 401, 403 or 503. */
+import { type Principal, requireScope, Suspended } from "../auth/authenticate.ts";
+import type { Call } from "./call.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { RequiredScope } from "./operation.ts";
+
+/** `any`: whoever holds a valid key, whatever its scopes. */
+export async function authorize(
+  dependencies: Dependencies,
+  call: Call,
+  scope: NonNullable<RequiredScope>,
+): Promise<Principal> {
+  const principal = await authenticate(dependencies, call);
+  if (scope !== "any") requireScope(principal, scope);
+  return principal;
+}
+
+async function authenticate(dependencies: Dependencies, call: Call): Promise<Principal> {
+  try {
+    const principal = await dependencies.authenticate(call.request.headers);
+    Object.assign(call.notes, { organization: principal.organization.id, key: principal.key.id });
+    return principal;
+  } catch (thrown) {
+    if (thrown instanceof Suspended) {
+      Object.assign(call.notes, { organization: thrown.organizationId, key: thrown.keyId });
+    }
+    throw thrown;
+  }
+}

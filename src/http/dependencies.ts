@@ -1,0 +1,65 @@
+/** What the operations need of the rooms behind them; `serve.ts` fills it. Everything arrives here, nothing is fetched. */
+import type { Principal } from "../auth/authenticate.ts";
+import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
+import type { Catalog } from "../routing/catalog.ts";
+import type { Ledger } from "../store/ledger.ts";
+import type { ResponseStore } from "../store/responses.ts";
+import type { TokenCounter } from "../tokens/counter.ts";
+import type { InputEstimate } from "../usage/input-estimate.ts";
+import type { RefusedLog } from "../usage/refused.ts";
+import type { Runs } from "../usage/run.ts";
+import type { BodyLimits } from "./body.ts";
+import type { Call } from "./call.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Log } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import type { Readiness } from "./readiness.ts";
+import type { UnreadBodies } from "./unread.ts";
+
+export interface Dependencies {
+  /** The catalog in force at this moment. */
+  catalog(): Catalog;
+  authenticate(headers: Headers): Promise<Principal>;
+  runs: Runs;
+  ledger: Pick<Ledger, "windows" | "receipt">;
+  /** Receipts of requests that were refused. */
+  refused: Pick<RefusedLog, "add" | "find">;
+  inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
+  /** Responses that can be gone on from. */
+  responses: { store: ResponseStore; settings(): ResponseSettings };
+  tokenCounter: Pick<TokenCounter, "examine">;
+  messages(): MessagesOptions;
+  limits: BodyLimits & StreamLimits;
+  unread: UnreadBodies;
+  readiness: Readiness;
+  documentation: Documentation;
+  lifecycle: Lifecycle;
+  metrics: Metrics;
+  log: Log;
+  /** A request has ended, its last byte written: logged, counted, no longer open. */
+  closed(call: Call, status: number): void;
+  /** 32 hex digits of a UUIDv7. */
+  newId(): string;
+}
+
+export interface Documentation {
+  /** The contract for the catalog in force, as JSON text. */
+  openapi(): string;
+  page(): Promise<Response>;
+  /** What the page loads, for a request with these headers. */
+  script(asked: Headers): Promise<Response>;
+}
+
+export interface ResponseSettings {
+  /** Off: none is kept, and none is found. */
+  store: boolean;
+  /** Of each organization's together. */
+  organization_bytes_max: number;
+}
+
+export interface StreamLimits {
+  /** How long the 200 of a stream is held back for the first part of the answer. */
+  first_event_hold_ms: number;
+  /** The longest silence on a stream. */
+  heartbeat_ms: number;
+}

@@ -1,0 +1,74 @@
+/**
+ * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log. Inside
+ * it, work is a straight line that returns a Response or throws a Fault.
+ */
+import { asFault, Fault } from "../inference/fault.ts";
+import { Call, type Connection } from "./call.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { FaultBody } from "./fault-body.ts";
+import { json } from "./json.ts";
+
+export interface Framed {
+  /** The path as routed, for logs and metrics. */
+  path: string;
+  faultBody: FaultBody;
+  faultHeaders?(fault: Fault): Record<string, string>;
+  work(call: Call): Response | Promise<Response>;
+}
+
+export type Serve = (request: Request, connection: Connection) => Promise<Response>;
+
+export function frame(dependencies: Dependencies, framed: Framed): Serve {
+  return async (request, connection) => {
+    const call = new Call(`req_${dependencies.newId()}`, request, framed.path, connection);
+    dependencies.lifecycle.enter(call);
+    let response: Response;
+    try {
+      response = await framed.work(call);
+    } catch (thrown) {
+      response = answerFault(call, asFault(thrown), framed);
+    }
+    if (!call.streaming) {
+      const isRead = await dependencies.unread.discard(request, connection.address, call.signal);
+      if (!isRead) response.headers.set("connection", "close");
+      dependencies.closed(call, response.status);
+    }
+    // The answer to a HEAD too: the runtime leaves its body out, and says the length that GET's has.
+    return identified(response, call.requestId);
+  };
+}
+
+/** Every answer names its request for each family of clients: docs/design/service.md, Identifiers and headers. */
+export function identified(response: Response, requestId: string): Response {
+  response.headers.set("x-service-request-id", requestId);
+  response.headers.set("x-request-id", requestId);
+  response.headers.set("request-id", requestId);
+  return response;
+}
+
+/** `allow` names the methods that the path answers. */
+export function methodNotAllowed(method: string, allow: string): Fault {
+  const asked = method === "HEAD" ? "GET" : method;
+  const named = /^[A-Z]{1,16}$/.test(asked) ? asked : "that method";
+  return new Fault("method_not_allowed", `This path does not answer ${named}. It answers ${allow}.`, {
+    headers: { allow },
+  });
+}
+
+function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Framed): Response {
+  const { headers, retryAfterSeconds, cause } = fault.details;
+  call.notes.code = fault.code;
+  if (fault.status >= 500) call.notes.cause = cause ?? fault;
+  return json(fault.status, faultBody(fault, call.requestId, call.request), {
+    ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
+    ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
+    ...headers,
+    ...faultHeaders?.(fault),
+  });
+}
+
+/** Whether the same request cannot succeed within a minute: clients that obey stop at once, instead of hammering. */
+function isFinal({ status, details }: Fault): boolean {
+  if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;
+  return true;
+}

@@ -1,0 +1,75 @@
+/**
+ * Typebox values as OpenAPI 3.1 schemas. A shape with an `$id` becomes a component, once, and a reference wherever it
+ * stands. `[X, null]` is written as X with a second type where that says the same, because people read it so.
+ */
+import type { TSchema } from "typebox";
+import { discriminator } from "../../schema/shape.ts";
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+export class Components {
+  readonly #schemas = new Map<string, JsonObject>();
+  readonly #sources = new Map<string, TSchema>();
+
+  /** `changes` rewrites a component by its `$id`, after it was made. */
+  constructor(readonly changes: Record<string, (schema: JsonObject) => JsonObject> = {}) {}
+
+  /** The schema as it stands in the document; throws when two shapes claim one `$id`. */
+  schemaOf(shape: TSchema): JsonObject {
+    return this.#write(shape) as JsonObject;
+  }
+
+  /** All components so far, by name. */
+  schemas(): JsonObject {
+    return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #write(value: unknown): Json {
+    if (Array.isArray(value)) return value.map((item) => this.#write(item));
+    if (typeof value !== "object" || value === null) return value as Json;
+    const { $id, ...shape } = value as Record<string, unknown>;
+    if (typeof $id !== "string") return withNull(this.#object(shape));
+    const known = this.#sources.get($id);
+    if (known !== undefined && known !== value && JSON.stringify(known) !== JSON.stringify(value))
+      throw new Error(`Two shapes have the $id '${$id}'.`);
+    if (known === undefined) {
+      this.#sources.set($id, value as TSchema);
+      const schema = withNull(this.#object(shape));
+      const key = Array.isArray(shape.anyOf) ? discriminator(shape.anyOf) : null;
+      if (key) schema.discriminator = { propertyName: key, mapping: mappingOf(shape.anyOf as TSchema[], key) };
+      this.#schemas.set($id, this.changes[$id]?.(schema) ?? schema);
+    }
+    return { $ref: `#/components/schemas/${$id}` };
+  }
+
+  #object(shape: Record<string, unknown>): JsonObject {
+    return Object.fromEntries(Object.entries(shape).map(([key, inner]) => [key, this.#write(inner)]));
+  }
+}
+
+/** Which component each value of the discriminator means; branches without a name of their own have no place in it. */
+function mappingOf(branches: TSchema[], key: string): JsonObject {
+  return Object.fromEntries(
+    (branches as NamedShape[]).flatMap(({ $id, properties }) =>
+      $id ? [[String(properties[key]?.const), `#/components/schemas/${$id}`]] : [],
+    ),
+  );
+}
+interface NamedShape {
+  $id?: string;
+  properties: Record<string, { const?: unknown }>;
+}
+
+/** `anyOf: [X, null]` as X with null among its types or branches, where that says the same. */
+function withNull(schema: JsonObject): JsonObject {
+  const { anyOf, ...rest } = schema;
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema;
+  const [inner, nothing] = anyOf as [JsonObject, JsonObject];
+  if (nothing.type !== "null") return schema;
+  if (Array.isArray(inner.anyOf)) return { ...rest, ...inner, anyOf: [...inner.anyOf, nothing] };
+  if (typeof inner.type !== "string") return schema;
+  const { type, const: only, ...more } = inner;
+  const values = only === undefined ? inner.enum : [only];
+  return { type: [type, "null"], ...rest, ...more, ...(Array.isArray(values) ? { enum: [...values, null] } : {}) };
+}

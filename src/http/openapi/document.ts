@@ -1,0 +1,270 @@
+/**
+ * The contract as an OpenAPI 3.1 document, made from the operations and their typebox values, for the catalog in force.
+ * Pure: the same catalog and version give the same bytes.
+ */
+import type { TSchema } from "typebox";
+import { keyPattern } from "../../auth/key.ts";
+import { faultCatalogue } from "../../inference/fault.ts";
+import {
+  anyModel,
+  type Content,
+  type ContractModel,
+  exampleModel,
+  type FaultShape,
+  type Operation,
+} from "../operation.ts";
+import { parametersOf } from "../parameters.ts";
+import { Components, type Json, type JsonObject } from "./components.ts";
+import {
+  codesOf,
+  type commonFaults,
+  faultDescription,
+  faultExample,
+  faultHeaders,
+  faultHeadersOf,
+  faultSchemas,
+  statusesOf,
+} from "./faults.ts";
+import { headers } from "./headers.ts";
+
+export const contractTitle = "Model inference service";
+
+/** The document as it is checked in and served: keys in a fixed order, two spaces, a newline at the end. */
+export function renderOpenapi(
+  operations: readonly Operation[],
+  models: readonly ContractModel[],
+  version: string,
+): string {
+  return `${JSON.stringify(openapiDocument(operations, models, version), null, 2)}\n`;
+}
+
+export function openapiDocument(
+  operations: readonly Operation[],
+  models: readonly ContractModel[],
+  version: string,
+): JsonObject {
+  const components = new Components({
+    ModelId: (schema) => ({ ...schema, enum: models.map((model) => model.id) }),
+    ChatCompletionRequest: (schema) => chatRequest(schema, models),
+  });
+  const paths = pathsOf(operations, components, models);
+  const errorSchema = faultSchema("client", components);
+  return {
+    openapi: "3.1.0",
+    info: { title: contractTitle, version, description: introduction },
+    servers: [{ url: "/" }],
+    tags: tags.map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: components.schemas(),
+      responses: {
+        MethodNotAllowed: fault(
+          "method_not_allowed",
+          "This path does not answer DELETE. It answers POST.",
+          errorSchema,
+        ),
+        RequestTooLarge: fault("request_too_large", "The body is larger than 33554432 bytes. Send less.", errorSchema),
+        RouteNotFound: fault(
+          "route_not_found",
+          "There is nothing at '/v1/v1/models'. You probably mean '/v1/models'. Let the base URL of your client end before '/v1', which the client adds.",
+          errorSchema,
+        ),
+        UpgradeNotSupported: fault(
+          "upgrade_not_supported",
+          "This path does not speak WebSocket. Send a POST, with 'stream' for server-sent events.",
+          errorSchema,
+        ),
+      },
+      headers: headers as unknown as JsonObject,
+      securitySchemes,
+    },
+    "x-common-responses": {
+      "404": { $ref: "#/components/responses/RouteNotFound" },
+      "405": { $ref: "#/components/responses/MethodNotAllowed" },
+      "413": { $ref: "#/components/responses/RequestTooLarge" },
+      "426": { $ref: "#/components/responses/UpgradeNotSupported" },
+    },
+  };
+}
+
+const tags: [string, string][] = [
+  ["Models", "Which models there are, and what they can do."],
+  ["Inference", "Ask a model."],
+  ["Usage", "What of the plan is used."],
+  ["Health", "Probes. They need no key and replace no authenticated request."],
+  ["Documentation", "This contract."],
+];
+
+const introduction = [
+  "Hosted language models over an API whose chat completions and model list are compatible with OpenAI's, whose messages are compatible with Anthropic's, and whose responses are compatible with OpenAI's Responses: a client connects by changing only the base URL, the API key and the model id.",
+  "**Credential.** Send `Authorization: Bearer <key>`; `x-api-key: <key>` is accepted as well. Where both are sent, the one that holds a key of this service counts; where both do, `Authorization`. A key has some of the scopes `models:read`, `inference:create` and `usage:read`; an operation that needs another answers 403.",
+  "**Request id.** Every answer carries `x-service-request-id`, also as `x-request-id` and `request-id`, and as `request_id` in error bodies.",
+  "**Errors** have one shape, `Error`: five keys, always present. `code` is for programs, `message` for people, `param` is the path of the first offending field. Messages clients get theirs, `MessagesError`: on the paths of Messages always, on the models with an `anthropic-version` header. There the message begins with that path, and the code is `error.details.error_code`. On the paths of Responses it is `ResponsesError`: `Error`, but for the type of `usage_limit_reached`, which is that word itself.",
+  "**Before an operation is entered**, any path may answer 404 `route_not_found` (there is nothing at the path; a trailing slash is another path; the message names the path that you probably mean), 405 `method_not_allowed` (with `allow`) or 413 `request_too_large`, and a request to turn `GET /v1/responses` into a WebSocket 426 `upgrade_not_supported`; they are described once, under `components.responses`. `HEAD` works wherever `GET` does, without a body.",
+  "**Requests** are `application/json`, plain or with the content encoding gzip, deflate, br or zstd. An explicit null in an optional field equals its absence.",
+  "**Compatibility.** New fields may appear in answers; a client ignores what it does not know.",
+].join("\n\n");
+
+const securitySchemes: JsonObject = {
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "API key",
+    description: `An API key. Keys match \`${keyPattern}\`; the last six characters are a checksum.`,
+    "x-key-pattern": keyPattern,
+  },
+  apiKey: {
+    type: "apiKey",
+    in: "header",
+    name: "x-api-key",
+    description: "The same key, where Messages clients send it.",
+  },
+};
+
+/** Fields that some model accepts beyond the contract are named; everything else is refused, and the document says so. */
+function chatRequest(schema: JsonObject, models: readonly ContractModel[]): JsonObject {
+  const extra: JsonObject = {};
+  for (const name of [...new Set(models.flatMap((model) => model.extraParams))].sort()) {
+    const accepting = models.filter((model) => model.extraParams.includes(name)).map((model) => `\`${model.id}\``);
+    extra[name] = { description: `Accepted by ${accepting.join(", ")} only, and handed on as it is.` };
+  }
+  return { ...schema, properties: { ...(schema.properties as JsonObject), ...extra }, additionalProperties: false };
+}
+
+function pathsOf(
+  operations: readonly Operation[],
+  components: Components,
+  models: readonly ContractModel[],
+): JsonObject {
+  const paths: Record<string, JsonObject> = {};
+  for (const operation of operations) {
+    const written = operationObject(operation, components, models);
+    paths[operation.path] = { ...paths[operation.path], [operation.method]: written };
+  }
+  return paths;
+}
+
+function operationObject(operation: Operation, components: Components, models: readonly ContractModel[]): JsonObject {
+  const { operationId, tag, summary, scope } = operation;
+  const parameters = parameterObjects(operation, components, models);
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description: operation.description + scopeSaid(scope),
+    security: securityOf(scope),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(operation.request ? { requestBody: requestBody(operation, operation.request.schema, components, models) } : {}),
+    responses: responsesOf(operation, components, models),
+  };
+}
+
+function scopeSaid(scope: Operation["scope"]): string {
+  if (scope === null) return "";
+  return scope === "any" ? "\n\nNeeds a key, with whatever scopes." : `\n\nNeeds the scope \`${scope}\`.`;
+}
+
+/** In 3.1 the array of a scheme without flows holds role names: the scope. */
+function securityOf(scope: Operation["scope"]): Json[] {
+  if (scope === null) return [];
+  const roles = scope === "any" ? [] : [scope];
+  return [{ bearer: roles }, { apiKey: roles }];
+}
+
+function faultSchema(shape: FaultShape | undefined, components: Components): JsonObject {
+  const schemas = faultSchemas(shape).map((schema) => components.schemaOf(schema));
+  return schemas.length === 1 ? schemas[0]! : { anyOf: schemas };
+}
+
+function parameterObjects(operation: Operation, components: Components, models: readonly ContractModel[]): Json[] {
+  const { params, query, headers } = operation;
+  return Object.entries({ path: params, query, header: headers }).flatMap(([place, declared]) =>
+    (declared ? parametersOf(declared) : []).map(([name, parameter, required]) => {
+      const { description = "", example, allowEmptyValue, "x-must-be": _, ...schema } = parameter;
+      return {
+        name,
+        in: place,
+        required,
+        description,
+        ...(allowEmptyValue ? { allowEmptyValue } : {}),
+        schema: components.schemaOf(schema),
+        ...(example !== undefined && models[0] ? { example: withModel(example, models) } : {}),
+      };
+    }),
+  );
+}
+
+function requestBody(
+  operation: Operation,
+  schema: TSchema,
+  components: Components,
+  models: readonly ContractModel[],
+): JsonObject {
+  const examples: JsonObject = {};
+  for (const example of operation.examples) {
+    const model = exampleModel(models, example.needs);
+    if (model === null) continue;
+    examples[example.name] = { summary: example.summary, value: example.request(model).body as Json };
+  }
+  return { required: true, content: { "application/json": { schema: components.schemaOf(schema), examples } } };
+}
+
+function responsesOf(operation: Operation, components: Components, models: readonly ContractModel[]): JsonObject {
+  const errorSchema = faultSchema(operation.faultShape, components);
+  const { success, faults } = operation;
+  const content = (of: Record<string, Content>) => contentOf(of, components, models);
+  const responses: Record<string, JsonObject> = {
+    "200": response(success.description, success.headers, content(success.content)),
+  };
+  for (const [status, answer] of Object.entries(success.also ?? {}))
+    responses[status] = response(answer.description, answer.headers, content(answer.content));
+  for (const status of statusesOf(faults)) {
+    const codes = codesOf(status, faults);
+    const body = { "application/json": { schema: errorSchema } };
+    responses[String(status)] = response(faultDescription(codes), faultHeadersOf(operation, status), body);
+  }
+  if (operation.otherFaults) {
+    const body = { "application/json": { schema: errorSchema } };
+    const where = operation.faultShape === "messages" ? "`error.details.error_code`" : "`code`";
+    const named = faultHeadersOf(operation, "default");
+    responses.default = response(`Any other refusal or failure; ${where} says which.`, named, body);
+  }
+  return responses;
+}
+
+function contentOf(
+  content: Record<string, Content>,
+  components: Components,
+  models: readonly ContractModel[],
+): JsonObject {
+  const written: Record<string, JsonObject> = {};
+  for (const [contentType, { schema, description, example }] of Object.entries(content)) {
+    const reference = components.schemaOf(schema);
+    const stream: JsonObject = { type: "string", ...(description ? { description } : {}) };
+    const media: JsonObject =
+      contentType === "text/event-stream" ? { schema: stream, "x-event-schema": reference } : { schema: reference };
+    if (example !== undefined) media.example = withModel(example, models);
+    written[contentType] = media;
+  }
+  return written;
+}
+
+/** Examples of answers are written with a model's name that no catalog has. */
+function withModel(example: unknown, models: readonly ContractModel[]): Json {
+  return JSON.parse(JSON.stringify(example).replaceAll(anyModel, models[0]?.id ?? anyModel)) as Json;
+}
+
+function response(description: string, named: readonly string[], content: JsonObject): JsonObject {
+  const all = ["x-service-request-id", ...named];
+  return {
+    description,
+    headers: Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+    content,
+  };
+}
+
+function fault(code: (typeof commonFaults)[number], message: string, schema: JsonObject): JsonObject {
+  const { status } = faultCatalogue[code];
+  const body = { "application/json": { schema, example: faultExample(code, message) as Json } };
+  return response(faultDescription([code]), faultHeaders(status), body);
+}

@@ -1,0 +1,106 @@
+/** What every fault code means, in one line for people, and the answers that carry them. */
+import type { TSchema } from "typebox";
+import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
+import { ChatError } from "../../protocol/openai-chat/contract.ts";
+import { ResponsesError } from "../../protocol/openai-responses/contract.ts";
+import type { FaultShape, Operation } from "../operation.ts";
+import type { HeaderName } from "./headers.ts";
+
+export const faultMeanings: Record<FaultCode, string> = {
+  invalid_json: "the body is not JSON, or did not arrive whole in time",
+  invalid_content_type: "the body is not `application/json`",
+  invalid_value:
+    "a field has a value that it may not have, or lacks the field that it requires; or the body has a content encoding that is not served",
+  missing_field: "a required field is missing",
+  unknown_field: "a field is not known",
+  mutually_exclusive: "two fields exclude each other",
+  previous_response_not_found: "the response to continue from does not exist",
+  unsupported_feature: "the model, or the service, lacks a capability that the request uses",
+  context_length_exceeded: "the input by itself does not fit the model's context",
+  missing_api_key: "no API key was sent",
+  invalid_api_key: "the API key is not valid",
+  expired_api_key: "the API key has expired",
+  revoked_api_key: "the API key was revoked",
+  no_active_plan: "the organization has no active plan",
+  missing_scope: "the API key lacks the scope of the operation",
+  organization_suspended: "the organization is suspended",
+  model_not_allowed: "the API key may not use the model",
+  model_not_found: "the model does not exist",
+  route_not_found: "there is nothing at the path",
+  request_not_found: "there is no such request in the organization",
+  response_not_found: "the organization has stored no such response, or no longer keeps it",
+  method_not_allowed: "the path does not answer the method",
+  request_too_large: "the body is larger than the service takes",
+  upgrade_not_supported: "the path does not speak WebSocket",
+  rate_limit_exceeded: "a limit per minute is reached",
+  concurrency_limit_exceeded: "too many requests are running",
+  usage_reserved: "running requests hold what is left of a usage window",
+  capacity_exceeded: "the model is at capacity",
+  usage_limit_reached: "a usage window is used up, or has too little left for the request",
+  internal_error: "the service failed; it has been logged",
+  upstream_unavailable: "no engine of the model can be reached",
+  upstream_timeout: "the model's engine took too long",
+  overloaded: "the model's engine is overloaded",
+  draining: "the service is shutting down",
+  storage_unavailable: "the service cannot admit requests exactly at this moment",
+};
+
+/** The fault codes of one status, of those given. */
+export function codesOf(status: number, among: readonly FaultCode[]): FaultCode[] {
+  return among.filter((code) => faultCatalogue[code].status === status);
+}
+
+/** Ascending, each once. */
+export function statusesOf(codes: readonly FaultCode[]): number[] {
+  return [...new Set(codes.map((code) => faultCatalogue[code].status))].sort((a, b) => a - b);
+}
+
+export function faultDescription(codes: readonly FaultCode[]): string {
+  return codes.map((code) => `\`${code}\`: ${faultMeanings[code]}.`).join("\n\n");
+}
+
+/** What a fault of this status carries, whichever operation it is of. */
+export function faultHeaders(status: number): HeaderName[] {
+  if (status === 401) return ["www-authenticate", "x-should-retry"];
+  if (status === 405) return ["allow", "x-should-retry"];
+  if (status === 429 || status === 503) return ["retry-after", "x-should-retry"];
+  return status < 500 ? ["x-should-retry"] : [];
+}
+
+/** What a fault of an operation may carry; those that it does not list by status share one answer, `default`. */
+export function faultHeadersOf({ limitRefusalHeaders = [] }: Operation, status: number | "default"): HeaderName[] {
+  if (status === "default") return ["retry-after", "x-should-retry", ...limitRefusalHeaders];
+  return [...faultHeaders(status), ...(status === 429 ? limitRefusalHeaders : [])];
+}
+
+/** What an authenticated operation may refuse before it is entered. */
+export const credentialFaults = [
+  "missing_api_key",
+  "invalid_api_key",
+  "expired_api_key",
+  "revoked_api_key",
+  "missing_scope",
+  "organization_suspended",
+] as const satisfies FaultCode[];
+
+/** Faults that belong to no operation: they are answered before one is entered. Described once for the whole contract. */
+export const commonFaults = [
+  "route_not_found",
+  "method_not_allowed",
+  "request_too_large",
+  "upgrade_not_supported",
+] as const satisfies FaultCode[];
+
+/** What a refusal's body may look like, by the shape that its operation names. */
+export function faultSchemas(shape: FaultShape = "error"): TSchema[] {
+  if (shape === "messages") return [MessagesError];
+  if (shape === "responses") return [ResponsesError];
+  return shape === "error" ? [ChatError] : [ChatError, MessagesError];
+}
+
+/** An error body as it looks, for the document. */
+export function faultExample(code: FaultCode, message: string, param: string | null = null): unknown {
+  const { type } = faultCatalogue[code];
+  return { error: { message, type, param, code, request_id: "req_019a9e0c52c07c3fb1d2a54e8d3f6b70" } };
+}

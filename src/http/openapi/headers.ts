@@ -1,0 +1,112 @@
+/** Response headers, by name, as the contract describes them. docs/design/service.md, Identifiers and headers. */
+interface Header {
+  description: string;
+  schema: Record<string, unknown>;
+  required?: boolean;
+}
+
+const requestId = { type: "string", pattern: "^req_[0-9a-f]{32}$" };
+const percent = { type: "number", minimum: 0, maximum: 100 };
+const instant = {
+  type: "string",
+  format: "date-time",
+  pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$",
+};
+const seconds = { type: "integer", minimum: 0 };
+const asAdmitted = "as the admission of this request saw it, this request not yet counted";
+const onRefusal = "On a 429, present where a window, or the number of requests at once, is why.";
+
+const usage = (window: string): Record<string, Header> => ({
+  [`x-service-usage-${window}-percent`]: {
+    description: `Percentage of the ${window} window that is used, ${asAdmitted}. At most two decimals. ${onRefusal}`,
+    schema: percent,
+  },
+  [`x-service-usage-${window}-reset-at`]: {
+    description: `When the ${window} window ends (ISO 8601, UTC, milliseconds), ${asAdmitted}. ${onRefusal}`,
+    schema: instant,
+  },
+});
+
+const rateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
+  [`x-ratelimit-limit-${what}`]: {
+    description: `The plan's limit of ${what} a minute. Absent where there is none. On a 429, present where a limit a minute is full.`,
+    schema: { type: "integer", minimum: 1 },
+  },
+  [`x-ratelimit-remaining-${what}`]: {
+    description: `How many ${what} are left of it at this moment.`,
+    schema: { type: "integer", minimum: 0 },
+  },
+  [`x-ratelimit-reset-${what}`]: {
+    description: `How long until the limit of ${what} is whole again, such as \`12.5s\`.`,
+    schema: { type: "string" },
+  },
+});
+
+/** As the clients of Messages read them. */
+const messagesRateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
+  [`anthropic-ratelimit-${what}-limit`]: {
+    description: `The plan's limit of ${what} a minute. Absent where there is none. On a 429, present where a limit a minute is full.`,
+    schema: { type: "integer", minimum: 1 },
+  },
+  [`anthropic-ratelimit-${what}-remaining`]: {
+    description: `How many ${what} are left of it at this moment.`,
+    schema: { type: "integer", minimum: 0 },
+  },
+  [`anthropic-ratelimit-${what}-reset`]: {
+    description: `When the limit of ${what} is whole again (ISO 8601, UTC).`,
+    schema: { type: "string", format: "date-time" },
+  },
+});
+
+export const usageHeaderNames = ["session", "week", "month"].flatMap((window) => Object.keys(usage(window)));
+export const limitHeaderNames = (["requests", "tokens"] as const).flatMap((what) => Object.keys(rateLimit(what)));
+export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMap((what) =>
+  Object.keys(messagesRateLimit(what)),
+);
+/** What a 429 for inference tells of the limits that it met. */
+export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
+export const messagesLimitRefusalHeaderNames = [
+  ...usageHeaderNames,
+  ...messagesLimitHeaderNames,
+  "anthropic-ratelimit-unified-status",
+  "anthropic-ratelimit-unified-reset",
+];
+
+export const headers: Record<string, Header> = {
+  "x-service-request-id": {
+    description: "The id of this request, made by the service. Quote it when you ask for help.",
+    schema: requestId,
+    required: true,
+  },
+  "x-request-id": { description: "The same id, where OpenAI's clients read it.", schema: requestId },
+  "request-id": { description: "The same id, where Anthropic's clients read it.", schema: requestId },
+  ...usage("session"),
+  ...usage("week"),
+  ...usage("month"),
+  "x-service-usage-source": {
+    description: "What this request was admitted from: the plan, or extra usage.",
+    schema: { type: "string", enum: ["plan", "extra"] },
+  },
+  ...rateLimit("requests"),
+  ...rateLimit("tokens"),
+  ...messagesRateLimit("requests"),
+  ...messagesRateLimit("tokens"),
+  "anthropic-ratelimit-unified-status": {
+    description: "`rejected` with `usage_limit_reached`: clients stop, and do not ask again.",
+    schema: { type: "string", const: "rejected" },
+  },
+  "anthropic-ratelimit-unified-reset": {
+    description: "When that window ends, in Unix seconds.",
+    schema: { type: "integer", minimum: 0 },
+  },
+  "retry-after": { description: "Whole seconds after which another attempt is worth while.", schema: seconds },
+  "x-should-retry": {
+    description:
+      "`false` where the same request cannot succeed within a minute: on every 4xx but 429, and on a 429 that a longer wait or another request alone would mend. Absent elsewhere.",
+    schema: { type: "string", const: "false" },
+  },
+  allow: { description: "The methods that this path answers.", schema: { type: "string" } },
+  "www-authenticate": { description: "Always `Bearer`.", schema: { type: "string", const: "Bearer" } },
+};
+
+export type HeaderName = keyof typeof headers;

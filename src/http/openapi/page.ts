@@ -1,0 +1,119 @@
+/**
+ * /docs: our document, rendered in the reader's browser by Scalar through @elysiajs/swagger, without a word to any other
+ * host: the script comes from this binary, fonts and the request proxy of its maker are off, and the page's policy would
+ * refuse them anyway. The plugin's own OpenAPI (3.0, from routes) is not exposed. See docs/decisions/2026-11-21-documentation-page.md.
+ */
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { ElysiaSwaggerConfig } from "@elysiajs/swagger";
+import { Elysia } from "elysia";
+import scalarFile from "../../../node_modules/@scalar/api-reference/dist/browser/standalone.js" with { type: "file" };
+import { contractTitle } from "./document.ts";
+
+export const docsPath = "/docs";
+export const docsScriptPath = "/docs/scalar.js";
+const script_cached_s = 24 * 3600;
+
+/** What the page may do: run our script, ask this host, style itself. Nothing else, nowhere else. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  // The script writes its styles into the page.
+  "style-src 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** Keys that the plugin's types, older than the script, do not know all of. No apostrophe: they stand in an attribute. */
+const settings = {
+  // Relative, so that the page works behind a path prefix too.
+  spec: { url: "openapi.json" },
+  customCss: " ",
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: "never",
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  documentDownloadType: "direct",
+  defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
+  authentication: { preferredSecurityScheme: "bearer" },
+  modelsSectionLabel: "Schemas",
+  defaultOpenAllTags: true,
+  orderSchemaPropertiesBy: "preserve",
+  favicon: "data:,",
+};
+
+/** The page's answer; made once. */
+export function docsPage(): () => Promise<Response> {
+  let html: Promise<string> | null = null;
+  return async () => {
+    html ??= renderPage();
+    return new Response(await html, {
+      headers: {
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-store",
+        "content-security-policy": policy,
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+      },
+    });
+  };
+}
+
+async function renderPage(): Promise<string> {
+  // Its themes are text that only this page needs: not at every start.
+  const { swagger } = await import("@elysiajs/swagger");
+  const documented = new Elysia().use(
+    swagger({
+      path: docsPath,
+      scalarCDN: docsScriptPath.slice(1),
+      scalarConfig: settings as NonNullable<ElysiaSwaggerConfig["scalarConfig"]>,
+      documentation: { info: { title: contractTitle, description: `${contractTitle}: API reference`, version: "" } },
+    }),
+  );
+  const page = await documented.handle(new Request(`http://localhost${docsPath}`));
+  // The script element that holds the settings has a line break inside; to the policy that would be an inline script.
+  return (await page.text()).replace(/>\s+<\/script>/g, "></script>");
+}
+
+interface Script {
+  zipped: Uint8Array<ArrayBuffer>;
+  etag: string;
+}
+
+/** The script's answer to a request with these headers. It is read and compressed once, off the event loop. */
+export function docsScript(): (asked: Headers) => Promise<Response> {
+  let script: Promise<Script> | null = null;
+  return async (asked) => {
+    script ??= readScript().catch((cause) => {
+      script = null;
+      throw cause;
+    });
+    const { zipped, etag } = await script;
+    const headers = {
+      "content-type": "text/javascript; charset=utf-8",
+      "cache-control": `public, max-age=${script_cached_s}`,
+      vary: "accept-encoding",
+      "x-content-type-options": "nosniff",
+      etag,
+    };
+    if (asked.get("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers });
+    if (!takesGzip(asked.get("accept-encoding"))) return new Response(Bun.file(scalarFile), { headers });
+    return new Response(zipped, { headers: { ...headers, "content-encoding": "gzip" } });
+  };
+}
+
+async function readScript(): Promise<Script> {
+  const plain = new Uint8Array(await Bun.file(scalarFile).arrayBuffer());
+  const zipped = new Uint8Array(await promisify(gzip)(plain));
+  return { zipped, etag: `W/"${Bun.hash(plain).toString(36)}"` };
+}
+
+function takesGzip(acceptEncoding: string | null): boolean {
+  return (acceptEncoding ?? "").split(",").some((coding) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)|$)/i.test(coding));
+}

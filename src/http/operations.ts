@@ -1,0 +1,42 @@
+/** What is served, and nothing else is: to add an operation is to add one entry. */
+import type { Operation } from "./operation.ts";
+import { createChatCompletion } from "./operations/chat.ts";
+import { countTokens } from "./operations/count-tokens.ts";
+import { getContract, getDocs, getDocsScript } from "./operations/documentation.ts";
+import { helloProbe, liveness, readiness, rootProbe } from "./operations/health.ts";
+import { createMessage } from "./operations/messages.ts";
+import { getMetrics } from "./operations/metrics.ts";
+import { listModels, retrieveModel } from "./operations/models.ts";
+import { getRequest } from "./operations/requests.ts";
+import { createResponse } from "./operations/responses.ts";
+import { deleteResponse, getResponse, listInputItems } from "./operations/stored-responses.ts";
+import { getUsage } from "./operations/usage.ts";
+
+/** The contract, in the order in which the document shows it. */
+export const operations: readonly Operation[] = [
+  listModels,
+  retrieveModel,
+  createChatCompletion,
+  createMessage,
+  countTokens,
+  createResponse,
+  getResponse,
+  deleteResponse,
+  listInputItems,
+  getUsage,
+  getRequest,
+  liveness,
+  readiness,
+  rootProbe,
+  helloProbe,
+  getContract,
+  getDocs,
+];
+
+/** Served beside the contract, and no part of it: what its page loads. */
+export const unlistedOperations: readonly Operation[] = [getDocsScript];
+
+/** On the operator's own port where there is one, else on the clients'. */
+export const metricsOperations: readonly Operation[] = [getMetrics];
+
+export const probes: readonly Operation[] = [liveness, readiness, rootProbe, helloProbe];

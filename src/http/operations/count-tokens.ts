@@ -1,0 +1,51 @@
+/** POST /v1/messages/count_tokens: any valid key; no usage, no window, no limit. The body is looked into by a worker. */
+import { CountTokensRequest, TokenEstimate } from "../../protocol/anthropic-messages/contract.ts";
+import { allowedModel, type Catalog } from "../../routing/catalog.ts";
+import { readJsonBytes } from "../body.ts";
+import { json } from "../json.ts";
+import { credentialFaults } from "../openapi/faults.ts";
+import { operation } from "../operation.ts";
+import { jsonType } from "./examples.ts";
+import { countRequests } from "./messages-examples.ts";
+
+export const countTokens = operation({
+  operationId: "countTokens",
+  method: "post",
+  path: "/v1/messages/count_tokens",
+  tag: "Inference",
+  summary: "Count the tokens of a message",
+  description:
+    "How many input tokens a message would have. Counted with the model's own tokenizer and chat template where the service has them, else estimated from what its engine has reported of other requests. It costs nothing, opens no usage window and is not held to limits.",
+  scope: "any",
+  request: {
+    schema: CountTokensRequest,
+    // A worker parses it and checks it.
+    read: (dependencies, call) => readJsonBytes(call.request, dependencies.limits),
+  },
+  success: {
+    description: "The count.",
+    headers: [],
+    content: { [jsonType]: { schema: TokenEstimate, example: { input_tokens: 19 } } },
+  },
+  faults: [...credentialFaults.filter((code) => code !== "missing_scope"), "model_not_allowed"],
+  otherFaults: true,
+  faultShape: "messages",
+  examples: countRequests,
+  async handle(dependencies, call, { principal, body }) {
+    const catalog = dependencies.catalog();
+    const { body_depth_max } = dependencies.limits;
+    const asked = { body, body_depth_max, options: dependencies.messages(), tokenizers: tokenizersOf(catalog) };
+    const found = await dependencies.tokenCounter.examine(asked);
+    const model = allowedModel(catalog, found.model, principal.key.allowedModels);
+    call.notes.model = model.id;
+    const { media, textTokens } = found;
+    const counted = textTokens === null ? null : textTokens + media.tokens;
+    return json(200, { input_tokens: counted ?? dependencies.inputEstimate.expected(model, media, body.byteLength) });
+  },
+});
+
+function tokenizersOf({ models }: Catalog): Record<string, string> {
+  const named: Record<string, string> = {};
+  for (const { id, tokenizer } of models.values()) if (tokenizer !== undefined) named[id] = tokenizer;
+  return named;
+}

@@ -1,0 +1,110 @@
+/** Probes. They never call a model, need no key, and replace no authenticated request. */
+import Type from "typebox";
+import { json } from "../json.ts";
+import { type Content, operation } from "../operation.ts";
+import type { CheckResult } from "../readiness.ts";
+import { Liveness, Readiness } from "../shapes.ts";
+import { jsonType } from "./examples.ts";
+
+const alive: Record<string, Content> = { [jsonType]: { schema: Liveness, example: { status: "ok" } } };
+
+const signOfLife = (operationId: string, path: string, summary: string, description: string) =>
+  operation({
+    operationId,
+    method: "get",
+    path,
+    tag: "Health",
+    summary,
+    description,
+    scope: null,
+    success: { description: "The process is up.", headers: [], content: alive },
+    faults: [],
+    otherFaults: false,
+    examples: [
+      { name: operationId, summary, needs: [], request: () => ({ path }), status: 200, contentType: jsonType },
+    ],
+    handle: () => json(200, { status: "ok" }),
+  });
+
+export const liveness = signOfLife(
+  "getLiveness",
+  "/livez",
+  "Is the process up?",
+  "Reports that the process is up. Checks no dependency.",
+);
+
+const clientProbe = "Some clients ask here for a sign of life, without a key, before their first request.";
+export const rootProbe = signOfLife("probeRoot", "/", "Client probe", clientProbe);
+export const helloProbe = signOfLife("probeHello", "/api/hello", "Client probe", clientProbe);
+
+export const readiness = operation({
+  operationId: "getReadiness",
+  method: "get",
+  path: "/readyz",
+  tag: "Health",
+  summary: "Can the service admit requests?",
+  description:
+    "Whether requests can be admitted exactly at this moment. What only degrades the service does not fail it.",
+  scope: null,
+  query: Type.Object({
+    verbose: Type.Optional(
+      Type.String({
+        description: "When it is present, every check is listed, not only those that fail.",
+        allowEmptyValue: true,
+      }),
+    ),
+  }),
+  success: {
+    description: "Requests are admitted.",
+    headers: [],
+    content: { [jsonType]: { schema: Readiness, example: { status: "ready", checks: {} } } },
+    also: {
+      503: {
+        description: "Requests are not admitted; `checks` says why.",
+        headers: ["retry-after"],
+        content: {
+          [jsonType]: {
+            schema: Readiness,
+            example: { status: "not_ready", checks: { database: "no answer within 2000 ms" } },
+          },
+        },
+      },
+    },
+  },
+  faults: [],
+  otherFaults: false,
+  examples: [
+    {
+      name: "ready",
+      summary: "What fails",
+      needs: [],
+      request: () => ({ path: "/readyz" }),
+      status: 200,
+      contentType: jsonType,
+    },
+    {
+      name: "verbose",
+      summary: "Every check",
+      needs: [],
+      request: () => ({ path: "/readyz?verbose" }),
+      status: 200,
+      contentType: jsonType,
+    },
+  ],
+  async handle(dependencies, _call, { query }) {
+    const results = await dependencies.readiness();
+    const failing = results.filter((result) => result.problem && result.severity === "required");
+    const shown = query.verbose === undefined ? failing : results;
+    const isReady = failing.length === 0;
+    const body = {
+      status: isReady ? "ready" : "not_ready",
+      checks: Object.fromEntries(shown.map((result) => [result.name, verdict(result)])),
+    };
+    return json(isReady ? 200 : 503, body, isReady ? {} : { "retry-after": "1" });
+  },
+});
+
+function verdict({ severity, problem }: CheckResult): string {
+  if (problem === null) return "ok";
+  return severity === "warning" ? `warning: ${problem}` : problem;
+}

@@ -1,0 +1,63 @@
+/** POST /v1/messages: the same spine as chat completions, in the words of Messages. */
+import type { Fault } from "../../inference/fault.ts";
+import { anthropicMessagesCaller } from "../../protocol/anthropic-messages/codec.ts";
+import { Message, MessageStreamEvent, MessagesRequest } from "../../protocol/anthropic-messages/contract.ts";
+import { validateMessagesRequest } from "../../protocol/anthropic-messages/validate.ts";
+import type { Adapter } from "../adapter.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { infer } from "../infer.ts";
+import { inferenceBody } from "../inference-body.ts";
+import { credentialFaults } from "../openapi/faults.ts";
+import { messagesLimitHeaderNames, messagesLimitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
+import { operation } from "../operation.ts";
+import { jsonType } from "./examples.ts";
+import { message, messageStream, path, requests } from "./messages-examples.ts";
+
+const metered = "messages";
+
+export function messagesAdapter(dependencies: Pick<Dependencies, "messages">): Adapter<MessagesRequest, Message> {
+  return { operation: metered, idPrefix: "msg_", codec: anthropicMessagesCaller(dependencies.messages()) };
+}
+
+export const createMessage = operation({
+  operationId: "createMessage",
+  method: "post",
+  path,
+  tag: "Inference",
+  summary: "Create a message",
+  description:
+    "Chat completions in the words of Messages: the same models, scopes, limits and prices. What the model lacks is refused and never silently dropped, hints (`thinking`, `output_config.effort`) excepted. Any `anthropic-version` and `anthropic-beta` is accepted.",
+  scope: "inference:create",
+  metered,
+  request: inferenceBody(MessagesRequest, validateMessagesRequest),
+  success: {
+    description: "The message, or a stream of its events when `stream` is true.",
+    headers: [...usageHeaderNames, "x-service-usage-source", ...messagesLimitHeaderNames],
+    content: {
+      [jsonType]: { schema: Message, example: message },
+      "text/event-stream": {
+        schema: MessageStreamEvent,
+        grammar: "messages",
+        description:
+          "Each event has an `event:` line with its type and a `data:` line that holds it (`MessageStreamEvent`): `message_start`, then blocks one after the other, each from `content_block_start` to `content_block_stop`, then `message_delta` with the totals and `message_stop`. `ping` may stand anywhere between. A failure in mid-stream is an `error` event, which ends it.",
+        example: messageStream,
+      },
+    },
+  },
+  faults: [...credentialFaults, "model_not_allowed"],
+  otherFaults: true,
+  limitRefusalHeaders: messagesLimitRefusalHeaderNames,
+  faultShape: "messages",
+  faultHeaders: unifiedLimitHeaders,
+  examples: requests,
+  handle: (dependencies, call, input) => infer(dependencies, call, input, messagesAdapter(dependencies)),
+});
+
+/** Without these Claude Code takes a usage limit for a busy minute, and asks again for ever. */
+function unifiedLimitHeaders({ code, details }: Fault): Record<string, string> {
+  if (code !== "usage_limit_reached") return {};
+  return {
+    "anthropic-ratelimit-unified-status": "rejected",
+    "anthropic-ratelimit-unified-reset": String(details.body?.resets_at),
+  };
+}

@@ -1,0 +1,72 @@
+/** POST /v1/responses: the same spine as chat completions, in the words of Responses. */
+import { Fault } from "../../inference/fault.ts";
+import { openaiResponsesCaller } from "../../protocol/openai-responses/codec.ts";
+import { ResponseObject, ResponsesRequest, ResponsesStreamEvent } from "../../protocol/openai-responses/contract.ts";
+import { validateResponsesRequest } from "../../protocol/openai-responses/validate.ts";
+import type { Adapter } from "../adapter.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { infer } from "../infer.ts";
+import { inferenceBody } from "../inference-body.ts";
+import { credentialFaults } from "../openapi/faults.ts";
+import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
+import { operation } from "../operation.ts";
+import { resolveReferences, saver } from "../stored-responses.ts";
+import { jsonType } from "./examples.ts";
+import { completed, path, requests, responseStream } from "./responses-examples.ts";
+
+const metered = "responses";
+
+export function responsesAdapter(
+  dependencies: Pick<Dependencies, "responses" | "limits" | "log">,
+): Adapter<ResponsesRequest, ResponseObject> {
+  return {
+    operation: metered,
+    idPrefix: "resp_",
+    codec: openaiResponsesCaller,
+    resolve: (wire, organizationId) => resolveReferences(dependencies, wire, organizationId),
+    saver: (wire, organizationId) => saver(dependencies, wire, organizationId),
+  };
+}
+
+export const createResponse = operation({
+  operationId: "createResponse",
+  method: "post",
+  path,
+  tag: "Inference",
+  summary: "Create a response",
+  description:
+    "Chat completions in the words of Responses: the same models, scopes, limits and prices. What the model lacks is refused and never silently dropped; a hint (`reasoning`) is not told to a model that lacks it, and hosted tools that are merely listed are left out. Unless `store` is false, in the request or by the operator's choice, the response is kept for some days: it can be gone on from by `previous_response_id`, and fetched. Without `max_output_tokens` the model's own limit holds.",
+  scope: "inference:create",
+  metered,
+  request: inferenceBody(ResponsesRequest, validateResponsesRequest),
+  success: {
+    description: "The response, or a stream of its events when `stream` is true.",
+    headers: [...usageHeaderNames, "x-service-usage-source", ...limitHeaderNames],
+    content: {
+      [jsonType]: { schema: ResponseObject, example: completed },
+      "text/event-stream": {
+        schema: ResponsesStreamEvent,
+        grammar: "responses",
+        description:
+          "Each event has an `event:` line with its type and a `data:` line that holds it (`ResponsesStreamEvent`): `response.created`, `response.in_progress`, then the items, one at a time, each from `response.output_item.added` to `response.output_item.done`, then one of `response.completed`, `response.incomplete` and `response.failed` with the whole response. `response.in_progress` comes again while the model is silent. A failure in mid-stream is `response.failed`. The stream ends with exactly one `data: [DONE]`, which has no `event:` line.",
+        example: responseStream,
+      },
+    },
+  },
+  faults: [...credentialFaults, "model_not_allowed"],
+  otherFaults: true,
+  limitRefusalHeaders: limitRefusalHeaderNames,
+  faultShape: "responses",
+  refusesMethod: webSocketRefusal,
+  examples: requests,
+  handle: (dependencies, call, input) => infer(dependencies, call, input, responsesAdapter(dependencies)),
+});
+
+/** Codex asks for a WebSocket where it is told that there are any; a plain no sends it back to POST. */
+function webSocketRefusal({ method, headers }: Request): Fault | null {
+  if (method !== "GET" || !/\bwebsocket\b/i.test(headers.get("upgrade") ?? "")) return null;
+  return new Fault(
+    "upgrade_not_supported",
+    "This path does not speak WebSocket. POST the request, with 'stream': true.",
+  );
+}

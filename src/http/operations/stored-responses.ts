@@ -1,0 +1,151 @@
+/** GET and DELETE /v1/responses/{id}, GET /v1/responses/{id}/input_items: what the calling organization has stored. */
+import Type from "typebox";
+import { Fault } from "../../inference/fault.ts";
+import { DeletedResponse, InputItemList, ResponseObject } from "../../protocol/openai-responses/contract.ts";
+import { type StoredItem, shownItem } from "../../protocol/openai-responses/references.ts";
+import type { KeptResponse } from "../../store/responses.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { json } from "../json.ts";
+import { credentialFaults } from "../openapi/faults.ts";
+import { operation } from "../operation.ts";
+import { wrongParameter } from "../parameters.ts";
+import { queryOf } from "../path.ts";
+import { lookUp } from "../stored-responses.ts";
+import { jsonType } from "./examples.ts";
+import { completed, hex, id, path } from "./responses-examples.ts";
+
+/** What the three have in common. */
+const ofStored = {
+  tag: "Inference",
+  idPrefix: "resp_",
+  scope: "inference:create",
+  params: Type.Object({
+    id: Type.String({ description: "The response's id.", pattern: "^resp_[0-9a-f]{32}$", example: id }),
+  }),
+  faults: [...credentialFaults, "response_not_found"],
+  otherFaults: true,
+  faultShape: "responses",
+  // An id is made by a response: there is none that works as written.
+  examples: [],
+} as const;
+
+export const getResponse = operation({
+  ...ofStored,
+  operationId: "getResponse",
+  method: "get",
+  path: `${path}/{id}`,
+  summary: "Fetch a response",
+  description: "A response that the calling organization has stored, as it was answered.",
+  success: {
+    description: "The response.",
+    headers: [],
+    content: { [jsonType]: { schema: ResponseObject, example: completed } },
+  },
+  async handle(dependencies, call, { principal, params }) {
+    // Clients add any query parameter; this one asks for what is not served.
+    if (queryOf(call.request).get("stream") === "true") {
+      throw new Fault("unsupported_feature", "'stream' is not served for a stored response. Fetch it whole.", {
+        param: "stream",
+      });
+    }
+    const { response, output } = await storedResponse(dependencies, principal.organization.id, params.id);
+    return json(200, { ...JSON.parse(response), output: JSON.parse(output) });
+  },
+});
+
+export const deleteResponse = operation({
+  ...ofStored,
+  operationId: "deleteResponse",
+  method: "delete",
+  path: `${path}/{id}`,
+  summary: "Delete a response",
+  description: "Forgets a stored response, at once. What went on from it can no longer be gone on from.",
+  success: {
+    description: "It is deleted.",
+    headers: [],
+    content: { [jsonType]: { schema: DeletedResponse, example: { id, object: "response", deleted: true } } },
+  },
+  async handle({ responses }, _call, { principal, params: { id } }) {
+    if (!(await lookUp(() => responses.store.remove(principal.organization.id, id)))) throw notFound();
+    return json(200, { id, object: "response", deleted: true });
+  },
+});
+
+const itemId = `msg_${hex}1000000`;
+const itemOfThis = "the id of an item of this response";
+
+export const listInputItems = operation({
+  ...ofStored,
+  operationId: "listInputItems",
+  method: "get",
+  path: `${path}/{id}/input_items`,
+  summary: "List what a response was asked",
+  description:
+    "The items of the request that a stored response answers. What was said before stands with the response that it went on from.",
+  query: Type.Object({
+    limit: Type.Integer({
+      description: "How many items to answer at most.",
+      "x-must-be": "a whole number from 1 to 100",
+      minimum: 1,
+      maximum: 100,
+      default: 20,
+    }),
+    order: Type.Enum(["asc", "desc"], {
+      description: "`desc`: the last item comes first.",
+      "x-must-be": "'asc' or 'desc'",
+      type: "string",
+      default: "desc",
+    }),
+    after: Type.Optional(
+      Type.String({
+        description: "The id of an item: those that come after it, in the order asked for.",
+        "x-must-be": itemOfThis,
+        minLength: 1,
+        example: itemId,
+      }),
+    ),
+  }),
+  success: {
+    description: "The items.",
+    headers: [],
+    content: {
+      [jsonType]: {
+        schema: InputItemList,
+        example: {
+          object: "list",
+          data: [{ id: itemId, type: "message", role: "user", content: [{ type: "input_text", text: "Hello!" }] }],
+          first_id: itemId,
+          last_id: itemId,
+          has_more: false,
+        },
+      },
+    },
+  },
+  async handle(dependencies, _call, { principal, params, query: { limit, order, after } }) {
+    const { input } = await storedResponse(dependencies, principal.organization.id, params.id);
+    const items = (JSON.parse(input) as StoredItem[]).map(shownItem);
+    if (order === "desc") items.reverse();
+    const from = after === undefined ? 0 : items.findIndex((item) => item.id === after) + 1;
+    if (after !== undefined && from === 0) throw wrongParameter("after", itemOfThis);
+    const data = items.slice(from, from + limit);
+    return json(200, {
+      object: "list",
+      data,
+      first_id: data[0]?.id ?? null,
+      last_id: data.at(-1)?.id ?? null,
+      has_more: from + data.length < items.length,
+    });
+  },
+});
+
+async function storedResponse({ responses }: Dependencies, organizationId: string, id: string): Promise<KeptResponse> {
+  const stored = await lookUp(() => responses.store.find(organizationId, id));
+  if (!stored) throw notFound();
+  return stored;
+}
+
+function notFound(): Fault {
+  const message =
+    "There is no such response in this organization. It was sent with 'store': false, was deleted, or is kept no longer.";
+  return new Fault("response_not_found", message, { param: "id" });
+}

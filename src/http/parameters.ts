@@ -1,0 +1,61 @@
+/**
+ * Parameters of one place (path, query or headers), as an operation declares them: a typebox object whose properties
+ * describe them. Beside JSON Schema a property may have `example`, `allowEmptyValue`, and `x-must-be`, which says in
+ * words what the value must be. What has a default may be left out.
+ */
+import type { Static, TObject } from "typebox";
+import { Compile } from "typebox/compile";
+import { Fault } from "../inference/fault.ts";
+
+export interface Parameter {
+  type?: string;
+  default?: unknown;
+  description?: string;
+  example?: string;
+  allowEmptyValue?: boolean;
+  "x-must-be"?: string;
+}
+
+export function parametersOf(schema: TObject): [name: string, parameter: Parameter, isRequired: boolean][] {
+  const required: readonly string[] = schema.required ?? [];
+  return Object.entries(schema.properties as Record<string, Parameter>).map(([name, parameter]) => [
+    name,
+    parameter,
+    required.includes(name) && !("default" in parameter),
+  ]);
+}
+
+/** Values by name, from the text that `textOf` finds. Throws the Fault of the first that is missing or wrong. */
+export type Guard<Schema extends TObject> = (textOf: (name: string) => string | null) => Static<Schema>;
+
+export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
+  const checked = parametersOf(schema).map(([name, parameter, isRequired]) => ({
+    ...{ name, parameter, isRequired },
+    check: Compile(schema.properties[name]!),
+  }));
+  return (textOf) => {
+    const values: Record<string, unknown> = {};
+    for (const { name, parameter, isRequired, check } of checked) {
+      const text = textOf(name);
+      if (text !== null) {
+        const value = parameter.type === "integer" ? integerOf(text) : text;
+        if (!check.Check(value)) throw wrongParameter(name, parameter["x-must-be"] ?? "what the contract describes");
+        values[name] = value;
+      } else if (isRequired) {
+        throw new Fault("missing_field", `'${name}' is missing.`, { param: name });
+      } else if ("default" in parameter) {
+        values[name] = parameter.default;
+      }
+    }
+    return values as Static<Schema>;
+  };
+}
+
+export function wrongParameter(name: string, mustBe: string): Fault {
+  return new Fault("invalid_value", `'${name}' must be ${mustBe}.`, { param: name });
+}
+
+/** As digits alone: no sign but a minus, no leading zero, no exponent. What is none stays text, which no integer is. */
+function integerOf(text: string): number | string {
+  return /^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text;
+}

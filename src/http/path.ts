@@ -1,0 +1,50 @@
+/** A request's path and query, and the id in its path: what stands in the place of `{id}`, as it was sent. Pure. */
+import type { IdPrefix } from "../store/ids.ts";
+
+const place = "{id}";
+
+/** The path that was asked for. */
+export function pathOf(request: Request): string {
+  return urlOf(request).pathname;
+}
+
+export function queryOf(request: Request): URLSearchParams {
+  return urlOf(request).searchParams;
+}
+
+/** Also where the host header is no host. */
+function urlOf({ url }: Request): URL {
+  return new URL(url.replace(/^\w+:\/\/[^/]*/, "http://localhost"));
+}
+
+/** `pattern` is the path of the route that has taken this request. */
+export function idIn(pattern: string, request: Request): string {
+  const [before = "", after = ""] = pattern.split(place);
+  const path = pathOf(request);
+  return path.slice(before.length, path.length - after.length);
+}
+
+interface Pattern {
+  path: string;
+  idPrefix?: IdPrefix;
+}
+
+export function hasId({ path }: Pattern): boolean {
+  return path.includes(place);
+}
+
+/**
+ * Whether what stands in the place of the id may be one. Where ids have a prefix, what begins otherwise is no id but the
+ * name of something that does not exist (`/v1/responses/compact`).
+ */
+export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolean {
+  const id = idIn(path, request);
+  return idPrefix === undefined ? id !== "" : new RegExp(`^${idPrefix}[^/]+$`).test(id);
+}
+
+/** What paths of this pattern end with, `/v1` left out. */
+export function ending({ path, idPrefix }: Pattern): RegExp {
+  const id = idPrefix === undefined ? ".+" : `${idPrefix}[^/]+`;
+  const around = path.replace(/^\/v1\//, "/").split(place);
+  return new RegExp(`${around.map(RegExp.escape).join(id)}$`);
+}

@@ -1,0 +1,46 @@
+/** A request's body, piece by piece, within bounds. Nothing is kept of it here. */
+
+export interface ReadingBounds {
+  bytes_max: number;
+  ms: number;
+}
+
+/** `whole`: to its end. `broken_off`: the client left. `stopped`: the signal said so. */
+export type Reading = "whole" | "too_large" | "late" | "broken_off" | "stopped";
+
+/** After `too_large` the rest may still be read by somebody else. */
+export async function readPieces(
+  body: ReadableStream<Uint8Array>,
+  bounds: ReadingBounds,
+  take: (piece: Uint8Array) => void,
+  signal?: AbortSignal,
+): Promise<Reading> {
+  if (signal?.aborted) return "stopped";
+  const reader = body.getReader();
+  let ended: Reading = "whole";
+  const end = (how: Reading) => {
+    ended = how;
+    reader.cancel().catch(() => {});
+  };
+  const deadline = setTimeout(end, bounds.ms, "late");
+  const stop = () => end("stopped");
+  signal?.addEventListener("abort", stop);
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (ended !== "whole" || done) return ended;
+      bytes += value.byteLength;
+      if (bytes > bounds.bytes_max) {
+        reader.releaseLock();
+        return "too_large";
+      }
+      take(value);
+    }
+  } catch {
+    return ended === "whole" ? "broken_off" : ended;
+  } finally {
+    clearTimeout(deadline);
+    signal?.removeEventListener("abort", stop);
+  }
+}

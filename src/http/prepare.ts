@@ -1,0 +1,61 @@
+/**
+ * PREPARE: may this request run, and as what: in the decided order of checks, up to where something would be held. The
+ * answer is a value; a refusal is a thrown Fault.
+ */
+import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
+import type { Principal } from "../auth/authenticate.ts";
+import { withoutLostHints } from "../inference/hints.ts";
+import { allowedModel, assertCapable } from "../routing/catalog.ts";
+import type { RateReadings } from "../store/rates.ts";
+import type { Asked } from "../usage/run.ts";
+import type { Adapter, InferenceWire } from "./adapter.ts";
+import type { JsonBody } from "./body.ts";
+import { breather, breathing } from "./breather.ts";
+import type { Call } from "./call.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { limitHeaders } from "./limit-headers.ts";
+
+export interface Prepared<Wire> extends Asked {
+  /** The body, with what is stored in place of what refers to it. */
+  wire: Wire;
+}
+
+/** An inference request as it comes from the frame: authorized, its body checked. */
+export interface InferenceInput<Wire> {
+  principal: Principal;
+  body: JsonBody<Wire>;
+}
+
+export async function prepare<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, body }: InferenceInput<Wire>,
+  adapter: Adapter<Wire, Reply>,
+): Promise<Prepared<Wire>> {
+  const { operation, codec } = adapter;
+  const catalog = dependencies.catalog();
+  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
+  const resolved = await adapter.resolve?.(body.value, principal.organization.id);
+  const wire = resolved?.wire ?? body.value;
+  const inputBytes = body.bytes + (resolved?.bytes ?? 0);
+  const steps = codec.request.decodingSteps?.(wire);
+  const decoded = steps ? await breathing(steps, inputBytes) : codec.request.decode(wire);
+  await breather(inputBytes);
+  assertCapable(model, decoded);
+  const request = withoutLostHints(decoded, model);
+  Object.assign(call.notes, { model: model.id, stream: request.stream });
+
+  const plan = activePlan(catalog.plans, principal.organization);
+  const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
+  requireContext(model, inputTokens);
+  return {
+    ...{ requestId: call.requestId, principal, operation, wire, request, model, plan, inputTokens, inputBytes },
+    outputTokensAllowed: outputTokensAllowed(model, inputTokens),
+    identity: {
+      responseId: adapter.idPrefix + dependencies.newId(),
+      createdAtSeconds: Math.floor(Date.now() / 1000),
+      model: model.id,
+    },
+    rateHeaders: (readings: RateReadings) => limitHeaders(operation, readings, Date.now()),
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * What stands before every handler, in the decided order (docs/design/service.md, Order of checks): credential,
+ * organization and scope; parameters; body. An operation declares what it needs; nobody checks it by hand.
+ */
+import { authorize } from "./authorize.ts";
+import type { Call } from "./call.ts";
+import { decided } from "./decision.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { faultBodyOf } from "./fault-body.ts";
+import { frame, type Serve } from "./frame.ts";
+import type { Operation } from "./operation.ts";
+import { guard } from "./parameters.ts";
+import { idIn, queryOf } from "./path.ts";
+
+export function serveOperation(dependencies: Dependencies, operation: Operation): Serve {
+  const { path, scope, metered, faultShape, request: body } = operation;
+  const guarded = guardsOf(operation);
+  const work = async (call: Call) => {
+    const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    const parameters = guarded(call.request);
+    const read = body ? await body.read(dependencies, call) : null;
+    return operation.handle(dependencies, call, { principal, ...parameters, body: read });
+  };
+  return frame(dependencies, {
+    path,
+    faultBody: faultBodyOf(faultShape),
+    ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
+    work(call) {
+      // What carries a body may take long to arrive, and longer to be answered.
+      if (body) call.keepOpen();
+      return metered ? decided(dependencies, call, metered, () => work(call)) : work(call);
+    },
+  });
+}
+
+/** An id in the path is text: whether it may be one, the route has decided (path.ts). */
+function guardsOf({ path, params, query, headers }: Operation) {
+  const guardQuery = query && guard(query);
+  const guardHeaders = headers && guard(headers);
+  return (request: Request) => ({
+    params: params ? { id: idIn(path, request) } : {},
+    query: guardQuery ? guardQuery(textIn(queryOf(request))) : {},
+    headers: guardHeaders ? guardHeaders(textIn(request.headers)) : {},
+  });
+}
+
+function textIn(values: URLSearchParams | Headers): (name: string) => string | null {
+  return (name) => values.get(name);
+}

@@ -1,0 +1,150 @@
+/**
+ * What Responses keep: looked up before a request is decoded, written before its caller has the end of the answer, so that
+ * the next request finds it on whichever node it comes in.
+ */
+
+import { Fault } from "../inference/fault.ts";
+import type { InputItem, ResponseObject, ResponsesRequest } from "../protocol/openai-responses/contract.ts";
+import {
+  historyOf,
+  isInputId,
+  itemOf,
+  type References,
+  referencesOf,
+  type StoredTurn,
+  storable,
+  withResolved,
+} from "../protocol/openai-responses/references.ts";
+import type { KeptResponse, KeptTurn } from "../store/responses.ts";
+import { within } from "../time/deadline.ts";
+import { breather } from "./breather.ts";
+import type { Dependencies } from "./dependencies.ts";
+
+/** The longest that an answer's end waits to be kept; what takes longer is answered all the same. */
+const keep_ms_max = 2_000;
+
+type Needs = Pick<Dependencies, "responses" | "limits" | "log">;
+
+export interface Resolved {
+  wire: ResponsesRequest;
+  /** Size of what was looked up. */
+  bytes: number;
+}
+
+/** The request with all that it refers to. Throws `previous_response_not_found`, `context_length_exceeded` or 503. */
+export async function resolveReferences(
+  dependencies: Needs,
+  asked: ResponsesRequest,
+  organizationId: string,
+): Promise<Resolved> {
+  const keeps = dependencies.responses.settings().store;
+  const wire = keeps ? asked : { ...asked, store: false };
+  const references = referencesOf(wire);
+  if (references.previousResponseId === null && references.items.length === 0) return { wire, bytes: 0 };
+  const found = keeps ? await foundOf(dependencies, references, organizationId) : nothing;
+  const bytes = found.history.bytes + found.referred.bytes;
+  const whole = withResolved(wire, { history: found.history.items, items: found.referred.items });
+  await breather(bytes);
+  return { wire: whole, bytes };
+}
+
+const nothing = { history: { items: null, bytes: 0 }, referred: { items: new Map<string, InputItem>(), bytes: 0 } };
+
+async function foundOf(dependencies: Needs, references: References, organizationId: string) {
+  const [history, referred] = await Promise.all([
+    historyFound(dependencies, references.previousResponseId, organizationId),
+    itemsFound(dependencies, references.items, organizationId),
+  ]);
+  return { history, referred };
+}
+
+async function historyFound(dependencies: Needs, id: string | null, organizationId: string) {
+  if (id === null) return { items: [], bytes: 0 };
+  const bytes_max = dependencies.limits.body_bytes_max;
+  const turns = await lookUp(() => dependencies.responses.store.conversation(organizationId, id, bytes_max));
+  if (turns === "not_found") return { items: null, bytes: 0 };
+  if (turns === "too_long") throw tooLong("previous_response_id");
+  const { parsed, bytes } = await parsedTurns(turns);
+  return { items: historyOf([...parsed.values()]), bytes };
+}
+
+async function itemsFound(dependencies: Needs, asked: References["items"], organizationId: string) {
+  const ids = asked.flatMap(({ responseId }) => (responseId === null ? [] : [responseId]));
+  const options = { inputs: asked.some(({ id }) => isInputId(id)), bytes_max: dependencies.limits.body_bytes_max };
+  const turns =
+    ids.length === 0 ? [] : await lookUp(() => dependencies.responses.store.turns(organizationId, ids, options));
+  if (turns === "too_long") throw tooLong("input");
+  const { parsed, bytes } = await parsedTurns(turns);
+  const items = new Map<string, InputItem>();
+  for (const { id, responseId } of asked) {
+    const turn = responseId === null ? undefined : parsed.get(responseId);
+    const item = turn && itemOf(turn, id);
+    if (item) items.set(id, item);
+  }
+  return { items, bytes };
+}
+
+async function parsedTurns(turns: readonly KeptTurn[]) {
+  const parsed = new Map<string, StoredTurn>();
+  let bytes = 0;
+  for (const { id, input, output } of turns) {
+    parsed.set(id, { input: JSON.parse(input), output: JSON.parse(output) });
+    const size = Buffer.byteLength(input) + Buffer.byteLength(output);
+    bytes += size;
+    await breather(size);
+  }
+  return { parsed, bytes };
+}
+
+function tooLong(param: string): Fault {
+  return new Fault(
+    "context_length_exceeded",
+    "The stored conversation exceeds the context window: it is larger than a request's body may be. Begin a new one, with what it still needs.",
+    { param },
+  );
+}
+
+/** What keeps the answer, unless its request forbids it. It never throws: the answer is the caller's, kept or not. */
+export function saver(
+  dependencies: Needs,
+  wire: ResponsesRequest,
+  organizationId: string,
+): ((answer: ResponseObject) => Promise<void>) | null {
+  if (wire.store === false) return null;
+  const { organization_bytes_max } = dependencies.responses.settings();
+  return async (answer) => {
+    try {
+      const kept = keptOf(wire, answer);
+      if (!kept) return;
+      const work = dependencies.responses.store.keep(organizationId, kept, organization_bytes_max);
+      if (!(await within(work, keep_ms_max, "the store of responses")))
+        throw new Error(`larger than ${organization_bytes_max} bytes`);
+    } catch (cause) {
+      dependencies.log.event("warn", "response_unkept", { response_id: answer.id, cause: String(cause) });
+    }
+  };
+}
+
+function keptOf(wire: ResponsesRequest, answer: ResponseObject): KeptResponse | null {
+  const turn = storable(wire, answer);
+  if (!turn) return null;
+  return {
+    id: turn.id,
+    previousId: turn.previousResponseId,
+    input: JSON.stringify(turn.input),
+    output: JSON.stringify(turn.output),
+    response: JSON.stringify(turn.response),
+  };
+}
+
+/** An outage of the store as what it is to a client. */
+export async function lookUp<Value>(look: () => Promise<Value>): Promise<Value> {
+  try {
+    return await look();
+  } catch (cause) {
+    throw new Fault("storage_unavailable", "The service cannot look up stored responses now. Please try again.", {
+      retryAfterSeconds: 1,
+      cause,
+    });
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Paths that name nothing: 404, with the path that was asked for and the one that was probably meant. Most of them come
+ * from a base URL that lacks `/v1`, or has it where the client adds it itself.
+ */
+import { keyPattern } from "../auth/key.ts";
+import { Fault } from "../inference/fault.ts";
+import { closestName } from "../schema/closest.ts";
+import { faultBodyForPath, faultBodyOf } from "./fault-body.ts";
+import type { Framed } from "./frame.ts";
+import type { Operation } from "./operation.ts";
+import { ending, hasId, pathOf } from "./path.ts";
+
+/** What answers, whatever the method, where none of these operations does. */
+export function unknownPath(operations: readonly Operation[]): Framed {
+  const meantBy = signpost(operations);
+  return {
+    path: "/*",
+    work({ request }) {
+      const asked = pathOf(request);
+      const meant = meantBy(asked);
+      const advice = meant
+        ? `You probably mean '${shown(meant.path)}'.${baseUrlAdvice(asked, meant.path)}`
+        : "The contract at /openapi.json lists what there is.";
+      throw new Fault("route_not_found", `There is nothing at '${shown(asked)}'. ${advice}`);
+    },
+    faultBody(fault, requestId, request) {
+      const meant = meantBy(pathOf(request));
+      const body = meant ? faultBodyOf(meant.operation.faultShape) : faultBodyForPath;
+      return body(fault, requestId, request);
+    },
+  };
+}
+
+interface Meant {
+  path: string;
+  operation: Operation;
+}
+
+/** The operation that a path was probably meant for: the one that it ends like, else the one that is spelled nearly so. */
+function signpost(all: readonly Operation[]): (asked: string) => Meant | null {
+  const targets = all.filter(({ path }) => path !== "/").map((operation) => ({ operation, end: ending(operation) }));
+  const spelled = targets.map(({ operation }) => operation).filter((operation) => !hasId(operation));
+
+  return (asked) => {
+    const path = asked.replaceAll(/\/{2,}/g, "/").replace(/\/$/, "");
+    if (path.length > path_chars_max) return null;
+    const [longest] = targets
+      .map(({ operation, end }) => ({ operation, at: path.search(end) }))
+      .filter(({ at }) => at >= 0)
+      .sort((one, other) => one.at - other.at);
+    if (longest) {
+      const { operation, at } = longest;
+      return { operation, path: (operation.path.startsWith("/v1/") ? "/v1" : "") + path.slice(at) };
+    }
+    const alike = spelled.filter((operation) => depthOf(operation.path) === depthOf(path));
+    const name = closestName(
+      path,
+      alike.map((operation) => operation.path),
+    );
+    const operation = alike.find((operation) => operation.path === name);
+    return operation ? { operation, path: operation.path } : null;
+  };
+}
+
+function depthOf(path: string): number {
+  return path.split("/").length;
+}
+
+function baseUrlAdvice(asked: string, meant: string): string {
+  if (meant === `/v1${asked}`) return " Let the base URL of your client end with '/v1'.";
+  if (asked === `/v1${meant}`) return " Let the base URL of your client end before '/v1', which the client adds.";
+  return "";
+}
+
+/** Longer paths are nobody's slip. */
+const path_chars_max = 1024;
+const shown_chars_max = 120;
+
+/** As it may stand in a message: short, printable, and without a key. */
+function shown(path: string): string {
+  const safe = path.replaceAll(new RegExp(keyPattern, "g"), "slk_…").replaceAll(/[^\x21-\x7e…]/g, "?");
+  return safe.length > shown_chars_max ? `${safe.slice(0, shown_chars_max)}…` : safe;
+}

@@ -1,0 +1,93 @@
+/** What an administrator does with keys. A new secret is returned once and is nowhere else. */
+import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
+import { idOf } from "../store/ids.ts";
+import { type ManagementContext, noKey, type OwnedKey } from "./context.ts";
+import { fail } from "./error.ts";
+import * as parse from "./parse.ts";
+
+export interface KeyVerbs {
+  /** Without scopes: all three. Without models: every model. `expires`: ISO 8601 with a zone, in the future. */
+  createKey(input: {
+    organization: string;
+    name: string;
+    scopes?: string[] | null;
+    models?: string[] | null;
+    expires?: string | null;
+  }): Promise<NewKey>;
+  /** Of one organization, or of all. */
+  listKeys(input: { organization?: string | null }): Promise<OwnedKey[]>;
+  findKey(input: { id: string }): Promise<OwnedKey>;
+  /**
+   * Adds a second secret to the key. `grace` (`30m`, `1h`, `7d`, `0s`) is how long the older ones keep working; without
+   * it, they work until they are revoked.
+   */
+  rotateKey(input: { id: string; grace?: string | null }): Promise<NewKey>;
+  /** Revokes the key, or with `old` only the secrets that a rotation replaced. Idempotent. */
+  revokeKey(input: { id: string; old?: boolean }): Promise<OwnedKey>;
+}
+
+export interface NewKey extends OwnedKey {
+  /** The whole key, in plain text: the only time that anybody sees it. */
+  secret: string;
+}
+
+export function keyVerbs(context: ManagementContext): KeyVerbs {
+  const { administration, actor, announce, catalog, keyOf, newUuid, nowMs, organizationOf, random, withOrganization } =
+    context;
+  return {
+    async createKey(input) {
+      const name = parse.name(input.name, "The key's name");
+      const scopes = parse.scopes(input.scopes);
+      const allowedModels = parse.isAbsent(input.models) ? null : parse.models(input.models, (await catalog()).models);
+      const expiresAt = parse.isAbsent(input.expires) ? null : parse.futureInstant(input.expires, nowMs());
+      const organization = await organizationOf(input.organization);
+      const secret = newKey(random(key_random_bytes));
+      const key = await administration.createKey({
+        id: idOf(newUuid(), "key_"),
+        organizationId: organization.id,
+        name,
+        scopes,
+        allowedModels,
+        expiresAt,
+        secret: secretOf(secret),
+        actor,
+      });
+      return { key, organization, secret };
+    },
+    async listKeys(input) {
+      const organizations = parse.isAbsent(input.organization)
+        ? await administration.listOrganizations()
+        : [await organizationOf(input.organization)];
+      const lists: OwnedKey[] = [];
+      for (const organization of organizations) {
+        for (const key of await administration.listKeys(organization.id)) lists.push({ key, organization });
+      }
+      return lists;
+    },
+    findKey: async (input) => withOrganization(await keyOf(input.id)),
+    async rotateKey(input) {
+      const grace_ms = parse.isAbsent(input.grace) ? null : parse.duration(input.grace);
+      const { id, revokedAt, expiresAt } = await keyOf(input.id);
+      if (revokedAt) fail(cannotRotate(id, "is revoked"));
+      if (expiresAt && expiresAt.getTime() <= nowMs()) fail(cannotRotate(id, "has expired"));
+      const secret = newKey(random(key_random_bytes));
+      const graceEndsAt = grace_ms === null ? null : new Date(nowMs() + grace_ms);
+      let key = await administration.rotateKey({ id, secret: secretOf(secret), graceEndsAt, actor });
+      if (key === "revoked") fail(cannotRotate(id, "is revoked"));
+      // No grace at all is a revocation: a deadline would be read from this machine's clock, and the store's may be behind it.
+      if (key && grace_ms === 0) key = await administration.revokeKey({ id, old: true, actor });
+      await announce(id);
+      return { ...(await withOrganization(key ?? noKey(id))), secret };
+    },
+    async revokeKey(input) {
+      const { id } = await keyOf(input.id);
+      const key = await administration.revokeKey({ id, old: input.old === true, actor });
+      await announce(id);
+      return withOrganization(key ?? noKey(id));
+    },
+  };
+}
+
+function cannotRotate(id: string, why: string): string {
+  return `The key ${id} ${why} and cannot be rotated. Create a new one.`;
+}

@@ -1,0 +1,39 @@
+/**
+ * THE MODULE MANAGEMENT: what an administrator can do. Verbs over the store, shared by every interface: the CLI calls
+ * them directly or through the socket of a running server (src/cli/socket.ts). Each takes one object and validates it,
+ * since it may come from outside. A verb throws a ManagementError for invalid input; any other error is an outage.
+ */
+import { type AuditVerbs, auditVerbs } from "./audit.ts";
+import { type ManagementOptions, managementContext } from "./context.ts";
+import { type KeyVerbs, keyVerbs } from "./keys.ts";
+import { type OrganizationVerbs, organizationVerbs } from "./organizations.ts";
+import { type UsageVerbs, usageVerbs } from "./usage.ts";
+
+export interface Management extends OrganizationVerbs, KeyVerbs, UsageVerbs, AuditVerbs {}
+
+export function management(options: ManagementOptions): Management {
+  const context = managementContext(options);
+  return { ...organizationVerbs(context), ...keyVerbs(context), ...usageVerbs(context), ...auditVerbs(context) };
+}
+
+/** The verbs that an interface may call by name. */
+export const managementVerbs = [
+  "createOrganization",
+  "listOrganizations",
+  "findOrganization",
+  "suspendOrganization",
+  "resumeOrganization",
+  "setPlan",
+  "setAnchor",
+  "setExtraUsage",
+  "createKey",
+  "listKeys",
+  "findKey",
+  "rotateKey",
+  "revokeKey",
+  "readUsage",
+  "checkUsage",
+  "adjustUsage",
+  "findRequest",
+  "listAudit",
+] as const satisfies readonly (keyof Management)[];

@@ -1,0 +1,155 @@
+/**
+ * Parses what an administrator entered: each function returns the value, or throws a ManagementError that says what is
+ * valid. Pure. Arguments are `unknown` because they may come through the socket.
+ */
+import { type Scope, scopes as scopeNames } from "../store/directory.ts";
+import { fail } from "./error.ts";
+
+const name_chars_max = 200;
+const text_chars_max = 1000;
+const grace_days_max = 365;
+
+export function isAbsent(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
+}
+
+/** The beginning of a text, safe to quote in one line. */
+export function excerpt(text: string): string {
+  const line = text.replace(/\p{Cc}/gu, "?");
+  return line.length > 80 ? `${line.slice(0, 80)}…` : line;
+}
+
+/** And what the database accepts: no NUL, no half of a surrogate pair. */
+function isOneLine(words: string): boolean {
+  return words.isWellFormed() && !/[\p{Cc}\u2028\u2029]/u.test(words);
+}
+
+export function text(value: unknown, what: string): string {
+  if (typeof value !== "string" || value.length > text_chars_max) fail(`Specify ${what}.`);
+  const trimmed = value.trim();
+  if (trimmed === "" || !isOneLine(trimmed)) fail(`Specify ${what}.`);
+  return trimmed;
+}
+
+/** 1 to 63 lowercase letters, digits and hyphens: a host name's label, so that it fits wherever names do. */
+export function slug(value: unknown): string {
+  const word = text(value, "a slug");
+  if (/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(word)) return word;
+  fail(
+    `'${excerpt(word)}' is not a slug. A slug has 1 to 63 lowercase letters, digits, and hyphens, and begins and ends with a letter or digit.`,
+  );
+}
+
+/** Any text on one line. */
+export function name(value: unknown, what: string): string {
+  if (typeof value !== "string" || value.trim() === "") fail(`${what} must not be empty.`);
+  const words = value.trim();
+  if (words.length > name_chars_max) fail(`${what} must have at most ${name_chars_max} characters.`);
+  if (!isOneLine(words)) {
+    fail(`${what} must not contain line breaks or control characters.`);
+  }
+  return words;
+}
+
+export function plan(value: unknown, known: readonly string[]): string {
+  const word = text(value, "a plan's name");
+  if (known.includes(word)) return word;
+  if (known.length === 0) fail("The catalog has no plans. Add one under 'plans:' in sluice.yaml.");
+  fail(`There is no plan '${excerpt(word)}'. The catalog has: ${known.join(", ")}.`);
+}
+
+/** Absent: all scopes. In the order of `scopeNames`, each once. */
+export function scopes(value: unknown): Scope[] {
+  if (isAbsent(value)) return [...scopeNames];
+  const words = list(value, "scopes");
+  const wrong = words.find((word) => !scopeNames.includes(word as Scope));
+  if (wrong !== undefined) {
+    fail(`There is no scope '${excerpt(wrong)}'. The scopes are: ${scopeNames.join(", ")}.`);
+  }
+  if (words.length === 0) fail(`A key needs at least one scope. The scopes are: ${scopeNames.join(", ")}.`);
+  return scopeNames.filter((scope) => words.includes(scope));
+}
+
+/** Each once. */
+export function models(value: unknown, known: readonly string[]): string[] {
+  const words = [...new Set(list(value, "models"))];
+  const wrong = words.find((word) => !known.includes(word));
+  if (wrong !== undefined) {
+    const like = known.filter((id) => id.split("/").includes(wrong.split("/").at(-1) ?? "")).slice(0, 3);
+    const hint = like.length > 0 ? ` Did you mean ${like.join(" or ")}?` : " To list the models, call GET /v1/models.";
+    fail(`The catalog has no model '${excerpt(wrong)}'.${hint}`);
+  }
+  if (words.length === 0) fail("Specify at least one model, or omit the list to allow every model.");
+  return words;
+}
+
+const instantForm = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
+
+/** ISO 8601 with a zone; a date alone is its first moment in UTC. */
+function instant(value: unknown): Date {
+  const word = text(value, "an instant");
+  const form = instantForm.exec(word);
+  const [year, month, day] = form ? form.slice(1, 4).map(Number) : [];
+  const at = new Date(
+    form
+      ? word
+          .replace(" ", "T")
+          .replace(/([+-]\d{2})(\d{2})$/, "$1:$2")
+          .toUpperCase()
+      : Number.NaN,
+  );
+  // Some JavaScript engines read 30 February as 2 March; nobody means that.
+  const exists = new Date(Date.UTC(year ?? 0, (month ?? 0) - 1, day)).getUTCDate() === day;
+  if (Number.isNaN(at.getTime()) || !exists) {
+    fail(
+      `'${excerpt(word)}' is not an instant. Use ISO 8601 with a time zone, such as 2030-01-31T12:00:00Z, or a date (UTC).`,
+    );
+  }
+  return at;
+}
+
+export function futureInstant(value: unknown, now_ms: number): Date {
+  const at = instant(value);
+  if (at.getTime() <= now_ms) fail(`${at.toISOString()} is in the past. Specify an instant in the future.`);
+  return at;
+}
+
+/** Past or future: weeks and months extend in both directions. */
+export function anchor(value: unknown): Date {
+  const at = instant(value);
+  const year = at.getUTCFullYear();
+  if (year < 2000 || year > 2200) fail(`An anchor must be between the years 2000 and 2200, not in ${year}.`);
+  return at;
+}
+
+const unit_ms = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `30m`, `1h`, `7d`, `0s`, in milliseconds; a year at most. */
+export function duration(value: unknown): number {
+  const word = text(value, "a duration");
+  const form = /^(\d{1,9})([smhd])$/.exec(word);
+  const ms = form ? Number(form[1]) * unit_ms[form[2] as keyof typeof unit_ms] : Number.NaN;
+  if (Number.isNaN(ms) || ms > grace_days_max * unit_ms.d) {
+    fail(
+      `'${excerpt(word)}' is not a grace period. Use a duration such as 30m, 1h, or 7d, up to 365d, or 0s for no grace period.`,
+    );
+  }
+  return ms;
+}
+
+export function count(value: unknown, max: number, what: string): number {
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max) return value;
+  fail(`${what} must be a whole number from 1 to ${max}.`);
+}
+
+export function signedCount(value: unknown, max: number, what: string): number {
+  if (typeof value === "number" && Number.isInteger(value) && value !== 0 && Math.abs(value) <= max) return value;
+  fail(`${what} must be a whole number other than 0, from -${max} to ${max}.`);
+}
+
+function list(value: unknown, what: string): string[] {
+  if (!Array.isArray(value) || value.length > 1000 || !value.every((one) => typeof one === "string")) {
+    fail(`Specify the ${what} as a list of names.`);
+  }
+  return value.map((one) => one.trim()).filter((one) => one !== "");
+}

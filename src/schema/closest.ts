@@ -1,0 +1,41 @@
+/** The known name that somebody who wrote another most likely meant. */
+
+/**
+ * At most one edit for every three characters, and never more than three: a wilder guess misleads. Case and the marks
+ * between words do not count, being the commonest slips (`maxOutputTokens`, `api-key`).
+ */
+export function closestName(written: string, known: Iterable<string>): string | null {
+  if (written.length > 64) return null;
+  let best: string | null = null;
+  let bestEdits = Number.POSITIVE_INFINITY;
+  for (const name of known) {
+    const edits_max = Math.min(3, Math.max(1, Math.floor(Math.max(written.length, name.length) / 3)));
+    const edits = distance(bare(written), bare(name), edits_max);
+    if (edits <= edits_max && edits < bestEdits) [best, bestEdits] = [name, edits];
+  }
+  return best;
+}
+
+function bare(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_. ]/g, "");
+}
+
+/** Edits from one word to another (insert, remove, replace, swap of neighbours); above `most` only that it is above. */
+function distance(one: string, other: string, most: number): number {
+  if (Math.abs(one.length - other.length) > most) return most + 1;
+  let before: number[] = [];
+  let last = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= one.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const same = one[i - 1] === other[j - 1];
+      let edits = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (same ? 0 : 1));
+      const swapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      if (swapped) edits = Math.min(edits, before[j - 2]! + 1);
+      row.push(edits);
+    }
+    before = last;
+    last = row;
+  }
+  return last[other.length]!;
+}

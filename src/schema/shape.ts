@@ -1,0 +1,35 @@
+/** The part of JSON Schema that this repository's schemas use. A keyword that is not here is checked nowhere in a walk. */
+export interface Shape {
+  type?: "string" | "number" | "integer" | "boolean" | "null" | "object" | "array";
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Shape[];
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+  uniqueItems?: boolean;
+  items?: Shape;
+  properties?: Record<string, Shape>;
+  patternProperties?: Record<string, Shape>;
+  propertyNames?: Shape;
+  maxProperties?: number;
+  /** typebox sets it to undefined where nothing is required. */
+  required?: string[] | undefined;
+  additionalProperties?: boolean | Shape;
+  /** Values that a protocol knows and this service does not serve, each with the name of the feature; `*` is any. */
+  "x-unsupported"?: Record<string, string>;
+}
+
+/** The required property that is a constant string in every branch of a union of objects; null where there is none. */
+export function discriminator(branches: Shape[]): string | null {
+  for (const key of Object.keys(branches[0]?.properties ?? {})) {
+    const tells = (branch: Shape) =>
+      typeof branch.properties?.[key]?.const === "string" && branch.required?.includes(key);
+    if (branches.every(tells)) return key;
+  }
+  return null;
+}

@@ -1,0 +1,148 @@
+/**
+ * A value beside its JSON Schema: what does not fit, each with its path, in document order. The walk goes as deep as the
+ * schema, never as deep as the value, so nesting inside free-form parts cannot exhaust the stack.
+ *
+ * A union is followed along the branch that the value means: by the kind of the value, and among objects by the property
+ * that is a constant in all of them (`role`, `type`).
+ */
+import type { TSchema } from "typebox";
+import { Check } from "typebox/value";
+import { discriminator, type Shape } from "./shape.ts";
+
+export type Path = (string | number)[];
+
+export interface Offence {
+  /** `misnamed`: a name that the object takes no property under. `repeated`: an item that stands before it already. */
+  kind: "wrong" | "missing" | "unknown" | "misnamed" | "repeated";
+  path: Path;
+  /** What the schema wants at the path; of an unknown or misnamed property, what it wants of the object around it. */
+  shape: Shape;
+  value: unknown;
+  /** `x-unsupported` of the shape, or of the union or array around it. */
+  unsupported?: Unsupported;
+  /** Of a repeated item: the index of the first. */
+  first?: number;
+}
+type Unsupported = Shape["x-unsupported"];
+
+/** At most `most` of them. Undefined inside the value is a hole, which is passed over. */
+export function offences(schema: Shape, value: unknown, most: number): Offence[] {
+  const walk = new Walk(most);
+  walk.value(schema, value, undefined);
+  return walk.found;
+}
+
+class Walk {
+  readonly found: Offence[] = [];
+  readonly #path: Path = [];
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  value(shape: Shape, value: unknown, inherited: Unsupported): void {
+    const unsupported = shape["x-unsupported"] ?? inherited;
+    if (shape.anyOf) this.#union(shape.anyOf, value, unsupported);
+    else if (!isKind(shape, value)) this.#add("wrong", shape, value, { unsupported });
+    else if (Array.isArray(value)) this.#array(shape, value, unsupported);
+    else if (isObject(value)) this.#branches([shape], value, unsupported);
+    else if (!Check(shape as TSchema, value)) this.#add("wrong", shape, value, { unsupported });
+  }
+
+  #add(kind: Offence["kind"], shape: Shape, value: unknown, more: Pick<Offence, "unsupported" | "first"> = {}): void {
+    if (!this.#full) this.found.push({ kind, path: [...this.#path], shape, value, ...more });
+  }
+
+  get #full(): boolean {
+    return this.found.length >= this.#most;
+  }
+
+  #below(step: string | number, walk: () => void): void {
+    this.#path.push(step);
+    walk();
+    this.#path.pop();
+  }
+
+  #union(branches: Shape[], value: unknown, unsupported: Unsupported): void {
+    const flat = branches.flatMap((branch) => branch.anyOf ?? [branch]);
+    const inherited = unsupported ?? branches.find((branch) => branch.anyOf)?.["x-unsupported"];
+    const fitting = flat.filter((branch) => isKind(branch, value));
+    const named = flat.filter((branch) => branch.type !== "null");
+    if (fitting.length > 1) this.#branches(fitting, value as Record<string, unknown>, inherited);
+    else if (fitting.length === 1) this.value(fitting[0]!, value, inherited);
+    else if (named.length === 1) this.value(named[0]!, value, inherited);
+    else this.#add("wrong", { anyOf: named }, value);
+  }
+
+  /** One or several object shapes: the discriminator decides which is meant. */
+  #branches(branches: Shape[], value: Record<string, unknown>, unsupported: Unsupported): void {
+    const key = discriminator(branches);
+    const branch =
+      key === null ? branches[0] : branches.find(({ properties }) => properties![key]!.const === value[key]);
+    if (branch) this.#object(branch, value);
+    if (branch || key === null) return;
+    const named = branches.map(({ properties }) => properties![key]!);
+    const choice: Shape = { type: "string", enum: named.map((each) => each.const) };
+    const own = named.length === 1 ? named[0]!["x-unsupported"] : undefined;
+    const kind = value[key] === undefined ? "missing" : "wrong";
+    this.#below(key, () => this.#add(kind, choice, value[key], { unsupported: own ?? unsupported }));
+  }
+
+  #object(shape: Shape, value: Record<string, unknown>): void {
+    const names = Object.keys(value);
+    const tooMany = names.length > (shape.maxProperties ?? names.length);
+    if (tooMany) this.#add("wrong", shape, value);
+    for (const name of tooMany ? [] : names) {
+      this.#below(name, () => this.#property(shape, name, value[name]));
+      if (this.#full) return;
+    }
+    for (const name of shape.required ?? []) {
+      if (Object.hasOwn(value, name)) continue;
+      this.#below(name, () => this.#add("missing", shape.properties?.[name] ?? {}, undefined));
+    }
+  }
+
+  #property(shape: Shape, name: string, value: unknown): void {
+    const { properties = {}, patternProperties = {}, propertyNames, additionalProperties } = shape;
+    const pattern = Object.keys(patternProperties).find((each) => new RegExp(each, "u").test(name));
+    const inner = Object.hasOwn(properties, name) ? properties[name] : pattern && patternProperties[pattern];
+    if (inner) {
+      if (value !== undefined) this.value(inner, value, undefined);
+    } else if (additionalProperties === false) {
+      this.#add(shape.patternProperties ? "misnamed" : "unknown", shape, value);
+    } else if (propertyNames && !Check(propertyNames as TSchema, name)) {
+      this.#add("misnamed", shape, value);
+    } else if (typeof additionalProperties === "object") {
+      this.value(additionalProperties, value, undefined);
+    }
+  }
+
+  #array(shape: Shape, value: unknown[], unsupported: Unsupported): void {
+    const { minItems = 0, maxItems = Number.POSITIVE_INFINITY, items } = shape;
+    const fits = value.length >= minItems && value.length <= maxItems;
+    if (!fits) this.#add("wrong", shape, value, { unsupported });
+    const seen = new Map<unknown, number>();
+    for (const [index, item] of fits ? value.entries() : []) {
+      if (this.#full) return;
+      const first = seen.get(item);
+      if (first !== undefined) this.#below(index, () => this.#add("repeated", shape, item, { first }));
+      else if (shape.uniqueItems && item !== undefined) seen.set(item, index);
+      if (items && item !== undefined) this.#below(index, () => this.value(items, item, unsupported));
+    }
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+export function kindOf(value: unknown): string {
+  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+}
+
+function isKind(shape: Shape, value: unknown): boolean {
+  if (shape.type === undefined) return true;
+  if (shape.type === "integer") return Number.isInteger(value);
+  return kindOf(value) === shape.type;
+}

@@ -1,0 +1,24 @@
+/**
+ * The outcome of `work`, or an Error saying that `what` did not answer when it takes longer than `wait_ms`. The work itself
+ * goes on. What arrived while this process was busy is read before the time is called up.
+ */
+export async function within<T>(
+  work: Promise<T>,
+  wait_ms: number,
+  what: string,
+  late = (message: string): Error => new Error(message),
+): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let soon: ReturnType<typeof setImmediate> | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      soon = setImmediate(() => reject(late(`${what} did not answer within ${wait_ms} ms`)));
+    }, wait_ms);
+  });
+  try {
+    return await Promise.race([work, silence]);
+  } finally {
+    clearTimeout(timer);
+    clearImmediate(soon);
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * How many tokens an input will be, from its bytes: an upper estimate that only sizes a hold, never a tokenizer over an
+ * agent-sized body. Each model has a ratio of its own, learned from what its engine reports: docs/design/usage.md, The
+ * input estimate.
+ */
+import { type Media, mediaOf } from "../inference/media.ts";
+import type { Model } from "../inference/model.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { promptTokens, type Usage } from "../inference/usage.ts";
+import type { InputRatio } from "../store/calibration.ts";
+import { type Kept, learned, models_learned_max } from "./learned.ts";
+
+export interface InputEstimate {
+  /** `bodyBytes` is the size of the whole body, decompressed. At least 1. */
+  tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number): number;
+  /** The middle of what it may be, and not the upper end. At least 1. */
+  expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
+  /** What an engine reported of that input. Reports with media teach nothing about text. */
+  observe(model: Pick<Model, "id">, bodyBytes: number, request: InferenceRequest, usage: Usage): void;
+  /** The ratio of each model, to be kept over a restart. */
+  ratios: Kept<InputRatio>;
+}
+
+export interface EstimateSettings {
+  /** Tokens a byte before the first report: one for three bytes is more than prose or code takes. */
+  ratio_initial: number;
+  /** Known models at a time; the one that was learned longest ago makes room. */
+  models_max: number;
+}
+export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: models_learned_max };
+
+/** What a token is of most texts, before the first report; a hold starts from the larger ratio of the settings. */
+const ratioExpected = 1 / 4;
+/** What a chat template adds around a conversation. */
+const envelopeTokens = 16;
+
+/** A learned ratio stays within these, whatever an engine says. */
+const ratioMin = 0.02;
+const ratioMax = 1.5;
+/** How much one report moves what is known. */
+const weight = 1 / 16;
+
+function isPlausible({ ratio, spread }: InputRatio): boolean {
+  return ratio >= ratioMin && ratio <= ratioMax && spread >= 0 && spread <= ratioMax;
+}
+
+export function inputEstimate(settings: EstimateSettings = estimateSettings): InputEstimate {
+  const models = learned(settings.models_max, isPlausible);
+
+  return {
+    tokens({ id }, request, bodyBytes) {
+      const known = models.get(id);
+      const ratio = known ? Math.min(ratioMax, known.ratio + 2 * known.spread) : settings.ratio_initial;
+      const media = mediaOf(request);
+      const text = Math.max(0, bodyBytes - media.bytes);
+      return Math.max(1, Math.ceil(text * ratio) + media.tokens + envelopeTokens);
+    },
+    expected({ id }, media, bodyBytes) {
+      const ratio = models.get(id)?.ratio ?? ratioExpected;
+      return Math.max(1, Math.round(Math.max(0, bodyBytes - media.bytes) * ratio) + media.tokens);
+    },
+    observe({ id }, bodyBytes, request, usage) {
+      const tokens = promptTokens(usage);
+      const { bytes } = mediaOf(request);
+      if (usage.source !== "reported" || bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
+      const seen = Math.min(ratioMax, Math.max(ratioMin, tokens / bodyBytes));
+      const known = models.get(id) ?? { ratio: seen, spread: seen / 4 };
+      models.learn(id, {
+        ratio: known.ratio + (seen - known.ratio) * weight,
+        spread: known.spread + (Math.abs(seen - known.ratio) - known.spread) * weight,
+      });
+    },
+    ratios: models,
+  };
+}

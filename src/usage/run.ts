@@ -1,0 +1,187 @@
+/**
+ * USAGE: a request's run, from its grant to its record: enter → open → count → price → settle. Whoever gets a grant settles
+ * it: a run is disposable, and its one settlement happens when its events are over or when it is disposed, whichever comes
+ * first. A throw, a return, a departure or a failure anywhere after `start` ends there.
+ */
+import type { RatedEntrance, RatedEntry, RatedReservation } from "../admission/rates.ts";
+import { asFault, type Fault } from "../inference/fault.ts";
+import { noUsage } from "../inference/usage.ts";
+import type { ResponseIdentity } from "../protocol/codec.ts";
+import type { CatalogModel } from "../routing/catalog.ts";
+import { ahead, type Opened, type OutputRoom } from "../routing/open.ts";
+import type { BillingSource, Operation } from "../store/ledger.ts";
+import type { InputEstimate } from "./input-estimate.ts";
+import { type Ending, type Meter, meter } from "./meter.ts";
+import type { OutputCalibration } from "./output-calibration.ts";
+import { priceOf } from "./price.ts";
+
+/** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
+export interface Asked extends Omit<RatedEntry, "ahead"> {
+  model: CatalogModel;
+  /** Size of the request with all that it refers to, which `inputTokens` was estimated from. */
+  inputBytes: number;
+  /** Output tokens that the model and its context allow. */
+  outputTokensAllowed: number;
+  identity: ResponseIdentity;
+}
+
+/** Whoever wants to know what becomes of a run; told after the ledger. */
+export interface Watcher {
+  granted(source: BillingSource): void;
+  ended(ended: Ended): void;
+}
+
+/** Whoever waits for the answer. */
+export interface Caller extends Watcher {
+  /** Ends the engine's work. */
+  readonly signal: AbortSignal;
+  /** Whether it went away: nobody reads what is still to come. */
+  readonly left: boolean;
+  /** Ends its work, with what the answer then says. */
+  end(fault: Fault): void;
+  /** Since the request arrived. */
+  elapsedMs(): number;
+}
+
+export interface Ended extends Ending {
+  operation: Operation;
+  /** Public model id. */
+  model: string;
+  /** From the request's arrival; null where no part of an answer came. */
+  firstPartMs: number | null;
+}
+
+export interface Run extends AsyncDisposable {
+  /** What was granted and what the rates said, this request not yet counted. */
+  readonly grant: RatedReservation["grant"];
+  readonly rates: RatedReservation["rates"];
+  /** The answer, as far as it is held and counted. Its last event is `response-end` or `response-failed`. */
+  readonly events: Meter["events"];
+}
+
+export interface Runs {
+  /** Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held. */
+  start(asked: Asked, caller: Caller): Promise<Run>;
+}
+
+export interface RunParts {
+  admission: RatedEntrance;
+  inputEstimate: Pick<InputEstimate, "observe">;
+  outputCalibration: OutputCalibration;
+  /** For every run; beside the caller of each. */
+  watcher: Watcher;
+  /** One of the model's engines. Nothing is sent before the first event is asked for. */
+  open(asked: Asked, room: OutputRoom, signal: AbortSignal): Opened;
+}
+
+export function runs(parts: RunParts): Runs {
+  return {
+    async start(asked, caller) {
+      const open = (held: number) => parts.open(asked, { allowed: asked.outputTokensAllowed, held }, caller.signal);
+      let early = null as Opened | null;
+      const entry: RatedEntry = {
+        ...asked,
+        // Where room is ample the engine thinks while the ledger decides; nothing leaves before the grant.
+        ahead: () => {
+          if (!caller.signal.aborted) early = ahead(open(asked.outputTokensAllowed));
+        },
+      };
+      const reservation = await parts.admission.enter(entry).catch((refused: unknown) => {
+        caller.end(asFault(refused));
+        void early?.events.return();
+        throw refused;
+      });
+      await using owner = new AsyncDisposableStack();
+      const run = owner.use(new GrantedRun(parts, asked, caller, reservation));
+      run.begin(early ?? open(reservation.grant.outputTokens), early !== null);
+      owner.move();
+      return run;
+    },
+  };
+}
+
+class GrantedRun implements Run {
+  #opened: Opened | null = null;
+  #meter: Meter | null = null;
+  #firstPartMs: number | null = null;
+  #isSettled = false;
+
+  constructor(
+    readonly parts: RunParts,
+    readonly asked: Asked,
+    readonly caller: Caller,
+    readonly reservation: RatedReservation,
+  ) {}
+
+  get grant() {
+    return this.reservation.grant;
+  }
+
+  get rates() {
+    return this.reservation.rates;
+  }
+
+  get events() {
+    return this.#meter!.events;
+  }
+
+  begin(opened: Opened, isAsked: boolean): void {
+    const { parts, asked, caller, reservation } = this;
+    this.#opened = opened;
+    for (const watcher of [caller, parts.watcher]) watcher.granted(reservation.grant.source);
+    reservation.signal.addEventListener("abort", () => caller.end(reservation.signal.reason), { once: true });
+    this.#meter = meter({
+      events: opened.events,
+      hold: reservation,
+      model: asked.model.id,
+      contextTokens: asked.model.contextTokens,
+      // A caller that left while the ledger decided: its engine is never asked, and reads nothing.
+      inputTokensEstimate: caller.signal.aborted && !isAsked ? 0 : asked.inputTokens,
+      calibration: parts.outputCalibration,
+      windowTokens: opened.windowTokens,
+      callerLeft: () => caller.left,
+      firstPart: () => {
+        this.#firstPartMs = Math.round(caller.elapsedMs());
+      },
+      over: () => this.#settle(),
+    });
+  }
+
+  /** The engine is let go first, or nothing would wake what waits for it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isSettled) this.caller.end(asFault(new Error("the run was given up before its end")));
+    await Promise.all([this.#meter?.events.return(), this.#opened?.events.return()]).finally(() => this.#settle());
+  }
+
+  /** First of all the ledger is told, once; what else wants to know comes after. */
+  #settle(): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    const { parts, asked, caller, reservation } = this;
+    const ending = this.#ending();
+    const { usage, outcome, stoppedBy, errorCode } = ending;
+    const firstPartMs = this.#firstPartMs;
+    const upstream = this.#opened?.route.upstream.name;
+    void reservation.settle({
+      usage,
+      units: priceOf(usage, asked.model.prices),
+      outcome,
+      stoppedBy,
+      errorCode,
+      route: upstream === undefined ? null : { upstream, attempts: 1, firstPartMs },
+    });
+    if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
+    const ended = { ...ending, operation: asked.operation, model: asked.model.id, firstPartMs };
+    for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
+  }
+
+  #ending(): Ending {
+    try {
+      if (this.#meter) return this.#meter.ending();
+    } catch {
+      // A defect in the count: what is not known is not charged.
+    }
+    const outcome = this.caller.left ? "cancelled" : "failed";
+    return { usage: noUsage, outcome, stoppedBy: null, errorCode: outcome === "failed" ? "internal_error" : null };
+  }
+}

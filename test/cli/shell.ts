@@ -1,0 +1,108 @@
+/** A CLI over a directory in memory: `typed("org create acme")` answers what a shell would see. */
+import { run } from "../../src/cli/run.ts";
+import type { Services } from "../../src/cli/services.ts";
+import type { Configuration } from "../../src/config/configuration.ts";
+import type { CatalogModel } from "../../src/routing/catalog.ts";
+import type { Plan } from "../../src/store/plan.ts";
+import { type MemoryDirectory, memoryDirectory } from "../auth/memory-directory.ts";
+import { emptyLedger } from "../management/empty-ledger.ts";
+
+export interface Shell {
+  directory: MemoryDirectory;
+  services: Services;
+  /** Words divided by spaces, or a list where one of them holds a space. */
+  typed(words: string | string[]): Promise<{ code: number; out: string; err: string }>;
+  /** The same, with the JSON that it printed. */
+  json(words: string | string[]): Promise<Record<string, unknown>>;
+}
+
+export function shell(overrides: Partial<Services> = {}): Shell {
+  const directory = memoryDirectory();
+  const written = { out: "", err: "" };
+  const services: Services = {
+    version: "1.2.3",
+    terminal: {
+      out: (text) => {
+        written.out += text;
+      },
+      err: (text) => {
+        written.err += text;
+      },
+      width: null,
+      color: false,
+      interactive: false,
+    },
+    environment: {},
+    user: "ann",
+    nowMs: () => directory.clock.nowMs,
+    newUuid: () => Bun.randomUUIDv7(),
+    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+    prompts: () => Promise.reject(new Error("nobody may be asked")),
+    storage: () => ({ databaseUrl: "postgres://db.example/sluice", redisUrl: null, dataDir: "/nowhere" }),
+    configuration: async () => configuration,
+    openStore: async () => ({ administration: directory, ...emptyLedger(), close: async () => {} }),
+    migrate: async () => [],
+    inspectDatabase: async () => "reachable",
+    inspectRedis: async () => "reachable",
+    draftConfiguration: () => Promise.reject(new Error("no engine")),
+    openapi: async () => '{"openapi":"3.1.0"}\n',
+    serve: async () => 0,
+    simulate: () => Promise.reject(new Error("no simulator")),
+    untilStopped: async () => {},
+    ...overrides,
+  };
+  const typed = async (words: string | string[]) => {
+    Object.assign(written, { out: "", err: "" });
+    const code = await run(typeof words === "string" ? words.split(" ") : words, services);
+    return { code, ...written };
+  };
+  return {
+    directory,
+    services,
+    typed,
+    async json(words) {
+      const { code, out, err } = await typed(words);
+      if (code !== 0) throw new Error(`exit code ${code}: ${err}`);
+      return JSON.parse(out);
+    },
+  };
+}
+
+function plan(name: string, units: number | null): Plan {
+  const rates = { requestsPerMinute: null, tokensPerMinute: null, concurrentRequests: null };
+  return { name, session: units, week: units, month: units, ...rates };
+}
+
+function model(id: string): CatalogModel {
+  return {
+    id,
+    ownedBy: id.split("/")[0]!,
+    created: 1_790_000_000,
+    contextTokens: 131_072,
+    outputTokensMax: 16_384,
+    capabilities: new Set(),
+    prices: { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 },
+    extraParams: [],
+    routes: [],
+  };
+}
+
+const configuration: Configuration = {
+  catalog: {
+    models: new Map(["acme/writer-1", "acme/painter-1"].map((id) => [id, model(id)])),
+    plans: new Map(
+      [plan("starter", 1_000_000), plan("pro", 50_000_000), plan("unlimited", null)].map((p) => [p.name, p]),
+    ),
+  },
+  upstreams: [],
+  metering: { lease_s: 60, checkpoint_s: 2, sweep_s: 5, unstreamed_tokens_max: 512, recovery: "checkpoint" },
+  limits: {
+    ...{ body_bytes_max: 33_554_432, body_read_ms: 30_000, body_depth_max: 64, messages_max: 2000, grant_ms: 3000 },
+    ...{ first_event_hold_ms: 5000, heartbeat_ms: 10_000, drain_delay_ms: 0, drain_ms: 30_000 },
+  },
+  messages: { keepBillingLine: false },
+  responses: { store: true, kept_days: 30, organization_bytes_max: 1_073_741_824 },
+  server: { host: "127.0.0.1", port: 8080, operator: null },
+  storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
+  notices: [],
+};

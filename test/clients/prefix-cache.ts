@@ -1,0 +1,43 @@
+// What an engine says of its prompts: how many tokens they come to, and how many of these it has from the request before.
+
+import { vocabularies } from "../../src/tokens/vocabularies.ts";
+import type { ChatAsked, EngineUsage, Turn } from "./scripted-engine.ts";
+
+/** vLLM keeps what it has computed in blocks of this many tokens. */
+const block_tokens = 16;
+
+/** Usage as an engine reports it that caches prefixes (`cached`), or one that says nothing of its cache. */
+export async function usageReport(cached: boolean): Promise<(asked: ChatAsked, turn: Turn) => EngineUsage> {
+  const countTokens = await vocabularies().o200k_harmony();
+  let before = "";
+  return (asked, { text = "", calls = [] }) => {
+    const prompt = promptOf(asked);
+    const shared = sharedLength(before, prompt);
+    before = prompt;
+    const kept = countTokens(prompt.slice(0, shared));
+    const answer = text + calls.map((call) => call.name + JSON.stringify(call.arguments)).join("");
+    return {
+      prompt_tokens: kept + countTokens(prompt.slice(shared)),
+      completion_tokens: countTokens(answer),
+      ...(cached ? { prompt_tokens_details: { cached_tokens: kept - (kept % block_tokens) } } : {}),
+    };
+  };
+}
+
+/** As a chat template writes it: the tools, and then one message after the other. */
+function promptOf({ tools = [], messages }: ChatAsked): string {
+  const said = messages.map(({ role, content, tool_calls = [] }) => {
+    const text = typeof content === "string" ? content : JSON.stringify(content ?? "");
+    const calls = tool_calls.map(
+      ({ function: { name, arguments: given } }) => `<tool_call>${name}${given}</tool_call>`,
+    );
+    return `<|im_start|>${role}\n${text}${calls.join("")}<|im_end|>\n`;
+  });
+  return [...tools.map((tool) => JSON.stringify(tool)), ...said].join("\n");
+}
+
+function sharedLength(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && at < other.length && one[at] === other[at]) at += 1;
+  return at;
+}

@@ -1,0 +1,83 @@
+// LiteLLM and LangChain for Python, in front of the service: each knows an input that is too long as what it is, whichever
+// protocol it speaks, and whether the service or an engine refuses it. What they would send elsewhere is caught.
+
+import { join } from "node:path";
+import { command } from "../../../scripts/command.ts";
+import { type Counts, countsOf } from "../../../scripts/counts.ts";
+import { startSluice } from "../../harness/sluice.ts";
+import { type Answer, engines, type Name } from "../../protocol/pairs/wires.ts";
+import { outsideTrap } from "../traffic.ts";
+import { pythonWith } from "../virtual-environment.ts";
+
+const protocols = { chat: "openai-chat", messages: "anthropic-messages", responses: "openai-responses" } as const;
+const names = Object.keys(protocols) as Name[];
+const plain: Answer = { reasoning: "", text: "Hello there", calls: [], end: "stop" };
+
+/** What each engine says of it. */
+const said: Record<Name, { type: string; message: string; code?: string }> = {
+  chat: { type: "exceed_context_size_error", message: "request (5000 tokens) is too much" },
+  messages: { type: "invalid_request_error", message: "prompt is too long: 5000 tokens > 4000 maximum" },
+  responses: {
+    type: "invalid_request_error",
+    code: "context_length_exceeded",
+    message: "You passed 5000 input tokens",
+  },
+};
+
+export async function overflowCounts(): Promise<Counts> {
+  const python = await pythonWith(join(import.meta.dir, "requirements-overflow.txt"), "overflow");
+  const engine = startEngine();
+  const trap = outsideTrap();
+  const service = await startSluice({ config: configTo(`http://127.0.0.1:${engine.port}`) });
+  try {
+    const { code, output } = await command([python, join(import.meta.dir, "overflow_script.py")], {
+      limit_ms: 5 * 60_000,
+      environment: {
+        SLUICE_URL: service.url,
+        SLUICE_KEY: service.key,
+        // Its prices of the world's models, which it would fetch.
+        LITELLM_LOCAL_MODEL_COST_MAP: "True",
+        ...trap.env,
+      },
+    });
+    if (trap.caught.length > 0) throw new Error(`They wanted to leave this machine: ${trap.caught.join(", ")}`);
+    return countsOf(output, code);
+  } finally {
+    trap.stop();
+    await service.stop();
+    engine.stop(true);
+  }
+}
+
+/** An engine of three protocols, one to a path, that finds everything too long: at once, or in the middle of its answer. */
+function startEngine() {
+  return Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const name = new URL(request.url).pathname.split("/")[1] as Name;
+      const { model } = (await request.json()) as { model: string };
+      const error = said[name];
+      if (model === "refuses") return Response.json({ type: "error", error }, { status: 400 });
+      return new Response(engines[name].broken(plain, error), { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+}
+
+/** `acme/chat-refuses`, `acme/chat-breaks`, and so on. */
+function configTo(url: string): string {
+  const upstreams = names.map((name) => `  ${name}: { url: "${url}/${name}/v1", protocol: ${protocols[name]} }`);
+  const models = names.flatMap((name) =>
+    ["refuses", "breaks"].map(
+      (model) => `
+  - id: acme/${name}-${model}
+    created: 1790000000
+    context_window: 4096
+    max_output_tokens: 256
+    capabilities: []
+    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    routes: [{ upstream: ${name}, model: ${model} }]`,
+    ),
+  );
+  return `upstreams:\n${upstreams.join("\n")}\nmodels:${models.join("")}\nplans: { pro: {} }\n`;
+}

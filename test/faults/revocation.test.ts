@@ -1,0 +1,49 @@
+/** A revoked key is refused by every node within one second, with Redis up and with Redis down. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { until } from "../harness/until.ts";
+import { type Node, type Rig, startRig } from "./rig.ts";
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await startRig({ nodes: 2, plan: "{}", requests_max: 1000 });
+}, 120_000);
+afterAll(async () => {
+  await rig.stop();
+}, 60_000);
+
+const accepts = async (node: Node, key: string) => {
+  const response = await fetch(`${node.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  await response.text();
+  return response.ok;
+};
+
+/** When the last request that the node accepted was sent. Asks until it refuses, so that its cache is always warm. */
+async function lastAccepted(node: Node, key: string): Promise<number> {
+  let last = 0;
+  for (let now = Date.now(); await accepts(node, key); now = Date.now()) last = now;
+  return last;
+}
+
+/** Messages of a revocation that reached the node. */
+async function messagesHeard(node: Node): Promise<number> {
+  const text = await (await fetch(`${node.url}/metrics`)).text();
+  return Number(/^key_revocation_propagation_seconds_count (\d+)/m.exec(text)?.[1] ?? 0);
+}
+
+for (const redis of ["up", "down"] as const) {
+  test(`with Redis ${redis}`, async () => {
+    if (redis === "down") await rig.redis.kill();
+    const made = await rig.command<{ id: string; key: string }>("key", "create", "--org", "faults-0", "--name", redis);
+    for (const node of rig.nodes) expect(await accepts(node, made.key)).toBeTrue();
+    const heardBefore = await Promise.all(rig.nodes.map(messagesHeard));
+    const lasts = rig.nodes.map((node) => lastAccepted(node, made.key));
+    const { revoked_at } = await rig.command<{ revoked_at: string }>("key", "revoke", made.id);
+    for (const last of lasts) expect((await last) - Date.parse(revoked_at)).toBeLessThan(1000);
+    for (const [index, node] of rig.nodes.entries())
+      await until(
+        async () => (await messagesHeard(node)) > heardBefore[index]!,
+        5_000,
+        `${node.name} to have been told`,
+      );
+  }, 60_000);
+}

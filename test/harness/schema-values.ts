@@ -1,0 +1,110 @@
+/**
+ * JSON values from a JSON Schema of the contract, for property tests. It knows the keywords that give a value its form;
+ * what those leave out (`dependentSchemas`, `if`, `not`) is left to a validator, which filters.
+ */
+import fc from "fast-check";
+
+export interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  dependentSchemas?: Record<string, unknown>;
+  additionalProperties?: boolean | Schema;
+  propertyNames?: Schema;
+  items?: Schema;
+  minItems?: number;
+  maxItems?: number;
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  minimum?: number;
+  maximum?: number;
+}
+
+/** `words` are strings that mean something where several fields must agree, such as the id of a call. */
+export function valuesOf(schema: Schema, components: Record<string, Schema>, words: readonly string[]) {
+  const known = new Map<string, fc.Arbitrary<unknown>>();
+
+  function of(schema: Schema): fc.Arbitrary<unknown> {
+    if (schema.$ref !== undefined) return referred(schema.$ref.split("/").at(-1)!);
+    if (schema.const !== undefined) return fc.constant(schema.const);
+    if (schema.enum) return fc.constantFrom(...schema.enum);
+    if (schema.anyOf) return fc.oneof(...schema.anyOf.map(of));
+    const kinds = [schema.type ?? []].flat();
+    return kinds.length === 0 ? fc.jsonValue({ maxDepth: 1 }) : fc.oneof(...kinds.map((kind) => ofKind(kind, schema)));
+  }
+
+  function referred(name: string): fc.Arbitrary<unknown> {
+    const values = known.get(name) ?? of(components[name]!);
+    known.set(name, values);
+    return values;
+  }
+
+  function ofKind(kind: string, schema: Schema): fc.Arbitrary<unknown> {
+    const { minimum: min, maximum: max } = schema;
+    switch (kind) {
+      case "null":
+        return fc.constant(null);
+      case "boolean":
+        return fc.boolean();
+      case "integer":
+        return fc.integer({ min: min ?? -1e6, max: Math.min(max ?? 1e6, 2 ** 31 - 1) });
+      case "number":
+        return fc.double({ min: min ?? -1e6, max: max ?? 1e6, noNaN: true }).map((value) => value + 0);
+      case "string":
+        return strings(schema);
+      case "array": {
+        const { items = {}, minItems: minLength = 0, maxItems = 3 } = schema;
+        return fc.array(of(items), { minLength, maxLength: Math.min(maxItems, minLength + 2) });
+      }
+      default:
+        return objects(schema);
+    }
+  }
+
+  function strings({ pattern, minLength = 0, maxLength = 8 }: Schema): fc.Arbitrary<string> {
+    if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern));
+    return fc.oneof(
+      { weight: 3, arbitrary: fc.constantFrom(...words) },
+      fc.string({ unit: "binary", minLength, maxLength: Math.max(minLength, Math.min(maxLength, 8)) }),
+    );
+  }
+
+  /**
+   * Few optional fields at a time, for the first that is refused hides the others; but any of those that the schema sets
+   * in relation to each other, which few would hardly bring together.
+   */
+  function objects(schema: Schema) {
+    const { properties = {}, required = [], dependentSchemas = {} } = schema;
+    const related = new Set(JSON.stringify(dependentSchemas).match(/\w+/g));
+    const fields = Object.entries(properties).map(([name, inner]) => [name, of(inner)] as const);
+    const chosen = (wanted: (name: string) => boolean, most = fields.length) => {
+      const among = fields.filter(([name]) => !required.includes(name) && wanted(name));
+      return fc.shuffledSubarray(among, { maxLength: Math.min(among.length, most) });
+    };
+    const always = fields.filter(([name]) => required.includes(name));
+    return fc
+      .tuple(
+        others(schema),
+        chosen((name) => related.has(name)),
+        chosen((name) => !related.has(name), 4),
+      )
+      .chain(([extra, ...optional]) =>
+        fc.record(Object.fromEntries([...always, ...optional.flat()])).map((value) => ({ ...extra, ...value })),
+      );
+  }
+
+  /** Fields that the schema does not name, where it allows them. */
+  function others({ additionalProperties: more, propertyNames }: Schema) {
+    if (more === false) return fc.constant({});
+    const names = propertyNames && (of({ type: "string", ...propertyNames }) as fc.Arbitrary<string>);
+    const values = of(typeof more === "object" ? more : {});
+    return fc.dictionary(names ?? fc.constantFrom("x", "extra"), values, { maxKeys: 1 });
+  }
+
+  return of(schema);
+}

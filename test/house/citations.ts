@@ -1,0 +1,123 @@
+// Comments cite what is in this repository, and links between documents lead to files and headings that exist. The form
+// of a citation: docs/design/README.md, How to cite.
+
+import { commentsOf, resolved, type Tree } from "./source.ts";
+
+/** Headings of a document in order, without their marks. */
+export function headingsOf(document: string): string[] {
+  return [...withoutCode(document).matchAll(/^#{1,6} +(.+?) *$/gm)].map((match) => match[1]!.replaceAll("`", ""));
+}
+
+/** Citations in comments that lead nowhere. `documents` are all Markdown files of the repository. */
+export function deadCitations(tree: Tree, documents: Tree): string[] {
+  return [...tree].flatMap(([path, source]) => {
+    const comments = commentsOf(path, source);
+    const all = comments.map(({ text }) => text).join("\n");
+    return comments.flatMap(({ line, text }) =>
+      [...misnamed(text, documents), ...vague(text), ...strayRules(text, all, documents)].map(
+        (problem) => `${path}:${line} ${problem}`,
+      ),
+    );
+  });
+}
+
+const door = "Door: `docs/design/PAGE.md, Heading`, where PAGE says it in this repository's own words";
+
+function misnamed(text: string, documents: Tree): string[] {
+  const spoken = text.replaceAll(/\bhttps?:\/\/\S+/g, "");
+  return [...spoken.matchAll(/[\w@./-]*[\w-]\.md\b/g)].flatMap((match) => {
+    const name = match[0];
+    const document = documents.get(name);
+    if (document === undefined) return [`cites ${name}, which is not in this repository. ${door}`];
+    if (!name.startsWith("docs/design/")) return [];
+    const rest = spoken.slice(match.index + name.length);
+    const headings = headingsOf(document);
+    if (headings.some((heading) => names(rest, heading))) return [];
+    return [`cites ${name}${rest.slice(0, 40)}: no heading of that page. Headings: ${headings.join("; ")}`];
+  });
+}
+
+/** Whether a citation goes on with this heading, and the heading ends there. */
+function names(rest: string, heading: string): boolean {
+  const said = rest.replaceAll("`", "");
+  return said.startsWith(`, ${heading}`) && /^([.,;:)]|$)/.test(said.slice(heading.length + 2));
+}
+
+/** Words that point at a document without naming it: nobody can look them up. */
+const pointing = [/\bdesign:/i, /\(B\d\d\)/, /\bpart [a-h](?=[,.;)]|$)/, /\bthe (decisions|specification) says?\b/i];
+
+function vague(text: string): string[] {
+  return pointing.flatMap((words) => {
+    const found = words.exec(text);
+    return found ? [`says "${found[0].trim()}", and not where that is written. ${door}`] : [];
+  });
+}
+
+const rulesPage = "docs/design/metering.md";
+
+/** A file may number the rules of docs/design/metering.md, The nine rules, once it cites that page. */
+function strayRules(text: string, all: string, documents: Tree): string[] {
+  const known = headingsOf(documents.get(rulesPage) ?? "");
+  return [...text.matchAll(/\brule (\d+)\b/gi)].flatMap(([said, number]) => {
+    if (!all.includes(rulesPage)) return [`says "${said}" in a file that does not cite ${rulesPage}. ${door}`];
+    const exists = known.some((heading) => heading.startsWith(`Rule ${number}:`));
+    return exists ? [] : [`says "${said}", which ${rulesPage} does not have`];
+  });
+}
+
+/** Pages of the design that do not say which test holds them; that the test is there, `deadLinks` sees. */
+export function unheldPages(documents: Tree): string[] {
+  return [...documents].flatMap(([path, page]) =>
+    !path.startsWith("docs/design/") || path.endsWith("/README.md") || /^Held by: .*`test\//m.test(page)
+      ? []
+      : [`${path} does not say which test holds it. Door: a line "Held by:" with its tests`],
+  );
+}
+
+/** Links of documents, and files that they name otherwise, that lead nowhere. */
+export function deadLinks(documents: Tree, exists: (path: string) => boolean): string[] {
+  return [...documents].flatMap(([path, document]) => {
+    const text = withoutCode(document);
+    const links = [...text.matchAll(link)].map((match) => match[1]!);
+    const named = [...text.replaceAll(link, "").matchAll(file)].map((match) => match[1] ?? match[0]);
+    return [
+      ...links.flatMap((target) => deadLink(path, target, documents, exists)),
+      ...named.flatMap((name) =>
+        exists(name) || exists(beside(path, name)) ? [] : [`${path} names ${name}, which is not there`],
+      ),
+    ];
+  });
+}
+
+const link = /\[[^\]]*\]\(([^)\s]+)\)/g;
+/** A path of this repository in code marks, or a document. Others, such as an agent's own, begin with capitals. */
+const file =
+  /`((?:src|db|test|scripts|bench|deploy|docs)\/[\w./-]*\w)\/?`|(?<![\w/.@-])(?:\.\.\/)*[a-z0-9][\w./-]*\.md\b/g;
+
+function deadLink(from: string, target: string, documents: Tree, exists: (path: string) => boolean): string[] {
+  if (/^[a-z]+:/.test(target)) return [];
+  const [name = "", anchor] = target.split("#");
+  const path = name === "" ? from : beside(from, name);
+  if (!exists(path)) return [`${from} links to ${target}, which is not there`];
+  const document = documents.get(path);
+  if (anchor === undefined || document === undefined) return [];
+  return headingsOf(document).some((heading) => anchorOf(heading) === anchor)
+    ? []
+    : [`${from} links to ${target}: ${path} has no such heading`];
+}
+
+function beside(from: string, name: string): string {
+  return resolved(from, `./${name}`)!.replace(/\/$/, "");
+}
+
+/** As code hosts make it of a heading. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+function withoutCode(document: string): string {
+  return document.replaceAll(/^( *)```[\s\S]*?^\1```/gm, "");
+}

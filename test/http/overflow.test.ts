@@ -1,0 +1,143 @@
+/**
+ * An input that is longer than the model's context, over real sockets: three kinds of client, refused by the service or by
+ * each of three kinds of engine, before the answer and in its middle. Agents compact by these words and no others, so they
+ * are held to the letter, and against the patterns by which clients know them.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { words } from "../harness/engine.ts";
+import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { type Answer, engines, type Name, wires } from "../protocol/pairs/wires.ts";
+
+setDefaultTimeout(60_000);
+
+const contextTokens = 4096;
+const engineWords = "canary-words-of-the-engine";
+const protocols = { chat: "openai-chat", messages: "anthropic-messages", responses: "openai-responses" } as const;
+const paths = { chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses" } as const;
+const names: Name[] = ["chat", "messages", "responses"];
+const plain: Answer = { reasoning: "", text: "Hello there", calls: [], end: "stop" };
+
+let engine: ResponsesEngine;
+let service: Sluice;
+beforeAll(async () => {
+  engine = startResponsesEngine();
+  const upstream = (name: Name) => `  canary-${name}: { url: "${engine.url}", protocol: ${protocols[name]} }`;
+  const entry = (name: Name) => `
+  - id: acme/${name}-1
+    created: 1790000000
+    context_window: ${contextTokens}
+    max_output_tokens: 256
+    capabilities: [tools]
+    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    routes: [{ upstream: canary-${name}, model: canary-engine-model }]`;
+  service = await startSluice({
+    config: `upstreams:\n${names.map(upstream).join("\n")}\nmodels:${names.map(entry).join("")}\nplans: { pro: {} }\n`,
+    secrets: ["canary-", new URL(engine.url).host],
+  });
+});
+afterAll(async () => {
+  await service?.stop();
+  engine.stop();
+});
+
+const post = (caller: Name, behind: Name, stream: boolean, question = "hello") =>
+  service.post(
+    paths[caller],
+    JSON.parse(
+      JSON.stringify({
+        ...wires[caller].body({ instructions: "Be brief.", question }),
+        model: `acme/${behind}-1`,
+        stream,
+      }),
+    ),
+  );
+
+const exactly = {
+  chat: (tokens: number | string) =>
+    `This model's maximum context length is ${contextTokens} tokens, and the input of about ${tokens} tokens exceeds the context window. Please reduce the length of the messages.`,
+  messages: (tokens: number | string) => `prompt is too long: ${tokens} tokens > ${contextTokens} maximum`,
+  responses: (tokens: number | string) => exactly.chat(tokens),
+};
+
+interface Told {
+  message: string;
+  param?: string | null;
+  code?: string;
+  details?: { error_code: string };
+}
+
+async function refusalOf(response: Response): Promise<Told> {
+  expect(response.status).toBe(400);
+  const { error } = (await response.json()) as { error: Told };
+  return error;
+}
+
+/** The error at the end of a stream, in the form of its protocol. */
+async function failureOf(caller: Name, response: Response): Promise<Told> {
+  expect(response.status).toBe(200);
+  const text = await response.text();
+  const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
+  const last = events.at(-1);
+  if (caller === "responses") {
+    expect(last.type).toBe("response.failed");
+    return last.response.error;
+  }
+  if (caller === "messages") expect(last.type).toBe("error");
+  return last.error;
+}
+
+const codeOf = (told: Told) => told.code ?? told.details?.error_code;
+const params = { chat: "messages", messages: undefined, responses: "input" } as const;
+
+/** An engine's own words, with a number of its own or with none. */
+const said = (tokens?: number) =>
+  tokens === undefined
+    ? { type: "invalid_request_error", message: `${engineWords}: prompt is too long` }
+    : {
+        type: "invalid_request_error",
+        message: `This model's maximum context length is 4000 tokens. However, your messages resulted in ${tokens} tokens. ${engineWords}`,
+      };
+/** What the sentence says where the engine gives no number that can be right: one more than fits. */
+const least = contextTokens + 1;
+
+describe.each(names)("a %s client", (caller) => {
+  test("whose input is far out is told by the service, streamed and not", async () => {
+    for (const stream of [true, false]) {
+      const told = await refusalOf(await post(caller, "chat", stream, words(6 * contextTokens)));
+      const [tokens = Number.NaN] = (/\b(\d+) tokens (?:exceeds|>)/.exec(told.message) ?? []).slice(1).map(Number);
+      expect(tokens).toBeGreaterThan(2 * contextTokens);
+      expect(told.message).toBe(exactly[caller](tokens));
+      expect([codeOf(told), told.param]).toEqual(["context_length_exceeded", params[caller]]);
+    }
+  });
+
+  describe.each(names)("of a model whose engine speaks %s", (behind) => {
+    test.each([
+      ["its own number", 5000, 5000],
+      ["no number", undefined, least],
+      ["a number that would fit", 100, least],
+    ])("is told so before the stream, with %s", async (_, counted, tokens) => {
+      engine.plays({ status: 400, body: { type: "error", error: said(counted) } });
+      for (const stream of [true, false]) {
+        const told = await refusalOf(await post(caller, behind, stream));
+        expect(told.message).toBe(exactly[caller](tokens));
+        expect([codeOf(told), told.param]).toEqual(["context_length_exceeded", params[caller]]);
+      }
+    });
+
+    test("is told so in the middle of an answer", async () => {
+      for (const [counted, tokens] of [
+        [5000, 5000],
+        [undefined, least],
+      ] as const) {
+        const error = { ...said(counted), ...(behind === "responses" ? { code: "invalid_prompt" } : {}) };
+        engine.plays({ stream: engines[behind].broken(plain, error), whole: { type: "error", error } });
+        const told = await failureOf(caller, await post(caller, behind, true));
+        expect([told.message, codeOf(told)]).toEqual([exactly[caller](tokens), "context_length_exceeded"]);
+        const whole = await refusalOf(await post(caller, behind, false));
+        expect(whole.message).toBe(exactly[caller](tokens));
+      }
+    });
+  });
+});

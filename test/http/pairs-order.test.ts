@@ -1,0 +1,62 @@
+/**
+ * Nine pairs over real sockets, for the order of a stream: a service with an engine of each protocol, which tells its parts
+ * in order or side by side, is asked in each protocol, and tells one part at a time.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { answerOf, answers, framesOf, kindsTold, messagesOf, orderProblem, orders } from "../protocol/pairs/parts.ts";
+import { type Name, wires } from "../protocol/pairs/wires.ts";
+
+setDefaultTimeout(60_000);
+
+const protocols: Record<Name, string> = {
+  chat: "openai-chat",
+  messages: "anthropic-messages",
+  responses: "openai-responses",
+};
+const paths: Record<Name, string> = {
+  chat: "/v1/chat/completions",
+  messages: "/v1/messages",
+  responses: "/v1/responses",
+};
+const names: Name[] = ["chat", "messages", "responses"];
+
+let engine: ResponsesEngine;
+let service: Sluice;
+beforeAll(async () => {
+  engine = startResponsesEngine();
+  const upstream = (name: Name) => `  ${name}: { url: "${engine.url}", protocol: ${protocols[name]} }`;
+  const entry = (name: Name) => `  - id: acme/${name}
+    created: 1790000000
+    context_window: 131072
+    max_output_tokens: 16384
+    capabilities: [tools, parallel_tools, reasoning]
+    prices: { input: 100, cached_input: 10, output: 400 }
+    routes: [{ upstream: ${name}, model: m }]`;
+  const config = ["upstreams:", ...names.map(upstream), "models:", ...names.map(entry), "plans: { pro: {} }", ""];
+  service = await startSluice({ config: config.join("\n") });
+});
+afterAll(async () => {
+  await service?.stop();
+  engine.stop();
+});
+
+describe.each(names.flatMap((client) => names.map((of) => [client, of] as const)))(
+  "a client of %s in front of an engine of %s",
+  (client, of) => {
+    test.each(Object.keys(orders))("is told of one part at a time: engines tell %s", async (order) => {
+      for (const parts of Object.values(answers)) {
+        engine.plays({ stream: framesOf(of, parts, order).join(""), whole: null });
+        const ask = { instructions: "Be brief.", question: "Go on.", tools: ["f0", "f1", "f2", "f3", "f4"] };
+        const body = { ...wires[client].body(ask), model: `acme/${of}`, stream: true };
+        const response = await service.post(paths[client], body);
+        const frames = messagesOf(await response.text());
+        expect(orderProblem[client](frames)).toBeNull();
+        expect(wires[client].readFrames(frames)).toEqual(answerOf(parts, "tool_calls"));
+        const kinds = parts.map(({ kind }) => kind);
+        expect(kindsTold[client](frames) ?? kinds).toEqual(kinds);
+      }
+    });
+  },
+);

@@ -1,0 +1,41 @@
+/** A ledger without usage, for tests of other things; `overrides` replaces single methods. */
+import type { ManagementOptions } from "../../src/management/context.ts";
+import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
+import { noLimits, type Plan } from "../../src/store/plan.ts";
+
+type Stores = Pick<ManagementOptions, "ledger" | "refused">;
+
+export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
+  return {
+    ledger: {
+      reading: async (_organization, limits) => ({ ...emptyReading, windows: windowsWith(limits) }),
+      check: async () => [],
+      receiptOfAny: async () => null,
+      ...overrides,
+    },
+    refused: { find: async () => null },
+  };
+}
+
+const at = new Date("2026-11-21T03:00:00.000Z");
+
+function windowsWith(limits: Record<WindowKind, number | null>): UsageReading["windows"] {
+  const window = <Kind extends WindowKind>(kind: Kind, hours: number) => ({
+    ...{ kind, limit: limits[kind], used: 0, held: 0 },
+    startsAt: at,
+    resetAt: new Date(at.getTime() + hours * 3_600_000),
+  });
+  return { session: window("session", 5), week: window("week", 168), month: window("month", 720) };
+}
+
+const emptyReading: UsageReading = {
+  windows: windowsWith({ session: null, week: null, month: null }),
+  extra: { enabled: false, capUnits: null, used: 0, held: 0 },
+  running: 0,
+  at,
+};
+
+/** Plans without limits. */
+export function plansNamed(...names: string[]): Map<string, Plan> {
+  return new Map(names.map((name) => [name, { ...noLimits, name }]));
+}

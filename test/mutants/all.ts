@@ -1,0 +1,13 @@
+// Every mutant, by room, in the order of the rooms; the ledger's SQL stands last.
+
+import { admission } from "./admission.ts";
+import { auth } from "./auth.ts";
+import { http } from "./http.ts";
+import { ledger } from "./ledger.ts";
+import type { Mutants } from "./mutant.ts";
+import { protocol } from "./protocol.ts";
+import { routing } from "./routing.ts";
+import { usage } from "./usage.ts";
+import { sse, upstream } from "./wire.ts";
+
+export const mutants: Mutants = { sse, protocol, auth, admission, upstream, routing, usage, http, ledger };

@@ -1,0 +1,101 @@
+import type { Mutant } from "./mutant.ts";
+
+const doors = "test/http/doors.test.ts";
+const life = "test/http/life.test.ts";
+
+export const http: Mutant[] = [
+  {
+    name: "a 405 does not say which methods there are",
+    file: "src/http/frame.ts",
+    find: "    headers: { allow },\n",
+    replace: "",
+    caughtBy: [`${doors} > a known path with another method`],
+    rule: "docs/design/service.md, Routes",
+  },
+  {
+    name: "HEAD is a method of its own",
+    file: "src/http/app.ts",
+    find: 'return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];',
+    replace: "return [method.toUpperCase()];",
+    caughtBy: [`${doors} > HEAD answers like GET`],
+    rule: "docs/design/service.md, Routes",
+  },
+  {
+    name: "a refusal that is final does not say so",
+    file: "src/http/frame.ts",
+    find: "(details.retryAfterSeconds ?? 0) > 60;\n  return true;",
+    replace: "(details.retryAfterSeconds ?? 0) > 60;\n  return false;",
+    caughtBy: ["test/http/windows.test.ts > inference is 402 at once"],
+    rule: "docs/design/errors-and-streams.md, Errors",
+  },
+  {
+    name: "a compressed body may grow without a bound",
+    file: "src/http/body.ts",
+    find: "await algorithm(bytes, { maxOutputLength: bytes_max })",
+    replace: "await algorithm(bytes, { maxOutputLength: 8 * bytes_max })",
+    caughtBy: [`${doors} > of 32 MiB and a byte`],
+    rule: "docs/design/service.md, Caps",
+  },
+  {
+    name: "a body is read before the credential is looked at",
+    file: "src/http/serve-operation.ts",
+    find: `    const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    const parameters = guarded(call.request);
+    const read = body ? await body.read(dependencies, call) : null;`,
+    replace: `    const read = body ? await body.read(dependencies, call) : null;
+    const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    const parameters = guarded(call.request);`,
+    caughtBy: ["test/http/order-of-checks.test.ts"],
+    rule: "docs/design/service.md, Order of checks",
+  },
+  {
+    name: "what a request refers to is looked up before its model",
+    file: "src/http/prepare.ts",
+    find: `  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
+  const resolved = await adapter.resolve?.(body.value, principal.organization.id);`,
+    replace: `  const resolved = await adapter.resolve?.(body.value, principal.organization.id);
+  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);`,
+    caughtBy: ["test/http/responses-state.test.ts > a model that there is not is told first"],
+    rule: "docs/design/service.md, Order of checks",
+  },
+  {
+    name: "a key may do what its scopes do not say",
+    file: "src/http/authorize.ts",
+    find: '  if (scope !== "any") requireScope(principal, scope);\n',
+    replace: "",
+    caughtBy: [`${doors} > a key without the scope is 403`],
+    rule: "docs/design/keys.md, Scopes",
+  },
+  {
+    name: "a node that drains says that it is ready",
+    file: "src/http/lifecycle.ts",
+    find: "      draining = true;\n",
+    replace: "",
+    caughtBy: [`${life} > lets a stream finish, says not ready`],
+    rule: "docs/design/service.md, What scripts rely on",
+  },
+  {
+    name: "a stream that is open when the drain ends is cut",
+    file: "src/http/lifecycle.ts",
+    find: "      for (const call of open) {",
+    replace: "      for (const call of [] as Call[]) {",
+    caughtBy: [`${life} > ends what is not done by the deadline`],
+    rule: "docs/design/errors-and-streams.md, Failures in mid-stream",
+  },
+  {
+    name: "an engine goes on for a client that left",
+    file: "src/http/call.ts",
+    find: 'else signal.addEventListener("abort", () => this.leave(), { once: true });',
+    replace: "",
+    caughtBy: ["test/http/departures.test.ts"],
+    rule: "docs/design/usage.md, Settlement",
+  },
+  {
+    name: "a failure before the first part is a 200",
+    file: "src/http/stream.ts",
+    find: 'if (decisive?.type === "response-failed") {',
+    replace: "if (decisive === null) {",
+    caughtBy: ["test/http/chat.test.ts > refused by the engine has its true status"],
+    rule: "docs/design/errors-and-streams.md, Status before the first byte",
+  },
+];

@@ -1,0 +1,71 @@
+// A mutant breaks a line of the product on purpose, and names the tests that must fail. `npm run mutants` tries each one
+// in a copy of the tree. Pure.
+
+export interface Mutant {
+  /** What goes wrong, as a short sentence. */
+  name: string;
+  file: string;
+  /** Text that stands in the file exactly once, and what replaces it. */
+  find: string;
+  replace: string;
+  /** Test files, fastest first. `test/a.test.ts > words` runs only the tests whose names contain the words. */
+  caughtBy: readonly string[];
+  /** The rule that it breaks: a page of docs/design and its heading, as comments cite it. */
+  rule: string;
+  /** Why it is not tried for now. */
+  skip?: string;
+}
+
+/** By room, in the order of the rooms. */
+export type Mutants = Readonly<Record<string, readonly Mutant[]>>;
+
+export interface Named {
+  room: string;
+  mutant: Mutant;
+}
+
+export function named(mutants: Mutants): Named[] {
+  return Object.entries(mutants).flatMap(([room, some]) => some.map((mutant) => ({ room, mutant })));
+}
+
+/** The file with its defect. Throws an Error that says why the declaration is stale. */
+export function mutated(source: string, { file, find, replace }: Mutant): string {
+  const places = source.split(find).length - 1;
+  if (find === "" || places === 0) throw new Error(`${file} no longer contains the text to replace`);
+  if (places > 1) throw new Error(`${file} contains the text to replace ${places} times`);
+  const defective = source.replace(find, () => replace);
+  if (!file.endsWith(".ts")) return defective;
+  const transpiler = new Bun.Transpiler({ loader: "ts", deadCodeElimination: false });
+  if (transpiler.transformSync(defective) === transpiler.transformSync(source))
+    throw new Error(`${file} means the same with the replacement`);
+  return defective;
+}
+
+/** `count` of them, in their order. Consecutive seeds take turns, so that each one is tried before long. */
+export function sampled<T>(all: readonly T[], count: number, seed: number, nameOf: (one: T) => string): T[] {
+  const shuffled = all.map((one) => ({ one, order: Bun.hash(nameOf(one)) as bigint }));
+  shuffled.sort((a, b) => (a.order < b.order ? -1 : 1));
+  const taken = new Set<T>();
+  for (let place = seed * count; taken.size < Math.min(count, all.length); place++)
+    taken.add(shuffled[place % all.length]!.one);
+  return all.filter((one) => taken.has(one));
+}
+
+/** Those whose room is one of the words, or whose name contains one. Throws an Error for a word that matches none. */
+export function chosen(all: readonly Named[], words: readonly string[]): Named[] {
+  const means = (word: string) => (one: Named) => one.room === word || one.mutant.name.includes(word);
+  for (const word of words)
+    if (!all.some(means(word))) throw new Error(`No mutant is named '${word}', and no room with mutants.`);
+  return words.length === 0 ? [...all] : all.filter((one) => words.some((word) => means(word)(one)));
+}
+
+/** `bun test` with what `caughtBy` names. */
+export function testWords(test: string): string[] {
+  const [file = "", words] = test.split(" > ", 2);
+  return words === undefined ? [`./${file}`] : [`./${file}`, `--test-name-pattern=${RegExp.escape(words)}`];
+}
+
+/** Whether a test, or a check after tests that ran, failed. A file or a service that cannot start proves nothing. */
+export function notices(output: string): boolean {
+  return /^\(fail\) (?!.*\(unnamed\))/m.test(output) || /^\(pass\) [\s\S]*^\(fail\) /m.test(output);
+}

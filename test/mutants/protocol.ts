@@ -1,0 +1,147 @@
+import type { Mutant } from "./mutant.ts";
+
+const chat = "test/protocol/openai-chat/quirks.test.ts";
+const messages = "test/protocol/anthropic-messages/quirks.test.ts";
+const responses = "test/protocol/openai-responses/quirks.test.ts";
+const refusal = "test/protocol/refusal.test.ts";
+const pairs = "test/protocol/pairs.test.ts";
+const order = "test/protocol/pairs-order.test.ts";
+
+export const protocol: Mutant[] = [
+  {
+    name: "cached tokens of chat count as plain input too",
+    file: "src/protocol/openai-chat/usage.ts",
+    find: "(prompt ?? 0) - cached - written,",
+    replace: "prompt ?? 0,",
+    caughtBy: [chat],
+    rule: "docs/design/protocols.md, Common ground",
+  },
+  {
+    name: "chat's prompt tokens leave the cached ones out",
+    file: "src/protocol/openai-chat/usage.ts",
+    find: "const prompt = promptTokens(usage);",
+    replace: "const prompt = promptTokens(usage) - usage.cachedInputTokens;",
+    caughtBy: ["test/protocol/openai-chat/laws.test.ts", pairs],
+    rule: "docs/design/protocols.md, Common ground",
+  },
+  {
+    name: "written tokens of responses count as plain input too",
+    file: "src/protocol/openai-responses/usage.ts",
+    find: "(input ?? 0) - cached - written,",
+    replace: "(input ?? 0) - cached,",
+    caughtBy: [responses, "test/protocol/openai-responses/laws.test.ts"],
+    rule: "docs/design/protocols.md, Common ground",
+  },
+  {
+    name: "messages' input tokens include the cached ones",
+    file: "src/protocol/anthropic-messages/usage.ts",
+    find: "    input_tokens: usage.inputTokens,",
+    replace: "    input_tokens: promptTokens(usage),",
+    caughtBy: ["test/protocol/anthropic-messages/laws.test.ts", pairs],
+    rule: "docs/design/protocols.md, Common ground",
+  },
+  {
+    name: "a later report of messages forgets the counts of the first",
+    file: "src/protocol/anthropic-messages/usage.ts",
+    find: "cached ?? before?.cachedInputTokens ?? 0",
+    replace: "cached ?? 0",
+    caughtBy: [messages],
+    rule: "docs/design/protocols.md, Messages streams",
+  },
+  {
+    name: "a chat answer that was cut passes for a whole one",
+    file: "src/protocol/openai-chat/decode-stream.ts",
+    find: "if (reason === null && !(done && partCount > 0)) {",
+    replace: "if (reason === null && !done && partCount === 0) {",
+    caughtBy: [chat, pairs],
+    rule: "docs/design/protocols.md, Missing end marker",
+  },
+  {
+    name: "'stop' after tool calls stays 'stop'",
+    file: "src/protocol/openai-chat/decode-stream.ts",
+    find: '    if (said === "stop" && toolCalls > 0) return "tool_calls";\n',
+    replace: "",
+    caughtBy: [chat],
+    rule: "docs/design/protocols.md, Wrong finish reason",
+  },
+  {
+    name: "an error inside a chat stream is passed over",
+    file: "src/protocol/openai-chat/decode-stream.ts",
+    find: "if (failure) return this.fail(failure);",
+    replace: "",
+    caughtBy: [chat],
+    rule: "docs/design/protocols.md, Errors in many forms",
+  },
+  {
+    name: "an answer that used up its cap says that it came to its end",
+    file: "src/protocol/anthropic-messages/stop-reason.ts",
+    find: '  if (end.reason === "length") return because("max_tokens");\n',
+    replace: "",
+    caughtBy: [pairs],
+    rule: "docs/design/protocols.md, Three-way mapping",
+  },
+  {
+    name: "an engine's full context is a natural end",
+    file: "src/protocol/anthropic-messages/stop-reason.ts",
+    find: 'said === "max_tokens" || said === "model_context_window_exceeded"',
+    replace: 'said === "max_tokens"',
+    caughtBy: [messages],
+    rule: "docs/design/protocols.md, Messages streams",
+  },
+  {
+    name: "a stop sequence that the caller did not ask for is told",
+    file: "src/protocol/anthropic-messages/stop-reason.ts",
+    find: "end.stopSequence !== undefined && asked?.includes(end.stopSequence)",
+    replace: "end.stopSequence !== undefined",
+    caughtBy: ["test/protocol/anthropic-messages/answer.test.ts", pairs],
+    rule: "docs/design/protocols.md, Messages streams",
+  },
+  {
+    name: "parts that are open side by side are told as they come",
+    file: "src/protocol/part-queue.ts",
+    find: "if (part === this.#parts[0] && !part.input?.complete) return [event];",
+    replace: "return [event];",
+    caughtBy: [order],
+    rule: "docs/design/protocols.md, Call fragments without order",
+  },
+  {
+    name: "the part that waits is told before the one in front of it has ended",
+    file: "src/protocol/part-queue.ts",
+    find: "      if (!part.ended) break;\n",
+    replace: "",
+    caughtBy: [order],
+    rule: "docs/design/protocols.md, Call fragments without order",
+  },
+  {
+    name: "one engine's words for a full context are not understood",
+    file: "src/protocol/overflow.ts",
+    find: "|prompt (is )?too long|",
+    replace: "|",
+    caughtBy: [refusal],
+    rule: "docs/design/protocols.md, Context overflow in many words",
+  },
+  {
+    name: "what an engine counted as 'at least' passes for the input's size",
+    file: "src/protocol/overflow.ts",
+    find: "(?<!at least )",
+    replace: "",
+    caughtBy: [refusal],
+    rule: "docs/design/errors-and-streams.md, Context overflow",
+  },
+  {
+    name: "too many tokens in a minute are told as a full context",
+    file: "src/protocol/refusal.ts",
+    find: "if (status !== 429 && saysContextIsExceeded(error))",
+    replace: "if (saysContextIsExceeded(error))",
+    caughtBy: [refusal],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
+    name: "a caller is told of an input that would fit",
+    file: "src/inference/overflow.ts",
+    find: "counted > contextTokens ? counted : Math.max(inputTokensEstimate, contextTokens + 1)",
+    replace: "counted || Math.max(inputTokensEstimate, contextTokens + 1)",
+    caughtBy: [refusal],
+    rule: "docs/design/errors-and-streams.md, Context overflow",
+  },
+];

@@ -1,0 +1,138 @@
+import type { Mutant } from "./mutant.ts";
+
+const decode = "test/sse/decode.test.ts";
+const ask = "test/upstream/ask.test.ts";
+
+export const sse: Mutant[] = [
+  {
+    name: "a CR and an LF in two reads are two line ends",
+    file: "src/sse/decode.ts",
+    find: "if (start === bytes.length) this.#afterCr = true;",
+    replace: "if (start === bytes.length) this.#afterCr = false;",
+    caughtBy: [decode],
+    rule: "docs/design/protocols.md, Careless event streams",
+  },
+  {
+    name: "a byte order mark is looked for on every line",
+    file: "src/sse/decode.ts",
+    find: "      this.#atHead = false;\n",
+    replace: "",
+    caughtBy: [decode],
+    rule: "docs/design/protocols.md, Careless event streams",
+  },
+  {
+    name: "two spaces after the colon are dropped, not one",
+    file: "src/sse/decode.ts",
+    find: "? after + 2 : after + 1;",
+    replace: "? after + 3 : after + 1;",
+    caughtBy: [decode],
+    rule: "docs/design/protocols.md, Careless event streams",
+  },
+  {
+    name: "a message's name is kept for the next one",
+    file: "src/sse/decode.ts",
+    find: '    this.#event = "";\n    this.#held_bytes',
+    replace: "    this.#held_bytes",
+    caughtBy: [decode],
+    rule: "docs/design/protocols.md, Careless event streams",
+  },
+  {
+    name: "one message may be a byte too large",
+    file: "src/sse/decode.ts",
+    find: "this.#held_bytes + line_bytes <= this.#limits.frame_bytes_max",
+    replace: "this.#held_bytes + line_bytes <= this.#limits.frame_bytes_max + 1",
+    caughtBy: [decode],
+    rule: "docs/design/protocols.md, Careless event streams",
+  },
+  {
+    name: "empty data lines without end are not bounded",
+    file: "src/sse/decode.ts",
+    find: "      // The line break counts too, so that empty lines without end are bounded as well.\n      this.#held_bytes += end - start + 1;",
+    replace: "      this.#held_bytes += end - data;",
+    caughtBy: [decode],
+    rule: "docs/design/protocols.md, Careless event streams",
+  },
+];
+
+export const upstream: Mutant[] = [
+  {
+    name: "an engine that falls silent in the middle is waited for",
+    file: "src/upstream/watchdog.ts",
+    find: "else if (now >= deadline) bark(what);",
+    replace: 'else if (now >= deadline && what !== "the next part") bark(what);',
+    caughtBy: [`${ask} > falls silent`],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
+    name: "each part gives an answer all of its time again",
+    file: "src/upstream/watchdog.ts",
+    find: "if (now >= last) bark(lastWhat);\n    else if",
+    replace: "if",
+    caughtBy: [ask],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
+    name: "a part moves the deadline of the next one nowhere",
+    file: "src/upstream/ask.ts",
+    find: "        heard();\n",
+    replace: "",
+    caughtBy: [ask],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
+    name: "a connection that the engine had closed fails the request",
+    file: "src/upstream/ask.ts",
+    find: "if (signal.aborted || !isStaleConnection(cause)) throw cause;",
+    replace: "if (cause) throw cause;",
+    caughtBy: [ask],
+    rule: "docs/design/protocols.md, Connections closed without notice",
+  },
+  {
+    name: "the second try takes another connection of the pool",
+    file: "src/upstream/ask.ts",
+    find: "return await send(false);",
+    replace: "return await send(true);",
+    caughtBy: [ask],
+    rule: "docs/design/protocols.md, Connections closed without notice",
+  },
+  {
+    name: "a redirect of an engine is followed",
+    file: "src/upstream/ask.ts",
+    find: 'redirect: "manual"',
+    replace: 'redirect: "follow"',
+    caughtBy: [ask],
+    rule: "docs/design/runtime.md, Bun fetch",
+  },
+  {
+    name: "an engine's wait of a day is relayed",
+    file: "src/upstream/ask.ts",
+    find: "Math.min(60, Math.max(1, Math.ceil(seconds)))",
+    replace: "Math.max(1, Math.ceil(seconds))",
+    caughtBy: [ask],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
+    name: "a caller that leaves does not reach the engine",
+    file: "src/upstream/ask.ts",
+    find: '  signal.addEventListener("abort", onAbort, { once: true });\n',
+    replace: "",
+    caughtBy: [`${ask} > is let go at once`],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
+    name: "a connection is not read to its end, so that it serves once",
+    file: "src/upstream/ask.ts",
+    find: "if (answer.rest) void readOut(answer.rest, abort);\n    else if",
+    replace: "if",
+    caughtBy: [`${ask} > serves the next request on the same connection`],
+    rule: "docs/design/runtime.md, Bun fetch",
+  },
+  {
+    name: "a whole reply is read beyond its limit",
+    file: "src/upstream/body.ts",
+    find: "if (bytes > bytes_max) throw",
+    replace: "if (bytes > 1e5) throw",
+    caughtBy: ["test/upstream/body.test.ts"],
+    rule: "docs/design/runtime.md, Large bodies",
+  },
+];

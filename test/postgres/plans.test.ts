@@ -1,0 +1,86 @@
+// A batch looks rows up by their keys, whatever the statistics say of the tables: a count of rows that was taken while a
+// table was nearly empty must not make it read whole indexes, dead entries included.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Transaction } from "../../src/postgres/database.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
+import type { Command } from "../../src/store/ledger.ts";
+import { admitOf, settleOf, unlimited } from "../store/ledger-stores.ts";
+import { kinds, type Owned } from "./databases.ts";
+
+// Starting a database takes half a second, and many times that on a machine that does much else.
+setDefaultTimeout(60_000);
+
+const rows = 600;
+
+for (const { kind, open } of kinds) {
+  describe(`the plans of a batch on ${kind}`, () => {
+    const organization = `org_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+    const running = Array.from({ length: rows }, () => admitOf(organization));
+    let owned: Owned;
+    beforeAll(async () => {
+      owned = await open();
+      await owned.db.query(
+        "insert into organization (id, slug, name, anchor_at) values ($1, 'one', 'One', '2026-01-31Z')",
+        [organization.slice(4)],
+      );
+      const book = ledger(owned.db, { recovery: "checkpoint" });
+      await book.run(running);
+      const ended = Array.from({ length: rows }, () => admitOf(organization));
+      await book.run(ended.map((one) => settleOf(one, 0)));
+      await book.close();
+      await owned.db.exec(`
+        insert into usage_window select gen_random_uuid(), 'week', '2026-01-31Z', '2026-02-07Z', 0, 0 from generate_series(1, ${rows});
+        insert into usage_account (organization_id) select gen_random_uuid() from generate_series(1, ${rows});
+        insert into organization (id, slug, name, anchor_at)
+          select gen_random_uuid(), 'other-' || n, '', '2026-01-31Z' from generate_series(1, ${rows}) n;`);
+    });
+    afterAll(() => owned.drop());
+
+    for (const counted of [0, 1, 2, 40]) {
+      test(`where ${counted} rows were counted, a batch reads what it names`, async () => {
+        const { db } = owned;
+        await db.query(
+          `update pg_class set reltuples = $1, relpages = greatest(1, pg_relation_size(oid) / 8192)
+           where relnamespace = 'public'::regnamespace and relkind in ('r', 'i')`,
+          [counted],
+        );
+        const [grown, extended, settled] = running.splice(0, 3).map((one) => ({ ...one, limits: unlimited }));
+        const names = { requestId: grown!.requestId, organizationId: organization };
+        const commands: Command[] = [
+          admitOf(organization),
+          { verb: "grow", ...names, limits: unlimited, unitsTotal: 2000, unitsTotalMin: 2000 },
+          {
+            verb: "checkpoint",
+            ...names,
+            requestId: extended!.requestId,
+            number: 1,
+            usage: settleOf(grown!, 0).usage,
+            leaseMs: 1,
+          },
+          settleOf(settled!, 5),
+        ];
+        const { answers, read } = await db.transaction(async (tx) => {
+          const before = await tuplesRead(tx);
+          const answered = await tx.query<{ answer: string }>(batchCall, encodeBatch(commands));
+          const after = await tuplesRead(tx);
+          return {
+            answers: answered.map((row) => row.answer).sort(),
+            read: [...after].map(([table, tuples]) => ({ table, tuples: tuples - (before.get(table) ?? 0) })),
+          };
+        });
+        expect(answers).toEqual(["extended", "granted", "granted", "settled"]);
+        expect(read.filter(({ tuples }) => tuples > rows / 10)).toEqual([]);
+      });
+    }
+  });
+}
+
+/** Of each table, in this session so far. */
+async function tuplesRead(tx: Transaction): Promise<Map<string, number>> {
+  const tables = await tx.query<{ name: string; tuples: number }>(
+    "select relname as name, seq_tup_read + coalesce(idx_tup_fetch, 0) as tuples from pg_stat_xact_user_tables",
+  );
+  return new Map(tables.map(({ name, tuples }) => [name, tuples]));
+}

@@ -1,0 +1,43 @@
+/**
+ * Nine pairs once more, for the order of a stream: whatever an engine tells side by side, a client is told one part at a
+ * time, each whole before the next begins. Clients that follow the part that is open run the wrong command otherwise.
+ */
+import { describe, expect, test } from "bun:test";
+import { grammarProblem } from "./grammar.ts";
+import { answerOf, answers, framesOf, kindsTold, orderProblem, orders, runnable } from "./pairs/parts.ts";
+import { type Ask, callers, engines, type Name, wires } from "./pairs/wires.ts";
+import { bytes, decodedBy } from "./reading.ts";
+
+const names: Name[] = ["chat", "messages", "responses"];
+const pairs = names.flatMap((client) => names.map((engine) => [client, engine] as [Name, Name]));
+const ask: Ask = { instructions: "Be brief.", question: "Go on.", tools: ["f0", "f1", "f2", "f3", "f4"] };
+const kinds = Object.keys(answers).flatMap((what) => Object.keys(orders).map((order) => [what, order] as const));
+
+describe.each(pairs)("a client of %s in front of an engine of %s", (client, engine) => {
+  const caller = callers[client];
+  const written = (frames: string[]) => {
+    const events = decodedBy(engines[engine].codec, caller.identity, [bytes(frames.join(""))]);
+    expect(grammarProblem(events)).toBeNull();
+    return caller.written(ask, events);
+  };
+
+  test.each(kinds)("is told of %s, %s, one at a time", (what, order) => {
+    const parts = answers[what]!;
+    for (const end of ["tool_calls", "length"] as const) {
+      const told = written(framesOf(engine, parts, order, end));
+      expect(orderProblem[client](told)).toBeNull();
+      expect(wires[client].readFrames(told)).toEqual(answerOf(parts, end));
+      expect(kindsTold[client](told) ?? parts.map(({ kind }) => kind)).toEqual(parts.map(({ kind }) => kind));
+    }
+  });
+
+  test.each(kinds)("is told of %s, %s, no half a call where the engine breaks off", (what, order) => {
+    const frames = framesOf(engine, answers[what]!, order);
+    for (const kept of frames.keys()) {
+      const told = written(frames.slice(0, kept));
+      expect(orderProblem[client](told)).toBeNull();
+      expect(wires[client].readFrames(told).end).toBe("failed");
+      if (client === "responses") for (const call of runnable(told)) expect(() => JSON.parse(call)).not.toThrow();
+    }
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Check } from "typebox/value";
+import { closestName } from "../../src/schema/closest.ts";
+import type { Shape } from "../../src/schema/shape.ts";
+import { offences } from "../../src/schema/walk.ts";
+
+const cat: Shape = {
+  type: "object",
+  properties: { kind: { const: "cat", type: "string" }, lives: { type: "integer", minimum: 1, maximum: 9 } },
+  required: ["kind", "lives"],
+  additionalProperties: false,
+};
+const dog: Shape = {
+  type: "object",
+  properties: { kind: { const: "dog", type: "string" }, tricks: { type: "array", items: { type: "string" } } },
+  required: ["kind"],
+  additionalProperties: false,
+};
+const schema: Shape = {
+  type: "object",
+  properties: {
+    pets: { type: "array", items: { anyOf: [cat, dog, { type: "null" }] }, maxItems: 3 },
+    tags: { type: "array", items: { type: "string" }, uniqueItems: true },
+    owners: { type: "object", patternProperties: { "^[a-z]+$": { type: "string" } }, additionalProperties: false },
+  },
+  required: ["pets"],
+  additionalProperties: false,
+};
+const found = (value: unknown, most = 100) =>
+  offences(schema, value, most).map(({ kind, path }) => `${kind} ${path.join(".")}`);
+
+describe("what does not fit is found with its path, in document order", () => {
+  test.each<[value: unknown, found: string[]]>([
+    [{ pets: [{ kind: "cat", lives: 9 }, null] }, []],
+    [7, ["wrong "]],
+    [{}, ["missing pets"]],
+    [{ pest: [], pets: [] }, ["unknown pest"]],
+    [
+      {
+        pets: [
+          { kind: "cat", lives: 10 },
+          { kind: "dog", lives: 1 },
+        ],
+      },
+      ["wrong pets.0.lives", "unknown pets.1.lives"],
+    ],
+    [{ pets: [{ lives: 1 }, { kind: "cow" }, "cat"] }, ["missing pets.0.kind", "wrong pets.1.kind", "wrong pets.2"]],
+    [{ pets: [null, null, null, 7] }, ["wrong pets"]],
+    [{ pets: [], tags: ["a", 7, "a"] }, ["wrong tags.1", "repeated tags.2"]],
+    [{ pets: [], owners: { ada: "x", Bob: "y", eve: 7 } }, ["misnamed owners.Bob", "wrong owners.eve"]],
+  ])("%j", (value, expected) => {
+    expect(found(value)).toEqual(expected);
+    expect(found(value, 1)).toEqual(expected.slice(0, 1));
+  });
+
+  test("something is found exactly where the schema says no", () => {
+    const name = fc.constantFrom("pets", "tags", "owners", "kind", "lives", "tricks", "ada", "Bob");
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(
+        { maxDepth: 4, withCrossShrink: true },
+        fc.constantFrom<unknown>(null, 0, 9, 9.5, "cat", "dog", "", true),
+        fc.array(tie("any"), { maxLength: 4 }),
+        fc.dictionary(name, tie("any"), { maxKeys: 3 }),
+      ),
+    })).any;
+    fc.assert(
+      fc.property(value, (each) => expect(found(each).length === 0).toBe(Check(schema as object, each))),
+      {
+        numRuns: 500,
+      },
+    );
+  });
+
+  test("nesting in the value does not nest the walk", () => {
+    let deep: unknown = [];
+    for (let level = 0; level < 100_000; level++) deep = [deep];
+    expect(found({ pets: deep, deep })).toEqual(["wrong pets.0", "unknown deep"]);
+  });
+});
+
+describe("the name that was meant", () => {
+  const known = ["max_output_tokens", "temperature", "top_p", "tools"];
+  test.each([
+    ["maxOutputTokens", "max_output_tokens"],
+    ["max-output-token", "max_output_tokens"],
+    ["temprature", "temperature"],
+    ["tempearture", "temperature"],
+    ["tool", "tools"],
+    ["tolos", "tools"],
+  ])("%s is %s", (written, meant) => expect(closestName(written, known)).toBe(meant));
+
+  test.each(["", "colour", "top_k_min", "t", "x".repeat(100_000)])("%s is none of them", (written) => {
+    expect(closestName(written, known)).toBe(null);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { deadCitations } from "../house/citations.ts";
+import { mutants } from "../mutants/all.ts";
+import { chosen, type Mutant, mutated, named, notices, sampled, testWords } from "../mutants/mutant.ts";
+
+const root = join(import.meta.dir, "../..");
+const mutant: Mutant = {
+  name: "one is two",
+  file: "src/a.ts",
+  find: "const a = 1;",
+  replace: "const a = 2;",
+  caughtBy: ["test/a.test.ts"],
+  rule: "docs/design/usage.md, Holds",
+};
+
+describe("every mutant", () => {
+  const all = named(mutants).map((one) => one.mutant);
+
+  test("has a name of its own, and tests that are there", () => {
+    expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+    for (const { name, caughtBy, skip } of all) {
+      expect([name, caughtBy.length > 0 || skip !== undefined]).toEqual([name, true]);
+      const missing = caughtBy.filter((one) => !existsSync(join(root, testWords(one)[0]!)));
+      expect([name, missing]).toEqual([name, []]);
+    }
+  });
+
+  test("breaks a rule that is written down", async () => {
+    const pages = [...new Bun.Glob("docs/design/*.md").scanSync({ cwd: root })];
+    const documents = new Map(
+      await Promise.all(pages.map(async (path) => [path, await Bun.file(join(root, path)).text()] as const)),
+    );
+    const cited = all.map(({ rule }) => `// ${rule}`).join("\n\n");
+    expect(all.every(({ rule }) => rule.startsWith("docs/design/"))).toBe(true);
+    expect(deadCitations(new Map([["test/mutants/all.ts", cited]]), documents)).toEqual([]);
+  });
+});
+
+describe("a mutant", () => {
+  test("replaces its text, and takes the replacement as it stands", () => {
+    expect(mutated("const a = 1;\n", mutant)).toBe("const a = 2;\n");
+    expect(mutated("const a = 1;\n", { ...mutant, replace: "const a = '$&';" })).toBe("const a = '$&';\n");
+  });
+
+  test("whose text is gone, stands twice, or changes nothing, is stale", () => {
+    expect(() => mutated("const b = 1;", mutant)).toThrow("no longer contains");
+    expect(() => mutated("const a = 1;\nconst a = 1;", mutant)).toThrow("2 times");
+    expect(() => mutated("const a = 1;", { ...mutant, replace: "const a = 1; // one" })).toThrow("means the same");
+  });
+
+  test("that is no TypeScript is stale, for it would be caught by any test", () => {
+    expect(() => mutated("const a = 1;", { ...mutant, replace: "const a = ;" })).toThrow();
+  });
+
+  test("is noticed by a test that fails, and not by one that cannot begin", () => {
+    expect(notices("(pass) a > b [1.00ms]\n(fail) a > c [1.00ms]\n")).toBe(true);
+    expect(notices("(pass) a > b [1.00ms]\n(fail) a > (unnamed) [1.00ms]\n")).toBe(true);
+    expect(notices("(fail) a > (unnamed) [1.00ms]\n")).toBe(false);
+    expect(notices("(fail) (unnamed) [1.00ms]\n")).toBe(false);
+    expect(notices("error: Cannot find module\n")).toBe(false);
+  });
+
+  test("names a file of tests, or some tests in it", () => {
+    expect(testWords("test/a.test.ts")).toEqual(["./test/a.test.ts"]);
+    const [file, pattern = ""] = testWords("test/a.test.ts > is 1.5 (at least)");
+    expect(file).toBe("./test/a.test.ts");
+    const expression = new RegExp(pattern.replace("--test-name-pattern=", ""));
+    expect([expression.test("it is 1.5 (at least), once"), expression.test("it is 125 (at least)")]).toEqual([
+      true,
+      false,
+    ]);
+  });
+});
+
+describe("a choice of mutants", () => {
+  const all = ["a", "b", "c", "d", "e", "f", "g"];
+  const take = (count: number, seed: number) => sampled(all, count, seed, (one) => one);
+
+  test("by chance is the same for the same seed, and tries each one as seeds follow each other", () => {
+    for (let first = 0; first < 20; first++) {
+      expect(take(3, first)).toEqual(take(3, first));
+      expect(take(3, first)).toHaveLength(3);
+      expect(new Set([0, 1, 2].flatMap((later) => take(3, first + later))).size).toBe(all.length);
+    }
+    expect(take(100, 5)).toEqual(all);
+    expect(sampled([], 3, 1, String)).toEqual([]);
+  });
+
+  test("by words takes rooms and parts of names, and names a word that means none", () => {
+    const some = named({ usage: [mutant, { ...mutant, name: "two is three" }], auth: [{ ...mutant, name: "open" }] });
+    const names = (...words: string[]) => chosen(some, words).map((one) => one.mutant.name);
+    expect(names()).toEqual(["one is two", "two is three", "open"]);
+    expect(names("usage")).toEqual(["one is two", "two is three"]);
+    expect(names("three", "auth")).toEqual(["two is three", "open"]);
+    expect(() => names("none")).toThrow("'none'");
+  });
+});

@@ -1,0 +1,178 @@
+/** Whoever gets a grant settles it, once: however its answer ends, and whoever leaves. */
+import { describe, expect, test } from "bun:test";
+import type { RatedEntry } from "../../src/admission/rates.ts";
+import type { Settlement } from "../../src/admission/reservation.ts";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import { noUsage, type Usage } from "../../src/inference/usage.ts";
+import { noLimits } from "../../src/store/plan.ts";
+import { outputCalibration } from "../../src/usage/output-calibration.ts";
+import { type Asked, type Caller, type Ended, type RunParts, runs } from "../../src/usage/run.ts";
+
+const begun: InferenceEvent = { type: "response-start", responseId: "r", model: "acme/m", createdAtSeconds: 1 };
+const text: InferenceEvent = { type: "part-start", index: 0, part: { kind: "text" } };
+const token: InferenceEvent = { type: "part-delta", index: 0, delta: "word " };
+const close: InferenceEvent = { type: "part-end", index: 0 };
+const end: InferenceEvent = { type: "response-end", reason: "stop" };
+const reported: InferenceEvent = {
+  type: "usage",
+  usage: {
+    ...noUsage,
+    inputTokens: 5,
+    cachedInputTokens: 20,
+    cacheWriteTokens: 3,
+    outputTokens: 2,
+    source: "reported",
+  },
+};
+const whole = [[begun, text, token, token, close, reported, end]];
+
+const request = { stream: true, turns: [], tools: [], sampling: {}, stop: [], extra: {}, needs: [] };
+const asked = {
+  requestId: "req_1",
+  principal: { key: { id: "key_1" }, organization: { id: "org_1" } },
+  operation: "chat.completions",
+  request: { ...request, model: "acme/m" },
+  model: { id: "acme/m", contextTokens: 4096, prices: { input: 100, cachedInput: 10, cacheWrite: 1000, output: 1 } },
+  plan: { ...noLimits, name: "pro" },
+  inputTokens: 40,
+  inputBytes: 120,
+  outputTokensAllowed: 1000,
+} as unknown as Asked;
+
+function bench(batches: InferenceEvent[][], options: { refusal?: Fault; early?: boolean } = {}) {
+  const settlements: Settlement[] = [];
+  const learned: Usage[] = [];
+  const ended: Ended[] = [];
+  const lost = new AbortController();
+  const leaving = new AbortController();
+  const engine = { asked: 0, isOpen: false };
+  async function* events(): AsyncGenerator<InferenceEvent[], void, void> {
+    engine.asked += 1;
+    engine.isOpen = true;
+    try {
+      yield* batches;
+    } finally {
+      engine.isOpen = false;
+    }
+  }
+  const caller: Caller & { left: boolean } = {
+    signal: leaving.signal,
+    left: false,
+    end: (fault) => leaving.abort(fault),
+    elapsedMs: () => 7.4,
+    granted() {},
+    ended: (one) => void ended.push(one),
+  };
+  const parts = {
+    admission: {
+      async enter(entry: RatedEntry) {
+        if (options.early) entry.ahead?.();
+        await Promise.resolve();
+        if (options.refusal) throw options.refusal;
+        return {
+          grant: { source: "plan", outputTokens: 256 },
+          rates: { requests: null, tokens: null },
+          signal: lost.signal,
+          permits: () => true,
+          progress() {},
+          settle: async (settlement: Settlement) => void settlements.push(settlement),
+        };
+      },
+    },
+    inputEstimate: { observe: (...seen: [unknown, number, unknown, Usage]) => void learned.push(seen[3]) },
+    outputCalibration: outputCalibration(),
+    watcher: { granted() {}, ended() {} },
+    open: () => ({ route: { upstream: { name: "main" } }, windowTokens: null, events: events() }),
+  } as unknown as RunParts;
+  const leave = () => {
+    caller.left = true;
+    leaving.abort(new Fault("internal_error", "the caller left"));
+  };
+  return { start: () => runs(parts).start(asked, caller), settlements, learned, ended, lost, engine, caller, leave };
+}
+
+async function read(run: AsyncDisposable & { events: AsyncIterable<unknown> }, batches = Number.POSITIVE_INFINITY) {
+  await using _ = run;
+  let count = 0;
+  for await (const __ of run.events) if (++count >= batches) break;
+}
+
+describe("a run that was granted is settled once", () => {
+  test("when its answer is complete: at what the engine reported, each class of tokens at its own price", async () => {
+    const { start, settlements, learned, ended } = bench(whole);
+    await read(await start());
+    expect(settlements).toMatchObject([
+      {
+        units: 5 * 100 + 20 * 10 + 3 * 1000 + 2 * 1,
+        outcome: "completed",
+        errorCode: null,
+        route: { upstream: "main", firstPartMs: 7 },
+      },
+    ]);
+    expect(learned).toHaveLength(1);
+    expect(ended).toMatchObject([{ outcome: "completed", model: "acme/m" }]);
+  });
+
+  test("when its caller left before any output: the engine has read the input", async () => {
+    const { start, settlements, learned, engine, leave } = bench([[begun], [text, token]]);
+    const run = await start();
+    await run.events.next();
+    leave();
+    await run[Symbol.asyncDispose]();
+    expect(settlements).toMatchObject([
+      { units: 40 * 100, outcome: "cancelled", errorCode: null, route: { firstPartMs: null } },
+    ]);
+    expect(engine.isOpen).toBe(false);
+    expect(learned).toEqual([]);
+  });
+
+  test("when its caller left while the ledger decided: nobody was asked, and nothing is charged", async () => {
+    const { start, settlements, engine, leave } = bench(whole);
+    const starting = start();
+    leave();
+    await (await starting)[Symbol.asyncDispose]();
+    expect(settlements).toMatchObject([{ units: 0, outcome: "cancelled" }]);
+    expect(engine.asked).toBe(0);
+  });
+
+  test("when it is given up before it is read: a failure of ours, and free", async () => {
+    const { start, settlements, caller } = bench(whole);
+    await (await start())[Symbol.asyncDispose]();
+    expect(settlements).toMatchObject([{ units: 0, outcome: "failed", errorCode: "internal_error" }]);
+    expect(caller.signal.aborted).toBe(true);
+  });
+
+  test("when its reader stops in the middle, and when whoever owns it throws", async () => {
+    const { start, settlements, engine } = bench([[begun, text, token], [token], [close, end]]);
+    await read(await start(), 1);
+    expect(settlements).toMatchObject([{ units: 40 * 100 + 1, outcome: "failed" }]);
+    expect(engine.isOpen).toBe(false);
+    const other = bench(whole);
+    const owner = async () => {
+      await using _ = await other.start();
+      throw new Error("a defect");
+    };
+    expect(owner()).rejects.toThrow("a defect");
+    await Bun.sleep(0);
+    expect(other.settlements).toHaveLength(1);
+  });
+});
+
+test("a run whose lease is lost ends its caller's work, with the reason", async () => {
+  const { start, lost, caller } = bench(whole);
+  await using _ = await start();
+  const fault = new Fault("storage_unavailable", "lost");
+  lost.abort(fault);
+  expect(caller.signal.reason).toBe(fault);
+});
+
+test("an engine that was asked ahead of a grant that is then refused is let go, and nothing is settled", async () => {
+  const refusal = new Fault("usage_limit_reached", "full");
+  const { start, settlements, engine, caller } = bench(whole, { refusal, early: true });
+  expect(start()).rejects.toBe(refusal);
+  await Bun.sleep(1);
+  expect(engine).toEqual({ asked: 1, isOpen: false });
+  expect(settlements).toEqual([]);
+  expect(caller.signal.reason).toBe(refusal);
+});
