@@ -13,7 +13,7 @@ import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
 import { type Log, logTo } from "./http/log.ts";
 import { prometheusMetrics } from "./http/metrics.ts";
-import { type ReadinessCheck, readinessOf } from "./http/readiness.ts";
+import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { management } from "./management/management.ts";
 import { memoryRates } from "./memory/rates.ts";
@@ -26,6 +26,7 @@ import { postgresRates } from "./postgres/rates.ts";
 import { refusedRequests } from "./postgres/refused.ts";
 import { keptResponses } from "./postgres/responses.ts";
 import { revocations } from "./postgres/revocations.ts";
+import { readinessChecks } from "./readiness-checks.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
 import { open } from "./routing/open.ts";
@@ -117,6 +118,16 @@ export async function serve(serving: Serving): Promise<number> {
     took: metrics.revocationPropagation,
   });
 
+  const readiness = readinessOf(readinessChecks(database, redis, configuration), {
+    lifecycle: life,
+    clock: systemClock(),
+    turned(failing) {
+      const checks = Object.fromEntries(failing.map(({ name, problem }) => [name, problem]));
+      if (failing.length > 0) log.event("warn", "not_ready", { checks });
+      else log.event("info", "ready");
+    },
+  });
+
   const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
     authenticate: (headers) => authentication.authenticate(headers),
@@ -136,7 +147,7 @@ export async function serve(serving: Serving): Promise<number> {
     messages: () => configuration.current().messages,
     limits,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
-    readiness: readinessOf(readinessChecks(database, redis, configuration), life),
+    readiness: readiness.results,
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,
     metrics,
@@ -181,6 +192,7 @@ export async function serve(serving: Serving): Promise<number> {
     ? await adminSocket({ dataDir: storage.dataDir, manageAs, failed: outage("administration_failed") })
     : null;
 
+  await readiness.began;
   const listening = listen(app(dependencies, { metrics: server.operator === null }), server);
   const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
   serving.onReload(() => void reload(configuration, log.event));
@@ -198,6 +210,7 @@ export async function serve(serving: Serving): Promise<number> {
   await Promise.race([accepted, Bun.sleep(500)]);
   await operator?.stop();
   await socket?.stop();
+  readiness.stop();
   await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop(), checks.stop()]);
   counter.stop();
   const unsettled = await admitting.stop(settle_ms_max);
@@ -241,31 +254,4 @@ function ratesOver(database: Database, redis: RedisConnection | null, log: Log):
       else log.event("warn", "rates_counted_in_database", { cause: String(cause) });
     },
   });
-}
-
-const ping_ms = 1500;
-
-function readinessChecks(
-  database: Database,
-  redis: RedisConnection | null,
-  configuration: Reloadable,
-): ReadinessCheck[] {
-  const answers = (ping: (timeout_ms: number) => Promise<void>, what: string) => async () => {
-    try {
-      await ping(ping_ms);
-      return null;
-    } catch {
-      return `${what} does not answer`;
-    }
-  };
-  const checks: ReadinessCheck[] = [
-    { name: "database", severity: "required", run: answers(database.ping, "the database") },
-    {
-      name: "catalog",
-      severity: "required",
-      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog holds no model"),
-    },
-  ];
-  if (redis) checks.push({ name: "redis", severity: "warning", run: answers(redis.ping, "Redis") });
-  return checks;
 }

@@ -31,7 +31,7 @@ export interface Dependencies {
   messages(): MessagesOptions;
   limits: BodyLimits & StreamLimits;
   unread: UnreadBodies;
-  readiness: Readiness;
+  readiness: Readiness["results"];
   documentation: Documentation;
   lifecycle: Lifecycle;
   metrics: Metrics;

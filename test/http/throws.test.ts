@@ -172,7 +172,7 @@ function serve(saboteur: Saboteur): Bench {
       ...{ first_event_hold_ms: 5_000, heartbeat_ms: 5_000 },
     },
     unread: unreadBodies(unreadLimits(1e7)),
-    readiness: async () => [],
+    readiness: () => [],
     documentation: {} as never,
     lifecycle: lifecycle(),
     metrics: { decision() {}, request() {}, inference() {} } as never,
