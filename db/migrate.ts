@@ -80,9 +80,24 @@ export async function pendingMigrations(db: Statements, known: readonly Migratio
 
 /** Throws MigrationError unless the database has the very schema of this build. */
 export async function assertCurrent(db: Statements, known: readonly Migration[] = migrations): Promise<void> {
-  const schema = await schemaOf(db, known);
-  const problem = schema.is === "newer" ? newer(schema.beyond) : unfitting(schema);
+  const problem = differing(await schemaOf(db, known));
   if (problem) throw new MigrationError(problem);
+}
+
+/**
+ * Makes a database ready for a node that is to serve, and answers what it applied; `mayMigrate` says whether it may. It
+ * may begin on a newer schema that its build can use: a node that is restarted while a new version is rolled out.
+ */
+export async function prepareToServe(
+  db: Migrated,
+  mayMigrate: boolean,
+  known: readonly Migration[] = migrations,
+): Promise<string[]> {
+  const schema = await schemaOf(db, known);
+  if (schema.is === "older" && mayMigrate) return migrate(db, known);
+  const problem = unfitting(schema);
+  if (problem) throw new MigrationError(problem);
+  return [];
 }
 
 /** How a database's schema stands to that of a build. */
@@ -106,7 +121,8 @@ export function unfitting(schema: SchemaState): string | null {
       return null;
     case "older": {
       const { missing } = schema;
-      const what = missing.length === 1 ? `the migration ${missing[0]}` : `${missing.length} migrations from ${missing[0]} on`;
+      const what =
+        missing.length === 1 ? `the migration ${missing[0]}` : `${missing.length} migrations from ${missing[0]} on`;
       return `the database is older than this build of sluice: it lacks ${what}; run sluice migrate, or start sluice serve`;
     }
     case "newer":
@@ -119,6 +135,11 @@ export function unfitting(schema: SchemaState): string | null {
   }
 }
 
+/** Why it is not the schema of this build, and what to do; null where it is. */
+export function differing(schema: SchemaState): string | null {
+  return schema.is === "newer" ? newer(schema.beyond) : unfitting(schema);
+}
+
 function newer([name]: string[]): string {
   return (
     `the database is newer than this build of sluice: it has the migration ${name}, which this build does not know; ` +
@@ -129,7 +150,7 @@ function newer([name]: string[]): string {
 function missingIn(schema: SchemaState): string[] {
   if (schema.is === "current") return [];
   if (schema.is === "older") return schema.missing;
-  throw new MigrationError((schema.is === "newer" ? newer(schema.beyond) : unfitting(schema))!);
+  throw new MigrationError(differing(schema) ?? "");
 }
 
 async function applyNext(tx: Statements, known: readonly Migration[]): Promise<string | null> {
@@ -172,7 +193,11 @@ function compared(applied: readonly Applied[], known: readonly Migration[]): Sch
     const ours = known[index];
     if (!ours || ours.name !== one.name) {
       const beyond = applied.slice(index);
-      return { is: "newer", beyond: beyond.map(({ name }) => name), additive: !ours && beyond.every((it) => it.additive) };
+      return {
+        is: "newer",
+        beyond: beyond.map(({ name }) => name),
+        additive: !ours && beyond.every((it) => it.additive),
+      };
     }
     if (checksumOf(ours) !== one.checksum) return { is: "other", name: one.name };
   }

@@ -9,7 +9,7 @@ import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
-import type { Services } from "./services.ts";
+import type { Inspection, Services } from "./services.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
 
 interface Finding {
@@ -67,7 +67,13 @@ async function examine(services: Services): Promise<Finding[]> {
   const { databaseUrl, redisUrl = null } = storage ?? {};
   if (storage) {
     const settings = storage;
-    await inspect("database", () => database(services, settings));
+    let found: Awaited<ReturnType<typeof database>> | undefined;
+    await inspect("database", async () => {
+      found = await database(services, settings);
+      return found.says;
+    });
+    const { schema } = found ?? {};
+    if (schema) await inspect("schema", async () => schemaSays(schema, configuration?.server.migrates ?? true));
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all((configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engine(one))));
@@ -94,10 +100,17 @@ function dataFolder(dataDir: string): string {
   return there === folder ? `the data folder ${folder}` : `the data folder ${folder}, which the first start creates`;
 }
 
-async function database(services: Services, storage: StorageSettings): Promise<string> {
-  if (await runningServer(services, storage)) return "embedded, held by the running server, which responds";
-  if (!storage.databaseUrl && !hasData(storage.dataDir)) return "embedded; the first start creates it";
+async function database(services: Services, storage: StorageSettings): Promise<Partial<Inspection> & { says: string }> {
+  if (await runningServer(services, storage)) return { says: "embedded, held by the running server, which responds" };
+  if (!storage.databaseUrl && !hasData(storage.dataDir)) return { says: "embedded; the first start creates it" };
   return services.inspectDatabase(storage);
+}
+
+/** An older schema is what a start is there to mend, where it may. */
+function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): string {
+  if (problem === null) return "as this version makes it";
+  if (is === "older" && migrates) throw new Warning(problem);
+  throw new Error(problem);
 }
 
 /** Whether a server has ever run there: opening a database that does not exist would create it. */

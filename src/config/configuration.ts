@@ -66,6 +66,8 @@ export interface ServerSettings {
   port: number;
   /** The operator's own listener (metrics), or null: then metrics are on the main port. */
   operator: { host: string; port: number } | null;
+  /** Whether a start may bring an older database up to date. */
+  migrates: boolean;
 }
 
 export interface StorageSettings {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import { freePort } from "../harness/daemon.ts";
-import { startService, type Service } from "../harness/engine.ts";
+import { type Service, startService } from "../harness/engine.ts";
 
 setDefaultTimeout(60_000);
 
@@ -17,7 +17,11 @@ afterAll(async () => {
 });
 
 /** All that came back until the connection closed, or `done` was seen. */
-function raw(text: string, done = /\r\n\r\n[\s\S]*\}\n?$/, port = Number(service.url.split(":").at(-1))): Promise<string> {
+function raw(
+  text: string,
+  done = /\r\n\r\n[\s\S]*\}\n?$/,
+  port = Number(service.url.split(":").at(-1)),
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(text));
     const timer = setTimeout(() => socket.destroy(new Error("no answer")), 20_000);

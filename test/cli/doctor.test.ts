@@ -113,6 +113,7 @@ describe("doctor", () => {
       "configuration: ok",
       "storage: ok",
       "database: ok",
+      "schema: ok",
       "redis: ok",
       "engine main: ok",
       "server: ok",
@@ -133,6 +134,25 @@ describe("doctor", () => {
     });
     expect(of("engine main").says).toContain("start the engine");
     expect(of("server")).toMatchObject({ status: "ok", says: expect.stringContaining("sluice serve") });
+  });
+
+  test("tells a database that is not migrated from one that is newer", async () => {
+    const inspected = (is: "older" | "newer" | "other") => ({
+      inspectDatabase: async () => ({ says: "Postgres responds.", schema: { is, problem: `the database is ${is}` } }),
+    });
+    const older = await examined(inspected("older"));
+    expect(older.of("schema")).toEqual({ check: "schema", status: "warning", says: "the database is older" });
+    expect(older.code).toBe(0);
+    const { configuration } = shell().services;
+    const unmigrated = await examined({
+      ...inspected("older"),
+      configuration: async () => {
+        const settings = await configuration();
+        return { ...settings, server: { ...settings.server, migrates: false } };
+      },
+    });
+    for (const { of, code } of [unmigrated, await examined(inspected("newer")), await examined(inspected("other"))])
+      expect([of("schema").status, of("database").status, code]).toEqual(["problem", "ok", 1]);
   });
 
   test("a configuration that cannot be used is said, and the rest is looked at all the same", async () => {

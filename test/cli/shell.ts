@@ -42,7 +42,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
     configuration: async () => configuration,
     openStore: async () => ({ administration: directory, ...emptyLedger(), close: async () => {} }),
     migrate: async () => [],
-    inspectDatabase: async () => "reachable",
+    inspectDatabase: async () => ({ says: "reachable", schema: { is: "current", problem: null } }),
     inspectRedis: async () => "reachable",
     draftConfiguration: () => Promise.reject(new Error("no engine")),
     openapi: async () => '{"openapi":"3.1.0"}\n',
@@ -102,7 +102,7 @@ const configuration: Configuration = {
   },
   messages: { keepBillingLine: false },
   responses: { store: true, kept_days: 30, organization_bytes_max: 1_073_741_824 },
-  server: { host: "127.0.0.1", port: 8080, operator: null },
+  server: { host: "127.0.0.1", port: 8080, operator: null, migrates: true },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
   notices: [],
 };
