@@ -22,6 +22,7 @@ import { calibrations } from "./postgres/calibration.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { ledger } from "./postgres/ledger.ts";
+import { planUse } from "./postgres/plan-use.ts";
 import { postgresRates } from "./postgres/rates.ts";
 import { refusedRequests } from "./postgres/refused.ts";
 import { keptResponses } from "./postgres/responses.ts";
@@ -29,6 +30,7 @@ import { revocations } from "./postgres/revocations.ts";
 import { readinessChecks } from "./readiness-checks.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
+import { reload, tellAtStart } from "./reloading.ts";
 import { open } from "./routing/open.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
@@ -148,6 +150,7 @@ export async function serve(serving: Serving): Promise<number> {
     limits,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
     readiness: readiness.results,
+    configurationHash: configuration.hash,
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,
     metrics,
@@ -159,6 +162,9 @@ export async function serve(serving: Serving): Promise<number> {
     },
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
+  metrics.info("configuration_info", "The configuration in force, by its hash.", () => ({
+    hash: configuration.hash(),
+  }));
   metrics.gauge("http_open_requests", "Requests that are open now.", () => life.openCount);
   metrics.gauge("usage_holds", "Requests of this node that hold usage.", admitting.holds);
   metrics.gauge(
@@ -192,11 +198,11 @@ export async function serve(serving: Serving): Promise<number> {
     ? await adminSocket({ dataDir: storage.dataDir, manageAs, failed: outage("administration_failed") })
     : null;
 
-  await readiness.began;
+  const use = () => planUse(database);
+  await Promise.all([tellAtStart(configuration, use, log), readiness.began]);
   const listening = listen(app(dependencies, { metrics: server.operator === null }), server);
   const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
-  serving.onReload(() => void reload(configuration, log.event));
-  logNotices(configuration, log.event);
+  serving.onReload(() => void reload(configuration, use, log));
   if (isEmbedded) await welcome(manageAs("service"), listening.url, dependencies.catalog(), serving.say);
   serving.say(`sluice is serving on ${listening.url}\n`);
 
@@ -223,21 +229,6 @@ export async function serve(serving: Serving): Promise<number> {
   log.event("info", "stopped");
   log.flush();
   return 0;
-}
-
-type LogEvent = (level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>) => void;
-
-function logNotices(configuration: Reloadable, event: LogEvent): void {
-  for (const notice of configuration.current().notices) event("warn", "notice", { notice });
-}
-
-/** A bad new file leaves the old one in force, and says so. */
-async function reload(configuration: Reloadable, event: LogEvent): Promise<void> {
-  const outcome = await configuration.reload();
-  logNotices(configuration, event);
-  if (!outcome.ok)
-    event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
-  else event("info", "configuration_reloaded", { models: configuration.current().catalog.models.size });
 }
 
 /** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */

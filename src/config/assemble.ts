@@ -30,6 +30,7 @@ export function assemble(
     limits: { ...defaultsOf(serviceLimits), ...file?.limits },
     messages: { keepBillingLine: file?.messages?.keep_billing_line ?? false },
     responses: { ...defaultsOf(responsesLimits), store: true, ...file?.responses },
+    reload: { force: file?.reload?.force ?? false },
     server: settings.server,
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,

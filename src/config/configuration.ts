@@ -14,6 +14,7 @@ export interface Configuration {
   limits: ServiceLimits;
   messages: MessagesSettings;
   responses: ResponsesSettings;
+  reload: ReloadSettings;
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */
@@ -58,6 +59,11 @@ export interface ResponsesSettings {
   kept_days: number;
   /** Of each organization's responses together; the oldest make room. */
   organization_bytes_max: number;
+}
+
+export interface ReloadSettings {
+  /** Whether a reload may take away a plan that organizations are on. */
+  force: boolean;
 }
 
 export interface ServerSettings {

@@ -242,6 +242,19 @@ const responses = Type.Object(
   { ...closed, description: "What is kept of the Responses protocol, in the database." },
 );
 
+const reload = Type.Object(
+  {
+    force: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Let a reload take away a plan that organizations are on; their inference is answered 402 from then on.",
+      }),
+    ),
+  },
+  { ...closed, description: "How a new file comes into force." },
+);
+
 export const ConfigurationFile = Type.Object(
   {
     upstreams: Type.Optional(
@@ -265,6 +278,7 @@ export const ConfigurationFile = Type.Object(
     limits: Type.Optional(limits),
     messages: Type.Optional(messages),
     responses: Type.Optional(responses),
+    reload: Type.Optional(reload),
   },
   { ...closed, title: "sluice.yaml", description: "What a Sluice serves, from which engines, to whom." },
 );

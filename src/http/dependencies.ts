@@ -32,6 +32,8 @@ export interface Dependencies {
   limits: BodyLimits & StreamLimits;
   unread: UnreadBodies;
   readiness: Readiness["results"];
+  /** Of the configuration in force. */
+  configurationHash(): string;
   documentation: Documentation;
   lifecycle: Lifecycle;
   metrics: Metrics;

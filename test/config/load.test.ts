@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Configuration } from "../../src/config/configuration.ts";
+import { configurationHash } from "../../src/config/hash.ts";
 import { defaultsOf, serviceLimits } from "../../src/config/limits.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
 import type { ConfigurationError } from "../../src/config/problem.ts";
@@ -245,6 +246,44 @@ describe("a reload", () => {
     fails = false;
     expect((await configuration.reload()).ok).toBe(true);
     expect(configuration.current().upstreams[0]?.url).toBe("http://127.0.0.1:1/v1");
+  });
+
+  test("is refused with what speaks against it, and nothing changes", async () => {
+    const first = configured("plans: { gold: {} }");
+    const configuration = reloadable(first, { load: () => load("plans: { silver: {} }") });
+    const asked: string[][] = [];
+    const outcome = await configuration.reload(async ({ catalog }) => {
+      asked.push([...catalog.plans.keys()]);
+      return ["gold is in use"];
+    });
+    expect(outcome).toEqual({ ok: false, problems: ["gold is in use"] });
+    expect(asked).toEqual([["starter", "pro", "unlimited", "silver"]]);
+    expect(configuration.current()).toBe(first);
+    expect((await configuration.reload(async () => [])).ok).toBe(true);
+  });
+
+  test("has another hash where what is served differs, and only there", async () => {
+    const hashOf = (text: string | null, env: Record<string, string> = {}) => configurationHash(configured(text, env));
+    const base = hashOf("plans: { a: { session: 1 }, b: {} }\nlimits: { drain_ms: 5 }");
+    expect(base).toMatch(/^[0-9a-f]{16}$/);
+    const same = hashOf("limits: { drain_ms: 5 }\nplans: { b: {}, a: { session: 1 } }", {
+      PORT: "1",
+      DATABASE_URL: "postgres://x",
+    });
+    expect(same).toBe(base);
+    for (const other of [
+      "plans: { a: { session: 2 }, b: {} }\nlimits: { drain_ms: 5 }",
+      "plans: { a: { session: 1 }, b: {} }",
+      null,
+    ])
+      expect(hashOf(other)).not.toBe(base);
+    // Where the simulator listens is a node's own affair; what a key is, nobody's.
+    const first = configured(null);
+    expect(configurationHash(withSimulatorAt(first, "http://127.0.0.1:1/v1"))).toBe(configurationHash(first));
+    const engine = { SLUICE_UPSTREAM_URL: "http://engine" };
+    const keyed = hashOf(null, { ...engine, SLUICE_UPSTREAM_KEY: "one" });
+    expect(keyed).toBe(hashOf(null, { ...engine, SLUICE_UPSTREAM_KEY: "two" }));
+    expect(keyed).not.toBe(hashOf(null, engine));
   });
 
   test("leaves metering and limits as they were at the start, and says so", async () => {

@@ -99,6 +99,7 @@ export const readiness = operation({
     const body = {
       status: isReady ? "ready" : "not_ready",
       checks: Object.fromEntries(shown.map((result) => [result.name, verdict(result)])),
+      ...(query.verbose === undefined ? {} : { configuration: dependencies.configurationHash() }),
     };
     return json(isReady ? 200 : 503, body, isReady ? {} : { "retry-after": "1" });
   },
