@@ -6,6 +6,7 @@ import { admission } from "./admission/admission.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
+import { engineWords } from "./config/engine-words.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
 import type { Dependencies } from "./http/dependencies.ts";
@@ -13,6 +14,7 @@ import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
 import { type Log, logTo } from "./http/log.ts";
 import { prometheusMetrics } from "./http/metrics.ts";
+import { metricsOperations, probes } from "./http/operations.ts";
 import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { management } from "./management/management.ts";
@@ -67,7 +69,13 @@ const settle_ms_max = 10_000;
 export async function serve(serving: Serving): Promise<number> {
   const { configuration, database } = serving;
   const { limits, metering, server, storage } = configuration.current();
-  const log = logTo((text) => void process.stderr.write(text));
+  const log = logTo({
+    write: (text) => void process.stderr.write(text),
+    clock: systemClock(),
+    level: () => configuration.current().log.level,
+    probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
+    hidden: () => engineWords(configuration.current()),
+  });
   const outage = (what: string) => (cause: unknown) => log.event("warn", what, { cause: String(cause) });
   const metrics = prometheusMetrics({ version: serving.version });
   const life = lifecycle();

@@ -31,6 +31,7 @@ export function assemble(
     messages: { keepBillingLine: file?.messages?.keep_billing_line ?? false },
     responses: { ...defaultsOf(responsesLimits), store: true, ...file?.responses },
     reload: { force: file?.reload?.force ?? false },
+    log: { level: file?.log?.level ?? "info" },
     server: settings.server,
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,

@@ -15,6 +15,7 @@ export interface Configuration {
   messages: MessagesSettings;
   responses: ResponsesSettings;
   reload: ReloadSettings;
+  log: LogSettings;
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */
@@ -64,6 +65,11 @@ export interface ResponsesSettings {
 export interface ReloadSettings {
   /** Whether a reload may take away a plan that organizations are on. */
   force: boolean;
+}
+
+export interface LogSettings {
+  /** The least severe lines that are written. */
+  level: "debug" | "info" | "warn" | "error";
 }
 
 export interface ServerSettings {

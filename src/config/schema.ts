@@ -255,6 +255,19 @@ const reload = Type.Object(
   { ...closed, description: "How a new file comes into force." },
 );
 
+const log = Type.Object(
+  {
+    level: Type.Optional(
+      Type.Enum(["debug", "info", "warn", "error"], {
+        type: "string",
+        default: "info",
+        description: "The least severe lines that are written. Requests are info, failed ones error, and probes debug.",
+      }),
+    ),
+  },
+  { ...closed, description: "What the log has." },
+);
+
 export const ConfigurationFile = Type.Object(
   {
     upstreams: Type.Optional(
@@ -279,6 +292,7 @@ export const ConfigurationFile = Type.Object(
     messages: Type.Optional(messages),
     responses: Type.Optional(responses),
     reload: Type.Optional(reload),
+    log: Type.Optional(log),
   },
   { ...closed, title: "sluice.yaml", description: "What a Sluice serves, from which engines, to whom." },
 );

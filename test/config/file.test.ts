@@ -99,14 +99,14 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "plain text",
       "hello",
       [
-        '1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses, reload), not "hello"',
+        '1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses, reload, log), not "hello"',
       ],
     ],
     [
       "a list",
       "- a",
       [
-        "1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses, reload), not a list",
+        "1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses, reload, log), not a list",
       ],
     ],
     ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; YAML wants spaces"]],
@@ -122,7 +122,9 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     [
       "an unknown field like no other",
       "colour: red",
-      ["1:1: colour: is not a known field; known are upstreams, models, plans, metering, limits, messages, responses, reload"],
+      [
+        "1:1: colour: is not a known field; known are upstreams, models, plans, metering, limits, messages, responses, reload, log",
+      ],
     ],
     [
       "an unknown field in camel case",
@@ -146,7 +148,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "plans: { __proto__: { session: 1 } }\nconstructor: 1",
       [
         "1:10: plans.__proto__: must be a name: letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit",
-        "2:1: constructor: is not a known field; known are upstreams, models, plans, metering, limits, messages, responses, reload",
+        "2:1: constructor: is not a known field; known are upstreams, models, plans, metering, limits, messages, responses, reload, log",
       ],
     ],
     [
