@@ -56,6 +56,8 @@ export interface Serving {
   isCompiled: boolean;
   configuration: Reloadable;
   database: Database;
+  /** Whether only a person sees what is said, and nothing keeps it. */
+  isTerminal: boolean;
   /** Prints for people, on stdout. */
   say(text: string): void;
   /** Resolves with the name of the signal that asks to stop; called again for a second one. */
@@ -211,7 +213,13 @@ export async function serve(serving: Serving): Promise<number> {
   const listening = listen(app(dependencies, { metrics: server.operator === null }), server);
   const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
   serving.onReload(() => void reload(configuration, use, log));
-  if (isEmbedded) await welcome(manageAs("service"), listening.url, dependencies.catalog(), serving.say);
+  if (isEmbedded) {
+    const { say, isTerminal } = serving;
+    const { url } = listening;
+    const { dataDir } = storage;
+    const catalog = dependencies.catalog();
+    await welcome({ manage: manageAs("service"), url, catalog, dataDir, nowMs: Date.now(), isTerminal, say });
+  }
   serving.say(`sluice is serving on ${listening.url}\n`);
 
   const signal = await serving.stopAsked();

@@ -17,6 +17,7 @@ import { needsSimulator, withSimulatorAt } from "./config/simulator.ts";
 import { readFileBounded } from "./config/source.ts";
 import type { Database } from "./postgres/database.ts";
 import type { Simulator } from "./simulator/server.ts";
+import { isContainer } from "./welcome.ts";
 
 /** Set by the build to the version and the commit it was made from. */
 declare const SLUICE_BUILD: string | undefined;
@@ -106,6 +107,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
           isCompiled,
           configuration,
           database,
+          isTerminal: terminal.width !== null && !isContainer(environment),
           say: terminal.out,
           stopAsked,
           onReload: (reload) => void process.on("SIGHUP", reload),

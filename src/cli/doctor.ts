@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
-import type { Configuration, StorageSettings } from "../config/configuration.ts";
+import type { Configuration, ServerSettings, StorageSettings } from "../config/configuration.ts";
 import { simulatorName } from "../config/simulator.ts";
 import type { Upstream } from "../upstream/target.ts";
 import { runningServer } from "./connect.ts";
@@ -77,6 +77,7 @@ async function examine(services: Services): Promise<Finding[]> {
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all((configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engine(one))));
+  if (configuration) await inspect("metrics", async () => metrics(configuration!.server));
   await inspect("server", () => server(services));
   return findings;
 }
@@ -152,6 +153,15 @@ async function engine(upstream: Upstream): Promise<string> {
   if (status >= 300)
     throw new Warning(`${upstream.url} responds, but does not list models (${status}); does the url end with /v1?`);
   return `${upstream.url} responds`;
+}
+
+const loopback = /^(localhost|127(\.\d+){3}|::1)$/;
+
+/** They tell nothing of organizations, but models and their use; whoever reaches the API should not read them unasked. */
+function metrics({ host, operator }: ServerSettings): string {
+  if (operator) return `/metrics on ${operator.host}, port ${operator.port}`;
+  if (loopback.test(host)) return "/metrics on the port of the API, which only this machine reaches";
+  throw new Warning("/metrics is public: whoever reaches the API reads it; set SLUICE_OPERATOR_PORT");
 }
 
 async function server(services: Services): Promise<string> {

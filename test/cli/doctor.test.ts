@@ -116,6 +116,7 @@ describe("doctor", () => {
       "schema: ok",
       "redis: ok",
       "engine main: ok",
+      "metrics: ok",
       "server: ok",
     ]);
   });
@@ -127,7 +128,7 @@ describe("doctor", () => {
       inspectDatabase: () => Promise.reject(new Error("cannot use the database at db:5432/sluice:\nrefused")),
       inspectRedis: () => Promise.reject(new Error("redis does not answer")),
     });
-    expect([code, err]).toEqual([1, "sluice: 3 of 6 checks failed: database, redis, engine main\n"]);
+    expect([code, err]).toEqual([1, "sluice: 3 of 7 checks failed: database, redis, engine main\n"]);
     expect(of("database")).toMatchObject({
       status: "problem",
       says: "cannot use the database at db:5432/sluice: refused",
@@ -153,6 +154,25 @@ describe("doctor", () => {
     });
     for (const { of, code } of [unmigrated, await examined(inspected("newer")), await examined(inspected("other"))])
       expect([of("schema").status, of("database").status, code]).toEqual(["problem", "ok", 1]);
+  });
+
+  test("warns where the metrics are public", async () => {
+    const { configuration } = shell().services;
+    for (const [host, port, status] of [
+      ["127.0.0.1", null, "ok"],
+      ["localhost", null, "ok"],
+      ["::1", null, "ok"],
+      ["0.0.0.0", null, "warning"],
+      ["::", null, "warning"],
+      ["10.0.0.1", null, "warning"],
+      ["0.0.0.0", 9090, "ok"],
+    ] as const) {
+      const settings = await configuration();
+      const operator = port === null ? null : { host: "0.0.0.0", port };
+      const server = { ...settings.server, host, operator };
+      const { of, code } = await examined({ configuration: async () => ({ ...settings, server }) });
+      expect([host, port, of("metrics").status, code]).toEqual([host, port, status, 0]);
+    }
   });
 
   test("a configuration that cannot be used is said, and the rest is looked at all the same", async () => {
