@@ -212,7 +212,7 @@ export const usageRecord = pgTable("usage_record", {
   monthUsedAfter: units("month_used_after"),
   upstream: text("upstream"),
   attempts: integer("attempts"),
-  firstPartMs: units("first_part_ms"),
+  firstPart_ms: units("first_part_ms"),
 });
 
 export const usageRate = pgTable(

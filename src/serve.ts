@@ -71,7 +71,7 @@ export async function serve(serving: Serving): Promise<number> {
 
   const authentication = authenticator({
     directory: directory(database),
-    nowMs: () => performance.now(),
+    now_ms: () => performance.now(),
     failed: outage("last_use_unwritten"),
   });
   const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
@@ -143,7 +143,7 @@ export async function serve(serving: Serving): Promise<number> {
     log,
     closed(call, status) {
       life.leave(call);
-      metrics.request(call.route, status, call.elapsedMs() / 1000);
+      metrics.request(call.route, status, call.elapsed_ms() / 1000);
       log.request(call, status);
     },
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
@@ -171,7 +171,7 @@ export async function serve(serving: Serving): Promise<number> {
         return { plans: catalog.plans, models: [...catalog.models.keys()] };
       },
       actor,
-      nowMs: Date.now,
+      now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),
       random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
       changed: async (id) => authentication.forget(id),

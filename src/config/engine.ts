@@ -11,7 +11,7 @@ export interface EngineModel {
   /** The engine's own name of it. */
   name: string;
   contextTokens: number | null;
-  outputTokensMax: number | null;
+  outputTokens_max: number | null;
   /** Null where the engine does not say. */
   capabilities: Capability[] | null;
   /** Unix seconds; null where the engine does not say. */
@@ -153,7 +153,7 @@ function modelOf(item: unknown): EngineModel | null {
       entry.max_context_length,
       entry.max_input_tokens,
     ),
-    outputTokensMax: firstCount(provider.max_completion_tokens, entry.max_output_tokens, entry.max_tokens),
+    outputTokens_max: firstCount(provider.max_completion_tokens, entry.max_output_tokens, entry.max_tokens),
     capabilities: capabilitiesOf(entry),
     created: createdOf(entry),
   };

@@ -79,7 +79,7 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
 function entryOf(model: EngineModel, id: string, similar: Model | null, upstream: DraftUpstream): string {
   const context = model.contextTokens ?? similar?.contextTokens ?? context_tokens_default;
   const guessedContext = model.contextTokens === null && !similar;
-  const output = model.outputTokensMax ?? similar?.outputTokensMax ?? context;
+  const output = model.outputTokens_max ?? similar?.outputTokens_max ?? context;
   const capabilities = model.capabilities ?? (similar ? [...similar.capabilities] : ["tools", "structured_output"]);
   const guessedCapabilities = model.capabilities === null && !similar;
   const prices = similar?.prices ?? { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };

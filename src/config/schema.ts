@@ -6,7 +6,7 @@
  * and `writeOnly` marks what must never be shown.
  */
 import Type, { type Static, type TSchema } from "typebox";
-import { unitsMax } from "../store/ledger.ts";
+import { units_max } from "../store/ledger.ts";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
 import { upstreamProtocols } from "../upstream/target.ts";
 import { type Limit, meteringLimits, responsesLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
@@ -15,7 +15,7 @@ const closed = { additionalProperties: false } as const;
 
 const context_tokens_max = 100_000_000;
 /** So that a whole context at this price is still an exact number. */
-const price_max = unitsMax / context_tokens_max;
+const price_max = units_max / context_tokens_max;
 
 const namePattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$";
 const nameWords = "must be a name: letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit";
@@ -169,7 +169,7 @@ export const Model = Type.Object(
   { ...closed, description: "A public model." },
 );
 
-const units = (window: string) => Type.Optional(whole(1, unitsMax, `Micro-units that ${window} holds.`));
+const units = (window: string) => Type.Optional(whole(1, units_max, `Micro-units that ${window} holds.`));
 
 export const Plan = Type.Object(
   {

@@ -88,13 +88,13 @@ export function prometheusMetrics(build: { version: string }): Metrics {
       requests.inc({ route, status: String(status) });
       duration.observe({ route }, seconds);
     },
-    inference({ operation, model, outcome, usage, firstPartMs }) {
+    inference({ operation, model, outcome, usage, firstPart_ms }) {
       inference.inc({ operation, model, outcome });
       tokens.inc({ model, class: "input" }, usage.inputTokens);
       tokens.inc({ model, class: "cached_input" }, usage.cachedInputTokens);
       tokens.inc({ model, class: "cache_write" }, usage.cacheWriteTokens);
       tokens.inc({ model, class: "output" }, usage.outputTokens);
-      if (firstPartMs !== null) firstPart.observe({ model }, firstPartMs / 1000);
+      if (firstPart_ms !== null) firstPart.observe({ model }, firstPart_ms / 1000);
     },
     decision: (decision, reason) => decisions.inc({ decision, reason }),
     settled(answer) {

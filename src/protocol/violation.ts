@@ -18,7 +18,7 @@ export function notSupported(param: string, feature: string): Violation {
   return { code: "unsupported_feature", param, message };
 }
 
-const shownCharsMax = 48;
+const shownChars_max = 48;
 
 /** `messages[3].content[0].type`; a name that is no identifier is quoted: `metadata["a b"]`. */
 export function paramOf(path: readonly (string | number)[]): string {
@@ -26,7 +26,7 @@ export function paramOf(path: readonly (string | number)[]): string {
   for (const step of path) {
     if (typeof step === "number") param += `[${step}]`;
     else if (looksSecret(step)) param += `[a name of ${step.length} characters]`;
-    else if (!/^[A-Za-z_$][\w$-]*$/.test(step) || step.length > shownCharsMax) param += `[${quoted(step, '"')}]`;
+    else if (!/^[A-Za-z_$][\w$-]*$/.test(step) || step.length > shownChars_max) param += `[${quoted(step, '"')}]`;
     else param += param ? `.${step}` : step;
   }
   return param;
@@ -43,7 +43,7 @@ export function shown(value: unknown): string {
 }
 
 function quoted(text: string, quote: string): string {
-  const short = text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text;
+  const short = text.length > shownChars_max ? `${text.slice(0, shownChars_max)}…` : text;
   // JSON's escapes keep line breaks and control characters out of messages and logs.
   const escaped = JSON.stringify(short.toWellFormed()).slice(1, -1).replaceAll('\\"', '"');
   return quote + escaped + quote;

@@ -21,7 +21,7 @@ describe("sluice.yaml", () => {
       ownedBy: "acme",
       created: 1790000000,
       contextTokens: 131_072,
-      outputTokensMax: 16_384,
+      outputTokens_max: 16_384,
       prices: { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 },
       extraParams: ["top_k", "min_p"],
     });
@@ -61,7 +61,7 @@ describe("sluice.yaml", () => {
     const model = configured(withModel()).catalog.models.get("acme/writer-1");
     expect(model).toMatchObject({
       ownedBy: "acme",
-      outputTokensMax: 8192,
+      outputTokens_max: 8192,
       prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 2 },
       extraParams: [],
     });

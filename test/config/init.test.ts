@@ -62,7 +62,7 @@ describe("sluice init", () => {
     const origin = engine({ "/v1/models": vllm });
     const { yaml, models, configuration, schema } = await drafted(`${origin}/v1`);
     expect(models).toMatchObject([
-      { id: "Qwen/Qwen3-32B", ownedBy: "Alibaba", contextTokens: 32_768, outputTokensMax: 32_768 },
+      { id: "Qwen/Qwen3-32B", ownedBy: "Alibaba", contextTokens: 32_768, outputTokens_max: 32_768 },
     ]);
     expect(models[0]?.capabilities).toEqual(new Set(["tools", "parallel_tools", "reasoning", "structured_output"]));
     expect(routesOf(configuration)).toEqual([[`${origin}/v1`, "Qwen/Qwen3-32B"]]);
@@ -152,7 +152,7 @@ describe("sluice init", () => {
         },
       }),
     );
-    expect(models[0]).toMatchObject({ id: "acme/writer", contextTokens: 65_536, outputTokensMax: 4096 });
+    expect(models[0]).toMatchObject({ id: "acme/writer", contextTokens: 65_536, outputTokens_max: 4096 });
     expect(models[0]?.capabilities).toEqual(
       new Set(["tools", "vision", "reasoning", "structured_output", "logprobs", "files"]),
     );

@@ -24,7 +24,7 @@ function modelOf(plan: RequestPlan): CatalogModel {
     ownedBy: "acme",
     created: 0,
     contextTokens: 100_000,
-    outputTokensMax: 16_384,
+    outputTokens_max: 16_384,
     capabilities: new Set(),
     prices,
     extraParams: [],
@@ -62,13 +62,13 @@ function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
       stop: [],
       extra: {},
       needs: [],
-      ...compact({ outputTokensMax: plan.outputTokensMax }),
+      ...compact({ outputTokens_max: plan.outputTokens_max }),
     },
     model,
     plan: organization.plan,
     inputTokens: plan.inputTokensEstimate,
     inputBytes: plan.inputTokensEstimate,
-    outputTokensAllowed: model.outputTokensMax,
+    outputTokensAllowed: model.outputTokens_max,
     identity: { responseId: plan.id, createdAtSeconds: 0, model: model.id },
   };
 }
@@ -96,7 +96,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
       return left;
     },
     end: (fault) => call.abort(fault),
-    elapsedMs: () => 0,
+    elapsed_ms: () => 0,
     granted() {},
     ended: (ending) => judge.ended(account, ending),
   };

@@ -11,7 +11,7 @@ export const usage: Mutant[] = [
     name: "a caller who left before output is not settled",
     file: "src/usage/run.ts",
     find: "    if (this.#isSettled) return;\n",
-    replace: "    if (this.#isSettled || (this.caller.signal.aborted && this.#firstPartMs === null)) return;\n",
+    replace: "    if (this.#isSettled || (this.caller.signal.aborted && this.#firstPart_ms === null)) return;\n",
     caughtBy: [run],
     rule: "docs/design/metering.md, Rule 5: Settle exactly once",
   },

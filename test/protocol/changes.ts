@@ -95,4 +95,4 @@ export function reachesEngines(request: InferenceRequest): void {
     }
   }
 }
-const ask = { model: "engine", stream: true, outputTokensMax: 1000 };
+const ask = { model: "engine", stream: true, outputTokens_max: 1000 };

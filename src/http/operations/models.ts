@@ -157,7 +157,7 @@ function details(model: Model) {
   return {
     ...record(model),
     context_window: model.contextTokens,
-    max_output_tokens: model.outputTokensMax,
+    max_output_tokens: model.outputTokens_max,
     capabilities: [...model.capabilities],
     prices: { input, cached_input: cachedInput, cache_write: cacheWrite, output },
   };
@@ -170,7 +170,7 @@ function messagesRecord(model: Model) {
     display_name: model.id,
     created_at: new Date(model.created * 1000).toISOString(),
     max_input_tokens: model.contextTokens,
-    max_tokens: model.outputTokensMax,
+    max_tokens: model.outputTokens_max,
   };
 }
 

@@ -232,7 +232,7 @@ export type ResponseFormat = Type.Static<typeof ResponseFormat>;
 
 // ---- request ---------------------------------------------------------------------------------------------------------
 
-const tokensMax = (description: string) => optional(Type.Integer({ minimum: 1, description }));
+const tokens_max = (description: string) => optional(Type.Integer({ minimum: 1, description }));
 const ignored = (schema: TSchema) =>
   optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
 
@@ -270,8 +270,8 @@ export const ChatCompletionRequest = Type.Object(
         { ...closed, description: "Requires `stream: true`." },
       ),
     ),
-    max_tokens: tokensMax("The older name of `max_completion_tokens`. Excludes it."),
-    max_completion_tokens: tokensMax("The most tokens to generate, reasoning included. Excludes `max_tokens`."),
+    max_tokens: tokens_max("The older name of `max_completion_tokens`. Excludes it."),
+    max_completion_tokens: tokens_max("The most tokens to generate, reasoning included. Excludes `max_tokens`."),
     n: optional(
       Type.Literal(1, {
         type: "integer",

@@ -24,7 +24,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     stream: ask.stream,
     // Always asked for, whatever the caller wants to see: usage is what the service lives by.
     stream_options: ask.stream ? { include_usage: true } : undefined,
-    max_tokens: request.outputTokensMax,
+    max_tokens: request.outputTokens_max,
     temperature: sampling.temperature,
     top_p: sampling.topP,
     top_k: sampling.topK,

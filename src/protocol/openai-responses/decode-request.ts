@@ -57,7 +57,7 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
     ...compact({
       toolChoice: tools.length > 0 ? decodeChoice(wire, book) : undefined,
       parallelToolCalls: tools.length > 0 ? wire.parallel_tool_calls : undefined,
-      outputTokensMax: wire.max_output_tokens,
+      outputTokens_max: wire.max_output_tokens,
       format,
       reasoning: decodeReasoning(wire),
       logprobs,

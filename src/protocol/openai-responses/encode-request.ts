@@ -39,7 +39,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     stream: ask.stream,
     store: false,
     include: included(request),
-    max_output_tokens: request.outputTokensMax,
+    max_output_tokens: request.outputTokens_max,
     temperature: sampling.temperature,
     top_p: sampling.topP,
     tools: tools.length > 0 ? encodeTools(tools) : undefined,
