@@ -275,6 +275,6 @@ export const modelCalibration = pgTable("model_calibration", {
   inputSpread: doublePrecision("input_spread"),
   outputTokens: doublePrecision("output_tokens"),
   outputDeltas: doublePrecision("output_deltas"),
-  outputLetters: doublePrecision("output_letters"),
+  outputCodeUnits: doublePrecision("output_code_units"),
   updatedAt: instant("updated_at").notNull(),
 });

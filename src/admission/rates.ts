@@ -34,13 +34,13 @@ export interface RatedEntrance {
   enter(entry: RatedEntry): Promise<RatedReservation>;
 }
 
-export function ratedEntrance(door: Entrance, rates: Rates | null): RatedEntrance {
+export function ratedEntrance(entrance: Entrance, rates: Rates | null): RatedEntrance {
   return {
     async enter(entry) {
       const taken = rates ? await taking(rates, entry) : null;
       let reservation: Reservation;
       try {
-        reservation = await door.enter(entry);
+        reservation = await entrance.enter(entry);
       } catch (refused) {
         void taken?.giveBack();
         throw refused;

@@ -25,7 +25,7 @@ export interface ResponseIdentity {
 
 /** How an engine wants to be asked. */
 export interface UpstreamAsk {
-  /** The engine's own name of the model. */
+  /** The engine's name for the model. */
   model: string;
   stream: boolean;
   /** The cap where the caller gave none, for protocols that cannot do without: what model and context leave. */

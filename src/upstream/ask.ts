@@ -82,7 +82,7 @@ interface Rest {
 async function readOut(rest: Rest, abort: AbortController): Promise<void> {
   const toItsEnd = async () => {
     for (let reads = 0; reads <= rest_reads_max; reads++) if ((await rest.read()).done) return;
-    throw new Error("the engine says more after the end of its answer");
+    throw new Error("the engine sent more after the end of its answer");
   };
   await within(toItsEnd(), rest_ms_max, "the engine").catch(() => abort.abort());
 }
@@ -188,7 +188,7 @@ function faultOf(signal: AbortSignal, cause: unknown): Fault {
   if (cause instanceof Fault) return cause;
   return new Fault(
     "upstream_unavailable",
-    "The model's engine could not be reached, or stopped in the middle of its answer. Please try again.",
+    "The model's engine could not be reached, or stopped before its answer was complete. Please try again.",
     {
       retryAfterSeconds: 1,
       cause,

@@ -21,7 +21,7 @@ beforeEach(() => {
   refuses = null;
 });
 
-const door: Entrance = {
+const entrance: Entrance = {
   async enter() {
     if (refuses) throw refuses;
     const settle = async () => {
@@ -46,7 +46,7 @@ function entry(limits: Partial<Plan>): RatedEntry {
     }),
   } as unknown as RatedEntry;
 }
-const enter = (limits: Partial<Plan>) => ratedEntrance(door, rates).enter(entry(limits));
+const enter = (limits: Partial<Plan>) => ratedEntrance(entrance, rates).enter(entry(limits));
 const faultOf = async (limits: Partial<Plan>) => {
   const thrown = await enter(limits).catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(Fault);
@@ -108,7 +108,7 @@ test("a refusal says what is so: the limit, what is left of it, what the request
           return {};
         };
         const asked = () =>
-          ratedEntrance(door, rates)
+          ratedEntrance(entrance, rates)
             .enter(one)
             .then(
               () => null,

@@ -5,8 +5,8 @@
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, OutputFormat, Tool } from "../../inference/request.ts";
 import type { UpstreamAsk } from "../codec.ts";
-import { allowedTools, effortOf } from "../engine-words.ts";
-import { foreignNeed } from "../unsaid.ts";
+import { allowedTools, effortOf } from "../engine-options.ts";
+import { foreignNeed } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 
 export function refusalOf(request: InferenceRequest): Fault | null {

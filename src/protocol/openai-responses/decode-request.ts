@@ -70,7 +70,7 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
 const nothingSaid: Violation = {
   code: "invalid_value",
   param: "input",
-  message: "'input' must hold something that is said.",
+  message: "'input' must have content for the model.",
 };
 
 function toolsParam(told: readonly Told[]): string {
