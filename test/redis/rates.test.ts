@@ -38,7 +38,7 @@ afterAll(async () => {
 
 const limits = (requestsPerMinute: number) => ({ requestsPerMinute, tokensPerMinute: null });
 const requestOf = (organizationId: string, perMinute: number) => ({
-  ...{ organizationId, requestId: newRequestId(), tokens: 1, tokensMin: 1 },
+  ...{ organizationId, requestId: newRequestId(), tokens: 1, tokens_min: 1 },
   limits: limits(perMinute),
 });
 const newOrganizationId = () => `org_${newHex()}`;
