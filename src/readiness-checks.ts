@@ -29,7 +29,7 @@ export function readinessChecks(
       name: "catalog",
       severity: "required",
       every_ms,
-      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog holds no model"),
+      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog has no models"),
     },
   ];
   if (!isEmbedded) checks.push(schemaCheck(database));

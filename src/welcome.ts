@@ -17,18 +17,18 @@ export interface Welcome {
   url: string;
   catalog: Catalog;
   dataDir: string;
-  nowMs: number;
+  now_ms: number;
   /** Whether only a person sees what is said. */
   isTerminal: boolean;
   say(text: string): void;
 }
 
 /** Does nothing if there is an organization already. */
-export async function welcome({ manage, url, catalog, dataDir, nowMs, isTerminal, say }: Welcome): Promise<void> {
+export async function welcome({ manage, url, catalog, dataDir, now_ms, isTerminal, say }: Welcome): Promise<void> {
   if ((await manage.listOrganizations()).length > 0) return;
   const plan = catalog.plans.has(demo_plan) ? demo_plan : [...catalog.plans.keys()][0];
   await manage.createOrganization({ slug: demo_slug, name: "Demo organization", ...compact({ plan }) });
-  const expires = new Date(nowMs + demo_days * 86_400_000).toISOString();
+  const expires = new Date(now_ms + demo_days * 86_400_000).toISOString();
   const { secret } = await manage.createKey({ organization: demo_slug, name: "demo", expires });
   const model = [...catalog.models.keys()][0];
   const until = `It expires on ${expires.slice(0, 10)}.`;

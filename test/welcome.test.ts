@@ -33,7 +33,7 @@ async function welcomed(isTerminal: boolean, prepare: (file: string) => void = (
     ...emptyLedger(),
     catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
     actor: "service",
-    nowMs: () => directory.clock.nowMs,
+    now_ms: () => directory.clock.now_ms,
     newUuid: () => Bun.randomUUIDv7(),
     random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
   });
@@ -42,10 +42,10 @@ async function welcomed(isTerminal: boolean, prepare: (file: string) => void = (
     said += text;
   };
   const again = () =>
-    welcome({ manage, url: "http://localhost:1", catalog, dataDir, nowMs: directory.clock.nowMs, isTerminal, say });
+    welcome({ manage, url: "http://localhost:1", catalog, dataDir, now_ms: directory.clock.now_ms, isTerminal, say });
   await again();
   const [{ key } = { key: null }] = await manage.listKeys({ organization: "demo" });
-  const days = ((key?.expiresAt?.getTime() ?? 0) - directory.clock.nowMs) / day_ms;
+  const days = ((key?.expiresAt?.getTime() ?? 0) - directory.clock.now_ms) / day_ms;
   return { said: () => said, file, days, again, clean: () => rmSync(dataDir, { recursive: true }) };
 }
 

@@ -199,7 +199,7 @@ describe("where Bun's parser decides", () => {
     await until(async () => (await holds()) === 0, 10_000, "nothing to be held");
     let id = "";
     const logged = () => {
-      id = /"request_id":"(req_\w+)"[^\n]*"outcome":/.exec(service.stderr().slice(from))?.[1] ?? "";
+      id = /"request_id":"(req_\w+)"[^\n]*"status":499/.exec(service.stderr().slice(from))?.[1] ?? "";
       return id !== "";
     };
     await until(logged, 10_000, "the log to name the request");
