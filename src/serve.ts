@@ -157,6 +157,7 @@ export async function serve(serving: Serving): Promise<number> {
     responses: { store: responses, settings: () => configuration.current().responses },
     tokenCounter: counter,
     messages: () => configuration.current().messages,
+    images: () => configuration.current().images,
     limits,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
     readiness: readiness.results,

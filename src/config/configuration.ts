@@ -3,6 +3,7 @@
  *
  * What an operator decided, as one value. Made once at start and again at each reload; nothing else reads the environment.
  */
+import type { ImageSettings } from "../inference/image-url.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { Upstream } from "../upstream/target.ts";
 
@@ -16,6 +17,7 @@ export interface Configuration {
   responses: ResponsesSettings;
   reload: ReloadSettings;
   log: LogSettings;
+  images: ImageSettings;
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */

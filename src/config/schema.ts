@@ -274,6 +274,32 @@ const log = Type.Object(
   { ...closed, description: "What the log has." },
 );
 
+const images = Type.Object(
+  {
+    deny_private: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: "Refuse URLs of images that lead to addresses or names of private networks.",
+      }),
+    ),
+    denied_hosts: Type.Optional(
+      Type.Array(
+        Type.String({
+          pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$",
+          patternErrorMessage: "must be the name of a host, such as example.com, or an IPv4 address",
+        }),
+        {
+          maxItems: 1000,
+          uniqueItems: true,
+          default: [],
+          description: "Hosts from which no image may come, each with all below it.",
+        },
+      ),
+    ),
+  },
+  { ...closed, description: "Which images an engine may be asked to fetch." },
+);
+
 export const ConfigurationFile = Type.Object(
   {
     upstreams: Type.Optional(
@@ -299,6 +325,7 @@ export const ConfigurationFile = Type.Object(
     responses: Type.Optional(responses),
     reload: Type.Optional(reload),
     log: Type.Optional(log),
+    images: Type.Optional(images),
   },
   { ...closed, title: "sluice.yaml", description: "The configuration of Sluice: engines, models, plans, and limits." },
 );

@@ -173,6 +173,7 @@ function serve(saboteur: Saboteur): Bench {
     },
     unread: unreadBodies(unreadLimits(1e7)),
     readiness: () => [],
+    images: () => ({ denyPrivate: false, deniedHosts: [] }),
     configurationHash: () => "",
     documentation: {} as never,
     lifecycle: lifecycle(),
