@@ -6,7 +6,7 @@ import { admission } from "./admission/admission.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
-import { engineWords } from "./config/engine-words.ts";
+import { engineNames } from "./config/engine-names.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
 import type { Dependencies } from "./http/dependencies.ts";
@@ -76,7 +76,7 @@ export async function serve(serving: Serving): Promise<number> {
     clock: systemClock(),
     level: () => configuration.current().log.level,
     probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
-    hidden: () => engineWords(configuration.current()),
+    hidden: () => engineNames(configuration.current()),
   });
   const outage = (what: string) => (cause: unknown) => log.event("warn", what, { cause: String(cause) });
   const metrics = prometheusMetrics({ version: serving.version });

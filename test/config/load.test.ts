@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Configuration } from "../../src/config/configuration.ts";
-import { engineWords } from "../../src/config/engine-words.ts";
+import { engineNames } from "../../src/config/engine-names.ts";
 import { configurationHash } from "../../src/config/hash.ts";
 import { defaultsOf, serviceLimits } from "../../src/config/limits.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
@@ -210,7 +210,7 @@ test("what would name an engine in a log is its address and its own names of mod
   const text = `upstreams: { main: { url: "http://gpu-7.internal:8000/v1" } }
 models:
   - { id: acme/one, created: 1, context_window: 10, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: writer-awq }, { upstream: main, model: acme/one }] }`;
-  expect(engineWords(configured(text))).toEqual([
+  expect(engineNames(configured(text))).toEqual([
     "http://gpu-7.internal:8000/v1",
     "gpu-7.internal:8000",
     "gpu-7.internal",

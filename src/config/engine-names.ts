@@ -2,10 +2,10 @@
 import type { Configuration } from "./configuration.ts";
 
 /** Shorter ones are found in ordinary words. */
-const word_chars_min = 4;
+const name_chars_min = 4;
 
 /** The longest first, so that none is cut by another that it holds. */
-export function engineWords({ upstreams, catalog }: Configuration): string[] {
+export function engineNames({ upstreams, catalog }: Configuration): string[] {
   const addresses = upstreams.flatMap(({ url }) => {
     const { host, hostname } = new URL(url);
     return [url, host, hostname];
@@ -14,6 +14,6 @@ export function engineWords({ upstreams, catalog }: Configuration): string[] {
     routes.map(({ model }) => model).filter((model) => model !== id),
   );
   return [...new Set([...addresses, ...models])]
-    .filter((word) => word.length >= word_chars_min)
+    .filter((word) => word.length >= name_chars_min)
     .sort((one, other) => other.length - one.length);
 }
