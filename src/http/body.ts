@@ -1,16 +1,16 @@
 /**
- * A request's body: bounded in bytes (after decompression), in depth and in time, decoded strictly as UTF-8 and JSON.
- * Faults: invalid_content_type, request_too_large, invalid_json.
+ * A request's body: bounded in bytes (after decompression), in shape and in time before anything is made of it; then
+ * decoded strictly as UTF-8 and JSON. Faults: invalid_content_type, request_too_large, invalid_json.
+ * Rules: docs/design/service.md, Cost before trust.
  */
-import { promisify } from "node:util";
-import zlib from "node:zlib";
 import { Fault } from "../inference/fault.ts";
-import { parseJsonBody } from "../protocol/json-body.ts";
-import { readPieces } from "./pieces.ts";
+import { assertShape, BodyScan, type ShapeLimits } from "../protocol/body-scan.ts";
+import { parsingSteps, type ScannedBody } from "../protocol/json-body.ts";
+import { breather, inTurns } from "./breather.ts";
+import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
+import { readPieces, release, type TakePiece } from "./pieces.ts";
 
-export interface BodyLimits {
-  body_bytes_max: number;
-  body_depth_max: number;
+export interface BodyLimits extends ShapeLimits, UnpackingLimits {
   body_read_ms: number;
 }
 
@@ -21,16 +21,29 @@ export interface JsonBody<Value = unknown> {
 }
 
 export async function readJson(request: Request, limits: BodyLimits): Promise<JsonBody> {
-  const bytes = await readJsonBytes(request, limits);
-  return { value: parseJsonBody(bytes, limits.body_depth_max), bytes: bytes.byteLength };
+  const body = await readJsonBytes(request, limits);
+  const value = await inTurns(parsingSteps(body));
+  if (body.bytes.byteLength > slice_bytes) release(body.bytes);
+  return { value, bytes: body.shape.bytes };
 }
 
-/** The bytes of a body that says it is JSON, decompressed and not yet looked into. */
-export async function readJsonBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+/** The bytes of a body that says it is JSON, decompressed and looked over, not yet parsed. */
+export async function readJsonBytes(request: Request, limits: BodyLimits): Promise<ScannedBody> {
   requireJson(request.headers.get("content-type"));
-  const decompress = decompressor(request.headers.get("content-encoding"));
-  const sent = await readBytes(request, limits);
-  return decompress ? decompress(sent, limits.body_bytes_max) : sent;
+  const unpack = unpackerFor(request.headers.get("content-encoding"));
+  const body = gathering(unpack ? keep : release);
+  const scan = new BodyScan();
+  const look = (piece: Uint8Array) => {
+    body.add(piece);
+    return lookOver(scan, piece, limits);
+  };
+  if (unpack) {
+    const sent = gathering(release);
+    await readInto(request, limits, sent.add);
+    await unpack(sent.whole(), limits, look);
+  } else await readInto(request, limits, look);
+  assertShape(scan, limits);
+  return { bytes: body.whole(), shape: scan };
 }
 
 function requireJson(contentType: string | null): void {
@@ -41,24 +54,15 @@ function requireJson(contentType: string | null): void {
   );
 }
 
-async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+async function readInto(request: Request, limits: BodyLimits, take: TakePiece): Promise<void> {
   const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > bytes_max) throw tooLarge(bytes_max);
-  if (!request.body) return new Uint8Array();
-  const pieces: Uint8Array[] = [];
-  const reading = await readPieces(request.body, { bytes_max, ms }, (piece) => void pieces.push(piece));
+  if (!request.body) return;
+  const reading = await readPieces(request.body, { bytes_max, ms }, take);
   if (reading === "too_large") throw tooLarge(bytes_max);
   if (reading === "late") throw unfinished(ms);
   if (reading !== "whole") throw new Fault("invalid_json", "The request's body broke off before it was complete.");
-  return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
-}
-
-function tooLarge(bytes_max: number): Fault {
-  return new Fault(
-    "request_too_large",
-    `The request's body is larger than the limit of ${bytes_max} bytes. Send less, for example smaller images.`,
-  );
 }
 
 function unfinished(ms: number): Fault {
@@ -69,31 +73,42 @@ function unfinished(ms: number): Fault {
   );
 }
 
-type Decompress = (bytes: Uint8Array, bytes_max: number) => Promise<Uint8Array>;
+/** What was unpacked shares its memory with what is to come. */
+function keep(): void {}
 
-const algorithms: Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>> = {
-  gzip: promisify(zlib.gunzip),
-  "x-gzip": promisify(zlib.gunzip),
-  deflate: promisify(zlib.inflate),
-  br: promisify(zlib.brotliDecompress),
-  zstd: promisify(zlib.zstdDecompress),
-};
+/** What is looked over before others get their turn. */
+const slice_bytes = 1024 * 1024;
 
-function decompressor(encoding: string | null): Decompress | null {
-  const name = encoding?.trim().toLowerCase() ?? "identity";
-  if (name === "identity" || name === "") return null;
-  const algorithm = algorithms[name];
-  if (!algorithm) {
-    throw new Fault("invalid_value", "The request's content encoding must be gzip, deflate, br or zstd, or absent.", {
-      param: "content-encoding",
-    });
+/** Refuses what no body of the largest size may be; what this one may be shows at its end. */
+function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits): void | Promise<void> {
+  if (piece.byteLength > slice_bytes) return lookOverSlices(scan, piece, limits);
+  scan.take(piece);
+  assertShape(scan, limits, limits.body_bytes_max);
+}
+
+async function lookOverSlices(scan: BodyScan, piece: Uint8Array, limits: BodyLimits): Promise<void> {
+  for (let from = 0; from < piece.byteLength; from += slice_bytes) {
+    scan.take(piece.subarray(from, from + slice_bytes));
+    assertShape(scan, limits, limits.body_bytes_max);
+    await breather(piece.byteLength);
   }
-  return async (bytes, bytes_max) => {
-    try {
-      return await algorithm(bytes, { maxOutputLength: bytes_max });
-    } catch (cause) {
-      if ((cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(bytes_max);
-      throw new Fault("invalid_json", `The request's body is not valid ${name}.`, { cause });
-    }
+}
+
+/** Pieces that become one; `done` hears of each that was copied. */
+function gathering(done: (piece: Uint8Array) => void) {
+  const pieces: Uint8Array[] = [];
+  return {
+    add: (piece: Uint8Array): void => void pieces.push(piece),
+    whole(): Uint8Array {
+      if (pieces.length === 1) return pieces[0]!;
+      const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.byteLength, 0));
+      let at = 0;
+      for (const piece of pieces.splice(0)) {
+        whole.set(piece, at);
+        at += piece.byteLength;
+        done(piece);
+      }
+      return whole;
+    },
   };
 }

@@ -1,43 +1,49 @@
-/** The bytes of a body → its JSON value: strictly UTF-8, bounded in depth. Faults: invalid_json. */
+/** The bytes of a body that was looked over → its JSON value, strictly UTF-8. Faults: invalid_json. Pure. */
 import { Fault } from "../inference/fault.ts";
+import type { BodyShape } from "./body-scan.ts";
+import { parseInSteps, parsingCost_ns, step_ns } from "./json-steps.ts";
 
-export function parseJsonBody(bytes: Uint8Array, depth_max: number): unknown {
+export interface ScannedBody {
+  bytes: Uint8Array;
+  shape: BodyShape;
+}
+
+/** In one go, however long it takes. */
+export function parseJsonBody(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) throw new Fault("invalid_json", "The request has no body. Send a JSON object.");
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new Fault("invalid_json", "The request's body is not valid UTF-8.", { cause });
+    throw noUtf8(cause);
   }
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (cause) {
-    throw new Fault("invalid_json", `The request's body is not valid JSON${whereOf(cause)}.`, { cause });
+    throw noJson(whereOf(cause), cause);
   }
-  if (isDeeper(value, depth_max)) {
-    throw new Fault("invalid_json", `The request's body is nested more than ${depth_max} levels deep. Flatten it.`);
+}
+
+/** The same with pauses, where it could take long. */
+export function* parsingSteps({ bytes, shape }: ScannedBody): Generator<void, unknown, void> {
+  if (parsingCost_ns(shape) <= step_ns) return parseJsonBody(bytes);
+  try {
+    return yield* parseInSteps(bytes);
+  } catch (cause) {
+    throw cause instanceof SyntaxError ? noJson("", cause) : noUtf8(cause);
   }
-  return value;
+}
+
+function noUtf8(cause: unknown): Fault {
+  return new Fault("invalid_json", "The request's body is not valid UTF-8.", { cause });
+}
+
+function noJson(where: string, cause: unknown): Fault {
+  return new Fault("invalid_json", `The request's body is not valid JSON${where}.`, { cause });
 }
 
 /** The parser's own words quote the body; only a position may pass. */
 function whereOf(cause: unknown): string {
   const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
   return at ? ` (at position ${at})` : "";
-}
-
-/** Counts levels of objects and arrays; a value's leaves cost nothing. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  if (Array.isArray(value)) {
-    for (const item of value) if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
-    return false;
-  }
-  for (const key in value) {
-    const item = (value as Record<string, unknown>)[key];
-    if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
-  }
-  return false;
 }

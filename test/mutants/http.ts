@@ -30,9 +30,9 @@ export const http: Mutant[] = [
   },
   {
     name: "a compressed body may grow without a bound",
-    file: "src/http/body.ts",
-    find: "await algorithm(bytes, { maxOutputLength: bytes_max })",
-    replace: "await algorithm(bytes, { maxOutputLength: 8 * bytes_max })",
+    file: "src/http/decompress.ts",
+    find: "if (bytes > body_bytes_max)",
+    replace: "if (bytes > 8 * body_bytes_max)",
     caughtBy: [`${doors} > of 32 MiB and a byte`],
     rule: "docs/design/service.md, Caps",
   },

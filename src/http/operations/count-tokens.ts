@@ -33,14 +33,14 @@ export const countTokens = operation({
   examples: countRequests,
   async handle(dependencies, call, { principal, body }) {
     const catalog = dependencies.catalog();
-    const { body_depth_max } = dependencies.limits;
-    const asked = { body, body_depth_max, options: dependencies.messages(), tokenizers: tokenizersOf(catalog) };
+    const { bytes } = body.shape;
+    const asked = { body: body.bytes, options: dependencies.messages(), tokenizers: tokenizersOf(catalog) };
     const found = await dependencies.tokenCounter.examine(asked);
     const model = allowedModel(catalog, found.model, principal.key.allowedModels);
     call.notes.model = model.id;
     const { media, textTokens } = found;
     const counted = textTokens === null ? null : textTokens + media.tokens;
-    return json(200, { input_tokens: counted ?? dependencies.inputEstimate.expected(model, media, body.byteLength) });
+    return json(200, { input_tokens: counted ?? dependencies.inputEstimate.expected(model, media, bytes) });
   },
 });
 
