@@ -4,7 +4,7 @@
  * Rules: docs/design/service.md, Cost before trust.
  */
 import { Fault } from "../inference/fault.ts";
-import { closes, comma, colon, opens, quote, stringEnd } from "./json-bytes.ts";
+import { closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
 
 export interface BodyShape {
   bytes: number;
@@ -77,7 +77,10 @@ export class BodyScan implements BodyShape {
 export function assertShape(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): void {
   const { body_depth_max, body_values_max, body_members_max } = limits;
   if (shape.depth > body_depth_max)
-    throw new Fault("invalid_json", `The request's body is nested more than ${body_depth_max} levels deep. Flatten it.`);
+    throw new Fault(
+      "invalid_json",
+      `The request's body is nested more than ${body_depth_max} levels deep. Flatten it.`,
+    );
   const values_max = body_values_max + Math.floor(bytes / bytesPerValue);
   if (shape.values > values_max) throw tooMany(values_max, "values");
   const members_max = body_members_max + Math.floor(bytes / bytesPerMember);

@@ -4,7 +4,7 @@
  * The bytes are walked once. Where enough has come together, at the next comma, what is complete is parsed: an object or
  * array that is still open there is made, its finished items are put into it, and the rest follows. Pure.
  */
-import { closes, comma, colon, opens, quote, stringEnd } from "./json-bytes.ts";
+import { closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
 
 /** An object or array that is open where the walk stands. */
 interface Open {

@@ -25,9 +25,15 @@ export interface Offence {
 }
 type Unsupported = Shape["x-unsupported"];
 
-/** At most `most` of them. Undefined inside the value is a hole, which is passed over. */
-export function offences(schema: Shape, value: unknown, most: number): Offence[] {
-  const walk = new Walk(most);
+/** Whether a value fits a shape, found quicker than by a walk. */
+export type Fits = (shape: Shape, value: unknown) => boolean;
+
+/**
+ * At most `most` of them. Undefined inside the value is a hole, which is passed over. With `fits`, the good items at the
+ * head of a long array are not walked.
+ */
+export function offences(schema: Shape, value: unknown, most: number, fits?: Fits): Offence[] {
+  const walk = new Walk(most, fits);
   walk.value(schema, value, undefined);
   return walk.found;
 }
@@ -36,9 +42,11 @@ class Walk {
   readonly found: Offence[] = [];
   readonly #path: Path = [];
   readonly #most: number;
+  readonly #fits: Fits | undefined;
 
-  constructor(most: number) {
+  constructor(most: number, fits: Fits | undefined) {
     this.#most = most;
+    this.#fits = fits;
   }
 
   value(shape: Shape, value: unknown, inherited: Unsupported): void {
@@ -118,13 +126,22 @@ class Walk {
     }
   }
 
+  /** How many there are at the head. */
+  #goodItems({ items, uniqueItems }: Shape, value: unknown[]): number {
+    const fits = this.#fits;
+    if (!fits || !items || uniqueItems || value.length < longArray_items) return 0;
+    const bad = value.findIndex((item) => !fits(items, item));
+    return bad === -1 ? value.length : bad;
+  }
+
   #array(shape: Shape, value: unknown[], unsupported: Unsupported): void {
     const { minItems = 0, maxItems = Number.POSITIVE_INFINITY, items } = shape;
-    const fits = value.length >= minItems && value.length <= maxItems;
-    if (!fits) this.#add("wrong", shape, value, { unsupported });
+    const isOfSize = value.length >= minItems && value.length <= maxItems;
+    if (!isOfSize) this.#add("wrong", shape, value, { unsupported });
     const seen = new Map<unknown, number>();
-    for (const [index, item] of fits ? value.entries() : []) {
+    for (let index = isOfSize ? this.#goodItems(shape, value) : value.length; index < value.length; index++) {
       if (this.#full) return;
+      const item = value[index];
       const first = seen.get(item);
       if (first !== undefined) this.#below(index, () => this.#add("repeated", shape, item, { first }));
       else if (shape.uniqueItems && item !== undefined) seen.set(item, index);
@@ -132,6 +149,9 @@ class Walk {
     }
   }
 }
+
+/** An array is long where a check compiled for it pays. */
+const longArray_items = 32;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;

@@ -21,16 +21,27 @@ export const bodyScanFuzzer: Fuzzer = {
       const { depth, values, members } = scanned([bytesOf(textOf(value, blank))]);
       same({ depth, values, members }, shapeOf(value));
     }),
-    "any bytes have the shape that a walk byte by byte finds, however they are cut": law(anyBytes, cuts, (bytes, at) => {
-      same(scanned(cut(bytes, at)), walked(bytes));
-    }),
+    "any bytes have the shape that a walk byte by byte finds, however they are cut": law(
+      anyBytes,
+      cuts,
+      (bytes, at) => {
+        same(scanned(cut(bytes, at)), walked(bytes));
+      },
+    ),
     "parsed in steps, a text is what JSON.parse makes of it": law(
       fc.oneof(soundText, brokenText),
       fc.integer({ min: 1, max: 5_000 }),
-      (text, step_ns) => same(outcome(() => inSteps(bytesOf(text), step_ns)), outcome(() => parsed(bytesOf(text)))),
+      (text, step_ns) =>
+        same(
+          outcome(() => inSteps(bytesOf(text), step_ns)),
+          outcome(() => parsed(bytesOf(text))),
+        ),
     ),
     "and what is no UTF-8 is none": law(anyBytes, fc.integer({ min: 1, max: 5_000 }), (bytes, step_ns) => {
-      same(outcome(() => inSteps(bytes, step_ns)), outcome(() => parsed(bytes)));
+      same(
+        outcome(() => inSteps(bytes, step_ns)),
+        outcome(() => parsed(bytes)),
+      );
     }),
   },
 };

@@ -6,7 +6,19 @@ import fc from "fast-check";
 export type Written = null | boolean | number | string | Written[] | { members: [name: string, value: Written][] };
 
 const word = fc.oneof(
-  fc.constantFrom("", "__proto__", "constructor", "1", "02", 'x"y\\', "\\", "é😀", "\u0000", "a".repeat(40), "\\".repeat(30)),
+  fc.constantFrom(
+    "",
+    "__proto__",
+    "constructor",
+    "1",
+    "02",
+    'x"y\\',
+    "\\",
+    "é😀",
+    "\u0000",
+    "a".repeat(40),
+    "\\".repeat(30),
+  ),
   fc.string({ unit: "grapheme", maxLength: 60 }),
 );
 

@@ -39,7 +39,14 @@ function dependencies(): Dependencies {
     },
     catalog: () => ({ models: new Map(), plans: new Map() }),
     limits: {
-      ...{ body_bytes_max: 100_000, body_depth_max: 100, body_values_max: 200_000, body_members_max: 40_000, body_ratio_max: 100, body_read_ms: 60_000 },
+      ...{
+        body_bytes_max: 100_000,
+        body_depth_max: 100,
+        body_values_max: 200_000,
+        body_members_max: 40_000,
+        body_ratio_max: 100,
+        body_read_ms: 60_000,
+      },
       ...{ first_event_hold_ms: 1_000, heartbeat_ms: 1_000 },
     },
     refused: { add: (one) => void refused.push(one), find: async () => null },

@@ -168,7 +168,14 @@ function serve(saboteur: Saboteur): Bench {
     tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
     messages: () => ({ keepBillingLine: false }) as never,
     limits: {
-      ...{ body_bytes_max: 1e7, body_depth_max: 100, body_values_max: 200_000, body_members_max: 40_000, body_ratio_max: 100, body_read_ms: 5_000 },
+      ...{
+        body_bytes_max: 1e7,
+        body_depth_max: 100,
+        body_values_max: 200_000,
+        body_members_max: 40_000,
+        body_ratio_max: 100,
+        body_read_ms: 5_000,
+      },
       ...{ first_event_hold_ms: 5_000, heartbeat_ms: 5_000 },
     },
     unread: unreadBodies(unreadLimits(1e7)),
