@@ -21,7 +21,7 @@ async function main(words: string[]): Promise<number> {
     const measured = await measuredAlone(attack);
     if (measured.broken.length > 0) broken += 1;
     table.push(rowOf(attack, measured));
-    console.log(`${attack.name}: ${measured.broken.join("; ") || "held"}`);
+    console.log(`${attack.name}: ${measured.broken.join("; ") || "held"} (${measured.step_ms.toFixed(0)} ms)`);
   }
   console.log(table.toString());
   console.log(`${chosen.length - broken} held, ${broken} broke`);

@@ -120,9 +120,12 @@ function startEngine() {
   });
 }
 
-/** A cold node compiles while it works: every protocol is asked a few dozen times first. */
+/** A cold node compiles while it works, and its heap is small: agents' bodies of every protocol come first. */
 async function warmUp({ url, key }: Target): Promise<void> {
-  const messages = [{ role: "user", content: "hello ".repeat(2_000) }];
+  const messages = Array.from({ length: 300 }, (_, at) => ({
+    role: at % 2 === 0 ? "user" : "assistant",
+    content: `hello ${at} `.repeat(80),
+  }));
   const bodies: Record<string, object> = {
     "/v1/chat/completions": { model, max_tokens: 10, messages },
     "/v1/messages": { model, max_tokens: 10, messages },
@@ -132,7 +135,7 @@ async function warmUp({ url, key }: Target): Promise<void> {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   for (const [path, body] of Object.entries(bodies)) {
     const text = JSON.stringify(body);
-    for (let round = 0; round < 30; round++) {
+    for (let round = 0; round < 20; round++) {
       const answer = await fetch(url + path, { method: "POST", headers, body: text });
       if (!answer.ok) throw new Error(`warming up: ${path} answered ${answer.status} ${await answer.text()}`);
       await answer.text();

@@ -165,6 +165,7 @@ function serve(saboteur: Saboteur): Bench {
       } as never,
       settings: () => ({ store: true, organization_bytes_max: 1e9 }),
     },
+    attempts: { take() {} },
     tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
     messages: () => ({ keepBillingLine: false }) as never,
     limits: {

@@ -1,4 +1,4 @@
-/** POST /v1/messages/count_tokens: any valid key; no usage, no window, no limit. The body is looked into by a worker. */
+/** POST /v1/messages/count_tokens: any valid key; no usage, no window, none of the plan's limits. The body is looked into by a worker. */
 import { CountTokensRequest, TokenEstimate } from "../../protocol/anthropic-messages/contract.ts";
 import { allowedModel, type Catalog } from "../../routing/catalog.ts";
 import { readJsonBytes } from "../body.ts";
@@ -15,7 +15,7 @@ export const countTokens = operation({
   tag: "Inference",
   summary: "Count the tokens of a message",
   description:
-    "How many input tokens a message would have. Counted with the model's own tokenizer and chat template where the service has them, else estimated from what its engine has reported of other requests. It costs nothing, opens no usage window and is not held to limits.",
+    "How many input tokens a message would have. Counted with the model's own tokenizer and chat template where the service has them, else estimated from what its engine has reported of other requests. It costs nothing, opens no usage window and is not held to the limits of the plan; a key may send ten times its requests a minute, and at least 1,200.",
   scope: "any",
   request: {
     schema: CountTokensRequest,
