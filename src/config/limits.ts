@@ -33,14 +33,14 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     description: "How deep objects and arrays of a body may be nested.",
   },
   body_values_max: {
-    default: 200_000,
+    default: 150_000,
     minimum: 1000,
     maximum: 100_000_000,
     description:
       "How many values a body may hold (each comma and each opening bracket counts), and one more for each 64 bytes of it. Beyond, it is answered 413.",
   },
   body_members_max: {
-    default: 40_000,
+    default: 60_000,
     minimum: 1000,
     maximum: 100_000_000,
     description:

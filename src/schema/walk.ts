@@ -101,7 +101,9 @@ class Walk {
     const names = Object.keys(value);
     const tooMany = names.length > (shape.maxProperties ?? names.length);
     if (tooMany) this.#add("wrong", shape, value);
+    const isOpen = takesAnything(shape);
     for (const name of tooMany ? [] : names) {
+      if (isOpen && !Object.hasOwn(shape.properties ?? {}, name)) continue;
       this.#below(name, () => this.#property(shape, name, value[name]));
       if (this.#full) return;
     }
@@ -148,6 +150,16 @@ class Walk {
       if (items && item !== undefined) this.#below(index, () => this.value(items, item, unsupported));
     }
   }
+}
+
+/** Whether a property that the shape doesn't name may be anything: then there may be very many. */
+function takesAnything({ additionalProperties, patternProperties, propertyNames }: Shape): boolean {
+  return (
+    typeof (additionalProperties ?? true) === "boolean" &&
+    additionalProperties !== false &&
+    !patternProperties &&
+    !propertyNames
+  );
 }
 
 /** An array is long where a check compiled for it pays. */

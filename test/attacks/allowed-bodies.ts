@@ -83,8 +83,12 @@ function chains(members: number): string {
   return listed(members / depth, chain);
 }
 
+/** An odd number: the user has the last word. */
 function shortTurns(turns: number): string {
-  return listed(turns, (at) => `{"role":"${at % 2 ? "assistant" : "user"}","content":"a"}`);
+  return listed(
+    turns - 1 + (Math.floor(turns) % 2),
+    (at) => `{"role":"${at % 2 ? "assistant" : "user"}","content":"a"}`,
+  );
 }
 
 function conversation(model: string, field: string, turns: string): string {

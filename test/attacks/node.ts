@@ -25,8 +25,7 @@ export async function startAttackedNode(more = ""): Promise<AttackedNode> {
     config: configOf(Number(engine.url.port), more),
     env: { BUN_OPTIONS: `--preload=${join(import.meta.dir, "watch.ts")}`, ATTACK_WATCH: watched },
   });
-  const target = { url: sluice.url, key: await unlimitedKey(sluice), model, pid: sluice.pid };
-  await warmUp(target);
+  const target = await readyTarget(sluice);
   const prober = await startProber(sluice.url);
   const stops = (): Stop[] =>
     existsSync(watched)
@@ -100,6 +99,18 @@ plans: { free: {} }
 ${more}`;
 }
 
+/** With a key, and warm. */
+async function readyTarget(sluice: Sluice): Promise<Target> {
+  try {
+    const target = { url: sluice.url, key: await unlimitedKey(sluice), model, pid: sluice.pid };
+    await warmUp(target);
+    return target;
+  } catch (failure) {
+    await sluice.stop();
+    throw failure;
+  }
+}
+
 async function unlimitedKey(sluice: Sluice): Promise<string> {
   await sluice.json("org", "create", "attacker", "--plan", "free");
   return (await sluice.json<{ key: string }>("key", "create", "--org", "attacker", "--name", "attacker")).key;
@@ -122,7 +133,7 @@ function startEngine() {
 
 /** A cold node compiles while it works, and its heap is small: agents' bodies of every protocol come first. */
 async function warmUp({ url, key }: Target): Promise<void> {
-  const messages = Array.from({ length: 300 }, (_, at) => ({
+  const messages = Array.from({ length: 301 }, (_, at) => ({
     role: at % 2 === 0 ? "user" : "assistant",
     content: `hello ${at} `.repeat(80),
   }));

@@ -17,6 +17,7 @@ import {
   oneOf,
   openObject,
   optional,
+  properties_max,
   turns_max,
   unsupported,
 } from "../shapes/contract.ts";
@@ -386,6 +387,7 @@ export const MessagesRequest = Type.Object(
   },
   {
     $id: "MessagesRequest",
+    maxProperties: properties_max,
     ...published(relations),
     description: "An explicit null equals absent. Additional keys of any type are accepted and have no effect.",
   },
@@ -394,6 +396,7 @@ export type MessagesRequest = Type.Static<typeof MessagesRequest>;
 
 export const CountTokensRequest = Type.Object(conversation, {
   $id: "CountTokensRequest",
+  maxProperties: properties_max,
   description: "What a Messages request holds of the input. Everything else is accepted and ignored.",
 });
 export type CountTokensRequest = Type.Static<typeof CountTokensRequest>;

@@ -19,6 +19,7 @@ import {
   oneOf,
   openObject,
   optional,
+  properties_max,
   turns_max,
   unsupported,
 } from "../shapes/contract.ts";
@@ -386,6 +387,7 @@ export const ResponsesRequest = Type.Object(
   { ...requestFields, input: Type.Union([Type.String(), Type.Array(InputItem, { minItems: 1, maxItems: turns_max })]) },
   {
     $id: "ResponsesRequest",
+    maxProperties: properties_max,
     ...published([eachItem("input", textOfOthers)]),
     additionalProperties: true,
     description:
@@ -393,10 +395,13 @@ export const ResponsesRequest = Type.Object(
   },
 );
 /** The same after an item without `type` was given that of a message: what is validated, and what the codec reads. */
-export const TypedResponsesRequest = Type.Object({
-  ...requestFields,
-  input: Type.Union([Type.String(), Type.Array(typedItem, { minItems: 1, maxItems: turns_max })]),
-});
+export const TypedResponsesRequest = Type.Object(
+  {
+    ...requestFields,
+    input: Type.Union([Type.String(), Type.Array(typedItem, { minItems: 1, maxItems: turns_max })]),
+  },
+  { maxProperties: properties_max },
+);
 export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
 
 // ---- response: items -------------------------------------------------------------------------------------------------
