@@ -6,7 +6,7 @@
 import { Fault } from "../inference/fault.ts";
 import { assertShape, BodyScan, type ShapeLimits } from "../protocol/body-scan.ts";
 import { parsingSteps, type ScannedBody } from "../protocol/json-body.ts";
-import { breather, inTurns } from "./breather.ts";
+import { breather, inTurns, small_bytes } from "./breather.ts";
 import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
 import { readPieces, release, type TakePiece } from "./pieces.ts";
 
@@ -21,21 +21,32 @@ export interface JsonBody<Value = unknown> {
 }
 
 export async function readJson(request: Request, limits: BodyLimits): Promise<JsonBody> {
-  const body = await readJsonBytes(request, limits);
-  const value = await inTurns(parsingSteps(body));
-  if (body.bytes.byteLength > slice_bytes) release(body.bytes);
-  return { value, bytes: body.shape.bytes };
+  const { body_values_max, body_members_max } = limits;
+  const { bytes, shape } = await readBody(request, limits, Math.min(small_bytes, body_values_max, body_members_max));
+  const size = bytes.byteLength;
+  const value = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
+  if (size > slice_bytes) release(bytes);
+  return { value, bytes: size };
 }
 
 /** The bytes of a body that says it is JSON, decompressed and looked over, not yet parsed. */
-export async function readJsonBytes(request: Request, limits: BodyLimits): Promise<ScannedBody> {
+export async function readJsonBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  return (await readBody(request, limits, 0)).bytes;
+}
+
+/** Up to `unseen_bytes` a body is not looked over: so small a one can hold no more than it may. */
+async function readBody(request: Request, limits: BodyLimits, unseen_bytes: number): Promise<ScannedBody> {
   requireJson(request.headers.get("content-type"));
   const unpack = unpackerFor(request.headers.get("content-encoding"));
   const body = gathering(unpack ? keep : release);
   const scan = new BodyScan();
-  const look = (piece: Uint8Array) => {
+  let unseen: Uint8Array[] = [];
+  const look = async (piece: Uint8Array) => {
     body.add(piece);
-    return lookOver(scan, piece, limits);
+    unseen.push(piece);
+    if (body.bytes() <= unseen_bytes) return;
+    for (const one of unseen) await lookOver(scan, one, limits);
+    unseen = [];
   };
   if (unpack) {
     const sent = gathering(release);
@@ -43,7 +54,7 @@ export async function readJsonBytes(request: Request, limits: BodyLimits): Promi
     await unpack(sent.whole(), limits, look);
   } else await readInto(request, limits, look);
   assertShape(scan, limits);
-  return { bytes: body.whole(), shape: scan };
+  return { bytes: body.whole(), shape: unseen.length > 0 ? null : scan };
 }
 
 function requireJson(contentType: string | null): void {
@@ -80,28 +91,27 @@ function keep(): void {}
 const slice_bytes = 1024 * 1024;
 
 /** Refuses what no body of the largest size may be; what this one may be shows at its end. */
-function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits): void | Promise<void> {
-  if (piece.byteLength > slice_bytes) return lookOverSlices(scan, piece, limits);
-  scan.take(piece);
-  assertShape(scan, limits, limits.body_bytes_max);
-}
-
-async function lookOverSlices(scan: BodyScan, piece: Uint8Array, limits: BodyLimits): Promise<void> {
+async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits): Promise<void> {
   for (let from = 0; from < piece.byteLength; from += slice_bytes) {
     scan.take(piece.subarray(from, from + slice_bytes));
     assertShape(scan, limits, limits.body_bytes_max);
-    await breather(piece.byteLength);
+    if (from + slice_bytes < piece.byteLength) await breather(piece.byteLength);
   }
 }
 
 /** Pieces that become one; `done` hears of each that was copied. */
 function gathering(done: (piece: Uint8Array) => void) {
   const pieces: Uint8Array[] = [];
+  let bytes = 0;
   return {
-    add: (piece: Uint8Array): void => void pieces.push(piece),
+    add(piece: Uint8Array): void {
+      pieces.push(piece);
+      bytes += piece.byteLength;
+    },
+    bytes: () => bytes,
     whole(): Uint8Array {
       if (pieces.length === 1) return pieces[0]!;
-      const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.byteLength, 0));
+      const whole = new Uint8Array(bytes);
       let at = 0;
       for (const piece of pieces.splice(0)) {
         whole.set(piece, at);

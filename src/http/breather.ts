@@ -4,7 +4,7 @@
  * Up to this a body is worked through in one go: a pause costs little, but small bodies are nearly all there are. The
  * densest of this size takes some 30 ms.
  */
-const small_bytes = 96 * 1024;
+export const small_bytes = 96 * 1024;
 
 export async function breather(bytes: number): Promise<void> {
   if (bytes > small_bytes) await othersTurn();

@@ -76,15 +76,15 @@ export class BodyScan implements BodyShape {
  */
 export function assertShape(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): void {
   const { body_depth_max, body_values_max, body_members_max } = limits;
-  if (shape.depth > body_depth_max)
-    throw new Fault(
-      "invalid_json",
-      `The request's body is nested more than ${body_depth_max} levels deep. Flatten it.`,
-    );
+  if (shape.depth > body_depth_max) throw tooDeep(body_depth_max);
   const values_max = body_values_max + Math.floor(bytes / bytesPerValue);
   if (shape.values > values_max) throw tooMany(values_max, "values");
   const members_max = body_members_max + Math.floor(bytes / bytesPerMember);
   if (shape.members > members_max) throw tooMany(members_max, "members of objects");
+}
+
+export function tooDeep(depth_max: number): Fault {
+  return new Fault("invalid_json", `The request's body is nested more than ${depth_max} levels deep. Flatten it.`);
 }
 
 function tooMany(count: number, what: string): Fault {

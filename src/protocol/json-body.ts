@@ -1,11 +1,12 @@
-/** The bytes of a body that was looked over → its JSON value, strictly UTF-8. Faults: invalid_json. Pure. */
+/** The bytes of a body → its JSON value, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure. */
 import { Fault } from "../inference/fault.ts";
-import type { BodyShape } from "./body-scan.ts";
+import { type BodyShape, tooDeep } from "./body-scan.ts";
 import { parseInSteps, parsingCost_ns, step_ns } from "./json-steps.ts";
 
 export interface ScannedBody {
   bytes: Uint8Array;
-  shape: BodyShape;
+  /** Null: too small to cost much, whatever its shape, and not looked over. */
+  shape: BodyShape | null;
 }
 
 /** In one go, however long it takes. */
@@ -24,8 +25,13 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   }
 }
 
-/** The same with pauses, where it could take long. */
-export function* parsingSteps({ bytes, shape }: ScannedBody): Generator<void, unknown, void> {
+/** The same with pauses, where it could take long. What was not looked over is held to its depth here. */
+export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number): Generator<void, unknown, void> {
+  if (shape === null) {
+    const value = parseJsonBody(bytes);
+    if (isDeeper(value, depth_max)) throw tooDeep(depth_max);
+    return value;
+  }
   if (parsingCost_ns(shape) <= step_ns) return parseJsonBody(bytes);
   try {
     return yield* parseInSteps(bytes);
@@ -46,4 +52,19 @@ function noJson(where: string, cause: unknown): Fault {
 function whereOf(cause: unknown): string {
   const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
   return at ? ` (at position ${at})` : "";
+}
+
+/** Counts levels of objects and arrays; a value's leaves cost nothing. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
+    return false;
+  }
+  for (const key in value) {
+    const item = (value as Record<string, unknown>)[key];
+    if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
+  }
+  return false;
 }

@@ -33,8 +33,8 @@ export const countTokens = operation({
   examples: countRequests,
   async handle(dependencies, call, { principal, body }) {
     const catalog = dependencies.catalog();
-    const { bytes } = body.shape;
-    const asked = { body: body.bytes, options: dependencies.messages(), tokenizers: tokenizersOf(catalog) };
+    const bytes = body.byteLength;
+    const asked = { body, options: dependencies.messages(), tokenizers: tokenizersOf(catalog) };
     const found = await dependencies.tokenCounter.examine(asked);
     const model = allowedModel(catalog, found.model, principal.key.allowedModels);
     call.notes.model = model.id;
