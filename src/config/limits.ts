@@ -33,7 +33,7 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     description: "How deep objects and arrays of a body may be nested.",
   },
   body_values_max: {
-    default: 150_000,
+    default: 100_000,
     minimum: 1000,
     maximum: 100_000_000,
     description:
@@ -44,7 +44,7 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     minimum: 1000,
     maximum: 100_000_000,
     description:
-      "How many members the objects of a body may have together, and one more for each 96 bytes of it. Beyond, it is answered 413.",
+      "How many members the objects of a body may have together, and one more for each 160 bytes of it. Beyond, it is answered 413.",
   },
   body_ratio_max: {
     default: 100,

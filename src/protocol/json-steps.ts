@@ -20,7 +20,7 @@ interface Open {
 }
 
 /** What one step may cost, and what things cost at their dearest, in nanoseconds: names never seen, escapes, small strings. */
-export const step_ns = 16_000_000;
+export const step_ns = 10_000_000;
 const byte_ns = 4;
 const value_ns = 100;
 const member_ns = 1000;

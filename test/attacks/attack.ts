@@ -55,12 +55,9 @@ const mib = 1024 * 1024;
 /** The largest that must not be felt at all. */
 const small_bytes = 4.1 * mib;
 
-/** docs/design/service.md, Cost before trust. What is accepted is also translated and sent on: that may double it. */
+/** docs/design/service.md, Cost before trust. What is accepted is also translated and sent on. */
 export function bodyBounds({ unpackedBytes, answers }: Sent, largest_bytes = unpackedBytes): Bounds {
-  const growth_bytes = 4 * unpackedBytes + 16 * mib;
   const isAccepted = answers.some((answer) => answer.startsWith("2"));
-  return {
-    step_ms: largest_bytes <= small_bytes ? 50 : 150,
-    growth_bytes: isAccepted ? 2 * growth_bytes : growth_bytes,
-  };
+  const growth_bytes = isAccepted ? 8 * unpackedBytes + 64 * mib : 4 * unpackedBytes + 16 * mib;
+  return { step_ms: largest_bytes <= small_bytes ? 50 : 150, growth_bytes };
 }

@@ -101,7 +101,7 @@ const configuration: Configuration = {
       body_bytes_max: 33_554_432,
       body_read_ms: 30_000,
       body_depth_max: 64,
-      body_values_max: 150_000,
+      body_values_max: 100_000,
       body_members_max: 60_000,
       body_ratio_max: 100,
       messages_max: 2000,

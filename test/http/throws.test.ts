@@ -172,7 +172,7 @@ function serve(saboteur: Saboteur): Bench {
       ...{
         body_bytes_max: 1e7,
         body_depth_max: 100,
-        body_values_max: 150_000,
+        body_values_max: 100_000,
         body_members_max: 60_000,
         body_ratio_max: 100,
         body_read_ms: 5_000,
