@@ -37,7 +37,7 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     minimum: 1000,
     maximum: 100_000_000,
     description:
-      "How many values a body may hold (each comma and each opening bracket counts), and one more for each 64 bytes of it. Beyond, it is answered 413.",
+      "How many values a body may hold (each comma and each opening bracket counts), and one more for each 128 bytes of it. Beyond, it is answered 413.",
   },
   body_members_max: {
     default: 60_000,

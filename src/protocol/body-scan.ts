@@ -23,7 +23,7 @@ export interface ShapeLimits {
 }
 
 /** A large body may hold more: beyond the limits, a value for each so many bytes, and a member. */
-export const bytesPerValue = 64;
+export const bytesPerValue = 128;
 export const bytesPerMember = 160;
 
 /** Takes the bytes in pieces of any size. What is no JSON is counted too; the parser says so. */

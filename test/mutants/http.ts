@@ -31,10 +31,10 @@ export const http: Mutant[] = [
   {
     name: "a compressed body may grow without a bound",
     file: "src/http/decompress.ts",
-    find: "if (bytes > body_bytes_max)",
-    replace: "if (bytes > 8 * body_bytes_max)",
-    caughtBy: [`${doors} > of 32 MiB and a byte`],
-    rule: "docs/design/service.md, Caps",
+    find: "sent * body_ratio_max)",
+    replace: "80 * sent * body_ratio_max)",
+    caughtBy: ["test/http/body-shape.test.ts > unpacks to any ratio"],
+    rule: "docs/design/service.md, Cost before trust",
   },
   {
     name: "a body is read before the credential is looked at",
@@ -121,7 +121,7 @@ export const http: Mutant[] = [
     file: "src/protocol/json-steps.ts",
     find: "      if (!divided) throw broken();\n      text = text.slice(divided[0].length);",
     replace: "      if (divided) text = text.slice(divided[0].length);",
-    caughtBy: ["test/fuzz/fuzz.test.ts"],
+    caughtBy: ["test/protocol/json-steps.test.ts"],
     rule: "docs/design/service.md, Cost before trust",
   },
   {
