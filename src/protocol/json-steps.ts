@@ -25,6 +25,9 @@ const byte_ns = 4;
 const value_ns = 100;
 const member_ns = 1000;
 
+/** Blanks and digits need no parsing for long, but they are walked. */
+const walked_bytes = 4 * 1024 * 1024;
+
 export function parsingCost_ns(shape: { bytes: number; values: number; members: number }): number {
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
@@ -33,10 +36,15 @@ export function parsingCost_ns(shape: { bytes: number; values: number; members: 
 export function* parseInSteps(bytes: Uint8Array, step = step_ns): Generator<void, unknown, void> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  const walk = new Walk((from, to) => decoder.decode(bytes.subarray(from, to)), isMarked ? 3 : 0);
+  const walk = new Walk(bytes, (from, to) => decoder.decode(bytes.subarray(from, to)), isMarked ? 3 : 0);
   let cost = 0;
   let before = 0;
+  let walked = 0;
   for (let at = walk.from; at < bytes.length; ) {
+    if (at - walked >= walked_bytes) {
+      walked = at;
+      yield;
+    }
     const byte = bytes[at]!;
     if (byte === quote) {
       at = stringEnd(bytes, at + 1) || bytes.length;
@@ -67,9 +75,11 @@ class Walk {
   readonly from: number;
   /** The first is around the body itself, as an array of one item. */
   readonly #open: Open[];
+  readonly #bytes: Uint8Array;
   readonly #text: (from: number, to: number) => string;
 
-  constructor(text: (from: number, to: number) => string, from: number) {
+  constructor(bytes: Uint8Array, text: (from: number, to: number) => string, from: number) {
+    this.#bytes = bytes;
     this.#text = text;
     this.from = from;
     this.#open = [opened(from, true)];
@@ -128,12 +138,11 @@ class Walk {
     if (hasComma === outer.isEmpty) throw broken();
     const begin = hasComma ? outer.comma + 1 : outer.from;
     inner.made = inner.isArray ? [] : {};
-    const head = this.#text(begin, inner.from - 1);
     if (outer.isArray) {
-      if (!isBlank(head)) throw broken();
+      if (!this.#isBlank(begin, inner.from - 1)) throw broken();
       (outer.made as unknown[]).push(inner.made);
     } else {
-      if (outer.colon < begin || !isBlank(this.#text(outer.colon + 1, inner.from - 1))) throw broken();
+      if (outer.colon < begin || !this.#isBlank(outer.colon + 1, inner.from - 1)) throw broken();
       const name: unknown = JSON.parse(this.#text(begin, outer.colon));
       if (typeof name !== "string") throw broken();
       put(outer.made as Record<string, unknown>, name, inner.made);
@@ -141,16 +150,26 @@ class Walk {
     outer.isEmpty = false;
   }
 
+  #isBlank(from: number, to: number): boolean {
+    return this.#pastBlanks(from, to) === to;
+  }
+
+  #pastBlanks(from: number, to: number): number {
+    let at = from;
+    while (at < to && isBlank(this.#bytes[at]!)) at++;
+    return at;
+  }
+
   /** The items from where `open` was left to `to`, in front of them the comma that divides them from those before. */
   #take(open: Open, to: number): void {
-    let text = this.#text(open.from, to);
+    let from = this.#pastBlanks(open.from, to);
+    if (from === to) return;
     if (!open.isEmpty) {
-      if (isBlank(text)) return;
-      const divided = /^[ \t\n\r]*,/.exec(text);
-      if (!divided) throw broken();
-      text = text.slice(divided[0].length);
-      if (isBlank(text)) throw broken();
-    } else if (isBlank(text)) return;
+      if (this.#bytes[from] !== comma) throw broken();
+      from += 1;
+      if (this.#isBlank(from, to)) throw broken();
+    }
+    const text = this.#text(from, to);
     if (open.isArray) {
       for (const item of JSON.parse(`[${text}]`) as unknown[]) (open.made as unknown[]).push(item);
     } else {
@@ -172,8 +191,8 @@ function put(object: Record<string, unknown>, name: string, value: unknown): voi
   else object[name] = value;
 }
 
-function isBlank(text: string): boolean {
-  return /^[ \t\n\r]*$/.test(text);
+function isBlank(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 function broken(): SyntaxError {

@@ -119,8 +119,8 @@ export const http: Mutant[] = [
   {
     name: "a comma that is missing between two steps is not missed",
     file: "src/protocol/json-steps.ts",
-    find: "      if (!divided) throw broken();\n      text = text.slice(divided[0].length);",
-    replace: "      if (divided) text = text.slice(divided[0].length);",
+    find: "      if (this.#bytes[from] !== comma) throw broken();\n      from += 1;",
+    replace: "      if (this.#bytes[from] === comma) from += 1;",
     caughtBy: ["test/protocol/json-steps.test.ts"],
     rule: "docs/design/service.md, Cost before trust",
   },
