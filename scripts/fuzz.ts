@@ -8,7 +8,7 @@ import { type Fuzzer, fuzzOnce } from "../test/fuzz/fuzzer.ts";
 const usage = `usage: npm run fuzz -- [NAME …] [--seconds N] [--seed S]
   NAME: ${fuzzers.map(({ name }) => name).join(", ")}; all of them if none is named. N: 60. S: a new one each time.`;
 const inputs_per_seed = 2_000;
-const shown_every_ms = 10_000;
+const report_every_ms = 10_000;
 
 function main(): number {
   const asked = options();
@@ -18,12 +18,12 @@ function main(): number {
   }
   const end = performance.now() + asked.seconds * 1000;
   let seed = asked.seed;
-  let shown = performance.now();
+  let reported_ms = performance.now();
   do {
     for (const fuzzer of asked.fuzzers) if (foundSomething(fuzzer, seed)) return 1;
     seed += 1;
-    if (performance.now() - shown < shown_every_ms) continue;
-    shown = performance.now();
+    if (performance.now() - reported_ms < report_every_ms) continue;
+    reported_ms = performance.now();
     console.log(`seeds ${asked.seed} to ${seed - 1}: nothing found`);
   } while (performance.now() < end);
   console.log(`seeds ${asked.seed} to ${seed - 1}, ${inputs_per_seed} inputs for each property: nothing found`);

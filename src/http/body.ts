@@ -61,7 +61,7 @@ function requireJson(contentType: string | null): void {
   if (contentType !== null && /^\s*application\/json\s*(;|$)/i.test(contentType)) return;
   throw new Fault(
     "invalid_content_type",
-    "The request's content type must be application/json. Set the header 'content-type'.",
+    "The content type of the request must be application/json. Set the 'content-type' header.",
   );
 }
 
@@ -73,13 +73,13 @@ async function readInto(request: Request, limits: BodyLimits, take: TakePiece): 
   const reading = await readPieces(request.body, { bytes_max, ms }, take);
   if (reading === "too_large") throw tooLarge(bytes_max);
   if (reading === "late") throw unfinished(ms);
-  if (reading !== "whole") throw new Fault("invalid_json", "The request's body broke off before it was complete.");
+  if (reading !== "whole") throw new Fault("invalid_json", "The request body ended early. Send it again.");
 }
 
 function unfinished(ms: number): Fault {
   return new Fault(
     "invalid_json",
-    `The request's body was not complete after ${Math.round(ms / 1000)} seconds. Send it again, whole.`,
+    `The request body did not arrive within ${Math.round(ms / 1000)} seconds. Send it again.`,
     { headers: { connection: "close" } },
   );
 }

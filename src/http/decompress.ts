@@ -36,9 +36,13 @@ export function unpackerFor(encoding: string | null): Unpack | null {
   const name = encoding?.trim().toLowerCase() ?? "identity";
   if (name === "identity" || name === "") return null;
   if (!Object.hasOwn(unpackers, name)) {
-    throw new Fault("invalid_value", "The request's content encoding must be gzip, deflate, br or zstd, or absent.", {
-      param: "content-encoding",
-    });
+    throw new Fault(
+      "invalid_value",
+      "The content encoding of the request must be gzip, deflate, br, or zstd. You can also omit it.",
+      {
+        param: "content-encoding",
+      },
+    );
   }
   return unpackWith(name as keyof typeof unpackers);
 }
@@ -56,7 +60,7 @@ function unpackWith(name: keyof typeof unpackers): Unpack {
       }
     } catch (cause) {
       if (cause instanceof Fault) throw cause;
-      throw new Fault("invalid_json", `The request's body is not valid ${name}.`, { cause });
+      throw new Fault("invalid_json", `The request body is not valid ${name}.`, { cause });
     } finally {
       unpacker.destroy();
     }
@@ -68,13 +72,13 @@ function assertWithin(bytes: number, sent: number, { body_bytes_max, body_ratio_
   if (bytes <= Math.max(free_bytes, sent * body_ratio_max)) return;
   throw new Fault(
     "request_too_large",
-    `The request's body unpacks to more than ${body_ratio_max} times its size. Send it uncompressed.`,
+    `The request body unpacks to more than ${body_ratio_max} times its size. Send it uncompressed.`,
   );
 }
 
 export function tooLarge(bytes_max: number): Fault {
   return new Fault(
     "request_too_large",
-    `The request's body is larger than the limit of ${bytes_max} bytes. Send less, for example smaller images.`,
+    `The request body is larger than the limit of ${bytes_max} bytes. Send less, for example smaller images.`,
   );
 }

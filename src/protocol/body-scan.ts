@@ -84,9 +84,9 @@ export function assertShape(shape: BodyShape, limits: ShapeLimits, bytes = shape
 }
 
 export function tooDeep(depth_max: number): Fault {
-  return new Fault("invalid_json", `The request's body is nested more than ${depth_max} levels deep. Flatten it.`);
+  return new Fault("invalid_json", `The request body is nested more than ${depth_max} levels deep. Flatten it.`);
 }
 
 function tooMany(count: number, what: string): Fault {
-  return new Fault("request_too_large", `The request's body holds more than ${count} ${what}. Send less.`);
+  return new Fault("request_too_large", `The request body holds more than ${count} ${what}. Send less.`);
 }

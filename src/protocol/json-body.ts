@@ -41,11 +41,11 @@ export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number):
 }
 
 function noUtf8(cause: unknown): Fault {
-  return new Fault("invalid_json", "The request's body is not valid UTF-8.", { cause });
+  return new Fault("invalid_json", "The request body is not valid UTF-8.", { cause });
 }
 
 function noJson(where: string, cause: unknown): Fault {
-  return new Fault("invalid_json", `The request's body is not valid JSON${where}.`, { cause });
+  return new Fault("invalid_json", `The request body is not valid JSON${where}.`, { cause });
 }
 
 /** The parser's own words quote the body; only a position may pass. */
