@@ -3,6 +3,7 @@
  * the only file that knows all rooms; every value that they need is made here, once, and handed to them.
  */
 import { admission } from "./admission/admission.ts";
+import { attempts } from "./admission/attempts.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
@@ -143,6 +144,7 @@ export async function serve(serving: Serving): Promise<number> {
   const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
     authenticate: (headers) => authentication.authenticate(headers),
+    attempts: attempts(() => performance.now()),
     runs: runs({
       admission: admitting,
       inputEstimate: estimate,
