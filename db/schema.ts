@@ -213,6 +213,7 @@ export const usageRecord = pgTable("usage_record", {
   upstream: text("upstream"),
   attempts: integer("attempts"),
   firstPartMs: units("first_part_ms"),
+  reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
 });
 
 export const usageRate = pgTable(
@@ -273,8 +274,11 @@ export const modelCalibration = pgTable("model_calibration", {
   modelId: text("model_id").primaryKey(),
   inputRatio: doublePrecision("input_ratio"),
   inputSpread: doublePrecision("input_spread"),
+  inputBytes: doublePrecision("input_bytes"),
   outputTokens: doublePrecision("output_tokens"),
   outputDeltas: doublePrecision("output_deltas"),
   outputLetters: doublePrecision("output_letters"),
+  outputWholeTokens: doublePrecision("output_whole_tokens"),
+  outputWholeLetters: doublePrecision("output_whole_letters"),
   updatedAt: instant("updated_at").notNull(),
 });

@@ -6,17 +6,19 @@
  * Units are micro-units, whole numbers, exact to 10^15. Tokens are whole numbers.
  */
 import type { Prices } from "../inference/model.ts";
-import type { Usage } from "../inference/usage.ts";
+import type { RejectedReport, Usage } from "../inference/usage.ts";
 
 /** Units are exact to here, sums of them too. */
 export const unitsMax = 1e15;
+/** The most that one window takes, whatever its limit: beyond it no total could be read exactly. */
+export const windowUnitsMax = Number.MAX_SAFE_INTEGER;
 
 export type Operation = "chat.completions" | "messages" | "responses";
 export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
 export type BillingSource = "plan" | "extra";
 
-/** Null does not limit. */
+/** Null does not limit; a window then takes `windowUnitsMax`. */
 export interface UsageLimits {
   session: number | null;
   week: number | null;
@@ -109,6 +111,8 @@ export interface Settle extends RequestFacts {
   errorCode: string | null;
   /** For operators: which upstream served, how often it was tried, when the first part came. */
   route: { upstream: string; attempts: number; firstPartMs: number | null } | null;
+  /** For operators: what the engine reported, where it was not taken as it is. */
+  reportRejected: RejectedReport | null;
 }
 export type Command = Admit | Grow | Checkpoint | Settle;
 
@@ -215,6 +219,7 @@ export interface Receipt {
   /** Null: given up before it was admitted. */
   windows: Record<WindowKind, ReceiptWindow> | null;
   route: Settle["route"];
+  reportRejected: RejectedReport | null;
 }
 
 export interface ReceiptWindow {
