@@ -39,7 +39,7 @@ import { inputEstimate } from "./usage/input-estimate.ts";
 import { keeper } from "./usage/keeper.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
-import { runs } from "./usage/run.ts";
+import { type Ended, runs } from "./usage/run.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
@@ -124,7 +124,13 @@ export async function serve(serving: Serving): Promise<number> {
       admission: admitting,
       inputEstimate: estimate,
       outputCalibration: calibration,
-      watcher: { granted: (source) => metrics.decision("granted", source), ended: metrics.inference },
+      watcher: {
+        granted: (source) => metrics.decision("granted", source),
+        ended(ended) {
+          metrics.inference(ended);
+          if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
+        },
+      },
       open: ({ model, request, identity }, room, signal) =>
         open(model, request, room, identity, signal, configuration.current().metering),
     }),
@@ -210,6 +216,11 @@ export async function serve(serving: Serving): Promise<number> {
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+/** What an engine said, for the log, which names no engine: `request show` does. */
+function reportShown({ requestId, model, reportRejected }: Ended) {
+  return { request_id: requestId, model, ...reportRejected };
 }
 
 type LogEvent = (level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>) => void;

@@ -1,19 +1,27 @@
 /**
- * How many tokens a stream has produced so far, before its engine reports: the larger of its deltas and its letters divided
- * by the model's ratio. Reports calibrate both: an engine that sends a token a delta is counted by deltas alone, exactly.
+ * How many tokens an answer has so far, before its engine reports. What is streamed is the larger of its deltas and its
+ * letters divided by the model's ratio; a part that came whole has one delta, and is counted by its letters. Reports
+ * calibrate both, each apart: an engine that sends a token a delta is counted by deltas alone, exactly.
  *
  * A delta is one `part-delta` of the centre, whatever frames it came in. A letter is a UTF-16 unit, which is what a string's
  * length tells at no cost: the ratio is learned in the same measure, so bytes would be no truer.
  */
 
 import type { OutputSums } from "../store/calibration.ts";
+import type { Amount } from "./forwarded.ts";
 import { type Kept, learned, models_learned_max } from "./learned.ts";
 
+/** What was forwarded of an answer. */
+export interface Shown {
+  streamed: Readonly<Amount>;
+  whole: Readonly<Amount>;
+}
+
 export interface OutputCalibration {
-  /** Tokens produced by `deltas` deltas of `letters` letters in all. */
-  tokens(model: string, deltas: number, letters: number): number;
-  /** An engine's report of a whole stream, as far as it is about what was shown. */
-  observe(model: string, observed: OutputSums): void;
+  /** Tokens of what was forwarded. */
+  tokens(model: string, shown: Shown): number;
+  /** An engine's report of a complete answer, as far as it is about what was shown. */
+  observe(model: string, observed: Shown & { tokens: number }): void;
   /** The sums of each model, to be kept over a restart. */
   sums: Kept<OutputSums>;
 }
@@ -27,31 +35,60 @@ const sum_max = 1e9;
 /** No text has more tokens than this to a letter: of what was reported beyond it, most was never shown. */
 const tokens_per_letter_max = 3;
 
+const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, letters: 0, wholeTokens: 0, wholeLetters: 0 });
+
 export function outputCalibration(): OutputCalibration {
   const models = learned(models_learned_max, isPlausible);
   return {
-    tokens(model, deltas, letters) {
-      const known = models.get(model);
-      if (!known) return Math.max(deltas, Math.ceil(letters / uncalibrated_letters_per_token));
-      if (known.tokens <= known.deltas * 1.01) return deltas;
-      return Math.max(deltas, Math.ceil((letters * known.tokens) / known.letters));
+    tokens(model, { streamed, whole }) {
+      const known = models.get(model) ?? nothing;
+      return streamedTokens(known, streamed) + wholeTokens(known, whole);
     },
-    observe(model, observed) {
-      if (!isPlausible(observed)) return;
-      const { tokens, deltas, letters } = observed;
-      const known = models.get(model) ?? { tokens: 0, deltas: 0, letters: 0 };
+    observe(model, { tokens, streamed, whole }) {
+      const { deltas } = streamed;
+      const letters = streamed.letters + whole.letters;
+      const seen: OutputSums =
+        whole.deltas === 0
+          ? { ...nothing, tokens, deltas, letters }
+          : { ...nothing, wholeTokens: tokens, wholeLetters: letters };
+      if (!isPlausible(seen)) return;
+      const known = models.get(model) ?? nothing;
       const fade = known.tokens > tokens_remembered ? 0.5 : 1;
+      const wholeFade = known.wholeTokens > tokens_remembered ? 0.5 : 1;
       models.learn(model, {
-        tokens: known.tokens * fade + tokens,
-        deltas: known.deltas * fade + deltas,
-        letters: known.letters * fade + letters,
+        tokens: known.tokens * fade + seen.tokens,
+        deltas: known.deltas * fade + seen.deltas,
+        letters: known.letters * fade + seen.letters,
+        wholeTokens: known.wholeTokens * wholeFade + seen.wholeTokens,
+        wholeLetters: known.wholeLetters * wholeFade + seen.wholeLetters,
       });
     },
     sums: models,
   };
 }
 
-function isPlausible({ tokens, deltas, letters }: OutputSums): boolean {
-  const areCounts = [tokens, deltas, letters].every((sum) => sum >= 1 && sum <= sum_max);
+function streamedTokens(known: OutputSums, { deltas, letters }: Amount): number {
+  if (known.tokens === 0) return Math.max(deltas, Math.ceil(letters / uncalibrated_letters_per_token));
+  if (known.tokens <= known.deltas * 1.01) return deltas;
+  return Math.max(deltas, Math.ceil((letters * known.tokens) / known.letters));
+}
+
+/** By all that is known of the model's letters: a text has as many tokens either way. */
+function wholeTokens(known: OutputSums, { deltas, letters }: Amount): number {
+  const tokens = known.tokens + known.wholeTokens;
+  if (tokens === 0) return Math.max(deltas, Math.ceil(letters / uncalibrated_letters_per_token));
+  return Math.max(deltas, Math.round((letters * tokens) / (known.letters + known.wholeLetters)));
+}
+
+function isPlausible({ tokens, deltas, letters, wholeTokens, wholeLetters }: OutputSums): boolean {
+  const isStreamed = isRatio(tokens, letters) && deltas >= 1 && deltas <= sum_max;
+  const isNone = tokens === 0 && deltas === 0 && letters === 0;
+  const isWhole = isRatio(wholeTokens, wholeLetters);
+  const isNoneWhole = wholeTokens === 0 && wholeLetters === 0;
+  return (isStreamed || isNone) && (isWhole || isNoneWhole) && !(isNone && isNoneWhole);
+}
+
+function isRatio(tokens: number, letters: number): boolean {
+  const areCounts = [tokens, letters].every((sum) => sum >= 1 && sum <= sum_max);
   return areCounts && tokens <= letters * tokens_per_letter_max;
 }

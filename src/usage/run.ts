@@ -18,6 +18,8 @@ import { priceOf } from "./price.ts";
 /** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
 export interface Asked extends Omit<RatedEntry, "ahead"> {
   model: CatalogModel;
+  /** The middle of what the whole prompt may be, charged where no engine reports. At most `inputTokens`. */
+  inputTokensExpected: number;
   /** Size of the request with all that it refers to, which `inputTokens` was estimated from. */
   inputBytes: number;
   /** Output tokens that the model and its context allow. */
@@ -44,9 +46,12 @@ export interface Caller extends Watcher {
 }
 
 export interface Ended extends Ending {
+  requestId: string;
   operation: Operation;
   /** Public model id. */
   model: string;
+  /** Its name in the configuration; null where none was asked. */
+  upstream: string | null;
   /** From the request's arrival; null where no part of an answer came. */
   firstPartMs: number | null;
 }
@@ -135,8 +140,9 @@ class GrantedRun implements Run {
       hold: reservation,
       model: asked.model.id,
       contextTokens: asked.model.contextTokens,
+      outputTokensCap: Math.min(asked.request.outputTokensMax ?? Infinity, asked.model.outputTokensMax),
       // A caller that left while the ledger decided: its engine is never asked, and reads nothing.
-      inputTokensEstimate: caller.signal.aborted && !isAsked ? 0 : asked.inputTokens,
+      inputTokensExpected: caller.signal.aborted && !isAsked ? 0 : asked.inputTokensExpected,
       calibration: parts.outputCalibration,
       windowTokens: opened.windowTokens,
       callerLeft: () => caller.left,
@@ -159,7 +165,7 @@ class GrantedRun implements Run {
     this.#isSettled = true;
     const { parts, asked, caller, reservation } = this;
     const ending = this.#ending();
-    const { usage, outcome, stoppedBy, errorCode } = ending;
+    const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
     const firstPartMs = this.#firstPartMs;
     const upstream = this.#opened?.route.upstream.name;
     void reservation.settle({
@@ -169,9 +175,11 @@ class GrantedRun implements Run {
       stoppedBy,
       errorCode,
       route: upstream === undefined ? null : { upstream, attempts: 1, firstPartMs },
+      reportRejected,
     });
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
-    const ended = { ...ending, operation: asked.operation, model: asked.model.id, firstPartMs };
+    const { requestId, operation, model } = asked;
+    const ended = { ...ending, requestId, operation, model: model.id, upstream: upstream ?? null, firstPartMs };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }
 
@@ -182,6 +190,7 @@ class GrantedRun implements Run {
       // A defect in the count: what is not known is not charged.
     }
     const outcome = this.caller.left ? "cancelled" : "failed";
-    return { usage: noUsage, outcome, stoppedBy: null, errorCode: outcome === "failed" ? "internal_error" : null };
+    const errorCode = outcome === "failed" ? "internal_error" : null;
+    return { usage: noUsage, outcome, stoppedBy: null, errorCode, reportRejected: null, divergence: null };
   }
 }

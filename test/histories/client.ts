@@ -67,6 +67,7 @@ function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
     model,
     plan: organization.plan,
     inputTokens: plan.inputTokensEstimate,
+    inputTokensExpected: plan.inputTokensEstimate,
     inputBytes: plan.inputTokensEstimate,
     outputTokensAllowed: model.outputTokensMax,
     identity: { responseId: plan.id, createdAtSeconds: 0, model: model.id },

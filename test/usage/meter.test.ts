@@ -57,7 +57,8 @@ async function run(
     hold: { permits: () => true, progress: (usage) => void progress.push(usage), ...options.hold },
     model: "acme/m",
     contextTokens: 4096,
-    inputTokensEstimate: 40,
+    inputTokensExpected: 40,
+    outputTokensCap: 2000,
     calibration: options.calibration ?? outputCalibration(),
     windowTokens: options.windowTokens ?? null,
     callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,
@@ -81,13 +82,15 @@ describe("the meter", () => {
         outcome: "completed",
         stoppedBy: null,
         errorCode: null,
+        reportRejected: null,
+        divergence: 1,
       },
     ]);
     expect(grammarProblem(out)).toBeNull();
   });
 
   test("an explicit report of 0 stays 0", async () => {
-    const { settled } = await run([[start, text, token, close, reported(0, 0), end]]);
+    const { settled } = await run([[start, text, close, reported(0, 0), end]]);
     expect(settled[0]?.usage).toMatchObject({ inputTokens: 0, outputTokens: 0, source: "reported" });
   });
 
@@ -95,7 +98,7 @@ describe("the meter", () => {
     const { settled, out } = await run([[start, text], [token], [token], [token, close, end]]);
     const shown = out.find((event) => event.type === "usage");
     expect(shown).toEqual({ type: "usage", usage: settled[0]!.usage });
-    expect(settled[0]?.usage).toMatchObject({ inputTokens: 40, outputTokens: 3, source: "counted" });
+    expect(settled[0]?.usage).toMatchObject({ inputTokens: 40, outputTokens: 3, source: "estimated" });
     expect(grammarProblem(out)).toBeNull();
   });
 
@@ -191,17 +194,19 @@ describe("the meter", () => {
   });
 });
 
+const none = { deltas: 0, letters: 0 };
+
 describe("the calibration", () => {
   test("an engine that sends a token a delta is counted by deltas alone", () => {
     const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, deltas: 100, letters: 300 });
-    expect(calibration.tokens("m", 7, 1000)).toBe(7);
+    calibration.observe("m", { tokens: 100, streamed: { deltas: 100, letters: 300 }, whole: none });
+    expect(calibration.tokens("m", { streamed: { deltas: 7, letters: 1000 }, whole: none })).toBe(7);
   });
 
   test("one that bundles is counted by its ratio of letters", () => {
     const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, deltas: 20, letters: 400 });
-    expect(calibration.tokens("m", 5, 100)).toBe(25);
+    calibration.observe("m", { tokens: 100, streamed: { deltas: 20, letters: 400 }, whole: none });
+    expect(calibration.tokens("m", { streamed: { deltas: 5, letters: 100 }, whole: none })).toBe(25);
   });
 
   test("reasoning that was reported and never shown does not make what is shown dearer", async () => {
@@ -217,7 +222,7 @@ describe("the calibration", () => {
       if (report.type === "usage") report.usage.reasoningTokens = reasoningTokens;
       await run([[start, text, ...words, close, report, end]], { calibration });
       const { settled } = await run([[start, text, ...words]], { calibration, leaveAfter: 1 });
-      expect(settled[0]?.usage).toMatchObject({ outputTokens: 20, source: "counted" });
+      expect(settled[0]?.usage).toMatchObject({ outputTokens: 20 });
     }
   });
 });

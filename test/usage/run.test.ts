@@ -33,9 +33,15 @@ const asked = {
   principal: { key: { id: "key_1" }, organization: { id: "org_1" } },
   operation: "chat.completions",
   request: { ...request, model: "acme/m" },
-  model: { id: "acme/m", contextTokens: 4096, prices: { input: 100, cachedInput: 10, cacheWrite: 1000, output: 1 } },
+  model: {
+    id: "acme/m",
+    contextTokens: 4096,
+    outputTokensMax: 1000,
+    prices: { input: 100, cachedInput: 10, cacheWrite: 1000, output: 1 },
+  },
   plan: { ...noLimits, name: "pro" },
-  inputTokens: 40,
+  inputTokens: 60,
+  inputTokensExpected: 40,
   inputBytes: 120,
   outputTokensAllowed: 1000,
 } as unknown as Asked;
