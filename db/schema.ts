@@ -212,7 +212,7 @@ export const usageRecord = pgTable("usage_record", {
   monthUsedAfter: units("month_used_after"),
   upstream: text("upstream"),
   attempts: integer("attempts"),
-  firstPartMs: units("first_part_ms"),
+  firstPart_ms: units("first_part_ms"),
   reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
 });
 
@@ -277,8 +277,8 @@ export const modelCalibration = pgTable("model_calibration", {
   inputBytes: doublePrecision("input_bytes"),
   outputTokens: doublePrecision("output_tokens"),
   outputDeltas: doublePrecision("output_deltas"),
-  outputLetters: doublePrecision("output_letters"),
+  outputCodeUnits: doublePrecision("output_code_units"),
   outputWholeTokens: doublePrecision("output_whole_tokens"),
-  outputWholeLetters: doublePrecision("output_whole_letters"),
+  outputWholeCodeUnits: doublePrecision("output_whole_code_units"),
   updatedAt: instant("updated_at").notNull(),
 });

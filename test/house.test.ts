@@ -96,14 +96,14 @@ describe("the walls would be seen to fall", () => {
     ).toEqual(["./a.ts:1", "./b.ts:4", "./c.ts:5", "./d.ts:6"]);
   });
 
-  test("an import to the right is named with its line and its door, a type's as well", () => {
+  test("an import to the right is named with its line and what to do instead, a type's as well", () => {
     const tree = made({ "src/store/a.ts": '\nimport type { B } from "../http/b.ts";\n' });
     const [finding = ""] = wrongDirections(tree);
     expect(finding).toStartWith(
       "src/store/a.ts:2 imports src/http/b.ts. store sees schema, time, inference, sse, protocol",
     );
     expect(finding).toEndWith(
-      "Door: let http call store, or take what is needed as an argument whose type store defines",
+      "Instead: let http call store, or take what is needed as an argument whose type store defines",
     );
     expect(wrongDirections(made({ "src/http/a.ts": 'import { b } from "../postgres/b.ts";' }))[0]).toContain(
       "src/store",
@@ -123,7 +123,7 @@ describe("the walls would be seen to fall", () => {
     expect(cycles(tree)[0]).toStartWith("src/sse/a.ts -> src/sse/b.ts -> src/sse/c.ts -> src/sse/a.ts");
   });
 
-  test("a technology outside its room is named with its door", () => {
+  test("a technology outside its room is named with what to do instead", () => {
     const tree = made({
       "src/cli/a.ts": 'import { drizzle } from "drizzle-orm/pglite";\nconst r = await import("ioredis");',
       "src/protocol/openai-chat/decode.ts": 'import Type from "typebox";',

@@ -7,11 +7,11 @@ create table model_calibration (
   input_ratio double precision,
   input_spread double precision,
   input_bytes double precision,
-  -- Sums over complete answers; older ones have faded. A letter is a UTF-16 unit. `whole` are those that were not streamed.
+  -- Sums over complete answers; older ones have faded. Code units are of UTF-16. `whole` are those that were not streamed.
   output_tokens double precision,
   output_deltas double precision,
-  output_letters double precision,
+  output_code_units double precision,
   output_whole_tokens double precision,
-  output_whole_letters double precision,
+  output_whole_code_units double precision,
   updated_at timestamptz not null
 ) with (fillfactor = 50);

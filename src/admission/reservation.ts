@@ -9,7 +9,7 @@ import {
   type Settle,
   type SettleAnswer,
   type UsageLimits,
-  unitsMax,
+  units_max,
 } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
@@ -66,7 +66,7 @@ export function reservation(parts: ReservationParts): Reservation {
       ...facts,
       limits,
       usage: bookable(usage),
-      units: whole(units, unitsMax),
+      units: whole(units, units_max),
       ...ending,
     });
     parts.settled?.(answer);

@@ -13,7 +13,7 @@ export interface Services {
   environment: Readonly<Record<string, string | undefined>>;
   /** The operating system's user, for the audit log. */
   user: string;
-  nowMs: () => number;
+  now_ms: () => number;
   /** A UUIDv7, dashed. */
   newUuid: () => string;
   /** So many bytes from a cryptographic source. */

@@ -28,7 +28,7 @@ type Row = [
   ownedBy: string,
   released: string,
   contextTokens: number,
-  outputTokensMax: number | null,
+  outputTokens_max: number | null,
   capabilities: string,
   input: number,
   output: number,
@@ -78,12 +78,12 @@ const tokenizers: Record<string, TokenizerName> = {
 };
 
 export function defaultModels(): Model[] {
-  return rows.map(([id, ownedBy, released, contextTokens, outputTokensMax, capabilities, input, output]) => ({
+  return rows.map(([id, ownedBy, released, contextTokens, outputTokens_max, capabilities, input, output]) => ({
     id,
     ownedBy,
     created: Date.parse(`${released}T00:00:00Z`) / 1000,
     contextTokens,
-    outputTokensMax: outputTokensMax ?? contextTokens,
+    outputTokens_max: outputTokens_max ?? contextTokens,
     capabilities: new Set([...capabilities].flatMap((letter) => letters[letter] ?? [])),
     prices: { input, cachedInput: input / 10, cacheWrite: (input * 5) / 4, output },
     ...(tokenizers[id] === undefined ? {} : { tokenizer: tokenizers[id] }),

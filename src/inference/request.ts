@@ -55,7 +55,7 @@ export interface InferenceRequest {
   /** `false` forbids several calls in one turn; absent leaves it to the engine. */
   parallelToolCalls?: boolean;
   /** The caller's cap on output tokens, reasoning included. */
-  outputTokensMax?: number;
+  outputTokens_max?: number;
   sampling: Sampling;
   stop: string[];
   /** Wire path of the field that `stop` came from, where its name is another. */

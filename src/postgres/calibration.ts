@@ -17,9 +17,9 @@ export function calibrations(db: Pick<Database, "query">): Calibrations {
         models.map(({ input }) => input?.bytes),
         models.map(({ output }) => output?.tokens),
         models.map(({ output }) => output?.deltas),
-        models.map(({ output }) => output?.letters),
+        models.map(({ output }) => output?.codeUnits),
         models.map(({ output }) => output?.wholeTokens),
-        models.map(({ output }) => output?.wholeLetters),
+        models.map(({ output }) => output?.wholeCodeUnits),
       ]);
     },
   };
@@ -32,9 +32,9 @@ interface CalibrationRow {
   input_bytes: number | null;
   output_tokens: number | null;
   output_deltas: number | null;
-  output_letters: number | null;
+  output_code_units: number | null;
   output_whole_tokens: number | null;
-  output_whole_letters: number | null;
+  output_whole_code_units: number | null;
 }
 
 function inputOf({ input_ratio: ratio, input_spread: spread, input_bytes: bytes }: CalibrationRow) {
@@ -42,11 +42,11 @@ function inputOf({ input_ratio: ratio, input_spread: spread, input_bytes: bytes 
 }
 
 function outputOf(row: CalibrationRow) {
-  const { output_tokens: tokens, output_deltas: deltas, output_letters: letters } = row;
-  const { output_whole_tokens: wholeTokens, output_whole_letters: wholeLetters } = row;
-  if (tokens === null || deltas === null || letters === null || wholeTokens === null || wholeLetters === null)
+  const { output_tokens: tokens, output_deltas: deltas, output_code_units: codeUnits } = row;
+  const { output_whole_tokens: wholeTokens, output_whole_code_units: wholeCodeUnits } = row;
+  if (tokens === null || deltas === null || codeUnits === null || wholeTokens === null || wholeCodeUnits === null)
     return null;
-  return { tokens, deltas, letters, wholeTokens, wholeLetters };
+  return { tokens, deltas, codeUnits, wholeTokens, wholeCodeUnits };
 }
 
 const reading = `
@@ -59,9 +59,9 @@ const columnNames = [
   "input_bytes",
   "output_tokens",
   "output_deltas",
-  "output_letters",
+  "output_code_units",
   "output_whole_tokens",
-  "output_whole_letters",
+  "output_whole_code_units",
 ];
 const columns = columnNames.join(", ");
 

@@ -13,8 +13,8 @@ import {
   type UsageLimits,
   type WindowKind,
   type WindowReadings,
+  window_units_max,
   windowKinds,
-  windowUnitsMax,
 } from "../store/ledger.ts";
 import { compositeArray, type Field } from "./composite.ts";
 
@@ -62,7 +62,7 @@ export function encodeBatch(commands: readonly Command[]): string[] {
 
 /** Commands of a batch have few plans among them: each one's limits are sent once, and named by their number, from 1. */
 function numberOf(known: Map<string, number>, limits: UsageLimits): number {
-  const row = `{${windowKinds.map((kind) => limits[kind] ?? windowUnitsMax).join(",")}}`;
+  const row = `{${windowKinds.map((kind) => limits[kind] ?? window_units_max).join(",")}}`;
   const number = known.get(row) ?? known.size + 1;
   known.set(row, number);
   return number;
@@ -77,13 +77,13 @@ function fieldsOf(command: Command, limits: (of: UsageLimits) => number): Field[
         command.limits.concurrentRequests,
         command.inputUnits,
         command.outputTokens,
-        command.outputTokensMin,
-        command.leaseMs,
+        command.outputTokens_min,
+        command.lease_ms,
       ];
     case "grow":
-      return [...names(command), limits(command.limits), command.unitsTotal, command.unitsTotalMin];
+      return [...names(command), limits(command.limits), command.unitsTotal, command.unitsTotal_min];
     case "checkpoint":
-      return [...names(command), command.number, ...usage(command.usage), command.leaseMs];
+      return [...names(command), command.number, ...usage(command.usage), command.lease_ms];
     case "settle":
       return [
         ...facts(command),
@@ -95,7 +95,7 @@ function fieldsOf(command: Command, limits: (of: UsageLimits) => number): Field[
         command.errorCode,
         command.route?.upstream,
         command.route?.attempts,
-        command.route && command.route.firstPartMs !== null ? Math.round(command.route.firstPartMs) : null,
+        command.route && command.route.firstPart_ms !== null ? Math.round(command.route.firstPart_ms) : null,
         command.reportRejected && JSON.stringify(command.reportRejected),
       ];
   }
@@ -157,7 +157,7 @@ function admitAnswer(command: Admit, row: AnswerRow): AdmitAnswer {
   if (row.answer === "concurrency") return { answer: "concurrency", windows, at };
   const answer = row.answer === "reserved" ? "reserved" : "exhausted";
   const kinds = fullKinds(command, answer, windows);
-  for (const kind of kinds) windows[kind].limit ??= windowUnitsMax;
+  for (const kind of kinds) windows[kind].limit ??= window_units_max;
   return { answer, kinds, windows, extra: extraOf(row), at };
 }
 
@@ -167,11 +167,11 @@ function extraOf(row: AnswerRow): ExtraReading {
 
 /** Which windows lack room for the least hold; where extra usage is only reserved, they may be full of settled use. */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
-  const least = command.inputUnits + command.outputTokensMin * command.prices.output;
+  const least = command.inputUnits + command.outputTokens_min * command.prices.output;
   return windowKinds
     .filter((kind) => {
       const { limit, used, held } = windows[kind];
-      return (limit ?? windowUnitsMax) - used - (answer === "reserved" ? held : 0) < least;
+      return (limit ?? window_units_max) - used - (answer === "reserved" ? held : 0) < least;
     })
     .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
 }

@@ -9,8 +9,8 @@ import {
   type Outcome,
   type Receipt,
   type WindowKind,
+  window_units_max,
   windowKinds,
-  windowUnitsMax,
 } from "../store/ledger.ts";
 import type { Database } from "./database.ts";
 import { plainly } from "./rows.ts";
@@ -68,7 +68,7 @@ function recordReceipt(row: RecordRow): Receipt {
     route:
       row.upstream === null || row.attempts === null
         ? null
-        : { upstream: row.upstream, attempts: row.attempts, firstPartMs: row.firstPartMs },
+        : { upstream: row.upstream, attempts: row.attempts, firstPart_ms: row.firstPart_ms },
     reportRejected: row.reportRejected as RejectedReport | null,
   };
 }
@@ -121,7 +121,7 @@ function usageOf(row: RecordRow | HoldRow, outputTokens: number): Usage {
 
 /** What no plan limits was admitted up to the most that a window takes. */
 function limitOf(units: number | null): number | null {
-  return units === windowUnitsMax ? null : units;
+  return units === window_units_max ? null : units;
 }
 
 type Uses = (kind: WindowKind) => { usedBefore: number; usedAfter: number | null };

@@ -17,10 +17,10 @@ export interface OutputSums {
   /** Of answers that were streamed, part for part. */
   tokens: number;
   deltas: number;
-  letters: number;
+  codeUnits: number;
   /** Of answers of which a part came whole: its deltas say nothing. */
   wholeTokens: number;
-  wholeLetters: number;
+  wholeCodeUnits: number;
 }
 
 export interface ModelCalibration {

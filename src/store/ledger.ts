@@ -9,16 +9,16 @@ import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 
 /** Units are exact to here, sums of them too. */
-export const unitsMax = 1e15;
+export const units_max = 1e15;
 /** The most that one window takes, whatever its limit: beyond it no total could be read exactly. */
-export const windowUnitsMax = Number.MAX_SAFE_INTEGER;
+export const window_units_max = Number.MAX_SAFE_INTEGER;
 
 export type Operation = "chat.completions" | "messages" | "responses";
 export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
 export type BillingSource = "plan" | "extra";
 
-/** Null does not limit; a window then takes `windowUnitsMax`. */
+/** Null does not limit; a window then takes `window_units_max`. */
 export interface UsageLimits {
   session: number | null;
   week: number | null;
@@ -75,8 +75,8 @@ export interface Admit extends RequestFacts {
   inputUnits: number;
   /** The output step, and what it may shrink to when a window has less left, both in tokens at the output price. */
   outputTokens: number;
-  outputTokensMin: number;
-  leaseMs: number;
+  outputTokens_min: number;
+  lease_ms: number;
 }
 /** Carries the new total, so that a command sent twice adds nothing. Granted is as much of it as there is room for. */
 export interface Grow {
@@ -86,7 +86,7 @@ export interface Grow {
   limits: UsageLimits;
   unitsTotal: number;
   /** Less than this in all is of no use: then the answer is `full`. */
-  unitsTotalMin: number;
+  unitsTotal_min: number;
 }
 /** Absolute counts that only rise; extends the lease of a row that exists. */
 export interface Checkpoint {
@@ -96,7 +96,7 @@ export interface Checkpoint {
   /** 1, 2, … of one request: one that was overtaken on its way changes no count. */
   number: number;
   usage: Usage;
-  leaseMs: number;
+  lease_ms: number;
 }
 export type Outcome = "completed" | "cancelled" | "failed" | "refused";
 /** Ends a request. Where it was never admitted, its record keeps an admission that comes late from running. */
@@ -110,7 +110,7 @@ export interface Settle extends RequestFacts {
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
   /** For operators: which upstream served, how often it was tried, when the first part came. */
-  route: { upstream: string; attempts: number; firstPartMs: number | null } | null;
+  route: { upstream: string; attempts: number; firstPart_ms: number | null } | null;
   /** For operators: what the engine reported, where it was not taken as it is. */
   reportRejected: RejectedReport | null;
 }

@@ -9,7 +9,7 @@ export interface Divergence {
   read(): { model: string; quantile: "0.5" | "0.99"; ratio: number }[];
 }
 
-const answersRemembered = 256;
+const answers_remembered = 256;
 
 /** Beyond so many models the one that was seen longest ago makes room. */
 export function divergence(models_max = 1000): Divergence {
@@ -18,7 +18,7 @@ export function divergence(models_max = 1000): Divergence {
     observe(model, ratio) {
       const known = models.get(model) ?? { ratios: [], next: 0 };
       known.ratios[known.next] = ratio;
-      known.next = (known.next + 1) % answersRemembered;
+      known.next = (known.next + 1) % answers_remembered;
       models.delete(model);
       if (models.size >= models_max) models.delete(models.keys().next().value!);
       models.set(model, known);

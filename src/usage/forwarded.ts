@@ -1,35 +1,35 @@
 /**
- * What of one answer was forwarded: deltas and letters, those of parts that were streamed apart from those of parts that
+ * What of one answer was forwarded: deltas and code units, those of parts that were streamed apart from those of parts that
  * came whole. A part is whole as long as it came in one delta.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 
-/** Letters are UTF-16 units. */
+/** Code units are of UTF-16. */
 export interface Amount {
   deltas: number;
-  letters: number;
+  codeUnits: number;
 }
 
 interface Part {
   index: number;
   isReasoning: boolean;
   deltas: number;
-  letters: number;
+  codeUnits: number;
 }
 
 export class Forwarded {
   parts = 0;
   reasoningDeltas = 0;
-  readonly streamed: Amount = { deltas: 0, letters: 0 };
-  readonly whole: Amount = { deltas: 0, letters: 0 };
+  readonly streamed: Amount = { deltas: 0, codeUnits: 0 };
+  readonly whole: Amount = { deltas: 0, codeUnits: 0 };
   #open: Part[] = [];
 
   get deltas(): number {
     return this.streamed.deltas + this.whole.deltas;
   }
 
-  get letters(): number {
-    return this.streamed.letters + this.whole.letters;
+  get codeUnits(): number {
+    return this.streamed.codeUnits + this.whole.codeUnits;
   }
 
   /** Of the parts that have begun and not ended. */
@@ -42,7 +42,7 @@ export class Forwarded {
       this.#delta(event.index, event.delta.length);
     } else if (event.type === "part-start") {
       this.parts += 1;
-      this.#open.push({ index: event.index, isReasoning: event.part.kind === "reasoning", deltas: 0, letters: 0 });
+      this.#open.push({ index: event.index, isReasoning: event.part.kind === "reasoning", deltas: 0, codeUnits: 0 });
     } else if (event.type === "part-end") {
       this.#open = this.#open.filter(({ index }) => index !== event.index);
     }
@@ -58,24 +58,24 @@ export class Forwarded {
     return copy;
   }
 
-  #delta(index: number, letters: number): void {
+  #delta(index: number, codeUnits: number): void {
     const part = this.#open.findLast((open) => open.index === index);
     if (part?.isReasoning) this.reasoningDeltas += 1;
     if (!part || part.deltas === 0) {
       this.whole.deltas += 1;
-      this.whole.letters += letters;
+      this.whole.codeUnits += codeUnits;
     } else {
       this.streamed.deltas += 1;
-      this.streamed.letters += letters;
+      this.streamed.codeUnits += codeUnits;
     }
     if (!part) return;
     if (part.deltas === 1) {
       this.whole.deltas -= 1;
-      this.whole.letters -= part.letters;
+      this.whole.codeUnits -= part.codeUnits;
       this.streamed.deltas += 1;
-      this.streamed.letters += part.letters;
+      this.streamed.codeUnits += part.codeUnits;
     }
     part.deltas += 1;
-    part.letters += letters;
+    part.codeUnits += codeUnits;
   }
 }

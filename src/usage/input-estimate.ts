@@ -35,17 +35,17 @@ const ratioExpected = 1 / 4;
 const envelopeTokens = 16;
 
 /** A learned ratio stays within these, whatever an engine says. */
-const ratioMin = 0.02;
-const ratioMax = 1.5;
+const ratio_min = 0.02;
+const ratio_max = 1.5;
 /** How much one report moves the spread. */
 const weight = 1 / 16;
 /** So many late reports are remembered, and no input among them outweighs the others. */
-const reportsRemembered = 256;
+const reports_remembered = 256;
 /** What is expected before the first report weighs as much as an input of so many bytes: a greeting teaches little. */
 const expectedBytes = 1024;
 
 function isPlausible({ ratio, spread, bytes }: InputRatio): boolean {
-  return ratio >= ratioMin && ratio <= ratioMax && spread >= 0 && spread <= ratioMax && bytes > 0 && bytes < 1e15;
+  return ratio >= ratio_min && ratio <= ratio_max && spread >= 0 && spread <= ratio_max && bytes > 0 && bytes < 1e15;
 }
 
 export function inputEstimate(settings: EstimateSettings = estimateSettings): InputEstimate {
@@ -54,7 +54,7 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
   return {
     tokens({ id }, request, bodyBytes) {
       const known = models.get(id);
-      const ratio = known ? Math.min(ratioMax, known.ratio + 2 * known.spread) : settings.ratio_initial;
+      const ratio = known ? Math.min(ratio_max, known.ratio + 2 * known.spread) : settings.ratio_initial;
       const media = mediaOf(request);
       const text = Math.max(0, bodyBytes - media.bytes);
       return Math.max(1, Math.ceil(text * ratio) + media.tokens + envelopeTokens);
@@ -67,7 +67,7 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
       const tokens = promptTokens(usage);
       const { bytes } = mediaOf(request);
       if (usage.source !== "reported" || bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
-      const seen = Math.min(ratioMax, Math.max(ratioMin, tokens / bodyBytes));
+      const seen = Math.min(ratio_max, Math.max(ratio_min, tokens / bodyBytes));
       const known = models.get(id) ?? { ratio: ratioExpected, spread: seen / 4, bytes: 0 };
       models.learn(id, learnedFrom(known, seen, bodyBytes));
     },
@@ -76,7 +76,7 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
 }
 
 function learnedFrom({ ratio, spread, bytes }: InputRatio, seen: number, bodyBytes: number): InputRatio {
-  const before = bytes === 0 ? expectedBytes : bytes * (1 - 1 / reportsRemembered);
+  const before = bytes === 0 ? expectedBytes : bytes * (1 - 1 / reports_remembered);
   const more = bytes === 0 ? bodyBytes : Math.min(bodyBytes, before);
   return {
     ratio: (ratio * before + seen * more) / (before + more),

@@ -1,9 +1,9 @@
 /**
  * How many tokens an answer has so far, before its engine reports. What is streamed is the larger of its deltas and its
- * letters divided by the model's ratio; a part that came whole has one delta, and is counted by its letters. Reports
+ * code units divided by the model's ratio; a part that came whole has one delta, and is counted by its code units. Reports
  * calibrate both, each apart: an engine that sends a token a delta is counted by deltas alone, exactly.
  *
- * A delta is one `part-delta` of the centre, whatever frames it came in. A letter is a UTF-16 unit, which is what a string's
+ * A delta is one `part-delta` of the centre, whatever frames it came in. A code unit is one of UTF-16, which is what a string's
  * length tells at no cost: the ratio is learned in the same measure, so bytes would be no truer.
  */
 
@@ -26,16 +26,16 @@ export interface OutputCalibration {
   sums: Kept<OutputSums>;
 }
 
-/** Before the first report: no tokenizer in use averages more letters a token than this. */
-export const uncalibrated_letters_per_token = 16;
+/** Before the first report: no tokenizer in use averages more code units a token than this. */
+export const uncalibrated_code_units_per_token = 16;
 /** Older observations fade, so that a changed engine is learned. */
 const tokens_remembered = 200_000;
 /** No sum that fades comes near it. */
 const sum_max = 1e9;
-/** No text has more tokens than this to a letter: of what was reported beyond it, most was never shown. */
-const tokens_per_letter_max = 3;
+/** No text has more tokens for a code unit than this: most of what is reported beyond it was never sent. */
+const tokens_per_code_unit_max = 3;
 
-const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, letters: 0, wholeTokens: 0, wholeLetters: 0 });
+const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, wholeTokens: 0, wholeCodeUnits: 0 });
 
 export function outputCalibration(): OutputCalibration {
   const models = learned(models_learned_max, isPlausible);
@@ -46,11 +46,11 @@ export function outputCalibration(): OutputCalibration {
     },
     observe(model, { tokens, streamed, whole }) {
       const { deltas } = streamed;
-      const letters = streamed.letters + whole.letters;
+      const codeUnits = streamed.codeUnits + whole.codeUnits;
       const seen: OutputSums =
         whole.deltas === 0
-          ? { ...nothing, tokens, deltas, letters }
-          : { ...nothing, wholeTokens: tokens, wholeLetters: letters };
+          ? { ...nothing, tokens, deltas, codeUnits }
+          : { ...nothing, wholeTokens: tokens, wholeCodeUnits: codeUnits };
       if (!isPlausible(seen)) return;
       const known = models.get(model) ?? nothing;
       const fade = known.tokens > tokens_remembered ? 0.5 : 1;
@@ -58,37 +58,37 @@ export function outputCalibration(): OutputCalibration {
       models.learn(model, {
         tokens: known.tokens * fade + seen.tokens,
         deltas: known.deltas * fade + seen.deltas,
-        letters: known.letters * fade + seen.letters,
+        codeUnits: known.codeUnits * fade + seen.codeUnits,
         wholeTokens: known.wholeTokens * wholeFade + seen.wholeTokens,
-        wholeLetters: known.wholeLetters * wholeFade + seen.wholeLetters,
+        wholeCodeUnits: known.wholeCodeUnits * wholeFade + seen.wholeCodeUnits,
       });
     },
     sums: models,
   };
 }
 
-function streamedTokens(known: OutputSums, { deltas, letters }: Amount): number {
-  if (known.tokens === 0) return Math.max(deltas, Math.ceil(letters / uncalibrated_letters_per_token));
+function streamedTokens(known: OutputSums, { deltas, codeUnits }: Amount): number {
+  if (known.tokens === 0) return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));
   if (known.tokens <= known.deltas * 1.01) return deltas;
-  return Math.max(deltas, Math.ceil((letters * known.tokens) / known.letters));
+  return Math.max(deltas, Math.ceil((codeUnits * known.tokens) / known.codeUnits));
 }
 
-/** By all that is known of the model's letters: a text has as many tokens either way. */
-function wholeTokens(known: OutputSums, { deltas, letters }: Amount): number {
+/** By all that is known of the model's code units: a text has as many tokens either way. */
+function wholeTokens(known: OutputSums, { deltas, codeUnits }: Amount): number {
   const tokens = known.tokens + known.wholeTokens;
-  if (tokens === 0) return Math.max(deltas, Math.ceil(letters / uncalibrated_letters_per_token));
-  return Math.max(deltas, Math.round((letters * tokens) / (known.letters + known.wholeLetters)));
+  if (tokens === 0) return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));
+  return Math.max(deltas, Math.round((codeUnits * tokens) / (known.codeUnits + known.wholeCodeUnits)));
 }
 
-function isPlausible({ tokens, deltas, letters, wholeTokens, wholeLetters }: OutputSums): boolean {
-  const isStreamed = isRatio(tokens, letters) && deltas >= 1 && deltas <= sum_max;
-  const isNone = tokens === 0 && deltas === 0 && letters === 0;
-  const isWhole = isRatio(wholeTokens, wholeLetters);
-  const isNoneWhole = wholeTokens === 0 && wholeLetters === 0;
+function isPlausible({ tokens, deltas, codeUnits, wholeTokens, wholeCodeUnits }: OutputSums): boolean {
+  const isStreamed = isRatio(tokens, codeUnits) && deltas >= 1 && deltas <= sum_max;
+  const isNone = tokens === 0 && deltas === 0 && codeUnits === 0;
+  const isWhole = isRatio(wholeTokens, wholeCodeUnits);
+  const isNoneWhole = wholeTokens === 0 && wholeCodeUnits === 0;
   return (isStreamed || isNone) && (isWhole || isNoneWhole) && !(isNone && isNoneWhole);
 }
 
-function isRatio(tokens: number, letters: number): boolean {
-  const areCounts = [tokens, letters].every((sum) => sum >= 1 && sum <= sum_max);
-  return areCounts && tokens <= letters * tokens_per_letter_max;
+function isRatio(tokens: number, codeUnits: number): boolean {
+  const areCounts = [tokens, codeUnits].every((sum) => sum >= 1 && sum <= sum_max);
+  return areCounts && tokens <= codeUnits * tokens_per_code_unit_max;
 }

@@ -24,7 +24,7 @@ export interface Facts {
   outputTokensCap: number;
   /** What was forwarded until then. */
   deltas: number;
-  letters: number;
+  codeUnits: number;
   /** Our count of that. */
   countedTokens: number;
   /** The largest output that was reported and believed since output began. */
@@ -33,10 +33,10 @@ export interface Facts {
 
 /**
  * An honest count of what was forwarded is not below these: engines may send a delta for each character, which are four to
- * five a token in prose; and no tokenizer averages more than sixteen letters a token, which is half of the other.
+ * five a token in prose; and no tokenizer averages more than sixteen code units a token, which is half of the other.
  */
 export const deltas_per_token_max = 8;
-export const letters_per_token_max = 32;
+export const code_units_per_token_max = 32;
 
 /** Null: it is believed. */
 export function rejectionOf({ usage, rejected }: Told, facts: Facts): RejectedReport | null {
@@ -56,10 +56,10 @@ function inputFlaw(usage: Usage, { contextTokens }: Facts): ReportFlaw | null {
 
 /** Output above our count may be honest, up to the cap: reasoning that is not shown. */
 function outputFlaw({ outputTokens }: Usage, facts: Facts): ReportFlaw | null {
-  const { deltas, letters, countedTokens } = facts;
+  const { deltas, codeUnits, countedTokens } = facts;
   // An engine may pass over its cap; what was forwarded shows it.
   if (outputTokens > Math.max(facts.outputTokensCap, countedTokens)) return "above_cap";
-  const least = letters === 0 ? 0 : Math.max(1, deltas / deltas_per_token_max, letters / letters_per_token_max);
+  const least = codeUnits === 0 ? 0 : Math.max(1, deltas / deltas_per_token_max, codeUnits / code_units_per_token_max);
   if (outputTokens < least) return "below_forwarded";
   return outputTokens < facts.reportedTokens ? "decreasing" : null;
 }

@@ -42,7 +42,7 @@ export interface Caller extends Watcher {
   /** Ends its work, with what the answer then says. */
   end(fault: Fault): void;
   /** Since the request arrived. */
-  elapsedMs(): number;
+  elapsed_ms(): number;
 }
 
 export interface Ended extends Ending {
@@ -53,7 +53,7 @@ export interface Ended extends Ending {
   /** Its name in the configuration; null where none was asked. */
   upstream: string | null;
   /** From the request's arrival; null where no part of an answer came. */
-  firstPartMs: number | null;
+  firstPart_ms: number | null;
 }
 
 export interface Run extends AsyncDisposable {
@@ -108,7 +108,7 @@ export function runs(parts: RunParts): Runs {
 class GrantedRun implements Run {
   #opened: Opened | null = null;
   #meter: Meter | null = null;
-  #firstPartMs: number | null = null;
+  #firstPart_ms: number | null = null;
   #isSettled = false;
 
   constructor(
@@ -140,14 +140,14 @@ class GrantedRun implements Run {
       hold: reservation,
       model: asked.model.id,
       contextTokens: asked.model.contextTokens,
-      outputTokensCap: Math.min(asked.request.outputTokensMax ?? Infinity, asked.model.outputTokensMax),
+      outputTokensCap: Math.min(asked.request.outputTokens_max ?? Infinity, asked.model.outputTokens_max),
       // A caller that left while the ledger decided: its engine is never asked, and reads nothing.
       inputTokensExpected: caller.signal.aborted && !isAsked ? 0 : asked.inputTokensExpected,
       calibration: parts.outputCalibration,
       windowTokens: opened.windowTokens,
       callerLeft: () => caller.left,
       firstPart: () => {
-        this.#firstPartMs = Math.round(caller.elapsedMs());
+        this.#firstPart_ms = Math.round(caller.elapsed_ms());
       },
       over: () => this.#settle(),
     });
@@ -166,7 +166,7 @@ class GrantedRun implements Run {
     const { parts, asked, caller, reservation } = this;
     const ending = this.#ending();
     const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
-    const firstPartMs = this.#firstPartMs;
+    const firstPart_ms = this.#firstPart_ms;
     const upstream = this.#opened?.route.upstream.name;
     void reservation.settle({
       usage,
@@ -174,12 +174,12 @@ class GrantedRun implements Run {
       outcome,
       stoppedBy,
       errorCode,
-      route: upstream === undefined ? null : { upstream, attempts: 1, firstPartMs },
+      route: upstream === undefined ? null : { upstream, attempts: 1, firstPart_ms },
       reportRejected,
     });
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
     const { requestId, operation, model } = asked;
-    const ended = { ...ending, requestId, operation, model: model.id, upstream: upstream ?? null, firstPartMs };
+    const ended = { ...ending, requestId, operation, model: model.id, upstream: upstream ?? null, firstPart_ms };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }
 

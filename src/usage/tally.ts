@@ -67,7 +67,7 @@ export function tally(of: TallyParts) {
       return [...parts, { type: "usage", usage: now.usage() }, { type: "response-end", reason: "length" }];
     },
 
-    /** Teaches the calibration what a whole answer held. Reasoning that nobody saw has neither deltas nor letters. */
+    /** Teaches the calibration what a whole answer held. Reasoning that nobody saw has neither deltas nor code units. */
     calibrate(): void {
       if (!now.isFinal || now.rejected) return;
       of.calibration.observe(of.model, { tokens: now.shownTokens, ...now.forwarded });
@@ -169,8 +169,8 @@ class Count {
 
   #told(told: Told): void {
     const { of, forwarded } = this;
-    const { deltas, letters } = forwarded;
-    const facts = { deltas, letters, countedTokens: this.counted(), reportedTokens: this.#reportedTokens };
+    const { deltas, codeUnits } = forwarded;
+    const facts = { deltas, codeUnits, countedTokens: this.counted(), reportedTokens: this.#reportedTokens };
     this.rejected = rejectionOf(told, { ...of, ...facts });
     this.report = told.usage;
     this.outgrown = false;

@@ -11,7 +11,7 @@ const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   ownedBy: "acme",
   created: 1,
   contextTokens: 1000,
-  outputTokensMax: 100,
+  outputTokens_max: 100,
   capabilities: new Set(),
   prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
   extraParams: [],

@@ -42,7 +42,7 @@ const command = fc.oneof(
       price: fc.constantFrom(0, 1, 7),
       outputTokens: fc.integer({ min: 1, max: 200 }),
       least: fc.integer({ min: 1, max: 200 }),
-      leaseMs: lease,
+      lease_ms: lease,
     }),
   },
   {
@@ -62,7 +62,7 @@ const command = fc.oneof(
       which,
       number: fc.integer({ min: 1, max: 5 }),
       usage,
-      leaseMs: lease,
+      lease_ms: lease,
     }),
   },
   {
@@ -215,29 +215,29 @@ function commandOf(wish: Wish, requests: ReturnType<typeof factsOf>[], plans: Us
   const { requestId, organizationId } = facts;
   switch (wish.verb) {
     case "admit": {
-      const { inputUnits, outputTokens, leaseMs } = wish;
+      const { inputUnits, outputTokens, lease_ms } = wish;
       const prices = { ...facts.prices, output: wish.price };
-      const outputTokensMin = Math.min(outputTokens, wish.least);
+      const outputTokens_min = Math.min(outputTokens, wish.least);
       const change: Partial<Admit> = {
         ...facts,
         prices,
         limits: plans[wish.plan]!,
         inputUnits,
         outputTokens,
-        outputTokensMin,
-        leaseMs,
+        outputTokens_min,
+        lease_ms,
       };
       return admitOf(organizationId, change);
     }
     case "grow": {
-      const unitsTotalMin = Math.min(wish.least, wish.unitsTotal);
+      const unitsTotal_min = Math.min(wish.least, wish.unitsTotal);
       return {
         verb: "grow",
         requestId,
         organizationId,
         limits: plans[wish.plan]!,
         unitsTotal: wish.unitsTotal,
-        unitsTotalMin,
+        unitsTotal_min,
       };
     }
     case "checkpoint":
@@ -247,7 +247,7 @@ function commandOf(wish: Wish, requests: ReturnType<typeof factsOf>[], plans: Us
         organizationId,
         number: wish.number,
         usage: wish.usage,
-        leaseMs: wish.leaseMs,
+        lease_ms: wish.lease_ms,
       };
     case "settle":
       return settleOf({ ...facts, limits: plans[wish.plan]! }, wish.units, { usage: wish.usage });

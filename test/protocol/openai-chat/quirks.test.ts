@@ -291,7 +291,7 @@ describe("what engines are asked, in words that they understand", () => {
   const asked = (wish: object) => {
     const wire = { model: "acme/writer-1", messages: [{ role: "user", content: "hi" }], ...wish };
     const request = openaiChatCaller.request.decode(wire as unknown as ChatCompletionRequest);
-    const body = openaiChatUpstream.request.encode(request, { model: "m", stream: false, outputTokensMax: 100 });
+    const body = openaiChatUpstream.request.encode(request, { model: "m", stream: false, outputTokens_max: 100 });
     return JSON.parse(JSON.stringify(body));
   };
 
