@@ -194,6 +194,65 @@ describe("the meter", () => {
   });
 });
 
+describe("an engine that lies", () => {
+  const words = Array<InferenceEvent>(20).fill(token);
+  const lie = (outputTokens: number, change: Partial<Usage> = {}): InferenceEvent => {
+    const event = reported(12, outputTokens);
+    return event.type === "usage" ? { ...event, usage: { ...event.usage, ...change } } : event;
+  };
+
+  test("is not believed: the count stands, in the book, for the client and for the hold", async () => {
+    const asked: number[] = [];
+    const hold = { permits: (tokens: number) => asked.push(tokens) > 0 };
+    for (const batches of [
+      [[start, text, ...words, close, lie(5_000_000), end]],
+      [[start, text], words, [close, lie(5_000_000)], [end]],
+    ]) {
+      const { settled, out, progress } = await run(batches, { hold: hold as Partial<Hold> });
+      expect(settled[0]).toMatchObject({
+        usage: { inputTokens: 12, outputTokens: 20, source: "counted" },
+        outcome: "completed",
+        reportRejected: { output: "above_cap", said: { prompt_tokens: 12, output_tokens: 5_000_000 } },
+        divergence: 250_000,
+      });
+      expect(out.filter(({ type }) => type === "usage")).toEqual([{ type: "usage", usage: settled[0]!.usage }]);
+      expect(grammarProblem(out)).toBeNull();
+      expect(Math.max(...asked, ...progress.map(({ outputTokens }) => outputTokens))).toBe(20);
+    }
+  });
+
+  test("of its input is charged what was expected, marked as an estimate; its output stands", async () => {
+    const { settled } = await run([[start, text, ...words, close, lie(21, { inputTokens: 5_000 }), end]]);
+    expect(settled[0]).toMatchObject({
+      usage: { inputTokens: 40, outputTokens: 21, source: "estimated" },
+      reportRejected: { input: "above_context" },
+    });
+  });
+
+  test("by saying less and less is counted", async () => {
+    const { settled } = await run([
+      [start, text, ...words, lie(20)],
+      [...words, lie(15), close, end],
+    ]);
+    expect(settled[0]).toMatchObject({ usage: { outputTokens: 40 }, reportRejected: { output: "decreasing" } });
+  });
+
+  test("teaches nothing, and one that thinks better of it is believed", async () => {
+    const calibration = outputCalibration();
+    await run([[start, text, ...words, close, lie(3), end], []], { calibration });
+    await run([[start, text, ...words, close, lie(2_001), end]], { calibration });
+    expect([...calibration.sums.changes()]).toEqual([]);
+    const { settled } = await run(
+      [
+        [start, text, ...words, lie(9e9)],
+        [close, lie(20), end],
+      ],
+      { calibration },
+    );
+    expect(settled[0]).toMatchObject({ usage: { outputTokens: 20, source: "reported" }, reportRejected: null });
+  });
+});
+
 const none = { deltas: 0, codeUnits: 0 };
 
 describe("the calibration", () => {
@@ -207,6 +266,46 @@ describe("the calibration", () => {
     const calibration = outputCalibration();
     calibration.observe("m", { tokens: 100, streamed: { deltas: 20, codeUnits: 400 }, whole: none });
     expect(calibration.tokens("m", { streamed: { deltas: 5, codeUnits: 100 }, whole: none })).toBe(25);
+  });
+
+  test("an answer that comes whole is counted by its text, however its engine streams", async () => {
+    const calibration = outputCalibration();
+    const streamed = [start, text, ...Array<InferenceEvent>(25).fill(token), close, reported(7, 25), end];
+    for (let answer = 0; answer < 4; answer++) await run([streamed], { calibration });
+    const whole: InferenceEvent = { type: "part-delta", index: 0, delta: "word ".repeat(25) };
+    const { settled } = await run([[start, text, whole, close, end]], { calibration });
+    expect(settled[0]?.usage).toMatchObject({ outputTokens: 25, source: "estimated" });
+    const counted = await run([streamed.filter(({ type }) => type !== "usage")], { calibration });
+    expect(counted.settled[0]?.usage).toMatchObject({ outputTokens: 25 });
+  });
+
+  test("answers that come whole teach what whole ones are, and nothing of deltas", async () => {
+    const calibration = outputCalibration();
+    const whole: InferenceEvent = { type: "part-delta", index: 0, delta: "word ".repeat(30) };
+    const words = Array<InferenceEvent>(30).fill(token);
+    for (let answer = 0; answer < 50; answer++) {
+      await run([[start, text, whole, close, reported(7, 30), end]], { calibration });
+      await run([[start, text, ...words, close, reported(7, 30), end]], { calibration });
+    }
+    const shown = { streamed: { deltas: 7, codeUnits: 1000 }, whole: none };
+    expect(calibration.tokens("acme/m", shown)).toBe(7);
+    expect(calibration.tokens("acme/m", { streamed: none, whole: { deltas: 1, codeUnits: 1000 } })).toBe(200);
+  });
+
+  test("a call that comes whole is counted by its text, beside text that is streamed", async () => {
+    const calibration = outputCalibration();
+    calibration.observe("acme/m", { tokens: 100, streamed: { deltas: 100, codeUnits: 400 }, whole: none });
+    const call: InferenceEvent = {
+      type: "part-start",
+      index: 1,
+      part: { kind: "tool-call", callId: "c", toolName: "t" },
+    };
+    const input: InferenceEvent = { type: "part-delta", index: 1, delta: JSON.stringify({ path: "x".repeat(189) }) };
+    const { settled } = await run(
+      [[start, text, token, token, close, call, input, { type: "part-end", index: 1 }, end]],
+      { calibration },
+    );
+    expect(settled[0]?.usage).toMatchObject({ outputTokens: 2 + 50 });
   });
 
   test("reasoning that was reported and never shown does not make what is shown dearer", async () => {
