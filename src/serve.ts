@@ -32,6 +32,7 @@ import { open } from "./routing/open.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
+import { promptCount } from "./tokens/prompt-count.ts";
 import { startThread } from "./tokens/thread.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { calibrationSaver } from "./usage/calibration-saver.ts";
@@ -123,6 +124,7 @@ export async function serve(serving: Serving): Promise<number> {
     runs: runs({
       admission: admitting,
       inputEstimate: estimate,
+      countPrompt: promptCount(counter),
       outputCalibration: calibration,
       watcher: {
         granted: (source) => metrics.decision("granted", source),

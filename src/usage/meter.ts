@@ -24,6 +24,12 @@ export interface Ending {
   divergence: number | null;
 }
 
+/** The same, before it is settled. */
+export interface MeterEnding extends Ending {
+  /** Set where the input is charged as what was expected of it: the usage, were it so many tokens. */
+  usageWith: ((inputTokens: number) => Usage) | null;
+}
+
 /** What the meter needs of admission: room for tokens. */
 export interface Hold {
   /** Whether so many output tokens may have left; grows the hold ahead of need. False: a window is at its end. */
@@ -49,7 +55,7 @@ export interface Meter {
   /** The engine's events, as far as they are held. They end in `response-end` or `response-failed`; nothing is thrown. */
   events: AsyncGenerator<Batch, void, void>;
   /** How the request ended; asked before the end, as one that broke off here. */
-  ending(): Ending;
+  ending(): MeterEnding;
 }
 
 export function meter(metering: Metering): Meter {
@@ -102,8 +108,10 @@ export function meter(metering: Metering): Meter {
     events: metered(),
     ending() {
       const outcome = completed ? "completed" : metering.callerLeft() ? "cancelled" : "failed";
+      const isFree = outcome === "failed" && !count.anyOutput;
       return {
-        usage: outcome === "failed" && !count.anyOutput ? noUsage : count.usage(),
+        usage: isFree ? noUsage : count.usage(),
+        usageWith: !isFree && count.isInputExpected ? count.usageWith : null,
         outcome,
         stoppedBy,
         errorCode: outcome === "failed" ? (failure?.code ?? "internal_error") : null,

@@ -11,7 +11,7 @@ import type { CatalogModel } from "../routing/catalog.ts";
 import { ahead, type Opened, type OutputRoom } from "../routing/open.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
 import type { InputEstimate } from "./input-estimate.ts";
-import { type Ending, type Meter, meter } from "./meter.ts";
+import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
 
@@ -77,6 +77,8 @@ export interface RunParts {
   watcher: Watcher;
   /** One of the model's engines. Nothing is sent before the first event is asked for. */
   open(asked: Asked, room: OutputRoom, signal: AbortSignal): Opened;
+  /** Counts the prompt with the model's tokenizer, off the path; null where that is not known. */
+  countPrompt(asked: Asked): Promise<number> | null;
 }
 
 export function runs(parts: RunParts): Runs {
@@ -109,7 +111,7 @@ class GrantedRun implements Run {
   #opened: Opened | null = null;
   #meter: Meter | null = null;
   #firstPart_ms: number | null = null;
-  #isSettled = false;
+  #settled: Promise<void> | null = null;
 
   constructor(
     readonly parts: RunParts,
@@ -155,16 +157,31 @@ class GrantedRun implements Run {
 
   /** The engine is let go first, or nothing would wake what waits for it. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#isSettled) this.caller.end(asFault(new Error("the run was given up before its end")));
+    if (!this.#settled) this.caller.end(asFault(new Error("the run was given up before its end")));
     await Promise.all([this.#meter?.events.return(), this.#opened?.events.return()]).finally(() => this.#settle());
+    // Nobody waits for the answer any more; a stopping node waits for the record.
+    if (this.caller.left) await this.#settled;
   }
 
-  /** First of all the ledger is told, once; what else wants to know comes after. */
+  /** Once. What a caller that left is charged for its input is counted first, where that can be: nobody reads it here. */
   #settle(): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
+    if (this.#settled) return;
+    const { usageWith, ...ending } = this.#ending();
+    const counting = usageWith && this.caller.left ? this.parts.countPrompt(this.asked) : null;
+    this.#settled = Promise.resolve();
+    if (counting && usageWith) {
+      this.#settled = counting.then(
+        (inputTokens) => this.#tell({ ...ending, usage: usageWith(inputTokens) }),
+        () => this.#tell(ending),
+      );
+    } else {
+      this.#tell(ending);
+    }
+  }
+
+  /** First of all the ledger is told; what else wants to know comes after. */
+  #tell(ending: Ending): void {
     const { parts, asked, caller, reservation } = this;
-    const ending = this.#ending();
     const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
     const firstPart_ms = this.#firstPart_ms;
     const upstream = this.#opened?.route.upstream.name;
@@ -183,7 +200,7 @@ class GrantedRun implements Run {
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }
 
-  #ending(): Ending {
+  #ending(): MeterEnding {
     try {
       if (this.#meter) return this.#meter.ending();
     } catch {
@@ -191,6 +208,14 @@ class GrantedRun implements Run {
     }
     const outcome = this.caller.left ? "cancelled" : "failed";
     const errorCode = outcome === "failed" ? "internal_error" : null;
-    return { usage: noUsage, outcome, stoppedBy: null, errorCode, reportRejected: null, divergence: null };
+    return {
+      usage: noUsage,
+      outcome,
+      stoppedBy: null,
+      errorCode,
+      reportRejected: null,
+      divergence: null,
+      usageWith: null,
+    };
   }
 }

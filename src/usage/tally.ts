@@ -60,6 +60,12 @@ export function tally(of: TallyParts) {
     },
 
     usage: () => now.usage(),
+    /** The same, where a tokenizer has counted the input. */
+    usageWith: (inputTokens: number) => now.usage(inputTokens),
+    /** Whether the input is charged as what was expected of it. */
+    get isInputExpected() {
+      return now.isInputExpected;
+    },
 
     /** The end that a window sets: grammatical, with what was forwarded until now. */
     cutShort(): InferenceEvent[] {
@@ -136,13 +142,19 @@ class Count {
     return Math.max(said ?? 0, this.counted());
   }
 
-  usage(): Usage {
+  get isInputExpected(): boolean {
+    return (this.report === null || this.rejected?.input !== undefined) && this.of.inputTokensExpected > 0;
+  }
+
+  /** `inputCounted`: by a tokenizer, in place of what was expected. */
+  usage(inputCounted?: number): Usage {
     const { report, rejected, forwarded, outputTokens } = this;
     if (report && !rejected && this.isFinal) return report;
     const input = rejected?.input ? null : report;
     const reported = rejected?.output ? null : report;
-    const inputTokens = input?.inputTokens ?? this.of.inputTokensExpected;
-    const isByTokens = (input !== null || inputTokens === 0) && (outputTokens === forwarded.deltas || this.#isSaid);
+    const inputTokens = input?.inputTokens ?? inputCounted ?? this.of.inputTokensExpected;
+    const isInputCounted = !this.isInputExpected || inputCounted !== undefined;
+    const isByTokens = isInputCounted && (outputTokens === forwarded.deltas || this.#isSaid);
     return {
       inputTokens,
       cachedInputTokens: input?.cachedInputTokens ?? 0,

@@ -121,6 +121,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
       },
     },
     inputEstimate: { observe() {} },
+    countPrompt: () => null,
     // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
