@@ -28,8 +28,8 @@ export function reportOf(words: ReportWords, { inclusive }: { inclusive: boolean
     countOf(words.output),
     countOf(words.reasoning ?? 0),
   ];
-  const inputFlaw = flawOf(words.prompt, prompt, inclusive ? [cached, written] : [], [cached, written]);
-  const outputFlaw = flawOf(words.output, output, [reasoning], [reasoning]);
+  const inputFlaw = flawOf(words.prompt, prompt, [cached, written], inclusive);
+  const outputFlaw = flawOf(words.output, output, [reasoning], true);
   const read = inputFlaw ? 0 : cached! + written!;
   const usage: Usage = {
     inputTokens: inputFlaw ? 0 : prompt! - (inclusive ? read : 0),
@@ -55,11 +55,12 @@ function flawOf(
   word: unknown,
   whole: number | null,
   parts: readonly (number | null)[],
-  all: readonly (number | null)[],
+  areInside: boolean,
 ): ReportFlaw | null {
   if (!isSaid(word)) return "missing";
-  if (whole === null || all.includes(null)) return "malformed";
-  return parts.reduce<number>((sum, part) => sum + part!, 0) > whole ? "part_above_whole" : null;
+  if (whole === null || parts.includes(null)) return "malformed";
+  const sum = parts.reduce<number>((total, part) => total + part!, 0);
+  return areInside && sum > whole ? "part_above_whole" : null;
 }
 
 function isSaid(word: unknown): boolean {
