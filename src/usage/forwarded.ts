@@ -20,8 +20,8 @@ interface Part {
 export class Forwarded {
   parts = 0;
   reasoningDeltas = 0;
-  readonly streamed: Amount = { deltas: 0, codeUnits: 0 };
-  readonly whole: Amount = { deltas: 0, codeUnits: 0 };
+  streamed: Amount = { deltas: 0, codeUnits: 0 };
+  whole: Amount = { deltas: 0, codeUnits: 0 };
   #open: Part[] = [];
 
   get deltas(): number {
@@ -52,9 +52,10 @@ export class Forwarded {
     const copy = new Forwarded();
     copy.parts = this.parts;
     copy.reasoningDeltas = this.reasoningDeltas;
-    Object.assign(copy.streamed, this.streamed);
-    Object.assign(copy.whole, this.whole);
-    copy.#open = this.#open.map((part) => ({ ...part }));
+    copy.streamed = { deltas: this.streamed.deltas, codeUnits: this.streamed.codeUnits };
+    copy.whole = { deltas: this.whole.deltas, codeUnits: this.whole.codeUnits };
+    for (const { index, isReasoning, deltas, codeUnits } of this.#open)
+      copy.#open.push({ index, isReasoning, deltas, codeUnits });
     return copy;
   }
 

@@ -81,8 +81,8 @@ export function tally(of: TallyParts) {
 
     /** What the engine reported of all that was shown ÷ our count of it; null where either is missing. */
     divergence(): number | null {
-      const counted = now.counted();
-      return now.isFinal && now.isRead && counted > 0 ? now.shownTokens / counted : null;
+      const { countedTokens } = now;
+      return now.isFinal && now.isRead && countedTokens > 0 ? now.shownTokens / countedTokens : null;
     },
   };
 }
@@ -99,8 +99,8 @@ class Count {
   terminal: InferenceEvent | undefined;
   /** The largest output that was reported and believed since output began. */
   #reportedTokens = 0;
-  /** A count only rises, also where a part turns out to be streamed. */
-  #countedMin = 0;
+  /** What was forwarded, in tokens. It only rises, also where a part turns out to be streamed. */
+  countedTokens = 0;
 
   constructor(readonly of: TallyParts) {}
 
@@ -111,8 +111,9 @@ class Count {
     next.rejected = this.rejected;
     next.outgrown = this.outgrown;
     next.#reportedTokens = this.#reportedTokens;
-    next.#countedMin = this.counted();
+    next.countedTokens = this.countedTokens;
     for (const event of batch) if (next.#add(event)) break;
+    next.#count();
     return next;
   }
 
@@ -132,14 +133,10 @@ class Count {
     return outputTokens - (this.forwarded.reasoningDeltas === 0 ? reasoningTokens : 0);
   }
 
-  counted(): number {
-    return Math.max(this.#countedMin, this.of.calibration.tokens(this.of.model, this.forwarded));
-  }
-
   get outputTokens(): number {
     const said = this.report && !this.rejected?.output ? this.report.outputTokens : null;
     if (said !== null && this.isFinal) return said;
-    return Math.max(said ?? 0, this.counted());
+    return Math.max(said ?? 0, this.countedTokens);
   }
 
   get isInputExpected(): boolean {
@@ -170,6 +167,10 @@ class Count {
     return this.isFinal && !this.rejected?.output;
   }
 
+  #count(): void {
+    this.countedTokens = Math.max(this.countedTokens, this.of.calibration.tokens(this.of.model, this.forwarded));
+  }
+
   /** Answers whether the stream ends here. */
   #add(event: InferenceEvent): boolean {
     if (event.type === "usage") this.#told(event);
@@ -180,9 +181,10 @@ class Count {
   }
 
   #told(told: Told): void {
-    const { of, forwarded } = this;
-    const { deltas, codeUnits } = forwarded;
-    const facts = { deltas, codeUnits, countedTokens: this.counted(), reportedTokens: this.#reportedTokens };
+    this.#count();
+    const { of, countedTokens } = this;
+    const { deltas, codeUnits } = this.forwarded;
+    const facts = { deltas, codeUnits, countedTokens, reportedTokens: this.#reportedTokens };
     this.rejected = rejectionOf(told, { ...of, ...facts });
     this.report = told.usage;
     this.outgrown = false;

@@ -91,7 +91,7 @@ export const usage: Mutant[] = [
   {
     name: "of the read in which a window ends, nothing is forwarded",
     file: "src/usage/meter.ts",
-    find: "yield [...fits, ...count.cutShort()];",
+    find: "yield [...believed(fits, count), ...count.cutShort()];",
     replace: "yield count.cutShort();",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Growth",

@@ -4,7 +4,7 @@ import { compact } from "../../src/inference/compact.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
-import { type Ending, type Hold, meter } from "../../src/usage/meter.ts";
+import { type Hold, type MeterEnding, meter } from "../../src/usage/meter.ts";
 import {
   type OutputCalibration,
   outputCalibration,
@@ -40,7 +40,7 @@ async function run(
     calibration?: OutputCalibration;
   } = {},
 ) {
-  const settled: Ending[] = [];
+  const settled: MeterEnding[] = [];
   const progress: Usage[] = [];
   let upstreamClosed = false;
   async function* upstream() {
@@ -84,6 +84,7 @@ describe("the meter", () => {
         errorCode: null,
         reportRejected: null,
         divergence: 1,
+        usageWith: null,
       },
     ]);
     expect(grammarProblem(out)).toBeNull();
