@@ -10,9 +10,9 @@ const order = "test/protocol/pairs-order.test.ts";
 export const protocol: Mutant[] = [
   {
     name: "cached tokens of chat count as plain input too",
-    file: "src/protocol/openai-chat/usage.ts",
-    find: "{ inclusive: true }",
-    replace: "{ inclusive: false }",
+    file: "src/protocol/report.ts",
+    find: "prompt! - (inclusive ? read : 0)",
+    replace: "prompt!",
     caughtBy: [chat],
     rule: "docs/design/protocols.md, Common ground",
   },
@@ -26,9 +26,9 @@ export const protocol: Mutant[] = [
   },
   {
     name: "written tokens of responses count as plain input too",
-    file: "src/protocol/openai-responses/usage.ts",
-    find: "{ inclusive: true }",
-    replace: "{ inclusive: false }",
+    file: "src/protocol/report.ts",
+    find: "prompt! - (inclusive ? read : 0)",
+    replace: "prompt! - (inclusive ? cached! : 0)",
     caughtBy: [responses, "test/protocol/openai-responses/laws.test.ts"],
     rule: "docs/design/protocols.md, Common ground",
   },
