@@ -12,16 +12,16 @@ import type { Amount } from "./forwarded.ts";
 import { type Kept, learned, models_learned_max } from "./learned.ts";
 
 /** What was forwarded of an answer. */
-export interface Shown {
+export interface Sent {
   streamed: Readonly<Amount>;
   whole: Readonly<Amount>;
 }
 
 export interface OutputCalibration {
   /** Tokens of what was forwarded. */
-  tokens(model: string, shown: Shown): number;
-  /** An engine's report of a complete answer, as far as it is about what was shown. */
-  observe(model: string, observed: Shown & { tokens: number }): void;
+  tokens(model: string, sent: Sent): number;
+  /** An engine's report of a complete answer, as far as it is about what was sent. */
+  observe(model: string, observed: Sent & { tokens: number }): void;
   /** The sums of each model, to be kept over a restart. */
   sums: Kept<OutputSums>;
 }

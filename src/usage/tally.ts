@@ -76,13 +76,13 @@ export function tally(of: TallyParts) {
     /** Teaches the calibration what a whole answer held. Reasoning that nobody saw has neither deltas nor code units. */
     calibrate(): void {
       if (!now.isFinal || now.rejected) return;
-      of.calibration.observe(of.model, { tokens: now.shownTokens, ...now.forwarded });
+      of.calibration.observe(of.model, { tokens: now.sentTokens, ...now.forwarded });
     },
 
     /** What the engine reported of all that was shown ÷ our count of it; null where either is missing. */
     divergence(): number | null {
       const { countedTokens } = now;
-      return now.isFinal && now.isRead && countedTokens > 0 ? now.shownTokens / countedTokens : null;
+      return now.isFinal && now.isRead && countedTokens > 0 ? now.sentTokens / countedTokens : null;
     },
   };
 }
@@ -128,7 +128,7 @@ class Count {
   }
 
   /** Of the reported output, what had deltas. */
-  get shownTokens(): number {
+  get sentTokens(): number {
     const { outputTokens, reasoningTokens } = this.report!;
     return outputTokens - (this.forwarded.reasoningDeltas === 0 ? reasoningTokens : 0);
   }

@@ -163,8 +163,8 @@ export const usage: Mutant[] = [
   {
     name: "what came whole teaches how many tokens a delta is",
     file: "src/usage/output-calibration.ts",
-    find: "whole.deltas === 0\n",
-    replace: "whole.deltas >= 0\n",
+    find: "{ ...nothing, wholeTokens: tokens, wholeCodeUnits: codeUnits }",
+    replace: "{ ...nothing, tokens, deltas: 1, codeUnits }",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
   },
