@@ -38,6 +38,7 @@ import { open } from "./routing/open.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
+import { promptCount } from "./tokens/prompt-count.ts";
 import { startThread } from "./tokens/thread.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { calibrationSaver } from "./usage/calibration-saver.ts";
@@ -45,7 +46,7 @@ import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
-import { runs } from "./usage/run.ts";
+import { type Ended, runs } from "./usage/run.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
@@ -148,8 +149,15 @@ export async function serve(serving: Serving): Promise<number> {
     runs: runs({
       admission: admitting,
       inputEstimate: estimate,
+      countPrompt: promptCount(counter),
       outputCalibration: calibration,
-      watcher: { granted: (source) => metrics.decision("granted", source), ended: metrics.inference },
+      watcher: {
+        granted: (source) => metrics.decision("granted", source),
+        ended(ended) {
+          metrics.inference(ended);
+          if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
+        },
+      },
       open: ({ model, request, identity }, room, signal) =>
         open(model, request, room, identity, signal, configuration.current().metering),
     }),
@@ -248,6 +256,11 @@ export async function serve(serving: Serving): Promise<number> {
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+/** What an engine said, for the log, which names no engine: `request show` does. */
+function reportShown({ requestId, model, reportRejected }: Ended) {
+  return { request_id: requestId, model, ...reportRejected };
 }
 
 /** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */

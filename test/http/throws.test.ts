@@ -148,6 +148,7 @@ function serve(saboteur: Saboteur): Bench {
           },
         },
         inputEstimate: estimate,
+        countPrompt: () => null,
         outputCalibration: outputCalibration(),
         watcher: { granted() {}, ended() {} },
         open: ({ model, request, identity }, room, signal) =>
