@@ -6,8 +6,10 @@ import { admission } from "./admission/admission.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
+import { descriptorsMax, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
+import { bounds } from "./http/bounds.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
@@ -72,8 +74,18 @@ export async function serve(serving: Serving): Promise<number> {
   const authentication = authenticator({
     directory: directory(database),
     nowMs: () => performance.now(),
+    limits: { failures_of_one_address_per_minute: limits.failed_authentications_per_minute },
     failed: outage("last_use_unwritten"),
   });
+  const bounded = bounds(
+    {
+      ...limits,
+      memory_bytes: limits.memory_bytes || memoryMarkBytes(),
+      descriptors_max: descriptorsMax(),
+      trustedProxies: server.trustedProxies,
+    },
+    { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
+  );
   const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
   const rates = ratesOver(database, redis, log);
   const book = ledger(database, { recovery: metering.recovery });
@@ -113,13 +125,13 @@ export async function serve(serving: Serving): Promise<number> {
   });
 
   const unlisten = await revocations(database, {
-    changed: (id) => authentication.forget(id),
+    changed: authentication.forget,
     took: metrics.revocationPropagation,
   });
 
   const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
-    authenticate: (headers) => authentication.authenticate(headers),
+    authenticate: authentication.authenticate,
     runs: runs({
       admission: admitting,
       inputEstimate: estimate,
@@ -135,6 +147,7 @@ export async function serve(serving: Serving): Promise<number> {
     tokenCounter: counter,
     messages: () => configuration.current().messages,
     limits,
+    bounds: bounded,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
     readiness: readinessOf(readinessChecks(database, redis, configuration), life),
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
@@ -149,6 +162,12 @@ export async function serve(serving: Serving): Promise<number> {
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
   metrics.gauge("http_open_requests", "Requests that are open now.", () => life.openCount);
+  metrics.gauge(
+    "http_memory_in_flight_bytes",
+    "Bytes that open requests hold of the node's budget.",
+    () => bounded.memory.bytes,
+  );
+  metrics.gauge("authentication_absent_keys", "API keys that are remembered not to exist.", authentication.absent);
   metrics.gauge("usage_holds", "Requests of this node that hold usage.", admitting.holds);
   metrics.gauge(
     "usage_settlement_waiting",
@@ -181,8 +200,8 @@ export async function serve(serving: Serving): Promise<number> {
     ? await adminSocket({ dataDir: storage.dataDir, manageAs, failed: outage("administration_failed") })
     : null;
 
-  const listening = listen(app(dependencies, { metrics: server.operator === null }), server);
-  const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
+  const listening = listen(app(dependencies, { metrics: server.operator === null }), { ...server, ...limits });
+  const operator = server.operator ? listen(operatorApp(dependencies), { ...server.operator, ...limits }) : null;
   serving.onReload(() => void reload(configuration, log.event));
   logNotices(configuration, log.event);
   if (isEmbedded) await welcome(manageAs("service"), listening.url, dependencies.catalog(), serving.say);

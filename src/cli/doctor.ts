@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
+import { descriptorsMax } from "../config/machine.ts";
 import { simulatorName } from "../config/simulator.ts";
 import type { Upstream } from "../upstream/target.ts";
 import { runningServer } from "./connect.ts";
@@ -21,6 +22,8 @@ interface Finding {
 const upstream_ms = 5000;
 /** Room for an embedded database to grow until somebody checks again. */
 const free_bytes_min = 512 * 1024 * 1024;
+/** Some thousand clients at once, with their engines. */
+const descriptors_min = 8192;
 
 export function addDoctorCommand(program: Command, { services }: CommandContext): void {
   program
@@ -71,6 +74,7 @@ async function examine(services: Services): Promise<Finding[]> {
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all((configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engine(one))));
+  await inspect("descriptors", async () => descriptors(descriptorsMax()));
   await inspect("server", () => server(services));
   return findings;
 }
@@ -139,6 +143,13 @@ async function engine(upstream: Upstream): Promise<string> {
   if (status >= 300)
     throw new Warning(`${upstream.url} responds, but does not list models (${status}); does the url end with /v1?`);
   return `${upstream.url} responds`;
+}
+
+/** Each client's connection takes one, and each request one more to its engine. */
+function descriptors(limit: number | null): string {
+  if (limit === null) return "this system does not say how many this process may open";
+  if (limit >= descriptors_min) return `this process may open ${limit}`;
+  throw new Warning(`this process may open ${limit}; raise the limit to ${descriptors_min} or more (ulimit -n)`);
 }
 
 async function server(services: Services): Promise<string> {

@@ -38,6 +38,11 @@ export interface ServiceLimits {
   body_bytes_max: number;
   body_read_ms: number;
   body_depth_max: number;
+  memory_bytes: number;
+  in_flight_bytes_max: number;
+  key_in_flight_bytes_max: number;
+  failed_authentications_per_minute: number;
+  idle_ms: number;
   grant_ms: number;
   first_event_hold_ms: number;
   heartbeat_ms: number;
@@ -66,6 +71,8 @@ export interface ServerSettings {
   port: number;
   /** The operator's own listener (metrics), or null: then metrics are on the main port. */
   operator: { host: string; port: number } | null;
+  /** Addresses and networks of the proxies whose word for the client's address is taken. */
+  trustedProxies: string[];
 }
 
 export interface StorageSettings {

@@ -20,17 +20,23 @@ export interface JsonBody<Value = unknown> {
   bytes: number;
 }
 
-export async function readJson(request: Request, limits: BodyLimits): Promise<JsonBody> {
-  const bytes = await readJsonBytes(request, limits);
+/** Hears how many bytes are held of a body, before they are; a Fault that it throws refuses the request. */
+export type Hold = (bytes: number) => void;
+
+export async function readJson(request: Request, limits: BodyLimits, hold: Hold): Promise<JsonBody> {
+  const bytes = await readJsonBytes(request, limits, hold);
   return { value: parseJsonBody(bytes, limits.body_depth_max), bytes: bytes.byteLength };
 }
 
 /** The bytes of a body that says it is JSON, decompressed and not yet looked into. */
-export async function readJsonBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+export async function readJsonBytes(request: Request, limits: BodyLimits, hold: Hold): Promise<Uint8Array> {
   requireJson(request.headers.get("content-type"));
   const decompress = decompressor(request.headers.get("content-encoding"));
-  const sent = await readBytes(request, limits);
-  return decompress ? decompress(sent, limits.body_bytes_max) : sent;
+  const sent = await readBytes(request, limits, hold);
+  if (!decompress) return sent;
+  const unpacked = await decompress(sent, limits.body_bytes_max);
+  hold(unpacked.byteLength);
+  return unpacked;
 }
 
 function requireJson(contentType: string | null): void {
@@ -41,13 +47,19 @@ function requireJson(contentType: string | null): void {
   );
 }
 
-async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+async function readBytes(request: Request, limits: BodyLimits, hold: Hold): Promise<Uint8Array> {
   const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > bytes_max) throw tooLarge(bytes_max);
+  hold(announced);
   if (!request.body) return new Uint8Array();
   const pieces: Uint8Array[] = [];
-  const reading = await readPieces(request.body, { bytes_max, ms }, (piece) => void pieces.push(piece));
+  let bytes = 0;
+  const reading = await readPieces(request.body, { bytes_max, ms }, (piece) => {
+    bytes += piece.byteLength;
+    hold(bytes);
+    pieces.push(piece);
+  });
   if (reading === "too_large") throw tooLarge(bytes_max);
   if (reading === "late") throw unfinished(ms);
   if (reading !== "whole") throw new Fault("invalid_json", "The request's body broke off before it was complete.");

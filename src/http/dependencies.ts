@@ -1,5 +1,5 @@
 /** What the operations need of the rooms behind them; `serve.ts` fills it. Everything arrives here, nothing is fetched. */
-import type { Principal } from "../auth/authenticate.ts";
+import type { Principal } from "../auth/verdict.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { Ledger } from "../store/ledger.ts";
@@ -9,6 +9,7 @@ import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
 import type { BodyLimits } from "./body.ts";
+import type { Bounds } from "./bounds.ts";
 import type { Call } from "./call.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
@@ -19,7 +20,7 @@ import type { UnreadBodies } from "./unread.ts";
 export interface Dependencies {
   /** The catalog in force at this moment. */
   catalog(): Catalog;
-  authenticate(headers: Headers): Promise<Principal>;
+  authenticate(headers: Headers, address: () => string): Promise<Principal>;
   runs: Runs;
   ledger: Pick<Ledger, "windows" | "receipt">;
   /** Receipts of requests that were refused. */
@@ -29,7 +30,8 @@ export interface Dependencies {
   responses: { store: ResponseStore; settings(): ResponseSettings };
   tokenCounter: Pick<TokenCounter, "examine">;
   messages(): MessagesOptions;
-  limits: BodyLimits & StreamLimits;
+  limits: BodyLimits & StreamLimits & ConnectionLimits;
+  bounds: Bounds;
   unread: UnreadBodies;
   readiness: Readiness;
   documentation: Documentation;
@@ -55,6 +57,11 @@ export interface ResponseSettings {
   store: boolean;
   /** Of each organization's together. */
   organization_bytes_max: number;
+}
+
+export interface ConnectionLimits {
+  /** How long a connection may be silent, and a request's head may take to arrive. */
+  idle_ms: number;
 }
 
 export interface StreamLimits {

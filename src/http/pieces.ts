@@ -1,4 +1,5 @@
 /** A request's body, piece by piece, within bounds. Nothing is kept of it here. */
+import { Fault } from "../inference/fault.ts";
 
 export interface ReadingBounds {
   bytes_max: number;
@@ -8,7 +9,7 @@ export interface ReadingBounds {
 /** `whole`: to its end. `broken_off`: the client left. `stopped`: the signal said so. */
 export type Reading = "whole" | "too_large" | "late" | "broken_off" | "stopped";
 
-/** After `too_large` the rest may still be read by somebody else. */
+/** After `too_large`, or a Fault of `take`, the rest may still be read by somebody else. */
 export async function readPieces(
   body: ReadableStream<Uint8Array>,
   bounds: ReadingBounds,
@@ -37,7 +38,11 @@ export async function readPieces(
       }
       take(value);
     }
-  } catch {
+  } catch (thrown) {
+    if (thrown instanceof Fault) {
+      reader.releaseLock();
+      throw thrown;
+    }
     return ended === "whole" ? "broken_off" : ended;
   } finally {
     clearTimeout(deadline);

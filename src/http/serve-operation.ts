@@ -11,12 +11,16 @@ import { frame, type Serve } from "./frame.ts";
 import type { Operation } from "./operation.ts";
 import { guard } from "./parameters.ts";
 import { idIn, queryOf } from "./path.ts";
+import { requireDescriptors } from "./shed.ts";
 
 export function serveOperation(dependencies: Dependencies, operation: Operation): Serve {
   const { path, scope, metered, faultShape, request: body } = operation;
   const guarded = guardsOf(operation);
   const work = async (call: Call) => {
+    if (scope !== null) requireDescriptors(dependencies);
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    if (principal && body) call.keepOpen();
+    if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
     const parameters = guarded(call.request);
     const read = body ? await body.read(dependencies, call) : null;
     return operation.handle(dependencies, call, { principal, ...parameters, body: read });
@@ -25,11 +29,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
     path,
     faultBody: faultBodyOf(faultShape),
     ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
-    work(call) {
-      // What carries a body may take long to arrive, and longer to be answered.
-      if (body) call.keepOpen();
-      return metered ? decided(dependencies, call, metered, () => work(call)) : work(call);
-    },
+    work: (call) => (metered ? decided(dependencies, call, metered, () => work(call)) : work(call)),
   });
 }
 

@@ -98,11 +98,13 @@ const configuration: Configuration = {
   metering: { lease_s: 60, checkpoint_s: 2, sweep_s: 5, unstreamed_tokens_max: 512, recovery: "checkpoint" },
   limits: {
     ...{ body_bytes_max: 33_554_432, body_read_ms: 30_000, body_depth_max: 64, messages_max: 2000, grant_ms: 3000 },
+    ...{ memory_bytes: 0, in_flight_bytes_max: 0, key_in_flight_bytes_max: 0, failed_authentications_per_minute: 300 },
+    ...{ idle_ms: 60_000 },
     ...{ first_event_hold_ms: 5000, heartbeat_ms: 10_000, drain_delay_ms: 0, drain_ms: 30_000 },
   },
   messages: { keepBillingLine: false },
   responses: { store: true, kept_days: 30, organization_bytes_max: 1_073_741_824 },
-  server: { host: "127.0.0.1", port: 8080, operator: null },
+  server: { host: "127.0.0.1", port: 8080, operator: null, trustedProxies: [] },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
   notices: [],
 };
