@@ -6,7 +6,7 @@ import { admission } from "./admission/admission.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
-import { descriptorsMax, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
+import { descriptorLimit, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
 import { bounds } from "./http/bounds.ts";
@@ -36,9 +36,9 @@ import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
 import { bookCheck } from "./usage/book-check.ts";
+import { calibrationSaver } from "./usage/calibration-saver.ts";
 import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
-import { keeper } from "./usage/keeper.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
 import { runs } from "./usage/run.ts";
@@ -73,7 +73,7 @@ export async function serve(serving: Serving): Promise<number> {
 
   const authentication = authenticator({
     directory: directory(database),
-    nowMs: () => performance.now(),
+    now_ms: () => performance.now(),
     limits: { failures_of_one_address_per_minute: limits.failed_authentications_per_minute },
     failed: outage("last_use_unwritten"),
   });
@@ -81,7 +81,7 @@ export async function serve(serving: Serving): Promise<number> {
     {
       ...limits,
       memory_bytes: limits.memory_bytes || memoryMarkBytes(),
-      descriptors_max: descriptorsMax(),
+      descriptors_max: descriptorLimit(),
       trustedProxies: server.trustedProxies,
     },
     { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
@@ -103,7 +103,7 @@ export async function serve(serving: Serving): Promise<number> {
   });
   const estimate = inputEstimate();
   const calibration = outputCalibration();
-  const learning = keeper({
+  const learning = calibrationSaver({
     store: calibrations(database),
     input: estimate.ratios,
     output: calibration.sums,
@@ -156,27 +156,27 @@ export async function serve(serving: Serving): Promise<number> {
     log,
     closed(call, status) {
       life.leave(call);
-      metrics.request(call.route, status, call.elapsedMs() / 1000);
+      metrics.request(call.route, status, call.elapsed_ms() / 1000);
       log.request(call, status);
     },
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
-  metrics.gauge("http_open_requests", "Requests that are open now.", () => life.openCount);
+  metrics.gauge("http_open_requests", "Open requests.", () => life.openCount);
   metrics.gauge(
     "http_memory_in_flight_bytes",
     "Bytes that open requests hold of the node's budget.",
     () => bounded.memory.bytes,
   );
   metrics.gauge("authentication_absent_keys", "API keys that are remembered not to exist.", authentication.absent);
-  metrics.gauge("usage_holds", "Requests of this node that hold usage.", admitting.holds);
+  metrics.gauge("usage_holds", "Requests of this node with a hold on usage.", admitting.holds);
   metrics.gauge(
     "usage_settlement_waiting",
-    "Ended requests whose settlement the database has not confirmed.",
+    "Ended requests whose settlement the database has not confirmed yet.",
     admitting.waitingSettlements,
   );
   metrics.gauge(
     "usage_ledger_mismatch",
-    "Totals of recent windows that differ from the sum of their records, by the last hourly look.",
+    "Totals of recent windows that differ from the sum of their records, at the last hourly check.",
     checks.differences,
   );
 
@@ -190,7 +190,7 @@ export async function serve(serving: Serving): Promise<number> {
         return { plans: catalog.plans, models: [...catalog.models.keys()] };
       },
       actor,
-      nowMs: Date.now,
+      now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),
       random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
       changed: async (id) => authentication.forget(id),
@@ -282,7 +282,7 @@ function readinessChecks(
     {
       name: "catalog",
       severity: "required",
-      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog holds no model"),
+      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog has no models"),
     },
   ];
   if (redis) checks.push({ name: "redis", severity: "warning", run: answers(redis.ping, "Redis") });

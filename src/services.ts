@@ -11,6 +11,7 @@ import { processTerminal } from "./cli/terminal.ts";
 import { systemUser } from "./cli/user.ts";
 import type { Configuration, StorageSettings } from "./config/configuration.ts";
 import { readEnvironment } from "./config/environment.ts";
+import { descriptorLimit } from "./config/machine.ts";
 import { ConfigurationError } from "./config/problem.ts";
 import { type Reloadable, reloadable } from "./config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "./config/simulator.ts";
@@ -30,7 +31,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     terminal,
     environment,
     user: systemUser(),
-    nowMs: Date.now,
+    now_ms: Date.now,
     newUuid: () => Bun.randomUUIDv7(),
     random: (bytes) => randomBytes(bytes),
     prompts: async () => (await import("./cli/prompts.ts")).clackPrompts(),
@@ -69,6 +70,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         ? "Postgres responds."
         : `The embedded database in ${storage.dataDir} responds.`;
     },
+    descriptorLimit: () => descriptorLimit(),
     async inspectRedis(url) {
       const { redisConnection } = await import("./redis/connection.ts");
       const redis = redisConnection(url, () => {});

@@ -58,21 +58,21 @@ export interface Authenticator {
 }
 
 interface Lookup {
-  sentMs: number;
+  sent_ms: number;
   answer: Promise<Verdict>;
 }
 
-/** `nowMs` is monotonic. `failed` hears of last uses that could not be written; they are tried again. */
+/** `now_ms` is monotonic. `failed` hears of last uses that could not be written; they are tried again. */
 export function authenticator(options: {
   directory: Directory;
-  nowMs: () => number;
+  now_ms: () => number;
   limits?: Partial<AuthenticatorLimits>;
   failed?: (cause: unknown) => void;
 }): Authenticator {
-  const { directory, nowMs } = options;
+  const { directory, now_ms } = options;
   const limits = { ...authenticatorLimits, ...options.limits };
   const remembered = new Remembered(limits.cache_entries_max);
-  const doorkeeper = strangers(limits, nowMs);
+  const doorkeeper = strangers(limits, now_ms);
   const lookups = new Map<string, Lookup>();
   const uses = lastUsed({
     touch: (keyIds) => directory.touch(keyIds),
@@ -81,9 +81,9 @@ export function authenticator(options: {
   });
   let lookupsRunning = 0;
 
-  function lookUp(hash: string, key: Uint8Array, sentMs: number, address: Address): Promise<Verdict> {
+  function lookUp(hash: string, key: Uint8Array, sent_ms: number, address: Address): Promise<Verdict> {
     const running = lookups.get(hash);
-    if (running && sentMs - running.sentMs < limits.cache_ms) return running.answer;
+    if (running && sent_ms - running.sent_ms < limits.cache_ms) return running.answer;
     if (lookupsRunning >= limits.lookups_max) {
       throw new Fault("overloaded", "The service is checking too many API keys at once. Please try again.", {
         retryAfterSeconds: 1,
@@ -91,7 +91,7 @@ export function authenticator(options: {
     }
     lookupsRunning++;
     // Ask one microtask later, when `lookups` holds the entry, so that even an immediate failure removes it.
-    const lookup: Lookup = { sentMs, answer: Promise.resolve().then(() => ask()) };
+    const lookup: Lookup = { sent_ms, answer: Promise.resolve().then(() => ask()) };
     lookups.set(hash, lookup);
     return lookup.answer;
 
@@ -101,7 +101,7 @@ export function authenticator(options: {
         const verdict = judge(credential);
         // Do not keep it if `forget` or a later look-up has replaced it: it may have been read before the change.
         if (lookups.get(hash) === lookup) {
-          remembered.keep(hash, { verdict, untilMs: sentMs + Math.min(limits.cache_ms, deadlineIn(credential)) });
+          remembered.keep(hash, { verdict, until_ms: sent_ms + Math.min(limits.cache_ms, deadlineIn(credential)) });
         }
         return verdict;
       } finally {
@@ -126,7 +126,7 @@ export function authenticator(options: {
   async function principalOf(headers: HeaderSource, address: Address): Promise<Principal> {
     const bytes = hashKey(credentialOf(headers));
     const hash = bytes.toHex();
-    const now = nowMs();
+    const now = now_ms();
     const verdict =
       remembered.verdict(hash, now) ?? (await answered(lookUp(hash, bytes, now, address), limits.lookup_ms));
     if ("refusal" in verdict) throw refusedAs(verdict);

@@ -9,7 +9,7 @@ export interface Entry {
   /** Null: it exists, and nothing else is known of it yet. */
   verdict: Verdict | null;
   /** Monotonic; from here on the directory is asked again. */
-  untilMs: number;
+  until_ms: number;
 }
 
 export class Remembered {
@@ -25,7 +25,7 @@ export class Remembered {
       const entry = cache.get(hash);
       if (!entry) continue;
       cache.delete(hash);
-      if (now < entry.untilMs) {
+      if (now < entry.until_ms) {
         cache.set(hash, entry);
         return entry.verdict;
       }
@@ -55,7 +55,7 @@ export class Remembered {
 
   /** There is a key with this hash, made a moment ago. */
   expect(hash: string): void {
-    this.keep(hash, { verdict: null, untilMs: Number.NEGATIVE_INFINITY });
+    this.keep(hash, { verdict: null, until_ms: Number.NEGATIVE_INFINITY });
   }
 
   get absent(): number {
@@ -64,5 +64,5 @@ export class Remembered {
 }
 
 function outdate(entry: Entry): void {
-  entry.untilMs = Number.NEGATIVE_INFINITY;
+  entry.until_ms = Number.NEGATIVE_INFINITY;
 }

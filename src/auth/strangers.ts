@@ -37,8 +37,8 @@ export interface Strangers {
   failed(address: string, refusal: Fault): Fault;
 }
 
-export function strangers(limits: StrangerLimits, nowMs: () => number): Strangers {
-  const fruitless = new Bucket(limits.fruitless_lookups, nowMs());
+export function strangers(limits: StrangerLimits, now_ms: () => number): Strangers {
+  const fruitless = new Bucket(limits.fruitless_lookups, now_ms());
   const failures = new Map<string, Bucket>();
   const perMinute = limits.failures_of_one_address_per_minute;
   const size = { burst: perMinute, per_second: perMinute / 60 };
@@ -46,7 +46,7 @@ export function strangers(limits: StrangerLimits, nowMs: () => number): Stranger
   let running = 0;
 
   function failuresOf(address: string): Bucket {
-    const bucket = failures.get(address) ?? new Bucket(size, nowMs());
+    const bucket = failures.get(address) ?? new Bucket(size, now_ms());
     failures.delete(address);
     failures.set(address, bucket);
     if (failures.size > limits.addresses_max) failures.delete(failures.keys().next().value as string);
@@ -62,7 +62,7 @@ export function strangers(limits: StrangerLimits, nowMs: () => number): Stranger
 
   return {
     async enter(address) {
-      const now = nowMs();
+      const now = now_ms();
       const own = failures.get(address);
       if (own && own.tokens(now) < 1) throw tooManyFailures(own.waitSeconds(now));
       if (!fruitless.take(now)) throw tooManyStrangers(fruitless.waitSeconds(now));
@@ -77,7 +77,7 @@ export function strangers(limits: StrangerLimits, nowMs: () => number): Stranger
     },
     failed(address, refusal) {
       const own = failuresOf(address);
-      const now = nowMs();
+      const now = now_ms();
       return own.take(now) ? refusal : tooManyFailures(own.waitSeconds(now));
     },
   };

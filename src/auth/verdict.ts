@@ -71,11 +71,10 @@ export function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): 
 }
 
 const refusals = {
-  unknown: () =>
-    unauthorized("invalid_api_key", "This API key does not exist. Check that it is meant for this service."),
+  unknown: () => unauthorized("invalid_api_key", "This API key does not exist. Check that it belongs to this service."),
   revoked: () => unauthorized("revoked_api_key", "This API key has been revoked. Use another one."),
   replaced: () =>
-    unauthorized("revoked_api_key", "This API key was rotated and its old secret revoked. Use the new secret."),
+    unauthorized("revoked_api_key", "This API key was rotated, and its old secret was revoked. Use the new secret."),
   expired: () => unauthorized("expired_api_key", "This API key has expired. Ask your administrator for a new one."),
   rotated: () =>
     unauthorized("expired_api_key", "This API key was rotated and the grace period is over. Use the new secret."),

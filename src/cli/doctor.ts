@@ -3,7 +3,6 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
-import { descriptorsMax } from "../config/machine.ts";
 import { simulatorName } from "../config/simulator.ts";
 import type { Upstream } from "../upstream/target.ts";
 import { runningServer } from "./connect.ts";
@@ -74,7 +73,7 @@ async function examine(services: Services): Promise<Finding[]> {
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all((configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engine(one))));
-  await inspect("descriptors", async () => descriptors(descriptorsMax()));
+  await inspect("descriptors", async () => descriptors(services.descriptorLimit()));
   await inspect("server", () => server(services));
   return findings;
 }

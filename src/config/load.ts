@@ -40,7 +40,7 @@ function readSource(env: Environment, readFile: ReadFile): Source {
   let bytes: Uint8Array | null;
   try {
     bytes = readFile(path);
-    if (bytes === null && required) return { problems: [`${path}: there is no such file; SLUICE_CONFIG names it`] };
+    if (bytes === null && required) return { problems: [`${path}: the file that SLUICE_CONFIG names does not exist`] };
     if (bytes === null) return { file: null, notices: readFile("./sluice.yml") ? [misnamed] : [] };
   } catch (cause) {
     return { problems: [`${path}: cannot be read: ${reasonOf(cause)}`] };
@@ -50,10 +50,10 @@ function readSource(env: Environment, readFile: ReadFile): Source {
   return "problems" in read ? read : { file: read.file, notices: [] };
 }
 
-const misnamed = "./sluice.yml is not read; name it sluice.yaml, or name it in SLUICE_CONFIG";
+const misnamed = "./sluice.yml is not read; rename it to sluice.yaml, or set SLUICE_CONFIG";
 
 function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
   if (code === "EISDIR") return "it is a folder";
-  return code === "EACCES" || code === "EPERM" ? "this user may not read it" : code;
+  return code === "EACCES" || code === "EPERM" ? "this user cannot read it" : code;
 }

@@ -37,7 +37,7 @@ export function memoryMarkBytes(read: ReadText = readText, machine_bytes: number
 }
 
 /** How many descriptors a process may have open; null where the system does not say (it is no Linux). */
-export function descriptorsMax(read: ReadText = readText): number | null {
+export function descriptorLimit(read: ReadText = readText): number | null {
   const soft = /^Max open files\s+(\d+)/m.exec(read("/proc/self/limits") ?? "")?.[1];
   return soft === undefined ? null : Number(soft);
 }

@@ -15,7 +15,7 @@ export interface CallNotes {
   source?: BillingSource;
   outcome?: string;
   usage?: Usage;
-  firstPartMs?: number;
+  firstPart_ms?: number;
   code?: string;
   cause?: unknown;
 }
@@ -30,7 +30,7 @@ export interface Connection {
 
 export class Call implements Caller {
   readonly notes: CallNotes = {};
-  readonly startedMs = performance.now();
+  readonly started_ms = performance.now();
   /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
   streaming = false;
   #abort = new AbortController();
@@ -79,8 +79,8 @@ export class Call implements Caller {
     this.notes.source = source;
   }
 
-  ended({ outcome, usage, firstPartMs }: Ended): void {
-    Object.assign(this.notes, { outcome, usage, firstPartMs: firstPartMs ?? undefined });
+  ended({ outcome, usage, firstPart_ms }: Ended): void {
+    Object.assign(this.notes, { outcome, usage, firstPart_ms: firstPart_ms ?? undefined });
   }
 
   /** For a caller who is known: what carries a body may take long to arrive, and longer to be answered. */
@@ -108,7 +108,7 @@ export class Call implements Caller {
     this.#memory = memory;
   }
 
-  elapsedMs(): number {
-    return performance.now() - this.startedMs;
+  elapsed_ms(): number {
+    return performance.now() - this.started_ms;
   }
 }

@@ -32,33 +32,33 @@ export function descriptorsKept(descriptors_max: number): number {
   return Math.min(512, Math.max(32, Math.floor(descriptors_max / 16)));
 }
 
-export function pressure(limits: PressureLimits, machine: Machine, nowMs: () => number): Pressure {
+export function pressure(limits: PressureLimits, machine: Machine, now_ms: () => number): Pressure {
   const { memory_bytes, descriptors_max } = limits;
   const isFull =
     descriptors_max === null
       ? () => false
       : () => machine.lowestFreeDescriptor() >= descriptors_max - descriptorsKept(descriptors_max);
-  let collectedMs = Number.NEGATIVE_INFINITY;
+  let collected_ms = Number.NEGATIVE_INFINITY;
 
   // What was freed long ago may still count as resident until a collection gives it back.
   function isHigh(): boolean {
     if (machine.residentBytes() <= memory_bytes) return false;
-    if (nowMs() - collectedMs >= collect_ms) {
-      collectedMs = nowMs();
+    if (now_ms() - collected_ms >= collect_ms) {
+      collected_ms = now_ms();
       machine.collect();
     }
     return true;
   }
 
-  return { memoryIsHigh: lookedAt(isHigh, nowMs), descriptorsAreFew: lookedAt(isFull, nowMs) };
+  return { memoryIsHigh: lookedAt(isHigh, now_ms), descriptorsAreFew: lookedAt(isFull, now_ms) };
 }
 
-function lookedAt(look: () => boolean, nowMs: () => number): () => boolean {
-  let seenMs = Number.NEGATIVE_INFINITY;
+function lookedAt(look: () => boolean, now_ms: () => number): () => boolean {
+  let seen_ms = Number.NEGATIVE_INFINITY;
   let seen = false;
   return () => {
-    if (nowMs() - seenMs < look_ms) return seen;
-    seenMs = nowMs();
+    if (now_ms() - seen_ms < look_ms) return seen;
+    seen_ms = now_ms();
     seen = look();
     return seen;
   };

@@ -46,13 +46,13 @@ export function open(
   const able = model.routes.filter((candidate) => refusalAt(candidate, request) === null);
   const route = choose(able, request.cacheKey === undefined ? Math.random() : affinity(request.cacheKey));
   const codec = upstreamCodecs[route.upstream.protocol];
-  const cap = Math.min(request.outputTokensMax ?? room.allowed, room.allowed);
+  const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
   // An answer that comes whole cannot be ended on its way, nor its hold grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.
-  const isCapped = request.outputTokensMax !== undefined || windowTokens !== null;
-  const asked = isCapped ? { ...request, outputTokensMax: windowTokens ?? cap } : request;
+  const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
+  const asked = isCapped ? { ...request, outputTokens_max: windowTokens ?? cap } : request;
   const { upstream } = route;
   return {
     route,
@@ -61,7 +61,7 @@ export function open(
       ...{ upstream, codec, model: route.model, stream, identity, signal },
       instructionsInside: route.instructionsInside,
       request: asked,
-      outputTokensMax: room.allowed,
+      outputTokens_max: room.allowed,
     }),
   };
 }

@@ -49,11 +49,11 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     const contentType = response.headers.get("content-type") ?? "";
     if (contentType.includes("text/event-stream")) {
       const heard = () => dog.expect(upstream.timeouts.idle_ms, "the next part");
-      yield* streamed(response, codec.stream.decoder(identity, question.request.outputTokensMax), heard, answer);
+      yield* streamed(response, codec.stream.decoder(identity, question.request.outputTokens_max), heard, answer);
     } else if (contentType.includes("json")) {
       const reply = await readAtMost(response, reply_bytes_max);
       answer.whole = true;
-      yield codec.response.decode(JSON.parse(reply), identity, question.request.outputTokensMax);
+      yield codec.response.decode(JSON.parse(reply), identity, question.request.outputTokens_max);
     } else {
       throw new Error(`the upstream answered with content type '${contentType.slice(0, 100)}'`);
     }
@@ -82,7 +82,7 @@ interface Rest {
 async function readOut(rest: Rest, abort: AbortController): Promise<void> {
   const toItsEnd = async () => {
     for (let reads = 0; reads <= rest_reads_max; reads++) if ((await rest.read()).done) return;
-    throw new Error("the engine says more after the end of its answer");
+    throw new Error("the engine sent more after the end of its answer");
   };
   await within(toItsEnd(), rest_ms_max, "the engine").catch(() => abort.abort());
 }
@@ -126,8 +126,8 @@ function isTerminal(event: InferenceEvent): boolean {
  * connection of its own, because the next of the pool may be closed as well (llama.cpp does it after every stream).
  */
 async function post(question: Question, signal: AbortSignal): Promise<Response> {
-  const { upstream, codec, request, model, stream, outputTokensMax, instructionsInside } = question;
-  const asked = codec.request.encode(request, { model, stream, outputTokensMax, instructionsInside });
+  const { upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = question;
+  const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
   const body = JSON.stringify(asked);
   const headers: Record<string, string> = { "content-type": "application/json", ...credentials(upstream) };
   const send = (keepalive: boolean) =>
@@ -188,7 +188,7 @@ function faultOf(signal: AbortSignal, cause: unknown): Fault {
   if (cause instanceof Fault) return cause;
   return new Fault(
     "upstream_unavailable",
-    "The model's engine could not be reached, or stopped in the middle of its answer. Please try again.",
+    "The model's engine could not be reached, or stopped before its answer was complete. Please try again.",
     {
       retryAfterSeconds: 1,
       cause,

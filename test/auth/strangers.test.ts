@@ -11,7 +11,7 @@ const made = () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes
 /** A directory in which some keys are, and whose answers to the others a test can hold back. */
 function house(limits: Partial<AuthenticatorLimits> = {}) {
   const real = new Set<string>();
-  const state = { nowMs: 0, asked: 0, waiting: 0 };
+  const state = { now_ms: 0, asked: 0, waiting: 0 };
   let gate: Promise<void> | null = null;
   const auth = authenticator({
     directory: {
@@ -27,7 +27,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
       },
       async touch() {},
     },
-    nowMs: () => state.nowMs,
+    now_ms: () => state.now_ms,
     limits,
   });
   return {
@@ -69,7 +69,7 @@ describe("look-ups of strangers", () => {
     it.hold(gate.promise);
     const forged = Array.from({ length: 10 }, () => it.with(made()));
     await until(() => it.state.waiting === 2);
-    it.state.nowMs += 1000;
+    it.state.now_ms += 1000;
     expect(await it.with(known)).toBe("ok");
     expect(it.state.waiting).toBe(2);
     gate.resolve();
@@ -84,7 +84,7 @@ describe("look-ups of strangers", () => {
     const asked = it.state.asked;
     for (let i = 0; i < 5; i++) expect(await it.with(made(), `198.51.100.${i}`)).toBe("slow overloaded");
     expect(it.state.asked).toBe(asked);
-    it.state.nowMs += 500;
+    it.state.now_ms += 500;
     expect(await it.with(it.add())).toBe("ok");
     expect(await it.with(made())).toBe("invalid_api_key");
   });
@@ -134,7 +134,7 @@ describe("failures of one address", () => {
     // Who is known is served, and so is every other address.
     expect(await it.with(known)).toBe("ok");
     expect(await it.with(made(), "192.0.2.2")).toBe("invalid_api_key");
-    it.state.nowMs += 10_000;
+    it.state.now_ms += 10_000;
     expect(await it.with(made())).toBe("invalid_api_key");
     expect(await it.with(made())).toBe("slow rate_limit_exceeded");
   });

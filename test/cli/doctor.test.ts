@@ -115,6 +115,7 @@ describe("doctor", () => {
       "database: ok",
       "redis: ok",
       "engine main: ok",
+      "descriptors: ok",
       "server: ok",
     ]);
   });
@@ -126,13 +127,18 @@ describe("doctor", () => {
       inspectDatabase: () => Promise.reject(new Error("cannot use the database at db:5432/sluice:\nrefused")),
       inspectRedis: () => Promise.reject(new Error("redis does not answer")),
     });
-    expect([code, err]).toEqual([1, "sluice: 3 of 6 checks failed: database, redis, engine main\n"]);
+    expect([code, err]).toEqual([1, "sluice: 3 of 7 checks failed: database, redis, engine main\n"]);
     expect(of("database")).toMatchObject({
       status: "problem",
       says: "cannot use the database at db:5432/sluice: refused",
     });
     expect(of("engine main").says).toContain("start the engine");
     expect(of("server")).toMatchObject({ status: "ok", says: expect.stringContaining("sluice serve") });
+  });
+
+  test("warns of few descriptors, and says what to do", async () => {
+    const { of } = await examined({ upstreams: [], descriptorLimit: () => 1024 });
+    expect(of("descriptors")).toMatchObject({ status: "warning", says: expect.stringContaining("ulimit -n") });
   });
 
   test("a configuration that cannot be used is said, and the rest is looked at all the same", async () => {

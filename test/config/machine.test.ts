@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { closeSync, openSync } from "node:fs";
-import { descriptorsMax, lowestFreeDescriptor, memoryLimitBytes, memoryMarkBytes } from "../../src/config/machine.ts";
+import { descriptorLimit, lowestFreeDescriptor, memoryLimitBytes, memoryMarkBytes } from "../../src/config/machine.ts";
 
 const reading = (files: Record<string, string>) => (path: string) => files[path] ?? null;
 
@@ -45,8 +45,8 @@ test("the mark is 85 % of the container's limit, or half of the machine", () => 
 test("descriptors: the soft limit, and the lowest one that is free", () => {
   const text =
     "Limit                     Soft Limit           Hard Limit           Units\nMax open files            1024                 4096                 files\n";
-  expect(descriptorsMax(reading({ "/proc/self/limits": text }))).toBe(1024);
-  expect(descriptorsMax(reading({}))).toBeNull();
+  expect(descriptorLimit(reading({ "/proc/self/limits": text }))).toBe(1024);
+  expect(descriptorLimit(reading({}))).toBeNull();
   const free = lowestFreeDescriptor();
   const taken = openSync("/dev/null", "r");
   expect(taken).toBe(free);

@@ -98,7 +98,7 @@ describe("memory in flight", () => {
 
 describe("pressure", () => {
   function machine() {
-    const state = { nowMs: 0, resident: 100, lowest: 10, looks: 0, collections: 0 };
+    const state = { now_ms: 0, resident: 100, lowest: 10, looks: 0, collections: 0 };
     const felt = pressure(
       { memory_bytes: 1000, descriptors_max: 1024 },
       {
@@ -109,24 +109,24 @@ describe("pressure", () => {
         collect: () => void state.collections++,
         lowestFreeDescriptor: () => state.lowest,
       },
-      () => state.nowMs,
+      () => state.now_ms,
     );
     return { state, felt };
   }
 
   test("is looked at ten times a second at most", () => {
     const { state, felt } = machine();
-    for (; state.nowMs < 1000; state.nowMs++) felt.memoryIsHigh();
+    for (; state.now_ms < 1000; state.now_ms++) felt.memoryIsHigh();
     expect(state.looks).toBe(10);
   });
 
   test("of memory asks for a collection, and for the next one five seconds later", () => {
     const { state, felt } = machine();
     state.resident = 1001;
-    for (; state.nowMs < 10_000; state.nowMs += 50) expect(felt.memoryIsHigh()).toBe(true);
+    for (; state.now_ms < 10_000; state.now_ms += 50) expect(felt.memoryIsHigh()).toBe(true);
     expect(state.collections).toBe(2);
     state.resident = 1000;
-    state.nowMs += 100;
+    state.now_ms += 100;
     expect(felt.memoryIsHigh()).toBe(false);
   });
 
@@ -134,7 +134,7 @@ describe("pressure", () => {
     const { state, felt } = machine();
     state.lowest = 1024 - descriptorsKept(1024) - 1;
     expect(felt.descriptorsAreFew()).toBe(false);
-    state.nowMs += 100;
+    state.now_ms += 100;
     state.lowest++;
     expect(felt.descriptorsAreFew()).toBe(true);
     expect([64, 1024, 20_000].map(descriptorsKept)).toEqual([32, 64, 512]);
