@@ -7,6 +7,10 @@ import type { Ended } from "../usage/run.ts";
 export interface Metrics {
   request(route: string, status: number, seconds: number): void;
   inference(ended: Ended): void;
+  /** A credential was refused, with this fault's code. */
+  unauthenticated(code: string): void;
+  /** A request was refused because something of the node is full: memory or descriptors. */
+  shed(what: Shed): void;
   /** Over one inference request of a known caller: granted from `plan` or `extra`, or refused with a fault's code. */
   decision(decision: "granted" | "refused", reason: string): void;
   /** So many holds of nodes that are gone were settled. */
@@ -20,6 +24,9 @@ export interface Metrics {
   revocationPropagation(seconds: number): void;
   render(): Promise<string>;
 }
+
+/** `key`, `node`, `process`: of memory (memory.ts). */
+export type Shed = "key" | "node" | "process" | "descriptors";
 
 export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -49,6 +56,18 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     name: "admission_decisions_total",
     help: "Inference requests of authenticated callers, by decision and reason: plan or extra usage, or the code of the refusal.",
     labelNames: ["decision", "reason"] as const,
+    registers,
+  });
+  const failures = new Counter({
+    name: "authentication_failures_total",
+    help: "Requests whose API key was refused or could not be checked, by the refusal's code.",
+    labelNames: ["code"] as const,
+    registers,
+  });
+  const sheds = new Counter({
+    name: "http_shed_total",
+    help: "Requests refused because something is full: the memory of a key, of the node or of the process, or descriptors.",
+    labelNames: ["full"] as const,
     registers,
   });
   const recovered = new Counter({
@@ -121,6 +140,8 @@ export function prometheusMetrics(build: { version: string }): Metrics {
         if (kind) rejected.inc({ upstream: upstream ?? "", half, kind });
       }
     },
+    unauthenticated: (code) => failures.inc({ code }),
+    shed: (full) => sheds.inc({ full }),
     decision: (decision, reason) => decisions.inc({ decision, reason }),
     settled(answer) {
       if (answer.answer !== "settled") return;
