@@ -120,7 +120,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
 
 /** Throws ConfigurationError. */
 function storageOf(environment: NodeJS.ProcessEnv): StorageSettings {
-  const read = readEnvironment(environment);
+  const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new ConfigurationError(read.problems);
   return read.settings.storage;
 }

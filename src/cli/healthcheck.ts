@@ -1,6 +1,7 @@
 /** `sluice healthcheck`: is the server on this machine ready? For images without curl. */
 import type { Command } from "commander";
 import { readEnvironment } from "../config/environment.ts";
+import { readFileBounded } from "../config/source.ts";
 import type { CommandContext } from "./context.ts";
 
 const answer_ms = 5000;
@@ -50,7 +51,7 @@ const noListener = new Set(["ECONNREFUSED", "ConnectionRefused", "FailedToOpenSo
 
 /** Where the local server listens, if it was started with this environment. */
 export function localUrl(environment: Readonly<Record<string, string | undefined>>): URL {
-  const read = readEnvironment(environment);
+  const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new Error(read.problems.join("; "));
   const { host, port } = read.settings.server;
   if (port === 0) throw new Error("PORT is 0, so the server's port is unknown. Specify the server with --url.");

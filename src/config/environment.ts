@@ -4,6 +4,8 @@ import { closestName } from "../schema/closest.ts";
 import { checkedKey } from "./api-key.ts";
 import type { ServerSettings, StorageSettings } from "./configuration.ts";
 import { shortened } from "./problem.ts";
+import { withSecrets } from "./secret.ts";
+import type { ReadFile } from "./source.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -28,11 +30,18 @@ export const variables = [
   "SLUICE_UPSTREAM_MODEL",
   "SLUICE_OPERATOR_PORT",
   "SLUICE_OPERATOR_HOST",
+  "DATABASE_URL_FILE",
+  "REDIS_URL_FILE",
+  "SLUICE_UPSTREAM_KEY_FILE",
 ] as const;
 type Variable = (typeof variables)[number];
 
-export function readEnvironment(environment: Environment): { settings: EnvironmentSettings } | { problems: string[] } {
-  const problems: string[] = [];
+/** `environment`: with the secrets that stand in files. */
+export function readEnvironment(
+  written: Environment,
+  readFile: ReadFile,
+): { environment: Environment } & ({ settings: EnvironmentSettings } | { problems: string[] }) {
+  const { environment, problems } = withSecrets(written, readFile);
   const get = (name: Variable): string | null => environment[name]?.trim() || null;
   const add = (name: Variable, message: string) => problems.push(`${name} ${message}`);
 
@@ -54,7 +63,7 @@ export function readEnvironment(environment: Environment): { settings: Environme
   if (server.operator && server.port !== 0 && server.operator.port === server.port) {
     add("SLUICE_OPERATOR_PORT", `must differ from PORT (${server.port})`);
   }
-  return problems.length > 0 ? { problems } : { settings };
+  return problems.length > 0 ? { environment, problems } : { environment, settings };
 }
 
 /** `required`: SLUICE_CONFIG names it, so that its absence is an error. */

@@ -12,9 +12,7 @@ import { configurationPath, type Environment, readEnvironment } from "./environm
 import { readConfigurationFile } from "./file.ts";
 import { ConfigurationError } from "./problem.ts";
 import type { ConfigurationFile } from "./schema.ts";
-
-/** The bytes of a file, null where there is none; throws (with `code`) where it cannot be read: source.ts. */
-export type ReadFile = (path: string) => Uint8Array | null;
+import { type ReadFile, reasonOf } from "./source.ts";
 
 export interface Sources {
   env: Environment;
@@ -24,8 +22,8 @@ export interface Sources {
 }
 
 export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Configuration | ConfigurationError {
-  const environment = readEnvironment(env);
-  const source = readSource(env, readFile);
+  const environment = readEnvironment(env, readFile);
+  const source = readSource(environment.environment, readFile);
   if ("problems" in environment || "problems" in source) {
     return new ConfigurationError([environment, source].flatMap((part) => ("problems" in part ? part.problems : [])));
   }
@@ -46,14 +44,8 @@ function readSource(env: Environment, readFile: ReadFile): Source {
     return { problems: [`${path}: cannot be read: ${reasonOf(cause)}`] };
   }
   const upstreamFromEnvironment = Boolean(env.SLUICE_UPSTREAM_URL?.trim());
-  const read = readConfigurationFile({ bytes, path, environment: env, upstreamFromEnvironment });
+  const read = readConfigurationFile({ bytes, path, environment: env, readFile, upstreamFromEnvironment });
   return "problems" in read ? read : { file: read.file, notices: [] };
 }
 
 const misnamed = "./sluice.yml is not read; rename it to sluice.yaml, or set SLUICE_CONFIG";
-
-function reasonOf(cause: unknown): string {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
-  if (code === "EISDIR") return "it is a folder";
-  return code === "EACCES" || code === "EPERM" ? "this user cannot read it" : code;
-}
