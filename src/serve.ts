@@ -6,11 +6,14 @@ import { admission } from "./admission/admission.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
+import { type Identity, type IdentityFiles, readIdentity, tlsTexts } from "./config/certificate.ts";
 import type { Reloadable } from "./config/reload.ts";
-import { app, listen, operatorApp } from "./http/app.ts";
+import { readFileBounded } from "./config/source.ts";
+import { app, operatorApp } from "./http/app.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
+import { listen } from "./http/listen.ts";
 import { type Log, logTo } from "./http/log.ts";
 import { prometheusMetrics } from "./http/metrics.ts";
 import { type ReadinessCheck, readinessOf } from "./http/readiness.ts";
@@ -28,6 +31,7 @@ import { keptResponses } from "./postgres/responses.ts";
 import { revocations } from "./postgres/revocations.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
+import { renewal } from "./renewal.ts";
 import { open } from "./routing/open.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
@@ -74,7 +78,8 @@ export async function serve(serving: Serving): Promise<number> {
     now_ms: () => performance.now(),
     failed: outage("last_use_unwritten"),
   });
-  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
+  const redisTls = tlsTexts(storage.redisTls, readFileBounded);
+  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls) : null;
   const rates = ratesOver(database, redis, log);
   const book = ledger(database, { recovery: metering.recovery });
   const refused = refusedLog({
@@ -181,14 +186,19 @@ export async function serve(serving: Serving): Promise<number> {
     ? await adminSocket({ dataDir: storage.dataDir, manageAs, failed: outage("administration_failed") })
     : null;
 
-  const listening = listen(app(dependencies, { metrics: server.operator === null }), server);
+  const identity = server.tls ? identityIn(server.tls) : null;
+  const listening = listen(app(dependencies, { metrics: server.operator === null }), server, identity);
   const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
+  const certificate =
+    server.tls && identity ? renewal(server.tls, identity, { readFile: readFileBounded, listening, log }) : null;
+  serving.onReload(() => certificate?.look());
   serving.onReload(() => void reload(configuration, log.event));
   logNotices(configuration, log.event);
   if (isEmbedded) await welcome(manageAs("service"), listening.url, dependencies.catalog(), serving.say);
   serving.say(`sluice is serving on ${listening.url}\n`);
 
   const signal = await serving.stopAsked();
+  await certificate?.stop();
   log.event("info", "draining", { signal, open_requests: life.openCount });
   life.startDraining();
   const again = serving.stopAsked();
@@ -210,6 +220,12 @@ export async function serve(serving: Serving): Promise<number> {
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+function identityIn(files: IdentityFiles): Identity {
+  const read = readIdentity(files, readFileBounded);
+  if ("problem" in read) throw new Error(read.problem);
+  return read.identity;
 }
 
 type LogEvent = (level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>) => void;

@@ -9,6 +9,7 @@ import packageJson from "../package.json" with { type: "json" };
 import type { Services } from "./cli/services.ts";
 import { processTerminal } from "./cli/terminal.ts";
 import { systemUser } from "./cli/user.ts";
+import { tlsTexts } from "./config/certificate.ts";
 import type { Configuration, StorageSettings } from "./config/configuration.ts";
 import { readEnvironment } from "./config/environment.ts";
 import { ConfigurationError } from "./config/problem.ts";
@@ -71,7 +72,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     },
     async inspectRedis(url) {
       const { redisConnection } = await import("./redis/connection.ts");
-      const redis = redisConnection(url, () => {});
+      const redis = redisConnection(url, () => {}, tlsTexts(storageOf(environment).redisTls, readFileBounded));
       try {
         await redis.ping(2000);
         return "Redis responds.";

@@ -143,7 +143,7 @@ async function engine(upstream: Upstream): Promise<string> {
 
 async function server(services: Services): Promise<string> {
   const url = localUrl(services.environment);
-  const health = await healthOf(url);
+  const health = await healthOf(url, true);
   if (health.ready) return `ready at ${url.origin}`;
   if (health.answered) throw new Warning(`${url.origin}: ${health.message}`);
   return `not running at ${url.origin}; to start it, run: sluice serve`;

@@ -5,6 +5,7 @@
  */
 import type { Catalog } from "../routing/catalog.ts";
 import type { Upstream } from "../upstream/target.ts";
+import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 
 export interface Configuration {
   catalog: Catalog;
@@ -66,10 +67,14 @@ export interface ServerSettings {
   port: number;
   /** The operator's own listener (metrics), or null: then metrics are on the main port. */
   operator: { host: string; port: number } | null;
+  /** The files of the certificate with which the main port speaks HTTPS; absent: HTTP. */
+  tls?: IdentityFiles;
 }
 
 export interface StorageSettings {
   databaseUrl: string | null;
   redisUrl: string | null;
+  /** For a `rediss://` URL; absent: the system's authorities, and no certificate of ours. */
+  redisTls?: TlsFiles;
   dataDir: string;
 }

@@ -1,7 +1,9 @@
 /** The environment's part of the configuration: where to listen, where data lives, which file, which engine. Empty equals unset. */
 import { isIPv6 } from "node:net";
+import { compact } from "../inference/compact.ts";
 import { closestName } from "../schema/closest.ts";
 import { checkedKey } from "./api-key.ts";
+import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { ServerSettings, StorageSettings } from "./configuration.ts";
 import { shortened } from "./problem.ts";
 import { withSecrets } from "./secret.ts";
@@ -33,6 +35,11 @@ export const variables = [
   "DATABASE_URL_FILE",
   "REDIS_URL_FILE",
   "SLUICE_UPSTREAM_KEY_FILE",
+  "SLUICE_TLS_CERTIFICATE_FILE",
+  "SLUICE_TLS_KEY_FILE",
+  "REDIS_CA_FILE",
+  "REDIS_CERTIFICATE_FILE",
+  "REDIS_KEY_FILE",
 ] as const;
 type Variable = (typeof variables)[number];
 
@@ -50,10 +57,12 @@ export function readEnvironment(
       host: hostOf("HOST", get, add),
       port: portOf("PORT", get, add) ?? 8080,
       operator: operatorOf(get, add),
+      ...compact({ tls: identityOf("SLUICE_TLS_CERTIFICATE_FILE", "SLUICE_TLS_KEY_FILE", get, add) }),
     },
     storage: {
       databaseUrl: addressOf("DATABASE_URL", /^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name", get, add),
       redisUrl: addressOf("REDIS_URL", /^rediss?:\/\/\S+$/i, "redis://host:6379", get, add),
+      ...compact({ redisTls: redisTlsOf(get, add) }),
       dataDir: get("SLUICE_DATA_DIR") ?? "./data",
     },
     upstream: upstreamOf(get, add),
@@ -101,6 +110,24 @@ function operatorOf(get: Get, add: Add): ServerSettings["operator"] {
   }
   const host = hostOf("SLUICE_OPERATOR_HOST", get, add);
   return { host, port: portOf("SLUICE_OPERATOR_PORT", get, add) ?? 0 };
+}
+
+function redisTlsOf(get: Get, add: Add): TlsFiles | undefined {
+  const caFile = get("REDIS_CA_FILE");
+  const identity = identityOf("REDIS_CERTIFICATE_FILE", "REDIS_KEY_FILE", get, add);
+  if (caFile === null && !identity) return undefined;
+  if (!/^rediss:/i.test(get("REDIS_URL") ?? "")) {
+    add("REDIS_URL", "must begin with rediss://, because REDIS_CA_FILE or REDIS_CERTIFICATE_FILE is set");
+  }
+  return { caFile, identity: identity ?? null };
+}
+
+function identityOf(certificate: Variable, key: Variable, get: Get, add: Add): IdentityFiles | undefined {
+  const [certificateFile, keyFile] = [get(certificate), get(key)];
+  if (certificateFile !== null && keyFile !== null) return { certificateFile, keyFile };
+  if (certificateFile !== null) add(certificate, `needs ${key}, which is not set`);
+  if (keyFile !== null) add(key, `needs ${certificate}, which is not set`);
+  return undefined;
 }
 
 /** The address of a store. It may hold a password, so it is never shown. */

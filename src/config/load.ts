@@ -7,6 +7,7 @@
  * default ones; every other setting is by its own name.
  */
 import { assemble } from "./assemble.ts";
+import { type IdentityFiles, readCertificates, readIdentity, type TlsFiles } from "./certificate.ts";
 import type { Configuration } from "./configuration.ts";
 import { configurationPath, type Environment, readEnvironment } from "./environment.ts";
 import { readConfigurationFile } from "./file.ts";
@@ -27,8 +28,18 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   if ("problems" in environment || "problems" in source) {
     return new ConfigurationError([environment, source].flatMap((part) => ("problems" in part ? part.problems : [])));
   }
+  const { server, storage } = environment.settings;
+  const unusable = unusableFiles(server.tls, storage.redisTls, readFile);
+  if (unusable.length > 0) return new ConfigurationError(unusable);
   const configuration = assemble(environment.settings, source.file, simulatorUrl);
   return { ...configuration, notices: [...configuration.notices, ...source.notices] };
+}
+
+/** Of the certificates and keys that the environment names. */
+function unusableFiles(tls: IdentityFiles | undefined, redis: TlsFiles | undefined, readFile: ReadFile): string[] {
+  const identities = [tls, redis?.identity].flatMap((files) => (files ? [readIdentity(files, readFile)] : []));
+  const authorities = redis?.caFile ? [readCertificates(redis.caFile, readFile)] : [];
+  return [...identities, ...authorities].flatMap((one) => ("problem" in one ? [one.problem] : []));
 }
 
 type Source = { file: ConfigurationFile | null; notices: string[] } | { problems: string[] };

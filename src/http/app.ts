@@ -1,6 +1,5 @@
 /**
- * HTTP: the only room that knows Elysia, Request and Response. The app mounts the operations, each at its method and path,
- * and listens.
+ * HTTP: the only room that knows Elysia, Request and Response. The app mounts the operations, each at its method and path.
  */
 import { Elysia } from "elysia";
 import { Fault } from "../inference/fault.ts";
@@ -93,36 +92,4 @@ function connectionOf(request: Request, server: Pick<Bun.Server<unknown>, "reque
 /** An id without a prefix may hold slashes, as ids of models do. */
 function patternOf({ path, idPrefix }: Operation): string {
   return path.replace("{id}", idPrefix === undefined ? "*" : ":id");
-}
-
-export interface Listening {
-  url: string;
-  /** Stops accepting; requests under way go on. */
-  stop(): Promise<void>;
-}
-
-/** Above our own limit, so that a body that is too large gets our answer and not the runtime's bare 413. */
-const runtime_body_bytes_max = 1024 * 1024 * 1024;
-/** Silence on a connection that carries no request of ours yet. */
-const idle_s = 60;
-
-export function listen(elysia: ReturnType<typeof app>, address: { host: string; port: number }): Listening {
-  const server: NonNullable<typeof elysia.server> = Bun.serve({
-    hostname: address.host,
-    port: address.port,
-    development: false,
-    // Else a port that is taken would be shared in silence.
-    reusePort: false,
-    idleTimeout: idle_s,
-    maxRequestBodySize: runtime_body_bytes_max,
-    fetch: elysia.fetch,
-  });
-  elysia.server = server;
-  return { url: `http://${named(address.host)}:${server.port}`, stop: () => server.stop() };
-}
-
-/** How a person reaches a host that was bound to. */
-function named(host: string): string {
-  if (["127.0.0.1", "0.0.0.0", "::", "::1"].includes(host)) return "localhost";
-  return host.includes(":") ? `[${host}]` : host;
 }
