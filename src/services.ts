@@ -80,6 +80,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         redis.close();
       }
     },
+    certificates: async (configuration) => (await import("./certificates.ts")).certificatesOf(configuration),
     async draftConfiguration({ url, protocol, apiKey }) {
       const { initConfiguration } = await import("./config/init.ts");
       return initConfiguration({ url, protocol, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });

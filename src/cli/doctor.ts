@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
 import { simulatorName } from "../config/simulator.ts";
 import type { Upstream } from "../upstream/target.ts";
+import { judged } from "./certificates.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
@@ -71,6 +72,9 @@ async function examine(services: Services): Promise<Finding[]> {
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all((configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engine(one))));
+  for (const one of configuration ? await services.certificates(configuration) : []) {
+    findings.push({ check: `certificate ${one.whose}`, ...judged(one, services.now_ms()) });
+  }
   await inspect("server", () => server(services));
   return findings;
 }

@@ -3,6 +3,7 @@
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
 import type { ManagementOptions } from "../management/context.ts";
 import type { UpstreamProtocol } from "../upstream/target.ts";
+import type { SeenCertificate } from "./certificates.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -35,6 +36,8 @@ export interface Services {
   /** One sentence on the state of the database or of Redis; throws an Error that says what is wrong. */
   inspectDatabase(storage: StorageSettings): Promise<string>;
   inspectRedis(redisUrl: string): Promise<string>;
+  /** Those that the server shows and is shown, as far as they can be had. */
+  certificates(configuration: Configuration): Promise<SeenCertificate[]>;
 
   /** Asks an engine for its models and drafts a sluice.yaml for it. */
   draftConfiguration(upstream: { url: string; protocol: UpstreamProtocol; apiKey: string | null }): Promise<Draft>;

@@ -1,5 +1,6 @@
 /** Certificates and keys in PEM files: read, checked against each other, and described. No message shows what they hold. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import { compact } from "../inference/compact.ts";
 import { fileText } from "./secret.ts";
 import { file_bytes_max, type ReadFile } from "./source.ts";
@@ -50,13 +51,22 @@ export function readCertificates(path: string, readFile: ReadFile): { text: stri
 export interface Described {
   /** Names and addresses that it is valid for. */
   names: string[];
+  begins: Date;
   expires: Date;
+  isFor(host: string): boolean;
 }
 
-export function described(certificate: string): Described {
-  const { subjectAltName, validTo } = new X509Certificate(certificate);
+/** In PEM or DER. */
+export function described(text: string | Uint8Array): Described {
+  const certificate = new X509Certificate(text);
+  const { subjectAltName, validFrom, validTo } = certificate;
   const names = (subjectAltName ?? "").split(", ").map((name) => name.replace(/^(DNS|IP Address):/, ""));
-  return { names: names.filter(Boolean), expires: new Date(validTo) };
+  return {
+    names: names.filter(Boolean),
+    begins: new Date(validFrom),
+    expires: new Date(validTo),
+    isFor: (host) => (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined,
+  };
 }
 
 export interface TlsFiles {

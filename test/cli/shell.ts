@@ -44,6 +44,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
     migrate: async () => [],
     inspectDatabase: async () => "reachable",
     inspectRedis: async () => "reachable",
+    certificates: async () => [],
     draftConfiguration: () => Promise.reject(new Error("no engine")),
     openapi: async () => '{"openapi":"3.1.0"}\n',
     serve: async () => 0,
