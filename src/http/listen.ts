@@ -64,7 +64,7 @@ function serving(elysia: App, { host, port }: { host: string; port: number }, id
     reusePort: identity !== null,
     idleTimeout: idle_s,
     maxRequestBodySize: runtime_body_bytes_max,
-    fetch: (request) => elysia.fetch(withOrigin(request)),
+    fetch: identity ? (request) => elysia.fetch(withOrigin(request)) : elysia.fetch,
     ...(identity ? { tls: { cert: identity.certificate, key: identity.key } } : {}),
   }) as NonNullable<App["server"]>;
 }
