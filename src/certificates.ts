@@ -18,9 +18,9 @@ export async function certificatesOf({ server, storage, upstreams }: Configurati
   ];
   const peers = upstreams
     .filter(({ url }) => url.startsWith("https:"))
-    .map(({ name, url }) => shown(`of engine ${name}`, url, 443, {}));
+    .map(({ name, url }) => peerSeen(`of engine ${name}`, url, 443, {}));
   if (redisUrl && /^rediss:/i.test(redisUrl)) {
-    peers.push(shown("of Redis", redisUrl, 6379, tlsTexts(redisTls, readFileBounded)()));
+    peers.push(peerSeen("of Redis", redisUrl, 6379, tlsTexts(redisTls, readFileBounded)()));
   }
   if (databaseUrl) {
     const { clientCertificateFile, presented } = await import("./postgres/presented.ts");
@@ -42,7 +42,7 @@ function fileSeen(whose: string, file: string | undefined, host: string | null):
 }
 
 /** Whoever vouches for it; nothing is sent. */
-function shown(whose: string, url: string, usualPort: number, own: object): Promise<SeenCertificate | null> {
+function peerSeen(whose: string, url: string, usualPort: number, own: object): Promise<SeenCertificate | null> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");
   const named = isIP(host) ? {} : { servername: host };

@@ -17,6 +17,7 @@ import {
   untoldFaults,
   wrongDirections,
 } from "./house/walls.ts";
+import { privateNames, strayUnits } from "./house/words.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -69,6 +70,13 @@ describe("the walls stand", () => {
 
   test("every link and path in a document leads to something that is there", async () => {
     expect(deadLinks(await documents(), (path) => existsSync(join(root, path)))).toEqual([]);
+  });
+
+  test("names use the words of the field, and units one case", async () => {
+    const ours = new Map([...house, ...(await treeOf("{scripts,bench}/**/*.ts"))]);
+    expect(privateNames(ours)).toEqual([]);
+    const tests = [...(await treeOf("test/**/*.ts"))].filter(([path]) => !path.startsWith("test/house"));
+    expect(strayUnits(new Map([...ours, ...tests]))).toEqual([]);
   });
 
   test("migrations are only ever appended", async () => {
@@ -211,6 +219,23 @@ describe("the walls would be seen to fall", () => {
     expect(unraisedFaults(["one", "two", "three", "four"], tree).map((line) => line.split(":")[0])).toEqual([
       "two",
       "three",
+    ]);
+  });
+
+  test("a private word, or a unit in camel case, is named with what to use instead", () => {
+    const tree = made({
+      "src/a/keeper.ts": "export const a = 1;",
+      "src/a/b.ts": "// A door.\nconst door = 'letters';\nfunction c(wish: object, shownTo: 1) {}\n",
+      "src/a/d.ts": "const { leaseMs } = { tokensMax: Math.max };\nconst wait_ms = 1;",
+    });
+    expect(privateNames(tree).map((line) => line.split(". Instead: ")[0])).toEqual([
+      "src/a/keeper.ts: a private word",
+      "src/a/b.ts:2: 'door'",
+      "src/a/b.ts:3: 'wish'",
+    ]);
+    expect(strayUnits(tree)).toEqual([
+      "src/a/d.ts:1: 'leaseMs'. Instead: lease_ms",
+      "src/a/d.ts:1: 'tokensMax'. Instead: tokens_max",
     ]);
   });
 

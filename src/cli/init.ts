@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { type Command, Option } from "commander";
 import { withSecrets } from "../config/secret.ts";
 import { readFileBounded } from "../config/source.ts";
-import { type UpstreamProtocol, upstreamProtocols } from "../upstream/target.ts";
+import { type UpstreamProtocol, upstreamProtocols } from "../upstream/codecs.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
 import type { ManagementOptions } from "../management/context.ts";
-import type { UpstreamProtocol } from "../upstream/target.ts";
+import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import type { SeenCertificate } from "./certificates.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";

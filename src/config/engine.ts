@@ -4,7 +4,7 @@
  * and believed only where it has the right form.
  */
 import type { Capability } from "../inference/request.ts";
-import type { UpstreamProtocol } from "../upstream/target.ts";
+import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export interface EngineModel {

@@ -1,6 +1,6 @@
 /** A first sluice.yaml for an engine that is already there: what it serves, with comments where a person should look. */
 import type { Model } from "../inference/model.ts";
-import type { UpstreamProtocol } from "../upstream/target.ts";
+import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import { checkedKey } from "./api-key.ts";
 import { type EngineModel, type Fetch, probeEngine } from "./engine.ts";
 import { defaultModels } from "./models.ts";

@@ -13,7 +13,7 @@ import type { Capability } from "../inference/request.ts";
 import type { TokenizerName } from "../tokens/tokenizers.ts";
 
 /** One letter a capability, so that a model fits a line. */
-const letters: Record<string, Capability> = {
+const abbreviations: Record<string, Capability> = {
   t: "tools",
   p: "parallel_tools",
   v: "vision",
@@ -84,7 +84,7 @@ export function defaultModels(): Model[] {
     created: Date.parse(`${released}T00:00:00Z`) / 1000,
     contextTokens,
     outputTokens_max: outputTokens_max ?? contextTokens,
-    capabilities: new Set([...capabilities].flatMap((letter) => letters[letter] ?? [])),
+    capabilities: new Set([...capabilities].flatMap((letter) => abbreviations[letter] ?? [])),
     prices: { input, cachedInput: input / 10, cacheWrite: (input * 5) / 4, output },
     ...(tokenizers[id] === undefined ? {} : { tokenizer: tokenizers[id] }),
     extraParams: [],

@@ -8,7 +8,7 @@
 import Type, { type Static, type TSchema } from "typebox";
 import { units_max } from "../store/ledger.ts";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
-import { upstreamProtocols } from "../upstream/target.ts";
+import { upstreamProtocols } from "../upstream/codecs.ts";
 import { type Limit, meteringLimits, responsesLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
 
 const closed = { additionalProperties: false } as const;

@@ -1,6 +1,7 @@
 /** The wire shape of a receipt: what one request cost, and in which windows. Rules: docs/design/usage.md, Receipts. */
 import Type from "typebox";
 import { count, ModelId, nullable } from "../protocol/shapes/contract.ts";
+import { meteredOperations } from "../store/ledger.ts";
 import { instant } from "./shapes.ts";
 
 const percent = () => Type.Number({ minimum: 0, maximum: 100 });
@@ -21,7 +22,7 @@ export const RequestReceipt = Type.Object(
   {
     object: Type.Literal("service.request"),
     id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
-    operation: Type.Enum(["chat.completions", "messages", "responses"], { type: "string" }),
+    operation: Type.Enum([...meteredOperations], { type: "string" }),
     model: nullable(ModelId),
     stream: nullable(Type.Boolean()),
     key_id: Type.String({ pattern: "^key_[0-9a-f]{32}$" }),

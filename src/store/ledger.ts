@@ -11,7 +11,8 @@ import type { Usage } from "../inference/usage.ts";
 /** Units are exact to here, sums of them too. */
 export const units_max = 1e15;
 
-export type Operation = "chat.completions" | "messages" | "responses";
+export const meteredOperations = ["chat.completions", "messages", "responses"] as const;
+export type Operation = (typeof meteredOperations)[number];
 export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
 export type BillingSource = "plan" | "extra";

@@ -45,7 +45,7 @@ function node(change: Partial<EntranceSettings> = {}) {
   const clock = new VirtualClock();
   const ledger = new CutLedger(clock);
   const commands = batcher({ ledger, clock, random: () => 1 });
-  const door = entrance(
+  const unrated = entrance(
     { batcher: commands, clock },
     { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: 3_000, ...change },
   );
@@ -54,7 +54,7 @@ function node(change: Partial<EntranceSettings> = {}) {
   const enter = (
     options: { plan?: Partial<Plan>; cap?: number; inputTokens?: number; model?: Model; ahead?: () => void } = {},
   ) => {
-    const entering = door.enter({
+    const entering = unrated.enter({
       requestId: newRequestId(),
       principal: { key: { id: "key_00000000000070008000000000000001" }, organization: { id: organizationId } },
       operation: "chat.completions",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfiguration } from "../../src/config/load.ts";
+import { upstreamProtocols } from "../../src/upstream/codecs.ts";
 import { configured, example, problemsOf, withModel } from "./reading.ts";
 
 describe("sluice.yaml", () => {
@@ -205,7 +206,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     [
       "an unknown protocol",
       'upstreams: { main: { url: "http://x", protocol: openai } }',
-      ['1:49: upstreams.main.protocol: must be one of openai-chat, anthropic-messages, openai-responses, not "openai"'],
+      [`1:49: upstreams.main.protocol: must be one of ${upstreamProtocols.join(", ")}, not "openai"`],
     ],
     [
       "a capability with a slip",

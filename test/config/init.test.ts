@@ -187,7 +187,7 @@ describe("sluice init", () => {
     const refused = (key: string | null) => initConfiguration({ url: origin, apiKey: key, fetch, nowSeconds });
     expect(refused(null)).rejects.toThrow("needs a key. Set SLUICE_UPSTREAM_KEY.");
     expect(refused("wrong-key")).rejects.toThrow(`The engine at ${origin}/v1 refuses the key.`);
-    expect(refused("two words")).rejects.toThrow("The engine's key holds a space");
+    expect(refused("two words")).rejects.toThrow("The engine's key contains a space");
   });
 
   test("where the engine does not say, the file says that it guesses", async () => {
@@ -209,7 +209,7 @@ describe("sluice init", () => {
     expect(await refusal(nobody)).toBe(
       `No list of models at ${nobody}/v1: ${nobody}/v1/models returned 404. Is this the base URL of an engine, including /v1?`,
     );
-    expect(await refusal(engine({ "/v1/models": { data: [] } }))).toContain("lists no models. Load one into it");
+    expect(await refusal(engine({ "/v1/models": { data: [] } }))).toContain("lists no models. Load a model");
     expect(await refusal(engine({ "/v1/models": () => new Response("<html>") }))).toContain("No list of models");
     expect(await refusal("http://127.0.0.1:1")).toBe(
       "Nothing answers at http://127.0.0.1:1/v1. Start the engine, or correct the URL.",

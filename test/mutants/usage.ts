@@ -136,15 +136,15 @@ export const usage: Mutant[] = [
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
-    name: "an uncalibrated count ignores the letters",
+    name: "an uncalibrated count ignores the code units",
     file: "src/usage/output-calibration.ts",
-    find: "return Math.max(deltas, Math.ceil(letters / uncalibrated_code_units_per_token));",
+    find: "return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));",
     replace: "return deltas;",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
-    name: "an engine that sends a token a delta is counted by letters",
+    name: "an engine that sends a token a delta is counted by code units",
     file: "src/usage/output-calibration.ts",
     find: "if (known.tokens <= known.deltas * 1.01) return deltas;",
     replace: "",
@@ -154,7 +154,7 @@ export const usage: Mutant[] = [
   {
     name: "an absurd report teaches how long tokens are",
     file: "src/usage/output-calibration.ts",
-    find: "return areCounts && tokens <= letters * tokens_per_code_unit_max;",
+    find: "return areCounts && tokens <= codeUnits * tokens_per_code_unit_max;",
     replace: "return areCounts;",
     caughtBy: [calibrationSaver, meter],
     rule: "docs/design/usage.md, Counting tokens",

@@ -4,7 +4,8 @@ import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { assertCapable, type CatalogModel } from "../../src/routing/catalog.ts";
 import { open } from "../../src/routing/open.ts";
-import { defaultTimeouts, type UpstreamProtocol } from "../../src/upstream/target.ts";
+import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
+import { defaultTimeouts } from "../../src/upstream/target.ts";
 
 const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   id: "acme/writer-1",

@@ -154,7 +154,7 @@ for (const [name, runs] of [
           for (const one of steps) {
             switch (one.kind) {
               case "batch": {
-                const commands = one.commands.map((wish) => commandOf(wish, requests, current));
+                const commands = one.commands.map((asked) => commandOf(asked, requests, current));
                 expect(comparable(await book.run(commands))).toEqual(comparable(model.run(commands)));
                 break;
               }
@@ -208,20 +208,20 @@ for (const [name, runs] of [
   });
 }
 
-type Wish = typeof command extends fc.Arbitrary<infer T> ? T : never;
+type GeneratedCommand = typeof command extends fc.Arbitrary<infer T> ? T : never;
 
-function commandOf(wish: Wish, requests: ReturnType<typeof factsOf>[], plans: UsageLimits[]): Command {
-  const facts = requests[wish.which]!;
+function commandOf(asked: GeneratedCommand, requests: ReturnType<typeof factsOf>[], plans: UsageLimits[]): Command {
+  const facts = requests[asked.which]!;
   const { requestId, organizationId } = facts;
-  switch (wish.verb) {
+  switch (asked.verb) {
     case "admit": {
-      const { inputUnits, outputTokens, lease_ms } = wish;
-      const prices = { ...facts.prices, output: wish.price };
-      const outputTokens_min = Math.min(outputTokens, wish.least);
+      const { inputUnits, outputTokens, lease_ms } = asked;
+      const prices = { ...facts.prices, output: asked.price };
+      const outputTokens_min = Math.min(outputTokens, asked.least);
       const change: Partial<Admit> = {
         ...facts,
         prices,
-        limits: plans[wish.plan]!,
+        limits: plans[asked.plan]!,
         inputUnits,
         outputTokens,
         outputTokens_min,
@@ -230,13 +230,13 @@ function commandOf(wish: Wish, requests: ReturnType<typeof factsOf>[], plans: Us
       return admitOf(organizationId, change);
     }
     case "grow": {
-      const unitsTotal_min = Math.min(wish.least, wish.unitsTotal);
+      const unitsTotal_min = Math.min(asked.least, asked.unitsTotal);
       return {
         verb: "grow",
         requestId,
         organizationId,
-        limits: plans[wish.plan]!,
-        unitsTotal: wish.unitsTotal,
+        limits: plans[asked.plan]!,
+        unitsTotal: asked.unitsTotal,
         unitsTotal_min,
       };
     }
@@ -245,12 +245,12 @@ function commandOf(wish: Wish, requests: ReturnType<typeof factsOf>[], plans: Us
         verb: "checkpoint",
         requestId,
         organizationId,
-        number: wish.number,
-        usage: wish.usage,
-        lease_ms: wish.lease_ms,
+        number: asked.number,
+        usage: asked.usage,
+        lease_ms: asked.lease_ms,
       };
     case "settle":
-      return settleOf({ ...facts, limits: plans[wish.plan]! }, wish.units, { usage: wish.usage });
+      return settleOf({ ...facts, limits: plans[asked.plan]! }, asked.units, { usage: asked.usage });
   }
 }
 
