@@ -54,7 +54,7 @@ test("sluice.yaml names files, and variables whose value stands in one", () => {
   const key = (yaml: string, env: Variables = {}) => (loaded(env, yaml) as Configuration).upstreams[0]?.apiKey;
   const path = file("key", `${secret}\n`);
   expect(key(withKey(`\${file:${path}}`))).toBe(secret);
-  expect(key(withKey(`pre-\${file:${path}}`))).toBe(`pre-${secret}`);
+  expect(key(withKey(`pre-\${file:${path}}-post`))).toBe(`pre-${secret}-post`);
   expect(key(withKey("${SLUICE_UPSTREAM_KEY}"), { SLUICE_UPSTREAM_KEY_FILE: path })).toBe(secret);
   expect(key(withKey("$${file:/x}"))).toBe("${file:/x}");
 });

@@ -80,7 +80,7 @@ describe("a new certificate", () => {
     for (let part = await reader.read(); !part.done; part = await reader.read()) text += decoder.decode(part.value);
     expect(text).toContain("data: [DONE]");
     expect((await service.fetch("/v1/models")).status).toBe(200);
-    expect(service.stderr()).toContain('"event":"certificate_renewed"');
+    await until(() => service.stderr().includes('"event":"certificate_renewed"'), 20_000, "the log");
     expect(await service.stop()).toBe(0);
   });
 
