@@ -7,6 +7,7 @@ import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
 import { type Identity, type IdentityFiles, readIdentity, tlsTexts } from "./config/certificate.ts";
+import { engineNames } from "./config/engine-names.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { readFileBounded } from "./config/source.ts";
 import { app, operatorApp } from "./http/app.ts";
@@ -16,7 +17,8 @@ import { lifecycle } from "./http/lifecycle.ts";
 import { listen } from "./http/listen.ts";
 import { type Log, logTo } from "./http/log.ts";
 import { prometheusMetrics } from "./http/metrics.ts";
-import { type ReadinessCheck, readinessOf } from "./http/readiness.ts";
+import { metricsOperations, probes } from "./http/operations.ts";
+import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { management } from "./management/management.ts";
 import { memoryRates } from "./memory/rates.ts";
@@ -25,12 +27,15 @@ import { calibrations } from "./postgres/calibration.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { ledger } from "./postgres/ledger.ts";
+import { planUse } from "./postgres/plan-use.ts";
 import { postgresRates } from "./postgres/rates.ts";
 import { refusedRequests } from "./postgres/refused.ts";
 import { keptResponses } from "./postgres/responses.ts";
 import { revocations } from "./postgres/revocations.ts";
+import { readinessChecks } from "./readiness-checks.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
+import { reload, tellAtStart } from "./reloading.ts";
 import { renewal } from "./renewal.ts";
 import { open } from "./routing/open.ts";
 import type { Rates } from "./store/rates.ts";
@@ -55,6 +60,8 @@ export interface Serving {
   isCompiled: boolean;
   configuration: Reloadable;
   database: Database;
+  /** Whether only a person sees what is said, and nothing keeps it. */
+  isTerminal: boolean;
   /** Prints for people, on stdout. */
   say(text: string): void;
   /** Resolves with the name of the signal that asks to stop; called again for a second one. */
@@ -68,7 +75,13 @@ const settle_ms_max = 10_000;
 export async function serve(serving: Serving): Promise<number> {
   const { configuration, database } = serving;
   const { limits, metering, server, storage } = configuration.current();
-  const log = logTo((text) => void process.stderr.write(text));
+  const log = logTo({
+    write: (text) => void process.stderr.write(text),
+    clock: systemClock(),
+    level: () => configuration.current().log.level,
+    probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
+    hidden: () => engineNames(configuration.current()),
+  });
   const outage = (what: string) => (cause: unknown) => log.event("warn", what, { cause: String(cause) });
   const metrics = prometheusMetrics({ version: serving.version });
   const life = lifecycle();
@@ -122,6 +135,16 @@ export async function serve(serving: Serving): Promise<number> {
     took: metrics.revocationPropagation,
   });
 
+  const readiness = readinessOf(readinessChecks(database, redis, configuration), {
+    lifecycle: life,
+    clock: systemClock(),
+    turned(failing) {
+      const checks = Object.fromEntries(failing.map(({ name, problem }) => [name, problem]));
+      if (failing.length > 0) log.event("warn", "not_ready", { checks });
+      else log.event("info", "ready");
+    },
+  });
+
   const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
     authenticate: (headers) => authentication.authenticate(headers),
@@ -139,9 +162,11 @@ export async function serve(serving: Serving): Promise<number> {
     responses: { store: responses, settings: () => configuration.current().responses },
     tokenCounter: counter,
     messages: () => configuration.current().messages,
+    images: () => configuration.current().images,
     limits,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
-    readiness: readinessOf(readinessChecks(database, redis, configuration), life),
+    readiness: readiness.results,
+    configurationHash: configuration.hash,
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,
     metrics,
@@ -153,6 +178,9 @@ export async function serve(serving: Serving): Promise<number> {
     },
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
+  metrics.info("configuration_info", "The configuration in force, by its hash.", () => ({
+    hash: configuration.hash(),
+  }));
   metrics.gauge("http_open_requests", "Open requests.", () => life.openCount);
   metrics.gauge("usage_holds", "Requests of this node with a hold on usage.", admitting.holds);
   metrics.gauge(
@@ -186,15 +214,22 @@ export async function serve(serving: Serving): Promise<number> {
     ? await adminSocket({ dataDir: storage.dataDir, manageAs, failed: outage("administration_failed") })
     : null;
 
+  const use = () => planUse(database);
+  await Promise.all([tellAtStart(configuration, use, log), readiness.began]);
   const identity = server.tls ? identityIn(server.tls) : null;
   const listening = listen(app(dependencies, { metrics: server.operator === null }), server, identity);
   const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
   const certificate =
     server.tls && identity ? renewal(server.tls, identity, { readFile: readFileBounded, listening, log }) : null;
   serving.onReload(() => certificate?.look());
-  serving.onReload(() => void reload(configuration, log.event));
-  logNotices(configuration, log.event);
-  if (isEmbedded) await welcome(manageAs("service"), listening.url, dependencies.catalog(), serving.say);
+  serving.onReload(() => void reload(configuration, use, log));
+  if (isEmbedded) {
+    const { say, isTerminal } = serving;
+    const { url } = listening;
+    const { dataDir } = storage;
+    const catalog = dependencies.catalog();
+    await welcome({ manage: manageAs("service"), url, catalog, dataDir, now_ms: Date.now(), isTerminal, say });
+  }
   serving.say(`sluice is serving on ${listening.url}\n`);
 
   const signal = await serving.stopAsked();
@@ -208,6 +243,7 @@ export async function serve(serving: Serving): Promise<number> {
   await Promise.race([accepted, Bun.sleep(500)]);
   await operator?.stop();
   await socket?.stop();
+  readiness.stop();
   await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop(), checks.stop()]);
   counter.stop();
   const unsettled = await admitting.stop(settle_ms_max);
@@ -228,21 +264,6 @@ function identityIn(files: IdentityFiles): Identity {
   return read.identity;
 }
 
-type LogEvent = (level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>) => void;
-
-function logNotices(configuration: Reloadable, event: LogEvent): void {
-  for (const notice of configuration.current().notices) event("warn", "notice", { notice });
-}
-
-/** A bad new file leaves the old one in force, and says so. */
-async function reload(configuration: Reloadable, event: LogEvent): Promise<void> {
-  const outcome = await configuration.reload();
-  logNotices(configuration, event);
-  if (!outcome.ok)
-    event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
-  else event("info", "configuration_reloaded", { models: configuration.current().catalog.models.size });
-}
-
 /** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */
 function ratesOver(database: Database, redis: RedisConnection | null, log: Log): Rates {
   if (database.kind === "pglite") return memoryRates(() => performance.now());
@@ -257,31 +278,4 @@ function ratesOver(database: Database, redis: RedisConnection | null, log: Log):
       else log.event("warn", "rates_counted_in_database", { cause: String(cause) });
     },
   });
-}
-
-const ping_ms = 1500;
-
-function readinessChecks(
-  database: Database,
-  redis: RedisConnection | null,
-  configuration: Reloadable,
-): ReadinessCheck[] {
-  const answers = (ping: (timeout_ms: number) => Promise<void>, what: string) => async () => {
-    try {
-      await ping(ping_ms);
-      return null;
-    } catch {
-      return `${what} does not answer`;
-    }
-  };
-  const checks: ReadinessCheck[] = [
-    { name: "database", severity: "required", run: answers(database.ping, "the database") },
-    {
-      name: "catalog",
-      severity: "required",
-      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog has no models"),
-    },
-  ];
-  if (redis) checks.push({ name: "redis", severity: "warning", run: answers(redis.ping, "Redis") });
-  return checks;
 }

@@ -3,6 +3,7 @@
  *
  * What an operator decided, as one value. Made once at start and again at each reload; nothing else reads the environment.
  */
+import type { ImageSettings } from "../inference/image-url.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { Upstream } from "../upstream/target.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
@@ -15,6 +16,9 @@ export interface Configuration {
   limits: ServiceLimits;
   messages: MessagesSettings;
   responses: ResponsesSettings;
+  reload: ReloadSettings;
+  log: LogSettings;
+  images: ImageSettings;
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */
@@ -61,6 +65,16 @@ export interface ResponsesSettings {
   organization_bytes_max: number;
 }
 
+export interface ReloadSettings {
+  /** Whether a reload may take away a plan that organizations are on. */
+  force: boolean;
+}
+
+export interface LogSettings {
+  /** The least severe lines that are written. */
+  level: "debug" | "info" | "warn" | "error";
+}
+
 export interface ServerSettings {
   host: string;
   /** 0 lets the system choose. */
@@ -69,6 +83,8 @@ export interface ServerSettings {
   operator: { host: string; port: number } | null;
   /** The files of the certificate with which the main port speaks HTTPS; absent: HTTP. */
   tls?: IdentityFiles;
+  /** Whether a start may bring an older database up to date. */
+  migrates: boolean;
 }
 
 export interface StorageSettings {

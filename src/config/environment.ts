@@ -40,6 +40,7 @@ export const variables = [
   "REDIS_CA_FILE",
   "REDIS_CERTIFICATE_FILE",
   "REDIS_KEY_FILE",
+  "SLUICE_MIGRATE",
 ] as const;
 type Variable = (typeof variables)[number];
 
@@ -58,6 +59,7 @@ export function readEnvironment(
       port: portOf("PORT", get, add) ?? 8080,
       operator: operatorOf(get, add),
       ...compact({ tls: identityOf("SLUICE_TLS_CERTIFICATE_FILE", "SLUICE_TLS_KEY_FILE", get, add) }),
+      migrates: switchOf("SLUICE_MIGRATE", get, add) ?? true,
     },
     storage: {
       databaseUrl: addressOf("DATABASE_URL", /^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name", get, add),
@@ -92,6 +94,13 @@ function portOf(name: "PORT" | "SLUICE_OPERATOR_PORT", get: Get, add: Add): numb
   const hint = written.startsWith("tcp://") ? "; Kubernetes set it: set enableServiceLinks: false for the pod" : "";
   add(name, `must be a whole number from 0 to 65535, not ${excerpt(written)}${hint}`);
   return null;
+}
+
+function switchOf(name: "SLUICE_MIGRATE", get: Get, add: Add): boolean | null {
+  const written = get(name);
+  if (written !== null && written !== "true" && written !== "false")
+    add(name, `must be true or false, not ${excerpt(written)}`);
+  return written === null ? null : written === "true";
 }
 
 function hostOf(name: "HOST" | "SLUICE_OPERATOR_HOST", get: Get, add: Add): string {

@@ -64,19 +64,22 @@ function serving(elysia: App, { host, port }: { host: string; port: number }, id
     reusePort: identity !== null,
     idleTimeout: idle_s,
     maxRequestBodySize: runtime_body_bytes_max,
-    fetch: identity ? (request) => elysia.fetch(withOrigin(request)) : elysia.fetch,
+    fetch: (request) => elysia.fetch(withOrigin(request)),
     ...(identity ? { tls: { cert: identity.certificate, key: identity.key } } : {}),
   }) as NonNullable<App["server"]>;
 }
 
 /**
- * Elysia looks for the path behind as many characters as `http://` has. Behind `https://` it would take the host for the
- * path. The same request, since the runtime knows its connection by it.
+ * Elysia looks for the path behind as many characters as `http://` has. Without a Host that is one (HTTP/1.0, as plain
+ * probes of balancers speak) the runtime gives a bare path: `/v1/models` would be `/models`, and `/anything/metrics` the
+ * metrics. Behind `https://` it would take the host for the path. The same request, since the runtime knows its connection
+ * by it.
  */
 function withOrigin(request: Request): Request {
   const { url } = request;
-  if (!url.startsWith("https:")) return request;
-  return Object.defineProperty(request, "url", { value: `http:${url.slice("https:".length)}` });
+  if (url.startsWith("http:")) return request;
+  const value = url.startsWith("/") ? `http://localhost${url}` : `http:${url.slice("https:".length)}`;
+  return Object.defineProperty(request, "url", { value });
 }
 
 /** A port that nobody has; throws if somebody has the one that is asked for. */
