@@ -3,6 +3,7 @@
  * the only file that knows all rooms; every value that they need is made here, once, and handed to them.
  */
 import { admission } from "./admission/admission.ts";
+import { attempts } from "./admission/attempts.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
@@ -41,6 +42,7 @@ import { open } from "./routing/open.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
+import { promptCount } from "./tokens/prompt-count.ts";
 import { startThread } from "./tokens/thread.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { calibrationSaver } from "./usage/calibration-saver.ts";
@@ -48,7 +50,7 @@ import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
-import { runs } from "./usage/run.ts";
+import { type Ended, runs } from "./usage/run.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
@@ -148,11 +150,19 @@ export async function serve(serving: Serving): Promise<number> {
   const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
     authenticate: (headers) => authentication.authenticate(headers),
+    attempts: attempts(() => performance.now()),
     runs: runs({
       admission: admitting,
       inputEstimate: estimate,
+      countPrompt: promptCount(counter),
       outputCalibration: calibration,
-      watcher: { granted: (source) => metrics.decision("granted", source), ended: metrics.inference },
+      watcher: {
+        granted: (source) => metrics.decision("granted", source),
+        ended(ended) {
+          metrics.inference(ended);
+          if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
+        },
+      },
       open: ({ model, request, identity }, room, signal) =>
         open(model, request, room, identity, signal, configuration.current().metering),
     }),
@@ -262,6 +272,11 @@ function identityIn(files: IdentityFiles): Identity {
   const read = readIdentity(files, readFileBounded);
   if ("problem" in read) throw new Error(read.problem);
   return read.identity;
+}
+
+/** What an engine said, for the log, which names no engine: `request show` does. */
+function reportShown({ requestId, model, reportRejected }: Ended) {
+  return { request_id: requestId, model, ...reportRejected };
 }
 
 /** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */

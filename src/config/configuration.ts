@@ -43,6 +43,9 @@ export interface ServiceLimits {
   body_bytes_max: number;
   body_read_ms: number;
   body_depth_max: number;
+  body_values_max: number;
+  body_members_max: number;
+  body_ratio_max: number;
   grant_ms: number;
   first_event_hold_ms: number;
   heartbeat_ms: number;

@@ -1,4 +1,5 @@
 /** What the operations need of the rooms behind them; `serve.ts` fills it. Everything arrives here, nothing is fetched. */
+import type { Attempts } from "../admission/attempts.ts";
 import type { Principal } from "../auth/authenticate.ts";
 import type { ImageSettings } from "../inference/image-url.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
@@ -21,6 +22,7 @@ export interface Dependencies {
   /** The catalog in force at this moment. */
   catalog(): Catalog;
   authenticate(headers: Headers): Promise<Principal>;
+  attempts: Attempts;
   runs: Runs;
   ledger: Pick<Ledger, "windows" | "receipt">;
   /** Receipts of requests that were refused. */

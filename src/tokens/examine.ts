@@ -1,4 +1,4 @@
-/** The body of a request for a count → what is known of it. Runs in the worker; where that is gone, without a tokenizer. */
+/** The body of a request for a count → what is known of it. Runs in the worker. */
 import { type Media, mediaOf } from "../inference/media.ts";
 import { decodeRequest, type MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import { validateCountTokens } from "../protocol/anthropic-messages/validate.ts";
@@ -6,11 +6,13 @@ import { parseJsonBody } from "../protocol/json-body.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
 import { countPrompt } from "./count.ts";
 import { chatOf } from "./prompt.ts";
-import { isTokenizer, templates, type Vocabularies } from "./tokenizers.ts";
+import { isTokenizer, type TokenizerName, templates, type Vocabularies } from "./tokenizers.ts";
 
 export interface Asked {
+  /** Looked over already (src/protocol/body-scan.ts). */
   body: Uint8Array;
-  body_depth_max: number;
+  /** Whether the body is a chat request of our own making, and not one for a count. */
+  isChat?: boolean;
   options: MessagesOptions;
   /** Name of a known tokenizer, by model id. */
   tokenizers: Readonly<Record<string, string>>;
@@ -23,19 +25,37 @@ export interface Examined {
   media: Media;
 }
 
-/** Throws the Fault of the body's first offence. Without vocabularies no text is counted. */
-export async function examine(asked: Asked, vocabularies?: Vocabularies): Promise<Examined> {
-  const { body, body_depth_max, options, tokenizers } = asked;
-  const request = decodeRequest(validateCountTokens(parseJsonBody(body, body_depth_max)), options);
+/** Throws the Fault of the body's first offence. */
+export async function examine(asked: Asked, vocabularies: Vocabularies): Promise<Examined> {
+  const { body, options, tokenizers } = asked;
+  if (asked.isChat) return examineChat(asked, vocabularies);
+  const request = decodeRequest(validateCountTokens(parseJsonBody(body)), options);
   const media = mediaOf(request);
   const { model } = request;
   const name = Object.hasOwn(tokenizers, model) ? tokenizers[model] : undefined;
-  if (!vocabularies || name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
+  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
   // What this engine would be refused is counted as far as it is understood.
   const wire = openaiChatUpstream.request.encode(
     { ...request, nativeNeeds: [] },
     { model, stream: false, outputTokens_max: 1 },
   );
-  const prompt = templates[name](chatOf(JSON.parse(JSON.stringify(wire)) as Record<string, unknown>));
-  return { model, textTokens: countPrompt(prompt, await vocabularies[name]()), media };
+  const textTokens = await countChat(JSON.parse(JSON.stringify(wire)), name, vocabularies);
+  return { model, textTokens, media };
+}
+
+async function examineChat({ body, tokenizers }: Asked, vocabularies: Vocabularies): Promise<Examined> {
+  const wire = parseJsonBody(body) as Record<string, unknown>;
+  const model = String(wire.model);
+  const name = tokenizers[model];
+  const media = { bytes: 0, tokens: 0 };
+  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
+  return { model, textTokens: await countChat(wire, name, vocabularies), media };
+}
+
+async function countChat(
+  wire: Record<string, unknown>,
+  name: TokenizerName,
+  vocabularies: Vocabularies,
+): Promise<number> {
+  return countPrompt(templates[name](chatOf(wire)), await vocabularies[name]());
 }

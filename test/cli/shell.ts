@@ -98,7 +98,16 @@ const configuration: Configuration = {
   upstreams: [],
   metering: { lease_s: 60, checkpoint_s: 2, sweep_s: 5, unstreamed_tokens_max: 512, recovery: "checkpoint" },
   limits: {
-    ...{ body_bytes_max: 33_554_432, body_read_ms: 30_000, body_depth_max: 64, messages_max: 2000, grant_ms: 3000 },
+    ...{
+      body_bytes_max: 33_554_432,
+      body_read_ms: 30_000,
+      body_depth_max: 64,
+      body_values_max: 100_000,
+      body_members_max: 60_000,
+      body_ratio_max: 100,
+      messages_max: 2000,
+      grant_ms: 3000,
+    },
     ...{ first_event_hold_ms: 5000, heartbeat_ms: 10_000, drain_delay_ms: 0, drain_ms: 30_000 },
   },
   messages: { keepBillingLine: false },

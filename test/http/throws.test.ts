@@ -148,6 +148,7 @@ function serve(saboteur: Saboteur): Bench {
           },
         },
         inputEstimate: estimate,
+        countPrompt: () => null,
         outputCalibration: outputCalibration(),
         watcher: { granted() {}, ended() {} },
         open: ({ model, request, identity }, room, signal) =>
@@ -165,10 +166,18 @@ function serve(saboteur: Saboteur): Bench {
       } as never,
       settings: () => ({ store: true, organization_bytes_max: 1e9 }),
     },
+    attempts: { take() {} },
     tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
     messages: () => ({ keepBillingLine: false }) as never,
     limits: {
-      ...{ body_bytes_max: 1e7, body_depth_max: 100, body_read_ms: 5_000 },
+      ...{
+        body_bytes_max: 1e7,
+        body_depth_max: 100,
+        body_values_max: 100_000,
+        body_members_max: 60_000,
+        body_ratio_max: 100,
+        body_read_ms: 5_000,
+      },
       ...{ first_event_hold_ms: 5_000, heartbeat_ms: 5_000 },
     },
     unread: unreadBodies(unreadLimits(1e7)),
