@@ -7,14 +7,17 @@ import { attempts } from "./admission/attempts.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
+import { type Identity, type IdentityFiles, readIdentity, tlsTexts } from "./config/certificate.ts";
 import { engineNames } from "./config/engine-names.ts";
 import { descriptorLimit, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
-import { app, listen, operatorApp } from "./http/app.ts";
+import { readFileBounded } from "./config/source.ts";
+import { app, operatorApp } from "./http/app.ts";
 import { bounds } from "./http/bounds.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
+import { listen } from "./http/listen.ts";
 import { type Log, logTo } from "./http/log.ts";
 import { prometheusMetrics } from "./http/metrics.ts";
 import { metricsOperations, probes } from "./http/operations.ts";
@@ -36,6 +39,7 @@ import { readinessChecks } from "./readiness-checks.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
 import { reload, tellAtStart } from "./reloading.ts";
+import { renewal } from "./renewal.ts";
 import { open } from "./routing/open.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
@@ -101,7 +105,8 @@ export async function serve(serving: Serving): Promise<number> {
     },
     { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
   );
-  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
+  const redisTls = tlsTexts(storage.redisTls, readFileBounded);
+  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls) : null;
   const rates = ratesOver(database, redis, log);
   const book = ledger(database, { recovery: metering.recovery });
   const refused = refusedLog({
@@ -240,8 +245,16 @@ export async function serve(serving: Serving): Promise<number> {
 
   const use = () => planUse(database);
   await Promise.all([tellAtStart(configuration, use, log), readiness.began]);
-  const listening = listen(app(dependencies, { metrics: server.operator === null }), { ...server, ...limits });
+  const identity = server.tls ? identityIn(server.tls) : null;
+  const listening = listen(
+    app(dependencies, { metrics: server.operator === null }),
+    { ...server, ...limits },
+    identity,
+  );
   const operator = server.operator ? listen(operatorApp(dependencies), { ...server.operator, ...limits }) : null;
+  const certificate =
+    server.tls && identity ? renewal(server.tls, identity, { readFile: readFileBounded, listening, log }) : null;
+  serving.onReload(() => certificate?.look());
   serving.onReload(() => void reload(configuration, use, log));
   if (isEmbedded) {
     const { say, isTerminal } = serving;
@@ -253,6 +266,7 @@ export async function serve(serving: Serving): Promise<number> {
   serving.say(`sluice is serving on ${listening.url}\n`);
 
   const signal = await serving.stopAsked();
+  await certificate?.stop();
   log.event("info", "draining", { signal, open_requests: life.openCount });
   life.startDraining();
   const again = serving.stopAsked();
@@ -275,6 +289,12 @@ export async function serve(serving: Serving): Promise<number> {
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+function identityIn(files: IdentityFiles): Identity {
+  const read = readIdentity(files, readFileBounded);
+  if ("problem" in read) throw new Error(read.problem);
+  return read.identity;
 }
 
 /** What an engine said, for the log, which names no engine: `request show` does. */

@@ -13,6 +13,8 @@ export interface SluiceOptions {
   /** Text of sluice.yaml; without it the default catalog, served by the simulator. */
   config?: string;
   env?: Record<string, string>;
+  /** Whose certificates `fetch` trusts, in PEM. */
+  ca?: string;
   /** Words that must show nowhere: upstreams' names, addresses, model ids, keys. */
   secrets?: string[];
   /** An existing data folder, to start once more on what another left. */
@@ -116,7 +118,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     const sent = init.key === undefined ? key : init.key;
     if (sent !== null && !headers.has("authorization") && !headers.has("x-api-key"))
       headers.set("authorization", `Bearer ${sent}`);
-    const response = await fetch(url + path, { ...init, headers });
+    const response = await fetch(url + path, { ...init, headers, ...(options.ca ? { tls: { ca: options.ca } } : {}) });
     const copy = response.clone();
     checks.push(
       (async () => {
