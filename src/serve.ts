@@ -12,7 +12,7 @@ import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
 import { type Log, logTo } from "./http/log.ts";
-import { prometheusMetrics } from "./http/metrics.ts";
+import { type Metrics, prometheusMetrics } from "./http/metrics.ts";
 import { type ReadinessCheck, readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { management } from "./management/management.ts";
@@ -28,11 +28,13 @@ import { keptResponses } from "./postgres/responses.ts";
 import { revocations } from "./postgres/revocations.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
-import { open } from "./routing/open.ts";
+import { retryBudgets } from "./routing/budget.ts";
+import { health } from "./routing/health.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
+import { client } from "./upstream/http1/client.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
@@ -40,6 +42,7 @@ import { keeper } from "./usage/keeper.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
 import { runs } from "./usage/run.ts";
+import { type Attempted, type WalkParts, walk } from "./usage/walk.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
@@ -117,6 +120,17 @@ export async function serve(serving: Serving): Promise<number> {
     took: metrics.revocationPropagation,
   });
 
+  const engines = client();
+  const walking: WalkParts = {
+    client: engines,
+    budget: retryBudgets(),
+    health: health(),
+    nowMs: () => performance.now(),
+    draw: Math.random,
+    attempted: (attempt) => attempted(attempt, metrics, log),
+    settings: () => configuration.current().metering,
+  };
+
   const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
     authenticate: (headers) => authentication.authenticate(headers),
@@ -125,8 +139,7 @@ export async function serve(serving: Serving): Promise<number> {
       inputEstimate: estimate,
       outputCalibration: calibration,
       watcher: { granted: (source) => metrics.decision("granted", source), ended: metrics.inference },
-      open: ({ model, request, identity }, room, signal) =>
-        open(model, request, room, identity, signal, configuration.current().metering),
+      open: (errand) => walk(walking, errand),
     }),
     ledger: book,
     refused,
@@ -200,6 +213,7 @@ export async function serve(serving: Serving): Promise<number> {
   await socket?.stop();
   await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop(), checks.stop()]);
   counter.stop();
+  engines.close();
   const unsettled = await admitting.stop(settle_ms_max);
   if (unsettled > 0)
     log.event("error", "unsettled", { requests: unsettled, next: "another node, or the next start, recovers them" });
@@ -210,6 +224,13 @@ export async function serve(serving: Serving): Promise<number> {
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+/** What an operator has to mend is said loudly, each time: it costs every request an attempt. */
+function attempted({ model, route, end }: Attempted, metrics: Metrics, log: Log): void {
+  const upstream = route.upstream.name;
+  metrics.attempt(upstream, end.kind);
+  if (end.kind === "refused") log.event("error", "upstream_refused", { upstream, model, status: end.status });
 }
 
 type LogEvent = (level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>) => void;

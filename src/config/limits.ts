@@ -75,10 +75,17 @@ const timeout = (name: keyof UpstreamTimeouts, description: string): Limit => ({
 });
 
 export const upstreamTimeouts: Record<keyof UpstreamTimeouts, Limit> = {
-  connect_ms: timeout("connect_ms", "How long an engine may take to answer with its status line."),
-  first_part_ms: timeout("first_part_ms", "From there, how long until the first part of the answer."),
+  connect_ms: timeout("connect_ms", "How long the name, TCP and TLS may take."),
+  first_part_ms: timeout(
+    "first_part_ms",
+    "From there, how long until the first part of the answer; and 1 s for each 2,000 tokens of input.",
+  ),
+  first_part_spare_ms: timeout(
+    "first_part_spare_ms",
+    "The same, where another route of the model stands ready: then that one is asked instead.",
+  ),
   idle_ms: timeout("idle_ms", "The longest silence between two parts of an answer."),
-  total_ms: timeout("total_ms", "The longest that a whole answer may take."),
+  total_ms: timeout("total_ms", "The longest that a whole answer may take, all attempts together."),
 };
 
 export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery">, Limit> = {

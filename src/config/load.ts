@@ -12,9 +12,8 @@ import { configurationPath, type Environment, readEnvironment } from "./environm
 import { readConfigurationFile } from "./file.ts";
 import { ConfigurationError } from "./problem.ts";
 import type { ConfigurationFile } from "./schema.ts";
-
-/** The bytes of a file, null where there is none; throws (with `code`) where it cannot be read: source.ts. */
-export type ReadFile = (path: string) => Uint8Array | null;
+import { type ReadFile, reasonOf } from "./source.ts";
+import { tlsOf } from "./tls.ts";
 
 export interface Sources {
   env: Environment;
@@ -29,7 +28,9 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   if ("problems" in environment || "problems" in source) {
     return new ConfigurationError([environment, source].flatMap((part) => ("problems" in part ? part.problems : [])));
   }
-  const configuration = assemble(environment.settings, source.file, simulatorUrl);
+  const tls = tlsOf(source.file?.upstreams ?? {}, readFile);
+  if ("problems" in tls) return new ConfigurationError(tls.problems);
+  const configuration = assemble(environment.settings, source.file, simulatorUrl, tls.settings);
   return { ...configuration, notices: [...configuration.notices, ...source.notices] };
 }
 
@@ -51,9 +52,3 @@ function readSource(env: Environment, readFile: ReadFile): Source {
 }
 
 const misnamed = "./sluice.yml is not read; name it sluice.yaml, or name it in SLUICE_CONFIG";
-
-function reasonOf(cause: unknown): string {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
-  if (code === "EISDIR") return "it is a folder";
-  return code === "EACCES" || code === "EPERM" ? "this user may not read it" : code;
-}

@@ -2,6 +2,9 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { file_bytes_max } from "./yaml.ts";
 
+/** The bytes of a file, null where there is none; throws (with `code`) where it cannot be read. */
+export type ReadFile = (path: string) => Uint8Array | null;
+
 /** Bytes of the file, null where there is none. Reads little more than the largest file that is accepted, whatever it is. */
 export function readFileBounded(path: string): Uint8Array | null {
   let descriptor: number;
@@ -23,4 +26,11 @@ export function readFileBounded(path: string): Uint8Array | null {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Why a file could not be read, in words. */
+export function reasonOf(cause: unknown): string {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
+  if (code === "EISDIR") return "it is a folder";
+  return code === "EACCES" || code === "EPERM" ? "this user may not read it" : code;
 }

@@ -1,6 +1,7 @@
 /** Counters for Prometheus. Low cardinality: public models and outcomes, never keys or organizations. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { SettleAnswer } from "../store/ledger.ts";
+import type { AttemptKind } from "../upstream/attempt.ts";
 import type { Ended } from "../usage/run.ts";
 
 export interface Metrics {
@@ -8,6 +9,8 @@ export interface Metrics {
   inference(ended: Ended): void;
   /** Over one inference request of a known caller: granted from `plan` or `extra`, or refused with a fault's code. */
   decision(decision: "granted" | "refused", reason: string): void;
+  /** An attempt at an engine has ended. */
+  attempt(upstream: string, outcome: AttemptKind): void;
   /** So many holds of nodes that are gone were settled. */
   recovered(requests: number): void;
   /** What a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
@@ -46,6 +49,12 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     name: "admission_decisions_total",
     help: "Inference requests of known callers, by decision and reason: plan or extra usage, or the refusal's code.",
     labelNames: ["decision", "reason"] as const,
+    registers,
+  });
+  const attempts = new Counter({
+    name: "upstream_attempts_total",
+    help: "Attempts at engines, by upstream and how they ended.",
+    labelNames: ["upstream", "outcome"] as const,
     registers,
   });
   const recovered = new Counter({
@@ -96,6 +105,7 @@ export function prometheusMetrics(build: { version: string }): Metrics {
       tokens.inc({ model, class: "output" }, usage.outputTokens);
       if (firstPartMs !== null) firstPart.observe({ model }, firstPartMs / 1000);
     },
+    attempt: (upstream, outcome) => attempts.inc({ upstream, outcome }),
     decision: (decision, reason) => decisions.inc({ decision, reason }),
     settled(answer) {
       if (answer.answer !== "settled") return;

@@ -1,0 +1,73 @@
+/**
+ * Whether one route may be asked, from how its attempts ended. Pure: a state and an event give the next state.
+ * Failures in a row open it; after a probation one request at a time is let through, and tells whether it is well again.
+ */
+import type { AttemptKind } from "../upstream/attempt.ts";
+
+export interface Breaker {
+  state: "closed" | "open" | "half-open";
+  /** In a row, while it is closed. */
+  failures: number;
+  /** Of the next opening. */
+  probation_ms: number;
+  /** Until when nothing is asked, in milliseconds: of an open one, or one that is full and said until when. */
+  restUntilMs: number;
+}
+
+/** Failures in a row that open a breaker. */
+export const failures_max = 3;
+export const probation_ms_min = 1_000;
+export const probation_ms_max = 15_000;
+/** The longest that a full engine is left alone, whatever it says. */
+export const rest_ms_max = 60_000;
+
+export const closed: Breaker = { state: "closed", failures: 0, probation_ms: probation_ms_min, restUntilMs: 0 };
+
+/** What an end says of the engine: that it is ill, that it is alive, or nothing. */
+const says: Record<AttemptKind, "ill" | "alive" | "nothing"> = {
+  answered: "alive",
+  empty: "ill",
+  abandoned: "nothing",
+  unreachable: "ill",
+  stale: "nothing",
+  broken: "ill",
+  timeout: "ill",
+  busy: "alive",
+  failed: "ill",
+  refused: "ill",
+  rejected: "alive",
+  too_long: "alive",
+  malformed: "ill",
+};
+
+export function admits(breaker: Breaker, nowMs: number): boolean {
+  return breaker.state !== "half-open" && nowMs >= breaker.restUntilMs;
+}
+
+/** A request was sent; to an open one it is the probe. */
+export function begun(breaker: Breaker, nowMs: number): Breaker {
+  return breaker.state === "open" && nowMs >= breaker.restUntilMs ? { ...breaker, state: "half-open" } : breaker;
+}
+
+export function ended(breaker: Breaker, end: { kind: AttemptKind; retryAfter_ms?: number }, nowMs: number): Breaker {
+  switch (says[end.kind]) {
+    case "nothing":
+      // A probe that was left tells nothing: the next request is one.
+      return breaker.state === "half-open" ? { ...breaker, state: "open" } : breaker;
+    case "alive": {
+      const rest_ms = end.kind === "busy" ? Math.min(rest_ms_max, end.retryAfter_ms ?? 0) : 0;
+      return { ...closed, restUntilMs: nowMs + rest_ms };
+    }
+    case "ill":
+      if (breaker.state === "open") return breaker;
+      if (breaker.state === "closed" && breaker.failures + 1 < failures_max) {
+        return { ...breaker, failures: breaker.failures + 1 };
+      }
+      return {
+        state: "open",
+        failures: 0,
+        probation_ms: Math.min(probation_ms_max, breaker.probation_ms * 2),
+        restUntilMs: nowMs + breaker.probation_ms,
+      };
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * The sixteen faults of FailoverBench (github.com/failoverbench/failoverbench, scenarios/catalogue.yaml), each with its verdict, in each
+ * protocol, streamed and whole: the first engine fails, and a spare that is well stands behind it.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { asks, protocols } from "./callers.ts";
+import { type Case, type Rig, type Route, startRig } from "./rig.ts";
+import { canonical } from "./wall.ts";
+
+interface Fault {
+  name: string;
+  title: string;
+  /** `pass`: the whole answer. `error`: a clean error, with its code. */
+  streamed: "pass" | string;
+  /** Where nobody streams, nothing has been shown until all of it has come. */
+  whole: "pass" | string;
+  /** Requests that the spare gets where the answer is streamed. */
+  spares: number;
+  timeouts?: string;
+  /** Of the first engine, where it is smaller than the model's. */
+  contextWindow?: number;
+}
+
+const quick = "{ first_part_spare_ms: 300 }";
+const pass = "pass";
+
+const faults: Fault[] = [
+  { name: "s01", title: "429 with retry-after", streamed: pass, whole: pass, spares: 1 },
+  { name: "s02", title: "429 without, again and again", streamed: pass, whole: pass, spares: 1 },
+  { name: "s03", title: "500 once", streamed: pass, whole: pass, spares: 1 },
+  { name: "s04", title: "503", streamed: pass, whole: pass, spares: 1 },
+  { name: "s05", title: "a reset before any byte", streamed: pass, whole: pass, spares: 1 },
+  { name: "s06", title: "no answer at all", streamed: pass, whole: pass, spares: 1, timeouts: quick },
+  { name: "s07", title: "a late first token", streamed: pass, whole: pass, spares: 1, timeouts: quick },
+  { name: "s08", title: "a stream that is cut", streamed: "upstream_unavailable", whole: pass, spares: 0 },
+  {
+    ...{ name: "s09", title: "a stream that stalls", streamed: "upstream_timeout", whole: pass, spares: 0 },
+    timeouts: "{ first_part_spare_ms: 1000, idle_ms: 1000 }",
+  },
+  { name: "s10", title: "a malformed chunk", streamed: "upstream_unavailable", whole: pass, spares: 0 },
+  { name: "s11", title: "no [DONE]", streamed: pass, whole: pass, spares: 0 },
+  { name: "s12", title: "too long, and a larger one", streamed: pass, whole: pass, spares: 1, contextWindow: 4096 },
+  { name: "s13", title: "a content filter", streamed: "invalid_value", whole: "invalid_value", spares: 0 },
+  {
+    name: "s14",
+    title: "a cut, and a spare without prefill",
+    streamed: "upstream_unavailable",
+    whole: pass,
+    spares: 0,
+  },
+  { name: "s16", title: "503, and who is booked", streamed: pass, whole: pass, spares: 1 },
+  { name: "unknown", title: "404 of one route", streamed: pass, whole: pass, spares: 1 },
+  { name: "forbidden", title: "401 of one route", streamed: pass, whole: pass, spares: 1 },
+  { name: "html", title: "a page in place of an answer", streamed: pass, whole: pass, spares: 1 },
+  { name: "garbage", title: "another protocol than HTTP", streamed: pass, whole: pass, spares: 1 },
+  { name: "empty", title: "an empty answer", streamed: pass, whole: pass, spares: 1 },
+];
+
+const modes = ["streamed", "whole"] as const;
+const all = faults.flatMap((fault) =>
+  protocols.flatMap((caller) =>
+    modes.map((mode) => ({ ...fault, caller, mode, key: `${fault.name}-${caller}-${mode}` })),
+  ),
+);
+
+function routed(fault: (typeof all)[number]): Case {
+  const first: Route = {
+    wall: 0,
+    model: fault.key,
+    ...(fault.contextWindow ? { contextWindow: fault.contextWindow } : {}),
+  };
+  return {
+    id: `acme/${fault.key}`,
+    routes: [first, { wall: 1, model: `ok-${fault.key}`, priority: 1 }],
+    ...(fault.timeouts ? { timeouts: fault.timeouts } : {}),
+  };
+}
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await startRig(all.map(routed));
+}, 60_000);
+afterAll(() => rig.stop());
+
+for (const one of all) {
+  const verdict = one[one.mode];
+  test(`${one.name}, ${one.title}, ${one.caller}, ${one.mode}: ${verdict}`, async () => {
+    const seen = await asks(rig.sluice, one.caller, `acme/${one.key}`, one.mode === "streamed");
+    const spares = verdict === pass && one.streamed !== pass ? 1 : one.spares;
+    const firsts = rig.asked(one.key);
+    // Only where a connection that had served before closes may the same engine be asked again, on a new one.
+    expect(firsts === 1 || (one.name === "s05" && firsts === 2)).toBe(true);
+    expect(rig.asked(`ok-${one.key}`)).toBe(spares);
+    if (verdict === pass) {
+      expect(seen).toMatchObject({
+        status: 200,
+        isComplete: true,
+        code: null,
+        model: `acme/${one.key}`,
+        outputTokens: 60,
+      });
+      expect(seen.text).toBe(canonical);
+    } else {
+      expect(seen.code).toBe(verdict);
+      expect(seen.isComplete).toBe(false);
+    }
+    const { route, usage, outcome } = await shown(seen.requestId);
+    expect(route.attempts).toBe(1 + spares);
+    expect(route.upstream).toBe(spares === 1 ? "canary-second" : "canary-first");
+    // What the first engine said and nobody saw is not charged.
+    if (verdict === pass) expect([outcome, usage.input_tokens]).toEqual(["completed", 9]);
+  }, 30_000);
+}
+
+interface Shown {
+  outcome: string;
+  usage: { input_tokens: number };
+  route: { upstream: string; attempts: number };
+}
+
+async function shown(requestId: string): Promise<Shown> {
+  const shown = await rig.sluice.json<Shown>("request", "show", requestId);
+  return shown;
+}
