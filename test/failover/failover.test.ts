@@ -3,6 +3,7 @@
  * protocol, streamed and whole: the first engine fails, and a spare that is well stands behind it.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { until } from "../harness/until.ts";
 import { asks, protocols } from "./callers.ts";
 import { type Case, type Rig, type Route, startRig } from "./rig.ts";
 import { canonical } from "./wall.ts";
@@ -101,24 +102,39 @@ for (const one of all) {
       });
       expect(seen.text).toBe(canonical);
     } else {
-      expect(seen.code).toBe(verdict);
+      // A stream of Responses has one code for all that is not the caller's.
+      const isStream = one.caller === "responses" && one.mode === "streamed" && seen.status === 200;
+      expect(seen.code).toBe(isStream ? "server_error" : verdict);
       expect(seen.isComplete).toBe(false);
     }
-    const { route, usage, outcome } = await shown(seen.requestId);
-    expect(route.attempts).toBe(1 + spares);
-    expect(route.upstream).toBe(spares === 1 ? "canary-second" : "canary-first");
+    const receipt = await receiptOf(seen.requestId);
+    expect(receipt.attempts).toBe(firsts + spares);
     // What the first engine said and nobody saw is not charged.
-    if (verdict === pass) expect([outcome, usage.input_tokens]).toEqual(["completed", 9]);
+    if (verdict === pass) expect([receipt.outcome, receipt.usage.input_tokens]).toEqual(["completed", 9]);
+    if (one.name === "s16") {
+      const { route } = await rig.sluice.json<Shown>("request", "show", seen.requestId);
+      expect(route).toMatchObject({ upstream: "canary-second", attempts: 2 });
+    }
   }, 30_000);
 }
 
-interface Shown {
+interface Receipt {
+  attempts: number;
   outcome: string;
   usage: { input_tokens: number };
+}
+
+interface Shown {
   route: { upstream: string; attempts: number };
 }
 
-async function shown(requestId: string): Promise<Shown> {
-  const shown = await rig.sluice.json<Shown>("request", "show", requestId);
-  return shown;
+/** When it is settled: a stream's last byte may be read before. */
+async function receiptOf(requestId: string): Promise<Receipt> {
+  let receipt: Receipt | null = null;
+  const settled = async () => {
+    receipt = (await (await rig.sluice.fetch(`/v1/service/requests/${requestId}`)).json()) as Receipt;
+    return receipt.outcome !== "running";
+  };
+  await until(settled, 10_000, "the request to be settled");
+  return receipt!;
 }

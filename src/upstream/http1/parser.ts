@@ -99,6 +99,10 @@ export class ResponseParser {
     if (this.#head_bytes > head_bytes_max) throw new MalformedResponse("the head is too large");
     this.#line += latin1(bytes, from, to);
     if (this.#line.length > line_bytes_max) throw new MalformedResponse("a line of the head is too long");
+    // Another protocol is known by its first bytes, and may never end a line.
+    if (this.#lines.length === 0 && this.#state === "head" && !isBeginning(this.#line)) {
+      throw new MalformedResponse("it does not begin as HTTP/1.1 does");
+    }
     if (end >= 0) {
       const line = this.#line;
       this.#line = "";
@@ -202,6 +206,11 @@ export class ResponseParser {
     if (byte !== wanted) throw new MalformedResponse("a chunk does not end where it said");
   }
 }
+
+function isBeginning(line: string): boolean {
+  return line.length < opening.length ? opening.startsWith(line) : line.startsWith(opening);
+}
+const opening = "HTTP/1.";
 
 function hexadecimal(byte: number): number {
   if (byte >= 48 && byte <= 57) return byte - 48;
