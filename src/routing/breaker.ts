@@ -10,6 +10,8 @@ export interface Breaker {
   failures: number;
   /** Of the next opening. */
   probation_ms: number;
+  /** When it opened, or let its probe through, in milliseconds: what began before tells of another time. */
+  sinceMs: number;
   /** Until when nothing is asked, in milliseconds: of an open one, or one that is full and said until when. */
   restUntilMs: number;
 }
@@ -21,7 +23,18 @@ export const probation_ms_max = 15_000;
 /** The longest that a full engine is left alone, whatever it says. */
 export const rest_ms_max = 60_000;
 
-export const closed: Breaker = { state: "closed", failures: 0, probation_ms: probation_ms_min, restUntilMs: 0 };
+export const closed: Breaker = {
+  state: "closed",
+  failures: 0,
+  probation_ms: probation_ms_min,
+  sinceMs: 0,
+  restUntilMs: 0,
+};
+
+interface End {
+  kind: AttemptKind;
+  retryAfter_ms?: number;
+}
 
 /** What an end says of the engine: that it is ill, that it is alive, or nothing. */
 const says: Record<AttemptKind, "ill" | "alive" | "nothing"> = {
@@ -46,10 +59,14 @@ export function admits(breaker: Breaker, nowMs: number): boolean {
 
 /** A request was sent; to an open one it is the probe. */
 export function begun(breaker: Breaker, nowMs: number): Breaker {
-  return breaker.state === "open" && nowMs >= breaker.restUntilMs ? { ...breaker, state: "half-open" } : breaker;
+  return breaker.state === "open" && nowMs >= breaker.restUntilMs
+    ? { ...breaker, state: "half-open", sinceMs: nowMs }
+    : breaker;
 }
 
-export function ended(breaker: Breaker, end: { kind: AttemptKind; retryAfter_ms?: number }, nowMs: number): Breaker {
+/** An attempt that began at `begunMs` is over. */
+export function ended(breaker: Breaker, end: End, begunMs: number, nowMs: number): Breaker {
+  if (breaker.state !== "closed" && begunMs < breaker.sinceMs) return breaker;
   switch (says[end.kind]) {
     case "nothing":
       // A probe that was left tells nothing: the next request is one.
@@ -59,7 +76,6 @@ export function ended(breaker: Breaker, end: { kind: AttemptKind; retryAfter_ms?
       return { ...closed, restUntilMs: nowMs + rest_ms };
     }
     case "ill":
-      if (breaker.state === "open") return breaker;
       if (breaker.state === "closed" && breaker.failures + 1 < failures_max) {
         return { ...breaker, failures: breaker.failures + 1 };
       }
@@ -67,6 +83,7 @@ export function ended(breaker: Breaker, end: { kind: AttemptKind; retryAfter_ms?
         state: "open",
         failures: 0,
         probation_ms: Math.min(probation_ms_max, breaker.probation_ms * 2),
+        sinceMs: nowMs,
         restUntilMs: nowMs + breaker.probation_ms,
       };
   }

@@ -7,7 +7,8 @@ export interface Health {
   /** Those that may be asked; all, where none may: never are all routes of a model kept back. */
   usable(routes: readonly Route[], nowMs: number): readonly Route[];
   begun(route: Route, nowMs: number): void;
-  ended(route: Route, end: AttemptEnd, nowMs: number): void;
+  /** An attempt that began at `begunMs` is over, or has begun to answer. */
+  ended(route: Route, end: AttemptEnd, begunMs: number, nowMs: number): void;
 }
 
 export function health(): Health {
@@ -28,7 +29,7 @@ export function health(): Health {
     begun(route, nowMs) {
       if (ill.size > 0) set(route, begun(of(route), nowMs), nowMs);
     },
-    ended: (route, end, nowMs) => set(route, ended(of(route), end, nowMs), nowMs),
+    ended: (route, end, begunMs, nowMs) => set(route, ended(of(route), end, begunMs, nowMs), nowMs),
   };
 }
 

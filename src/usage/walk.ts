@@ -74,6 +74,8 @@ class Walk implements Opened, OpenedEvents {
   #failures: Failure[] = [];
   #route: Route | null = null;
   #attempts = 0;
+  /** Of the attempt under way. */
+  #begunMs = 0;
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #end: AttemptEnd | null = null;
   #isShown = false;
@@ -130,7 +132,7 @@ class Walk implements Opened, OpenedEvents {
       const batch = await this.#asked(route, isFresh);
       const end = this.#end;
       if (this.#isShown || end === null) return { done: false, value: batch };
-      this.#parts.health.ended(route, end, this.#parts.nowMs());
+      this.#parts.health.ended(route, end, this.#begunMs, this.#parts.nowMs());
       const next = this.#following(route, end, batch);
       if (next === null) {
         this.#isShown = true;
@@ -149,14 +151,14 @@ class Walk implements Opened, OpenedEvents {
     this.#end = null;
     this.#left = this.#left.filter((other) => other !== route);
     this.#isSpareTaken = false;
-    const begunMs = parts.nowMs();
-    parts.health.begun(route, begunMs);
+    this.#begunMs = parts.nowMs();
+    parts.health.begun(route, this.#begunMs);
     this.#attempt = ask({
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
       ...{ identity: errand.identity, signal: errand.signal, isFresh, stream: this.#asking.stream },
       ...this.#asking.at(route),
       patience: this.#patience(route),
-      ended: (end) => this.#ended(route, end, begunMs),
+      ended: (end) => this.#ended(route, end),
     });
     const held: Batch = [];
     for (;;) {
@@ -167,17 +169,17 @@ class Walk implements Opened, OpenedEvents {
       if (held.some((event) => event.type === "part-start")) {
         this.#isShown = true;
         // An engine that has begun to answer is well, however long the answer is.
-        parts.health.ended(route, { kind: "answered" }, parts.nowMs());
+        parts.health.ended(route, { kind: "answered" }, this.#begunMs, parts.nowMs());
         return held;
       }
     }
   }
 
-  #ended(route: Route, end: AttemptEnd, begunMs: number): void {
+  #ended(route: Route, end: AttemptEnd): void {
     this.#end = end;
     const { nowMs, health, attempted } = this.#parts;
-    attempted({ model: this.#errand.model.id, route, end, ms: nowMs() - begunMs });
-    if (this.#isShown || this.#isOver) health.ended(route, end, nowMs());
+    attempted({ model: this.#errand.model.id, route, end, ms: nowMs() - this.#begunMs });
+    if (this.#isShown || this.#isOver) health.ended(route, end, this.#begunMs, nowMs());
   }
 
   /** The route that is asked next, or null. */

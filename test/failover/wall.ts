@@ -43,7 +43,7 @@ const refusal = (status: number, code: string, headers = "") =>
 function answer({ socket, isStreamed }: Asked, done = true): void {
   if (!isStreamed) return void socket.write(json(200, whole(canonical)));
   socket.write(
-    sse + words.map(frame).join("") + frame(finish) + frame(report) + (done ? frame("[DONE]") : "") + "0\r\n\r\n",
+    `${sse + words.map(frame).join("") + frame(finish) + frame(report) + (done ? frame("[DONE]") : "")}0\r\n\r\n`,
   );
 }
 

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { assertCapable, type CatalogModel } from "../../src/routing/catalog.ts";
+import { defaultTimeouts, type UpstreamProtocol } from "../../src/upstream/target.ts";
 import { walk } from "../../src/usage/walk.ts";
 import { walking } from "../harness/patience.ts";
-import { defaultTimeouts, type UpstreamProtocol } from "../../src/upstream/target.ts";
 
 const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   id: "acme/writer-1",

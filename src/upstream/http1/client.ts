@@ -88,10 +88,12 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
   }
 
   function put({ idle }: Pool, connection: Connection): void {
-    if (isClosed || idle.length >= idle_per_origin_max) return connection.close();
     // A second before the engine would.
-    const kept_ms = Math.min(idle_ms, connection.kept_ms === null ? idle_ms : connection.kept_ms - 1000);
-    if (kept_ms <= 0) return connection.close();
+    const kept_ms = Math.min(idle_ms, (connection.kept_ms ?? Number.POSITIVE_INFINITY) - 1000);
+    if (isClosed || kept_ms <= 0 || idle.length >= idle_per_origin_max) {
+      connection.close();
+      return;
+    }
     connection.idleUntilMs = performance.now() + kept_ms;
     idle.push(connection);
   }

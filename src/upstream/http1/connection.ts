@@ -1,7 +1,7 @@
 /** A connection to an engine. It carries one exchange at a time, and says whether another may follow. */
 import type { Socket } from "bun";
 import { Exchange, type Reply } from "./exchange.ts";
-import type { ResponseHead } from "./head.ts";
+import { MalformedResponse, type ResponseHead } from "./head.ts";
 
 /** Why an exchange has no answer, or no whole one. */
 export class ConnectionLost extends Error {
@@ -73,9 +73,9 @@ export class Connection {
   // What the socket tells.
 
   received(bytes: Uint8Array): void {
-    // Bytes that nobody asked for: whatever they are, the next answer would be taken for another's.
-    if (!this.#exchange) return this.#end(null);
     try {
+      // Bytes that nobody asked for: whatever they are, the next answer would be taken for another's.
+      if (!this.#exchange) throw new MalformedResponse("there are bytes behind the end of the answer");
       this.#exchange.received(bytes);
     } catch (malformed) {
       this.#end(malformed);
@@ -107,15 +107,18 @@ export class Connection {
 
   /** What did not go out waits for the socket to drain. */
   #sent(bytes: Uint8Array, sent: number): void {
-    if (sent < 0) return this.#lost(new Error("the connection does not take what is written"));
-    this.#unsent = sent < bytes.length ? bytes.subarray(sent) : null;
+    if (sent < 0) this.#lost(new Error("the connection does not take what is written"));
+    else this.#unsent = sent < bytes.length ? bytes.subarray(sent) : null;
   }
 
   #over({ keepsOpen, headers }: ResponseHead): void {
     this.#exchange = null;
     this.#served += 1;
     // An engine that has answered before it had read the request reads the rest of it as the next.
-    if (!keepsOpen || this.#unsent || this.#isClosed) return this.#end(null);
+    if (!keepsOpen || this.#unsent || this.#isClosed) {
+      this.#end(null);
+      return;
+    }
     const seconds = /(?:^|[\s,])timeout=(\d{1,6})/.exec(headers.get("keep-alive") ?? "")?.[1];
     this.kept_ms = seconds === undefined ? null : Number(seconds) * 1000;
     this.#owner.freed(this);

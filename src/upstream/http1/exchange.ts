@@ -37,6 +37,7 @@ export class Exchange implements ResponseSink, Reply {
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
   #unread_bytes = 0;
+  #isHeld = false;
   #reader: Waiting | null = null;
   #failure: { cause: unknown } | null = null;
   /** Whether any byte of an answer has come. */
@@ -68,7 +69,7 @@ export class Exchange implements ResponseSink, Reply {
     this.isBegun = true;
     this.#parser.push(bytes);
     this.#wake();
-    if (this.#unread_bytes > unread_bytes_max) this.#line.pause();
+    this.#holdBack(!this.#parser.isOver && this.#unread_bytes > unread_bytes_max);
     if (this.#parser.isOver) this.#line.over(this.#head!);
   }
 
@@ -113,9 +114,17 @@ export class Exchange implements ResponseSink, Reply {
     if (!this.#parser.isOver) this.#line.drop();
   }
 
+  /** A connection that serves on is not the old answer's to hold. */
+  #holdBack(isHeld: boolean): void {
+    if (isHeld === this.#isHeld) return;
+    this.#isHeld = isHeld;
+    if (isHeld) this.#line.pause();
+    else this.#line.resume();
+  }
+
   #take(): Uint8Array[] {
     const pieces = this.#unread;
-    if (this.#unread_bytes > unread_bytes_max) this.#line.resume();
+    this.#holdBack(false);
     this.#unread = [];
     this.#unread_bytes = 0;
     return pieces;

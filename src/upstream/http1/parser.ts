@@ -22,6 +22,9 @@ const extension_bytes_max = 1024;
 
 const cr = 13;
 const lf = 10;
+const tab = 9;
+const semicolon = 59;
+const del = 127;
 
 type State =
   | "head"
@@ -163,24 +166,22 @@ export class ResponseParser {
   #frame(byte: number): void {
     switch (this.#state) {
       case "size":
-        return this.#size(byte);
+        this.#size(byte);
+        break;
       case "extension":
-        if (byte === cr) this.#state = "size-end";
-        else if (++this.#extension_bytes > extension_bytes_max || (byte < 32 && byte !== 9) || byte === 127) {
-          throw new MalformedResponse("a chunk's extension is malformed");
-        }
-        return;
+        this.#extension(byte);
+        break;
       case "size-end":
-        this.#must(byte, lf);
+        must(byte, lf);
         this.#state = this.#left === 0 ? "trailer" : "chunk";
         this.#digits = 0;
-        return;
+        break;
       case "chunk-cr":
-        this.#must(byte, cr);
+        must(byte, cr);
         this.#state = "chunk-lf";
-        return;
+        break;
       default:
-        this.#must(byte, lf);
+        must(byte, lf);
         this.#left = 0;
         this.#state = "size";
     }
@@ -194,7 +195,7 @@ export class ResponseParser {
       if (this.#left > chunk_bytes_max || this.#digits > 16) throw new MalformedResponse("a chunk is too large");
     } else if (this.#digits > 0 && byte === cr) {
       this.#state = "size-end";
-    } else if (this.#digits > 0 && byte === 59) {
+    } else if (this.#digits > 0 && byte === semicolon) {
       this.#extension_bytes = 0;
       this.#state = "extension";
     } else {
@@ -202,9 +203,17 @@ export class ResponseParser {
     }
   }
 
-  #must(byte: number, wanted: number): void {
-    if (byte !== wanted) throw new MalformedResponse("a chunk does not end where it said");
+  #extension(byte: number): void {
+    this.#extension_bytes += 1;
+    if (byte === cr) this.#state = "size-end";
+    else if (this.#extension_bytes > extension_bytes_max || (byte < 32 && byte !== tab) || byte === del) {
+      throw new MalformedResponse("a chunk's extension is malformed");
+    }
   }
+}
+
+function must(byte: number, wanted: number): void {
+  if (byte !== wanted) throw new MalformedResponse("a chunk does not end where it said");
 }
 
 function isBeginning(line: string): boolean {

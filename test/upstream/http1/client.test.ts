@@ -1,7 +1,7 @@
 /** Connections to engines over real sockets: which are made, kept, reused and let go, and what is known of a failure. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import { type Client, client, type Post } from "../../../src/upstream/http1/client.ts";
 import { ConnectionLost } from "../../../src/upstream/http1/connection.ts";
 import { ConnectFailed } from "../../../src/upstream/http1/dial.ts";
@@ -67,7 +67,9 @@ async function engine(answer: Answer): Promise<Engine> {
 const ok: Answer = (socket) => void socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
 
 const clients: Client[] = [];
-afterAll(() => clients.forEach((one) => one.close()));
+afterAll(() => {
+  for (const one of clients) one.close();
+});
 function fresh(options: Parameters<typeof client>[0] = {}): Client {
   const made = client(options);
   clients.push(made);
@@ -104,7 +106,9 @@ test("a request arrives as it was given, and its answer as it was sent", async (
   });
   const reply = await post(fresh(), url);
   expect([reply.status, reply.headers.get("x-kind"), await textOf(reply)]).toEqual([418, "Tea", "ok"]);
-  expect(seen).toBe(`POST /v1/chat HTTP/1.1\r\nhost: ${new URL(url).host}\r\nx-a: b\r\ncontent-length: 8\r\n\r\n{"ü":1}`);
+  expect(seen).toBe(
+    `POST /v1/chat HTTP/1.1\r\nhost: ${new URL(url).host}\r\nx-a: b\r\ncontent-length: 8\r\n\r\n{"ü":1}`,
+  );
 });
 
 test("a request of many megabytes goes out whole, however slowly it is read", async () => {
@@ -231,7 +235,9 @@ describe("a failure tells how far the request came:", () => {
     });
 
     test(`${how} on one that had served, before any byte: stale, and not sent again by itself`, async () => {
-      const { url, requests } = await engine((socket, request, nth) => (nth === 0 ? ok(socket, request, nth) : close(socket)));
+      const { url, requests } = await engine((socket, request, nth) =>
+        nth === 0 ? ok(socket, request, nth) : close(socket),
+      );
       const one = fresh();
       await textOf(await post(one, url));
       expect(await failureOf(post(one, url))).toMatchObject({ name: "ConnectionLost", isStale: true });
@@ -313,7 +319,12 @@ test("an engine that writes faster than its answer is read is held back", async 
   });
   const reply = await post(fresh(), url);
   let before = -1;
-  await until(() => sent === before || ((before = sent), false), 20_000, "the engine to be held back");
+  const isHeld = () => {
+    const same = sent === before;
+    before = sent;
+    return same;
+  };
+  await until(isHeld, 20_000, "the engine to be held back");
   expect(sent).toBeLessThan(50_000_000);
   let read = 0;
   while (read < 60_000_000) for (const part of (await reply.read()) ?? []) read += part.length;
@@ -346,7 +357,9 @@ describe("https", () => {
 
   test("shows a certificate of ours to an engine that asks for one", async () => {
     const { url, stop } = serve({ ca: authority, requestCert: true, rejectUnauthorized: true });
-    const answered = post(fresh(), url, { tls: { ca: authority, certificate: clientPair }, body: "hello" }).then(textOf);
+    const answered = post(fresh(), url, { tls: { ca: authority, certificate: clientPair }, body: "hello" }).then(
+      textOf,
+    );
     expect(await answered).toBe("hello");
     expect(await failureOf(post(fresh(), url, { tls }).then(textOf))).toBeInstanceOf(Error);
     await stop();

@@ -9,7 +9,10 @@ interface NodeParser {
   [callback: number]: unknown;
 }
 const { HTTPParser } = createRequire(import.meta.url)("node:_http_common") as {
-  HTTPParser: { new (): NodeParser } & Record<"RESPONSE" | "kOnHeadersComplete" | "kOnBody" | "kOnMessageComplete", number>;
+  HTTPParser: { new (): NodeParser } & Record<
+    "RESPONSE" | "kOnHeadersComplete" | "kOnBody" | "kOnMessageComplete",
+    number
+  >;
 };
 
 /** Of the first final response: `whole` where it came to its end, whatever follows. */

@@ -1,0 +1,110 @@
+/** When a route is asked no more, and when again: as a table of what happens and what follows. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  admits,
+  type Breaker,
+  begun,
+  closed,
+  ended,
+  probation_ms_max,
+  probation_ms_min,
+} from "../../src/routing/breaker.ts";
+import type { Route } from "../../src/routing/catalog.ts";
+import { health } from "../../src/routing/health.ts";
+import type { AttemptKind } from "../../src/upstream/attempt.ts";
+
+/** What happens when; of an end, when its attempt began, where that was before. */
+type Events = [atMs: number, event: AttemptKind | "begun", begunMs?: number][];
+
+const after = (events: Events): Breaker =>
+  events.reduce(
+    (breaker, [at, event, begunMs = at]) =>
+      event === "begun" ? begun(breaker, at) : ended(breaker, { kind: event }, begunMs, at),
+    closed,
+  );
+
+const thrice: [number, AttemptKind][] = [
+  [0, "failed"],
+  [0, "broken"],
+  [0, "unreachable"],
+];
+
+const table: [string, Events, atMs: number, admits: boolean][] = [
+  ["well at first", [], 0, true],
+  ["two failures", thrice.slice(0, 2), 0, true],
+  ["three in a row", thrice, probation_ms_min - 1, false],
+  ["three in a row, a probation later", thrice, probation_ms_min, true],
+  ["two, an answer, and one more", [...thrice.slice(0, 2), [0, "answered"], [0, "failed"]], 0, true],
+  ["a probe is under way: no second one", [...thrice, [1000, "begun"]], 1001, false],
+  ["the probe was answered", [...thrice, [1000, "begun"], [1100, "answered"]], 1100, true],
+  ["the probe was full: it is alive", [...thrice, [1000, "begun"], [1100, "busy"]], 1100, true],
+  ["the probe failed: twice the time", [...thrice, [1000, "begun"], [1100, "failed"]], 3099, false],
+  ["the probe failed, and that time is over", [...thrice, [1000, "begun"], [1100, "failed"]], 3100, true],
+  ["the probe was left: the next request is one", [...thrice, [1000, "begun"], [1100, "abandoned"]], 1100, true],
+  ["a request from before fails late", [...thrice, [500, "failed", -9]], 1000, true],
+  ["a request from before ends well late", [...thrice, [500, "answered", -9]], 999, false],
+  ["one from before fails while the probe runs", [...thrice, [1000, "begun"], [1001, "failed", -9]], 9999, false],
+  ["callers that leave", Array.from({ length: 9 }, () => [0, "abandoned"] as [number, AttemptKind]), 0, true],
+  ["requests at fault", Array.from({ length: 9 }, () => [0, "rejected"] as [number, AttemptKind]), 0, true],
+  ["inputs too long", Array.from({ length: 9 }, () => [0, "too_long"] as [number, AttemptKind]), 0, true],
+  ["full again and again", Array.from({ length: 9 }, () => [0, "busy"] as [number, AttemptKind]), 0, true],
+  ["wrong keys", Array.from({ length: 3 }, () => [0, "refused"] as [number, AttemptKind]), 0, false],
+];
+
+describe("a route is asked", () => {
+  for (const [what, events, atMs, admitted] of table) {
+    test(`${what}: ${admitted}`, () => expect(admits(after(events), atMs)).toBe(admitted));
+  }
+
+  test("a full engine is left alone as long as it says, and never longer than a minute", () => {
+    const rested = (retryAfter_ms: number) => ended(closed, { kind: "busy", retryAfter_ms }, 0, 0);
+    expect([admits(rested(2000), 1999), admits(rested(2000), 2000)]).toEqual([false, true]);
+    expect([admits(rested(1e12), 59_999), admits(rested(1e12), 60_000)]).toEqual([false, true]);
+    expect(rested(1e12).state).toBe("closed");
+  });
+
+  test("however long it was ill, it is asked again within the longest probation", () => {
+    let breaker = after(thrice);
+    for (let nowMs = 0; nowMs < 600_000; nowMs += 100) {
+      if (admits(breaker, nowMs)) breaker = ended(begun(breaker, nowMs), { kind: "failed" }, nowMs, nowMs);
+      expect(breaker.restUntilMs - nowMs).toBeLessThanOrEqual(probation_ms_max);
+    }
+  });
+});
+
+const route = (name: string): Route =>
+  ({ upstream: { name, url: "http://e/v1" }, model: "m", priority: 0, weight: 1 }) as unknown as Route;
+
+test("whatever happens, some route may be asked, and never do two requests meet one that is half-open", () => {
+  const ill = route("ill");
+  const routes = [ill, route("sound")];
+  const kinds = fc.constantFrom<AttemptKind>("failed", "failed", "answered", "abandoned", "busy", "rejected");
+  const step = fc.record({ advance_ms: fc.integer({ min: 1, max: 3000 }), kind: kinds, ends: fc.nat(5) });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const known = health();
+      const isAsked = (atMs: number) => known.usable(routes, atMs).includes(ill);
+      let open: number[] = [];
+      let openedMs: number | null = null;
+      let nowMs = 0;
+      for (const { advance_ms, kind, ends } of steps) {
+        nowMs += advance_ms;
+        expect(known.usable(routes, nowMs).length).toBeGreaterThan(0);
+        if (isAsked(nowMs)) {
+          known.begun(ill, nowMs);
+          open.push(nowMs);
+        }
+        if (openedMs !== null) expect(open.filter((begunMs) => begunMs > openedMs!).length).toBeLessThanOrEqual(1);
+        const begunMs = open[ends];
+        if (begunMs === undefined) continue;
+        open = open.filter((one) => one !== begunMs);
+        known.ended(ill, { kind }, begunMs, nowMs);
+        const isCurrent = openedMs === null || begunMs > openedMs;
+        if (isCurrent && kind === "failed" && !isAsked(nowMs)) openedMs = nowMs;
+        else if (isCurrent && kind !== "failed" && kind !== "abandoned") openedMs = null;
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
