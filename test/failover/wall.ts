@@ -8,6 +8,8 @@ export interface Wall {
   url: string;
   /** Models in the order in which requests arrived. */
   asked: string[];
+  /** From now on this model has the fault of another name. */
+  set(model: string, fault: string): void;
   stop(): Promise<void>;
 }
 
@@ -50,7 +52,7 @@ function answer({ socket, isStreamed }: Asked, done = true): void {
 /** The first words of an answer, read before what follows them. */
 function begin({ socket }: Asked, count: number, then: () => void): void {
   socket.write(sse + words.slice(0, count).map(frame).join(""));
-  setTimeout(then, 60);
+  setTimeout(then, 400);
 }
 
 const cut = (asked: Asked) => {
@@ -114,6 +116,7 @@ const faults: Record<string, (asked: Asked) => void> = {
 export async function startWall(): Promise<Wall> {
   const asked: string[] = [];
   const sockets = new Set<Socket>();
+  const chosen = new Map<string, string>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
@@ -128,13 +131,15 @@ export async function startWall(): Promise<Wall> {
       text = text.slice(head + 4 + length);
       const before = asked.filter((model) => model === body.model).length;
       asked.push(body.model);
-      faults[body.model.split("-")[0]!]!({ before, isStreamed: body.stream === true, socket });
+      const fault = chosen.get(body.model) ?? body.model.split("-")[0]!;
+      faults[fault]!({ before, isStreamed: body.stream === true, socket });
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     asked,
+    set: (model, fault) => void chosen.set(model, fault),
     async stop() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

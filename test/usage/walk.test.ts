@@ -120,6 +120,16 @@ test("the best priority is asked, and it alone where it answers", async () => {
   expect(wall.asked).toEqual(["ok-first"]);
 });
 
+test("one conversation meets one engine, whatever the draw", async () => {
+  const ways = ["ok-1", "ok-2", "ok-3", "ok-4"].map((model) => ({ model, priority: 0 }));
+  const routes = new Set<string | undefined>();
+  for (let count = 0; count < 8; count++) {
+    const parts = { draw: () => count / 8 };
+    routes.add((await walks(ways, { parts, request: { cacheKey: "conversation" } })).route);
+  }
+  expect(routes.size).toBe(1);
+});
+
 test("three engines: one dead, one that is overloaded, one that answers", async () => {
   const told = await walks(["dead", "s04", "ok"]);
   expect(told).toMatchObject({ fault: null, kinds: ["unreachable", "failed", "answered"], attempts: 3, route: "ok" });
