@@ -66,7 +66,8 @@ export function begun(breaker: Breaker, nowMs: number): Breaker {
 
 /** An attempt that began at `begunMs` is over. */
 export function ended(breaker: Breaker, end: End, begunMs: number, nowMs: number): Breaker {
-  if (breaker.state !== "closed" && begunMs < breaker.sinceMs) return breaker;
+  if (breaker.state === "open" && begunMs <= breaker.sinceMs) return breaker;
+  if (breaker.state === "half-open" && begunMs < breaker.sinceMs) return breaker;
   switch (says[end.kind]) {
     case "nothing":
       // A probe that was left tells nothing: the next request is one.

@@ -65,7 +65,7 @@ export const routing: Mutant[] = [
   {
     name: "a request from before decides for the probe",
     file: "src/routing/breaker.ts",
-    find: 'if (breaker.state !== "closed" && begunMs < breaker.sinceMs) return breaker;',
+    find: 'if (breaker.state === "half-open" && begunMs < breaker.sinceMs) return breaker;',
     replace: "",
     caughtBy: [breaker],
     rule: "docs/design/errors-and-streams.md, Engine failures",

@@ -76,6 +76,14 @@ describe("a route is asked", () => {
 const route = (name: string): Route =>
   ({ upstream: { name, url: "http://e/v1" }, model: "m", priority: 0, weight: 1 }) as unknown as Route;
 
+test("routes that are all ill are all asked", () => {
+  const known = health();
+  const routes = [route("one"), route("two")];
+  for (const one of routes) for (let count = 0; count < 3; count++) known.ended(one, { kind: "failed" }, 1, 1);
+  expect(known.usable(routes, 2)).toEqual(routes);
+  expect(known.usable([routes[0]!, route("sound")], 2).map(({ upstream }) => upstream.name)).toEqual(["sound"]);
+});
+
 test("whatever happens, some route may be asked, and never do two requests meet one that is half-open", () => {
   const ill = route("ill");
   const routes = [ill, route("sound")];

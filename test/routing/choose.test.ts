@@ -22,13 +22,13 @@ test("the best priority that has weight goes first, whatever the draw", () => {
 });
 
 test("within a priority weight decides", () => {
-  const routes = [route("a", 0, 1), route("b", 0, 3), route("c", 0, 0), route("d", 1, 100)];
+  const routes = [route("a", 0, 1), route("b", 0, 3), route("c", 0, 0), route("d", 0, 4), route("e", 1, 100)];
   const counts: Record<string, number> = {};
-  for (let step = 0; step < 400; step++) {
-    const { model } = choose(routes, step / 400)!;
+  for (let step = 0; step < 800; step++) {
+    const { model } = choose(routes, step / 800)!;
     counts[model] = (counts[model] ?? 0) + 1;
   }
-  expect(counts).toEqual({ a: 100, b: 300 });
+  expect(counts).toEqual({ a: 100, b: 300, d: 400 });
 });
 
 test("of none, none is chosen", () => expect(choose([], 0.5)).toBeNull());

@@ -81,6 +81,8 @@ describe("a response", () => {
     ["with a chunk too large for numbers", `${head("transfer-encoding: chunked")}fffffffffffffffff\r\n`],
     ["with a chunk below zero", `${head("transfer-encoding: chunked")}-1\r\n`],
     ["with a chunk that is longer than it says", `${head("transfer-encoding: chunked")}2\r\nhello\r\n0\r\n\r\n`],
+    ["with a chunk that does not end", `${head("transfer-encoding: chunked")}2\r\nhello0\r\n\r\n`],
+    ["with other bytes where a chunk ends", `${head("transfer-encoding: chunked")}2\r\nhe\n\r0\r\n\r\n`],
     ["that switches protocols", "HTTP/1.1 101 Switching\r\n\r\n"],
     ["behind interim ones without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(9)],
     ["with a line without end", `HTTP/1.1 200 OK\r\nx: ${"a".repeat(20_000)}`],
