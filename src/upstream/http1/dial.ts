@@ -61,16 +61,16 @@ export async function dial({ origin, connect_ms, signal, ...owner }: Dialing): P
 }
 
 async function opened(origin: Origin, owner: Owner, isGivenUp: () => boolean): Promise<Connection> {
-  let failure: unknown = null;
+  const failures: unknown[] = [];
   for (const address of await addressesOf(origin.host)) {
     if (isGivenUp()) break;
     try {
       return await connected(address, origin, owner);
     } catch (cause) {
-      failure = cause;
+      failures.push(cause);
     }
   }
-  throw failure;
+  throw failures.length === 1 ? failures[0] : new AggregateError(failures, failures.map(String).join("; "));
 }
 
 /** A name may not lead to this machine, unless it says so itself: whoever rules the name would rule what is asked here. */
@@ -99,8 +99,8 @@ function connected(address: string, { host, port, tls }: Origin, owner: Owner): 
           if (!tls || socket.data) return;
           // Bun has compared the name, too.
           if (isAuthorized) return ready(socket);
-          socket.terminate();
           reject(error ?? new Error("TLS failed"));
+          socket.terminate();
         },
         data: (socket, bytes) => socket.data?.received(bytes),
         drain: (socket) => socket.data?.drained(),

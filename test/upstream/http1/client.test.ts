@@ -352,7 +352,7 @@ describe("https", () => {
     const { url, stop } = serve(othersCertificate);
     const failure = (await failureOf(post(fresh(), url, { tls }))) as ConnectFailed;
     expect(failure).toBeInstanceOf(ConnectFailed);
-    expect(failure.cause).toHaveProperty("code", "ERR_TLS_CERT_ALTNAME_INVALID");
+    expect(String(failure.cause)).toContain("altnames");
     await stop();
   });
 
