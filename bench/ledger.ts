@@ -77,11 +77,11 @@ const streams = (count: number, verb: "grow" | "checkpoint"): Round => {
     const admits = admissions(count, organizations.slice(0, 1));
     const next = (step: number) =>
       admits.map(
-        ({ requestId, organizationId, leaseMs }): Command =>
+        ({ requestId, organizationId, lease_ms }): Command =>
           verb === "grow"
-            ? { verb, requestId, organizationId, limits, unitsTotal: 1000 + step, unitsTotalMin: 1000 + step }
+            ? { verb, requestId, organizationId, limits, unitsTotal: 1000 + step, unitsTotal_min: 1000 + step }
             : {
-                ...{ verb, requestId, organizationId, leaseMs, number: step },
+                ...{ verb, requestId, organizationId, lease_ms, number: step },
                 usage: { ...usage, outputTokens: step, source: "counted" },
               },
       );

@@ -212,7 +212,7 @@ export const usageRecord = pgTable("usage_record", {
   monthUsedAfter: units("month_used_after"),
   upstream: text("upstream"),
   attempts: integer("attempts"),
-  firstPartMs: units("first_part_ms"),
+  firstPart_ms: units("first_part_ms"),
 });
 
 export const usageRate = pgTable(
@@ -275,6 +275,6 @@ export const modelCalibration = pgTable("model_calibration", {
   inputSpread: doublePrecision("input_spread"),
   outputTokens: doublePrecision("output_tokens"),
   outputDeltas: doublePrecision("output_deltas"),
-  outputLetters: doublePrecision("output_letters"),
+  outputCodeUnits: doublePrecision("output_code_units"),
   updatedAt: instant("updated_at").notNull(),
 });

@@ -12,7 +12,7 @@ import { caught } from "../test/histories/teeth.ts";
 
 const usage = `usage: npm run histories -- [--count N] [--seed S] [--keep "…"] | --teeth
   N histories (1000) from seed S (1) on; whole numbers, N at least 1.`;
-const shown_every_ms = 10_000;
+const print_every_ms = 10_000;
 const plain = { head: [], border: [] };
 
 function main(): number {
@@ -48,7 +48,7 @@ function many(first: number, count: number): number {
   const totals = new Map<string, number>();
   let steps = 0;
   let done = 0;
-  let shown = began;
+  let lastPrinted_ms = began;
   const took_s = () => (performance.now() - began) / 1000;
   for (let seed = first; seed < first + count; seed++) {
     const history = runHistory(seed);
@@ -56,8 +56,8 @@ function many(first: number, count: number): number {
     steps += history.steps;
     for (const [name, number] of Object.entries(history.counts)) totals.set(name, (totals.get(name) ?? 0) + number);
     if (history.violation) break;
-    if (performance.now() - shown < shown_every_ms) continue;
-    shown = performance.now();
+    if (performance.now() - lastPrinted_ms < print_every_ms) continue;
+    lastPrinted_ms = performance.now();
     console.log(`${done} histories in ${took_s().toFixed(0)} s, none broken`);
   }
   const broken = shortest(first + done - 1);

@@ -36,9 +36,9 @@ import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
 import { client } from "./upstream/http1/client.ts";
 import { bookCheck } from "./usage/book-check.ts";
+import { calibrationSaver } from "./usage/calibration-saver.ts";
 import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
-import { keeper } from "./usage/keeper.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
 import { runs } from "./usage/run.ts";
@@ -74,7 +74,7 @@ export async function serve(serving: Serving): Promise<number> {
 
   const authentication = authenticator({
     directory: directory(database),
-    nowMs: () => performance.now(),
+    now_ms: () => performance.now(),
     failed: outage("last_use_unwritten"),
   });
   const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
@@ -94,7 +94,7 @@ export async function serve(serving: Serving): Promise<number> {
   });
   const estimate = inputEstimate();
   const calibration = outputCalibration();
-  const learning = keeper({
+  const learning = calibrationSaver({
     store: calibrations(database),
     input: estimate.ratios,
     output: calibration.sums,
@@ -125,7 +125,7 @@ export async function serve(serving: Serving): Promise<number> {
     client: engines,
     budget: retryBudgets(),
     health: health(),
-    nowMs: () => performance.now(),
+    now_ms: () => performance.now(),
     draw: Math.random,
     attempted: (attempt) => attempted(attempt, metrics, log),
     settings: () => configuration.current().metering,
@@ -156,21 +156,21 @@ export async function serve(serving: Serving): Promise<number> {
     log,
     closed(call, status) {
       life.leave(call);
-      metrics.request(call.route, status, call.elapsedMs() / 1000);
+      metrics.request(call.route, status, call.elapsed_ms() / 1000);
       log.request(call, status);
     },
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
-  metrics.gauge("http_open_requests", "Requests that are open now.", () => life.openCount);
-  metrics.gauge("usage_holds", "Requests of this node that hold usage.", admitting.holds);
+  metrics.gauge("http_open_requests", "Open requests.", () => life.openCount);
+  metrics.gauge("usage_holds", "Requests of this node with a hold on usage.", admitting.holds);
   metrics.gauge(
     "usage_settlement_waiting",
-    "Ended requests whose settlement the database has not confirmed.",
+    "Ended requests whose settlement the database has not confirmed yet.",
     admitting.waitingSettlements,
   );
   metrics.gauge(
     "usage_ledger_mismatch",
-    "Totals of recent windows that differ from the sum of their records, by the last hourly look.",
+    "Totals of recent windows that differ from the sum of their records, at the last hourly check.",
     checks.differences,
   );
 
@@ -184,7 +184,7 @@ export async function serve(serving: Serving): Promise<number> {
         return { plans: catalog.plans, models: [...catalog.models.keys()] };
       },
       actor,
-      nowMs: Date.now,
+      now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),
       random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
       changed: async (id) => authentication.forget(id),
@@ -284,7 +284,7 @@ function readinessChecks(
     {
       name: "catalog",
       severity: "required",
-      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog holds no model"),
+      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog has no models"),
     },
   ];
   if (redis) checks.push({ name: "redis", severity: "warning", run: answers(redis.ping, "Redis") });

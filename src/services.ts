@@ -30,7 +30,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     terminal,
     environment,
     user: systemUser(),
-    nowMs: Date.now,
+    now_ms: Date.now,
     newUuid: () => Bun.randomUUIDv7(),
     random: (bytes) => randomBytes(bytes),
     prompts: async () => (await import("./cli/prompts.ts")).clackPrompts(),

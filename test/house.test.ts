@@ -17,6 +17,7 @@ import {
   untoldFaults,
   wrongDirections,
 } from "./house/walls.ts";
+import { privateNames, strayUnits } from "./house/words.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -71,6 +72,13 @@ describe("the walls stand", () => {
     expect(deadLinks(await documents(), (path) => existsSync(join(root, path)))).toEqual([]);
   });
 
+  test("names use the words of the field, and units one case", async () => {
+    const ours = new Map([...house, ...(await treeOf("{scripts,bench}/**/*.ts"))]);
+    expect(privateNames(ours)).toEqual([]);
+    const tests = [...(await treeOf("test/**/*.ts"))].filter(([path]) => !path.startsWith("test/house"));
+    expect(strayUnits(new Map([...ours, ...tests]))).toEqual([]);
+  });
+
   test("migrations are only ever appended", async () => {
     const sums = migrations.map((one) => ({ name: one.name, sum: checksumOf(one) }));
     expect(editedMigrations(sums, await Bun.file(join(root, "db/migrations/checksums")).text())).toEqual([]);
@@ -96,14 +104,14 @@ describe("the walls would be seen to fall", () => {
     ).toEqual(["./a.ts:1", "./b.ts:4", "./c.ts:5", "./d.ts:6"]);
   });
 
-  test("an import to the right is named with its line and its door, a type's as well", () => {
+  test("an import to the right is named with its line and what to do instead, a type's as well", () => {
     const tree = made({ "src/store/a.ts": '\nimport type { B } from "../http/b.ts";\n' });
     const [finding = ""] = wrongDirections(tree);
     expect(finding).toStartWith(
       "src/store/a.ts:2 imports src/http/b.ts. store sees schema, time, inference, sse, protocol",
     );
     expect(finding).toEndWith(
-      "Door: let http call store, or take what is needed as an argument whose type store defines",
+      "Instead: let http call store, or take what is needed as an argument whose type store defines",
     );
     expect(wrongDirections(made({ "src/http/a.ts": 'import { b } from "../postgres/b.ts";' }))[0]).toContain(
       "src/store",
@@ -123,7 +131,7 @@ describe("the walls would be seen to fall", () => {
     expect(cycles(tree)[0]).toStartWith("src/sse/a.ts -> src/sse/b.ts -> src/sse/c.ts -> src/sse/a.ts");
   });
 
-  test("a technology outside its room is named with its door", () => {
+  test("a technology outside its room is named with what to do instead", () => {
     const tree = made({
       "src/cli/a.ts": 'import { drizzle } from "drizzle-orm/pglite";\nconst r = await import("ioredis");',
       "src/protocol/openai-chat/decode.ts": 'import Type from "typebox";',
@@ -211,6 +219,23 @@ describe("the walls would be seen to fall", () => {
     expect(unraisedFaults(["one", "two", "three", "four"], tree).map((line) => line.split(":")[0])).toEqual([
       "two",
       "three",
+    ]);
+  });
+
+  test("a private word, or a unit in camel case, is named with what to use instead", () => {
+    const tree = made({
+      "src/a/keeper.ts": "export const a = 1;",
+      "src/a/b.ts": "// A door.\nconst door = 'letters';\nfunction c(wish: object, shownTo: 1) {}\n",
+      "src/a/d.ts": "const { leaseMs } = { tokensMax: Math.max };\nconst wait_ms = 1;",
+    });
+    expect(privateNames(tree).map((line) => line.split(". Instead: ")[0])).toEqual([
+      "src/a/keeper.ts: a private word",
+      "src/a/b.ts:2: 'door'",
+      "src/a/b.ts:3: 'wish'",
+    ]);
+    expect(strayUnits(tree)).toEqual([
+      "src/a/d.ts:1: 'leaseMs'. Instead: lease_ms",
+      "src/a/d.ts:1: 'tokensMax'. Instead: tokens_max",
     ]);
   });
 

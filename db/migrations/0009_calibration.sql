@@ -6,9 +6,9 @@ create table model_calibration (
   -- Tokens a byte of the body, and the mean distance of single inputs from that.
   input_ratio double precision,
   input_spread double precision,
-  -- Sums over whole streams; older ones have faded. A letter is a UTF-16 unit.
+  -- Sums over whole streams; older ones have faded. Code units are of UTF-16.
   output_tokens double precision,
   output_deltas double precision,
-  output_letters double precision,
+  output_code_units double precision,
   updated_at timestamptz not null
 ) with (fillfactor = 50);

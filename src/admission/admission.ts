@@ -51,7 +51,7 @@ export function admission(parts: AdmissionParts): Admission {
   const lease_ms = parts.metering.lease_s * 1000;
   const checkpoint_ms = parts.metering.checkpoint_s * 1000;
   const commands = batcher({ ledger, clock, random, failed: log }, { ...batcherSettings, ...parts.batches });
-  const door = entrance(
+  const unrated = entrance(
     { batcher: commands, clock, settled: parts.settled },
     { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms },
   );
@@ -60,12 +60,12 @@ export function admission(parts: AdmissionParts): Admission {
     { sweep_ms: parts.metering.sweep_s * 1000, lease_ms, recovered_max },
   );
   return {
-    enter: ratedEntrance(door, parts.rates ?? null).enter,
+    enter: ratedEntrance(unrated, parts.rates ?? null).enter,
     async stop(within_ms = 5_000) {
       await sweeps.stop();
       return commands.stop(within_ms);
     },
-    holds: door.holds,
+    holds: unrated.holds,
     waitingSettlements: commands.waiting,
   };
 }

@@ -20,5 +20,5 @@ export function requireContext(model: Model, inputTokens: number): void {
 
 /** Output tokens that the model's own cap and what its context leaves allow. */
 export function outputTokensAllowed(model: Model, inputTokens: number): number {
-  return Math.min(model.outputTokensMax, Math.max(1, model.contextTokens - inputTokens));
+  return Math.min(model.outputTokens_max, Math.max(1, model.contextTokens - inputTokens));
 }

@@ -71,7 +71,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     };
     const limits = limitsOf(plan);
     const hold = holdFor(entry.inputTokens, model, request);
-    const { inputUnits, outputTokens, outputTokensMin } = hold;
+    const { inputUnits, outputTokens, outputTokens_min } = hold;
     const { lease_ms, checkpoint_ms } = settings;
     const admit: Admit = {
       verb: "admit",
@@ -79,8 +79,8 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       limits,
       inputUnits,
       outputTokens,
-      outputTokensMin,
-      leaseMs: lease_ms,
+      outputTokens_min,
+      lease_ms: lease_ms,
     };
     const sentAt_ms = clock.now_ms();
     const granting = granted(admit, limits, sentAt_ms);
@@ -89,7 +89,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const answer = await granting;
     if (answer.answer !== "granted") {
       hint.forget(facts.organizationId);
-      throw refusalOf(answer, inputUnits + outputTokensMin * model.prices.output, plan);
+      throw refusalOf(answer, inputUnits + outputTokens_min * model.prices.output, plan);
     }
     const { units, source, windows, at } = answer;
     hint.learn(facts.organizationId, windows);

@@ -2,20 +2,20 @@
 import type { Model, Prices } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Usage } from "../inference/usage.ts";
-import { type UsageLimits, unitsMax } from "../store/ledger.ts";
+import { type UsageLimits, units_max } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 
 /** Output tokens that are held at a time, and the least that is worth beginning with. */
 export const stepTokens = 4096;
 export const leastTokens = 256;
 
-/** Tokens of one request stay below this, and its units below `unitsMax`, whatever anybody says. */
-const tokensMax = 1e9;
+/** Tokens of one request stay below this, and its units below `units_max`, whatever anybody says. */
+const tokens_max = 1e9;
 
 export interface HoldPlan {
   inputUnits: number;
   outputTokens: number;
-  outputTokensMin: number;
+  outputTokens_min: number;
   /** The request's cap or the model's, whichever is less. */
   outputTokensCap: number;
 }
@@ -26,12 +26,12 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
   const dearest = Math.max(prices.input, prices.cachedInput, prices.cacheWrite);
   const outputTokensCap = Math.max(
     1,
-    whole(Math.min(request.outputTokensMax ?? Infinity, model.outputTokensMax), tokensMax),
+    whole(Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max), tokens_max),
   );
   return {
-    inputUnits: whole(whole(inputTokens, tokensMax) * dearest, unitsMax),
+    inputUnits: whole(whole(inputTokens, tokens_max) * dearest, units_max),
     outputTokens: Math.min(outputTokensCap, stepTokens),
-    outputTokensMin: Math.min(outputTokensCap, leastTokens),
+    outputTokens_min: Math.min(outputTokensCap, leastTokens),
     outputTokensCap,
   };
 }
@@ -42,19 +42,19 @@ export function promptUnits(usage: Usage, prices: Prices): number {
     usage.inputTokens * prices.input +
       usage.cachedInputTokens * prices.cachedInput +
       usage.cacheWriteTokens * prices.cacheWrite,
-    unitsMax,
+    units_max,
   );
 }
 
 /** A usage that the ledger can book, whatever an engine reported: whole counts, none below zero. */
 export function bookable(usage: Usage): Usage {
-  const outputTokens = whole(usage.outputTokens, tokensMax);
+  const outputTokens = whole(usage.outputTokens, tokens_max);
   return {
-    inputTokens: whole(usage.inputTokens, tokensMax),
-    cachedInputTokens: whole(usage.cachedInputTokens, tokensMax),
-    cacheWriteTokens: whole(usage.cacheWriteTokens, tokensMax),
+    inputTokens: whole(usage.inputTokens, tokens_max),
+    cachedInputTokens: whole(usage.cachedInputTokens, tokens_max),
+    cacheWriteTokens: whole(usage.cacheWriteTokens, tokens_max),
     outputTokens,
-    reasoningTokens: Math.min(whole(usage.reasoningTokens, tokensMax), outputTokens),
+    reasoningTokens: Math.min(whole(usage.reasoningTokens, tokens_max), outputTokens),
     source: usage.source,
   };
 }

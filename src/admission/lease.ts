@@ -59,7 +59,7 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
     number += 1;
     const sentAt_ms = clock.now_ms();
     try {
-      const command = { verb: "checkpoint", requestId, organizationId, number, usage, leaseMs: lease_ms } as const;
+      const command = { verb: "checkpoint", requestId, organizationId, number, usage, lease_ms: lease_ms } as const;
       const { answer } = await batcher.submit(command, deadline_ms);
       if (answer === "gone") lose();
       else deadline_ms = Math.max(deadline_ms, deadlineOf(sentAt_ms));

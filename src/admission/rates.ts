@@ -34,13 +34,13 @@ export interface RatedEntrance {
   enter(entry: RatedEntry): Promise<RatedReservation>;
 }
 
-export function ratedEntrance(door: Entrance, rates: Rates | null): RatedEntrance {
+export function ratedEntrance(entrance: Entrance, rates: Rates | null): RatedEntrance {
   return {
     async enter(entry) {
       const taken = rates ? await taking(rates, entry) : null;
       let reservation: Reservation;
       try {
-        reservation = await door.enter(entry);
+        reservation = await entrance.enter(entry);
       } catch (refused) {
         void taken?.giveBack();
         throw refused;
@@ -88,24 +88,24 @@ async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null
     );
   }
   if (answer.answer === "taken") return answer;
-  if (answer.answer === "never") throw beyondWholeRate(answer.limit, request.tokensMin, entry.plan);
-  throw rateLimitExceeded(answer, request.tokensMin, entry.rateHeaders?.(answer.readings) ?? {});
+  if (answer.answer === "never") throw beyondWholeRate(answer.limit, request.tokens_min, entry.plan);
+  throw rateLimitExceeded(answer, request.tokens_min, entry.rateHeaders?.(answer.readings) ?? {});
 }
 
 /** What a request may come to: its input and an output step, as it will be held; and the least that a hold begins with. */
-function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "tokens" | "tokensMin"> {
-  const { outputTokens, outputTokensMin } = holdFor(inputTokens, model, request);
-  return { tokens: inputTokens + outputTokens, tokensMin: inputTokens + outputTokensMin };
+function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "tokens" | "tokens_min"> {
+  const { outputTokens, outputTokens_min } = holdFor(inputTokens, model, request);
+  return { tokens: inputTokens + outputTokens, tokens_min: inputTokens + outputTokens_min };
 }
 
-function rateLimitExceeded(refused: RateRefused, tokensMin: number, headers: Record<string, string>): Fault {
+function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Record<string, string>): Fault {
   const { limit: name, retry_ms, readings } = refused;
   const { limit, remaining } = readings[name] ?? { limit: 0, remaining: 0 };
   const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
   const whole = `organization's limit of ${minuteLimit(name, limit)}`;
   const problem =
     name === "tokens" && remaining > 0
-      ? `This request needs at least ${counted(tokensMin, "token")}, but the ${whole} has ${grouped(remaining)} left.`
+      ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(remaining)} left.`
       : `The ${whole} is reached.`;
   return new Fault("rate_limit_exceeded", `${problem} Try again in ${seconds} s.`, {
     retryAfterSeconds: seconds,
@@ -114,8 +114,8 @@ function rateLimitExceeded(refused: RateRefused, tokensMin: number, headers: Rec
 }
 
 /** Waiting does not help: the request by itself is above the limit. */
-function beyondWholeRate(name: RateLimitName, tokensMin: number, { requestsPerMinute, tokensPerMinute }: Plan): Fault {
-  const needs = name === "tokens" ? counted(tokensMin, "token") : counted(1, "request");
+function beyondWholeRate(name: RateLimitName, tokens_min: number, { requestsPerMinute, tokensPerMinute }: Plan): Fault {
+  const needs = name === "tokens" ? counted(tokens_min, "token") : counted(1, "request");
   const limit = (name === "tokens" ? tokensPerMinute : requestsPerMinute) ?? 0;
   return new Fault(
     "rate_limit_exceeded",

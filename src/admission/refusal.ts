@@ -101,7 +101,7 @@ function usageReserved(shortage: Shortage, leastUnits: number): Fault {
   const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastUnits);
   return new Fault(
     "usage_reserved",
-    `${needs(leastUnits)}, but the ${statesOf(shortOf(shortage, isPlanFull))}. Try again when one of them has ended.`,
+    `${needs(leastUnits)}, but the ${statesOf(shortOf(shortage, isPlanFull))}. Try again when one of them ends.`,
     { retryAfterSeconds: 1, headers: windowHeaders(shortage.windows) },
   );
 }
@@ -109,7 +109,7 @@ function usageReserved(shortage: Shortage, leastUnits: number): Fault {
 function concurrencyLimitExceeded(windows: WindowReadings, { concurrentRequests }: UsageLimits): Fault {
   return new Fault(
     "concurrency_limit_exceeded",
-    `The organization's limit of ${counted(concurrentRequests ?? 0, "request")} at a time is reached. Try again when one of them has ended.`,
+    `The organization's limit of ${counted(concurrentRequests ?? 0, "request")} at a time is reached. Try again when one of them ends.`,
     { retryAfterSeconds: 1, headers: windowHeaders(windows) },
   );
 }

@@ -9,7 +9,7 @@ import {
   type Settle,
   type SettleAnswer,
   type UsageLimits,
-  unitsMax,
+  units_max,
 } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
@@ -63,7 +63,7 @@ export function reservation(parts: ReservationParts): Reservation {
       ...facts,
       limits,
       usage: bookable(usage),
-      units: whole(units, unitsMax),
+      units: whole(units, units_max),
       outcome,
       stoppedBy,
       errorCode,

@@ -2,7 +2,7 @@
  * The room that a hold gives: how many output tokens it covers, and its growth. It grows before tokens beyond it leave,
  * when half of its last step is used; where it cannot, a window is used to its end, and generation ends.
  */
-import { type Granted, type RequestFacts, type UsageLimits, unitsMax } from "../store/ledger.ts";
+import { type Granted, type RequestFacts, type UsageLimits, units_max } from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
 import { type HoldPlan, stepTokens, whole } from "./hold.ts";
 import type { Lease } from "./lease.ts";
@@ -43,7 +43,7 @@ export function room({ batcher, lease, facts, limits, hold, grant }: RoomParts):
   }
 
   function unitsFor(tokens: number): number {
-    return whole(promptUnits + tokens * price, unitsMax);
+    return whole(promptUnits + tokens * price, units_max);
   }
 
   /** How many tokens the next growth is to cover: a step more, the cap at most. */
@@ -56,8 +56,8 @@ export function room({ batcher, lease, facts, limits, hold, grant }: RoomParts):
   async function grow(least: number): Promise<void> {
     try {
       const unitsTotal = unitsFor(Math.max(target(), least));
-      const unitsTotalMin = unitsFor(least);
-      const command = { verb: "grow", requestId, organizationId, limits, unitsTotal, unitsTotalMin } as const;
+      const unitsTotal_min = unitsFor(least);
+      const command = { verb: "grow", requestId, organizationId, limits, unitsTotal, unitsTotal_min } as const;
       const answer = await batcher.submit(command, lease.deadline_ms());
       if (answer.answer === "gone") lease.lose();
       else if (answer.answer === "full") full = true;

@@ -59,21 +59,21 @@ type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
 interface Entry {
   verdict: Verdict;
   /** Monotonic; from here on the directory is asked again. */
-  untilMs: number;
+  until_ms: number;
 }
 interface Lookup {
-  sentMs: number;
+  sent_ms: number;
   answer: Promise<Verdict>;
 }
 
-/** `nowMs` is monotonic. `failed` hears of last uses that could not be written; they are tried again. */
+/** `now_ms` is monotonic. `failed` hears of last uses that could not be written; they are tried again. */
 export function authenticator(options: {
   directory: Directory;
-  nowMs: () => number;
+  now_ms: () => number;
   limits?: Partial<AuthenticatorLimits>;
   failed?: (cause: unknown) => void;
 }): Authenticator {
-  const { directory, nowMs } = options;
+  const { directory, now_ms } = options;
   const limits = { ...authenticatorLimits, ...options.limits };
   const known = new Map<string, Entry>();
   const unknown = new Map<string, Entry>();
@@ -90,7 +90,7 @@ export function authenticator(options: {
       const entry = cache.get(hash);
       if (!entry) continue;
       cache.delete(hash);
-      if (now >= entry.untilMs) return null;
+      if (now >= entry.until_ms) return null;
       cache.set(hash, entry);
       return entry.verdict;
     }
@@ -106,9 +106,9 @@ export function authenticator(options: {
     if (cache.size > limits.cache_entries_max) cache.delete(cache.keys().next().value as string);
   }
 
-  function lookUp(hash: string, key: Uint8Array, sentMs: number): Promise<Verdict> {
+  function lookUp(hash: string, key: Uint8Array, sent_ms: number): Promise<Verdict> {
     const running = lookups.get(hash);
-    if (running && sentMs - running.sentMs < limits.cache_ms) return running.answer;
+    if (running && sent_ms - running.sent_ms < limits.cache_ms) return running.answer;
     if (lookupsRunning >= limits.lookups_max) {
       throw new Fault("overloaded", "The service is checking too many API keys at once. Please try again.", {
         retryAfterSeconds: 1,
@@ -116,7 +116,7 @@ export function authenticator(options: {
     }
     lookupsRunning++;
     // Ask one microtask later, when `lookups` holds the entry, so that even an immediate failure removes it.
-    const lookup: Lookup = { sentMs, answer: Promise.resolve().then(() => ask()) };
+    const lookup: Lookup = { sent_ms, answer: Promise.resolve().then(() => ask()) };
     lookups.set(hash, lookup);
     return lookup.answer;
 
@@ -126,7 +126,7 @@ export function authenticator(options: {
         const verdict = judge(credential);
         // Do not keep it if `forget` or a later look-up has replaced it: it may have been read before the change.
         if (lookups.get(hash) === lookup) {
-          keep(hash, { verdict, untilMs: sentMs + Math.min(limits.cache_ms, deadlineIn(credential)) });
+          keep(hash, { verdict, until_ms: sent_ms + Math.min(limits.cache_ms, deadlineIn(credential)) });
         }
         return verdict;
       } finally {
@@ -140,7 +140,7 @@ export function authenticator(options: {
     async authenticate(headers) {
       const bytes = hashKey(credentialOf(headers));
       const hash = bytes.toHex();
-      const now = nowMs();
+      const now = now_ms();
       const verdict = cached(hash, now) ?? (await answered(lookUp(hash, bytes, now), limits.lookup_ms));
       if ("refusal" in verdict) throw refusedAs(verdict);
       uses.add(verdict.principal.key.id);
@@ -228,11 +228,10 @@ function isUnknown(verdict: Verdict): boolean {
 }
 
 const refusals = {
-  unknown: () =>
-    unauthorized("invalid_api_key", "This API key does not exist. Check that it is meant for this service."),
+  unknown: () => unauthorized("invalid_api_key", "This API key does not exist. Check that it belongs to this service."),
   revoked: () => unauthorized("revoked_api_key", "This API key has been revoked. Use another one."),
   replaced: () =>
-    unauthorized("revoked_api_key", "This API key was rotated and its old secret revoked. Use the new secret."),
+    unauthorized("revoked_api_key", "This API key was rotated, and its old secret was revoked. Use the new secret."),
   expired: () => unauthorized("expired_api_key", "This API key has expired. Ask your administrator for a new one."),
   rotated: () =>
     unauthorized("expired_api_key", "This API key was rotated and the grace period is over. Use the new secret."),

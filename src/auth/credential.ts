@@ -65,10 +65,10 @@ function isBlank(header: string): boolean {
 /** Says what to do about it, and never repeats any of what was sent. */
 function whatIsWrong(authorization: string, apiKey: string): string {
   if (valuesOf(authorization).some(isKey)) {
-    return `The Authorization header lacks its scheme. Send it as '${bearerForm}'.`;
+    return `The Authorization header has no scheme. Send it as '${bearerForm}'.`;
   }
   if (isBlank(apiKey) && !bearer.test(authorization.trimStart())) {
     return `The Authorization header does not have the form '${bearerForm}'. Send the API key in this form.`;
   }
-  return `The API key is not valid. A key of this service starts with 'slk_' and has ${key_chars} characters: check that you copied all of it.`;
+  return `The API key is not valid. A key of this service starts with 'slk_' and has ${key_chars} characters. Check that you copied all of it.`;
 }

@@ -66,7 +66,7 @@ function managementOf(services: Services, store: OpenStore): Management {
       return { plans: catalog.plans, models: [...catalog.models.keys()] };
     },
     actor: actorOf(services),
-    nowMs: services.nowMs,
+    now_ms: services.now_ms,
     newUuid: services.newUuid,
     random: services.random,
   });

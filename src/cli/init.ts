@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Command, Option } from "commander";
-import { type UpstreamProtocol, upstreamProtocols } from "../upstream/target.ts";
+import { type UpstreamProtocol, upstreamProtocols } from "../upstream/codecs.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 

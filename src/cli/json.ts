@@ -127,7 +127,7 @@ export function requestJson({ organization, receipt, refused }: FoundRequest) {
     ...own,
     organization_id: receipt?.organizationId ?? refused?.organizationId ?? null,
     organization: organization?.slug ?? null,
-    route: route && { upstream: route.upstream, attempts: route.attempts, first_part_ms: route.firstPartMs },
+    route: route && { upstream: route.upstream, attempts: route.attempts, first_part_ms: route.firstPart_ms },
     duration_ms: createdAt && endedAt ? endedAt.getTime() - createdAt.getTime() : null,
   };
 }

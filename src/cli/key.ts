@@ -62,7 +62,7 @@ function addList(key: Command, services: Services): void {
     .action(async (options: JsonFlag & { org?: string }) => {
       const keys = await withManagement(services, (manage) => manage.listKeys(compact({ organization: options.org })));
       if (options.json) return printJson(services.terminal, keys.map(keyJson));
-      services.terminal.out(keys.length === 0 ? none : table(services.terminal, columns(services.nowMs()), keys));
+      services.terminal.out(keys.length === 0 ? none : table(services.terminal, columns(services.now_ms()), keys));
     });
 }
 
@@ -95,7 +95,7 @@ function addRotate(key: Command, services: Services): void {
       const made = await withManagement(services, (manage) => manage.rotateKey({ id, ...grace }));
       if (options.json) return printJson(services.terminal, newKeyJson(made));
       printSecret(services, made, `Rotated key '${made.key.name}' of ${made.organization.slug}.`);
-      services.terminal.out(describeOldSecrets(made, services.nowMs()));
+      services.terminal.out(describeOldSecrets(made, services.now_ms()));
     });
 }
 
@@ -181,12 +181,12 @@ function stateOf({ revokedAt, expiresAt }: Pick<Secret, "revokedAt" | "expiresAt
   return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
 }
 
-function describeKey({ terminal, nowMs }: Services, { key, organization }: OwnedKey): string {
+function describeKey({ terminal, now_ms }: Services, { key, organization }: OwnedKey): string {
   const head = facts(terminal, [
     ["id", key.id],
     ["organization", organization.slug],
     ["name", key.name],
-    ["state", stateOf(key, nowMs())],
+    ["state", stateOf(key, now_ms())],
     ["scopes", key.scopes.join(", ")],
     ["models", key.allowedModels?.join(", ") ?? "every model"],
     ["created", instant(key.createdAt)],
@@ -196,7 +196,7 @@ function describeKey({ terminal, nowMs }: Services, { key, organization }: Owned
   ]);
   const secrets: Column<Secret>[] = [
     { head: "SECRET", cell: (secret) => `${secret.prefix}…${secret.suffix}` },
-    { head: "STATE", cell: (secret) => stateOf(key.revokedAt ? key : secret, nowMs()) },
+    { head: "STATE", cell: (secret) => stateOf(key.revokedAt ? key : secret, now_ms()) },
     { head: "CREATED", cell: (secret) => instant(secret.createdAt) ?? "" },
     { head: "ENDS", cell: (secret) => instant(secret.revokedAt ?? key.revokedAt ?? secret.expiresAt) ?? "" },
   ];

@@ -2,7 +2,7 @@
 
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
 import type { ManagementOptions } from "../management/context.ts";
-import type { UpstreamProtocol } from "../upstream/target.ts";
+import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -13,7 +13,7 @@ export interface Services {
   environment: Readonly<Record<string, string | undefined>>;
   /** The operating system's user, for the audit log. */
   user: string;
-  nowMs: () => number;
+  now_ms: () => number;
   /** A UUIDv7, dashed. */
   newUuid: () => string;
   /** So many bytes from a cryptographic source. */

@@ -7,7 +7,7 @@ export function checkedKey(written: string): CheckedKey {
   const variable = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(key)?.[1];
   if (variable) return { problem: `must name its variable in braces: "\${${variable}}"` };
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    return { problem: "holds a space, a line break or a character outside ASCII, which no header can carry" };
+    return { problem: "contains a space, a line break, or a character outside ASCII, which a header cannot contain" };
   }
   return { key };
 }

@@ -126,7 +126,7 @@ function modelOf(entry: ModelEntry): Model {
     ownedBy: entry.owned_by ?? entry.id.slice(0, entry.id.indexOf("/")),
     created: entry.created,
     contextTokens: entry.context_window,
-    outputTokensMax: entry.max_output_tokens ?? entry.context_window,
+    outputTokens_max: entry.max_output_tokens ?? entry.context_window,
     capabilities: new Set(entry.capabilities ?? []),
     prices: {
       input: prices.input,

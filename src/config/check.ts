@@ -20,7 +20,7 @@ export function checkFile(value: unknown, upstreamFromEnvironment: boolean, add:
   if (Array.isArray(models)) {
     checkModels(models, [...names, simulatorName], add);
   } else if (names.length > 1 && models === undefined && !upstreamFromEnvironment) {
-    const message = `are ${names.length}, and nothing says which of them serves which model; add models with routes`;
+    const message = `are ${names.length}, but without models it is unclear which model each one serves; add models with routes`;
     add(["upstreams"], message);
   }
   if (Check(Metering, metering)) checkMetering(metering, add);
@@ -29,7 +29,7 @@ export function checkFile(value: unknown, upstreamFromEnvironment: boolean, add:
 function checkUpstreams(upstreams: Record<string, unknown>, add: Add): void {
   for (const [name, entry] of Object.entries(upstreams)) {
     const path = ["upstreams", name];
-    if (name === simulatorName) add(path, `'${simulatorName}' is the engine that is built in; choose another name`);
+    if (name === simulatorName) add(path, `'${simulatorName}' is the name of the built-in engine; choose another name`);
     if (!Check(Upstream, entry)) continue;
     const url = checkedUrl(entry.url);
     if ("problem" in url) add([...path, "url"], url.problem);
@@ -52,7 +52,7 @@ function checkModels(models: unknown[], upstreams: string[], add: Add): void {
     const path = ["models", index];
     const { id } = record(entry);
     const first = ids.get(id);
-    if (id !== undefined && first !== undefined) add([...path, "id"], `is the id of models[${first}] already`);
+    if (id !== undefined && first !== undefined) add([...path, "id"], `is already the id of models[${first}]`);
     else ids.set(id, index);
     if (!Check(Model, entry)) return;
     checkCapabilities(entry, path, add);
@@ -70,7 +70,7 @@ function checkCapabilities(model: ModelEntry, path: Path, add: Add): void {
   }
   extra_params.forEach((name, index) => {
     if (!Object.hasOwn(ChatCompletionRequest.properties, name)) return;
-    add([...path, "extra_params", index], "is a field of the contract, which every request may carry; remove it");
+    add([...path, "extra_params", index], "is a field that every request may have; remove it");
   });
 }
 
@@ -88,20 +88,16 @@ function checkRoutes(model: ModelEntry, path: Path, upstreams: string[], add: Ad
     const key = JSON.stringify([route.upstream, route.model]);
     const first = seen.get(key);
     if (first === undefined) seen.set(key, index);
-    else
-      add(here, `leads where ${fieldOf([...path, "routes", first])} leads already; give that one more weight instead`);
+    else add(here, `is the same as ${fieldOf([...path, "routes", first])}; increase the weight of that one instead`);
   });
   if (model.routes.every((route) => route.weight === 0)) {
-    add([...path, "routes"], "all have weight 0, so no request could take one; give one of them a weight");
+    add([...path, "routes"], "all have weight 0, so no request could use them; give at least one a weight");
   }
 }
 
 function checkMetering({ lease_s = meteringLimits.lease_s.default, checkpoint_s = 0 }: Metering, add: Add): void {
   if (checkpoint_s < lease_s) return;
-  add(
-    ["metering", "checkpoint_s"],
-    `must be shorter than lease_s (${lease_s}), or every lease lapses between two checkpoints`,
-  );
+  add(["metering", "checkpoint_s"], `must be shorter than lease_s (${lease_s}), or leases lapse between checkpoints`);
 }
 
 function record(value: unknown): Record<string, unknown> {

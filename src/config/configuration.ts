@@ -45,7 +45,7 @@ export interface ServiceLimits {
   drain_ms: number;
 }
 
-/** How the Messages protocol is served. */
+/** Settings of the Messages protocol. */
 export interface MessagesSettings {
   /** Leave the line that Claude Code puts at the head of its system text, though it defeats every prefix cache. */
   keepBillingLine: boolean;

@@ -20,7 +20,7 @@ export function messageFor(offence: Offence, node: Node | null): string {
     case "repeated":
       return `repeats ${fieldOf([...path.slice(0, -1), first ?? 0])}`;
     case "misnamed":
-      return shape["x-key"] ?? "is not a name that can stand here";
+      return shape["x-key"] ?? "is not a valid name here";
     case "unknown": {
       const known = Object.keys(shape.properties ?? {});
       if (name === "<<") return "is not a known field; merge keys are not supported, write the fields out";
@@ -79,7 +79,7 @@ function hint(shape: Shape, node: Node | null): string {
   if (typeof value !== "string") return shape.type === "string" ? "; put it in quotes" : "";
   if (shape.enum) return didYouMean(value, shape.enum.map(String));
   const numeric = shape.type === "integer" || shape.type === "number";
-  if (numeric && /^[0-9]{1,3}([_, '][0-9]{3})+$/.test(value)) return "; write the digits alone";
+  if (numeric && /^[0-9]{1,3}([_, '][0-9]{3})+$/.test(value)) return "; write only the digits";
   if (numeric && /^[0-9.]+$/.test(value)) return "; write it without quotes";
   return "";
 }

@@ -4,14 +4,14 @@
  * and believed only where it has the right form.
  */
 import type { Capability } from "../inference/request.ts";
-import type { UpstreamProtocol } from "../upstream/target.ts";
+import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export interface EngineModel {
   /** The engine's own name of it. */
   name: string;
   contextTokens: number | null;
-  outputTokensMax: number | null;
+  outputTokens_max: number | null;
   /** Null where the engine does not say. */
   capabilities: Capability[] | null;
   /** Unix seconds; null where the engine does not say. */
@@ -114,13 +114,13 @@ function complaint(url: string, tried: Answer[], withKey: boolean): string {
   if (statuses.some((status) => status === 401 || status === 403)) {
     return withKey
       ? `The engine at ${url} refuses the key.`
-      : `The engine at ${url} wants a key. Put it into SLUICE_UPSTREAM_KEY.`;
+      : `The engine at ${url} needs a key. Set SLUICE_UPSTREAM_KEY.`;
   }
-  const answered = `${url}/models answers ${statuses[0]}`;
+  const answered = `${url}/models returned ${statuses[0]}`;
   if (tried.some((answer) => Array.isArray(record(answer.body).data) || Array.isArray(record(answer.body).models))) {
-    return `The engine at ${url} lists no models. Load one into it, then try again.`;
+    return `The engine at ${url} lists no models. Load a model, then try again.`;
   }
-  return `No list of models at ${url}: ${answered}. Is this the base URL of an engine, up to and with /v1?`;
+  return `No list of models at ${url}: ${answered}. Is this the base URL of an engine, including /v1?`;
 }
 
 /** `{data: [{id}]}` of OpenAI's form, `{models: [{name}]}` of Ollama's, or a bare list; null where it is neither. */
@@ -153,7 +153,7 @@ function modelOf(item: unknown): EngineModel | null {
       entry.max_context_length,
       entry.max_input_tokens,
     ),
-    outputTokensMax: firstCount(provider.max_completion_tokens, entry.max_output_tokens, entry.max_tokens),
+    outputTokens_max: firstCount(provider.max_completion_tokens, entry.max_output_tokens, entry.max_tokens),
     capabilities: capabilitiesOf(entry),
     created: createdOf(entry),
   };
@@ -200,12 +200,12 @@ async function detailed(models: EngineModel[], root: string, ask: Ask): Promise<
   if (models.some((model) => model.contextTokens !== null)) return models;
   const tags = modelsOf((await ask(`${root}/api/tags`)).body);
   if (!tags || tags.length === 0) return models;
-  const shown: EngineModel[] = [];
+  const listed: EngineModel[] = [];
   for (const model of models.slice(0, details_max)) {
     const show = record((await ask(`${root}/api/show`, { model: model.name })).body);
-    if (!isEmbedding(show)) shown.push(withShow(model, show));
+    if (!isEmbedding(show)) listed.push(withShow(model, show));
   }
-  return [...shown, ...models.slice(details_max)];
+  return [...listed, ...models.slice(details_max)];
 }
 
 function withProps(model: EngineModel, props: Record<string, unknown>): EngineModel {

@@ -52,7 +52,7 @@ export function readEnvironment(environment: Environment): { settings: Environme
   };
   const { server } = settings;
   if (server.operator && server.port !== 0 && server.operator.port === server.port) {
-    add("SLUICE_OPERATOR_PORT", `must be another port than PORT (${server.port})`);
+    add("SLUICE_OPERATOR_PORT", `must differ from PORT (${server.port})`);
   }
   return problems.length > 0 ? { problems } : { settings };
 }
@@ -71,8 +71,8 @@ function portOf(name: "PORT" | "SLUICE_OPERATOR_PORT", get: Get, add: Add): numb
   if (written === null) return null;
   if (/^[0-9]{1,5}$/.test(written) && Number(written) <= 65_535) return Number(written);
   // A service of Kubernetes named sluice-operator puts its own address into this variable.
-  const hint = written.startsWith("tcp://") ? "; Kubernetes set it: give the pod enableServiceLinks: false" : "";
-  add(name, `must be a whole number from 0 to 65535, not ${shown(written)}${hint}`);
+  const hint = written.startsWith("tcp://") ? "; Kubernetes set it: set enableServiceLinks: false for the pod" : "";
+  add(name, `must be a whole number from 0 to 65535, not ${excerpt(written)}${hint}`);
   return null;
 }
 
@@ -80,7 +80,7 @@ function hostOf(name: "HOST" | "SLUICE_OPERATOR_HOST", get: Get, add: Add): stri
   const written = get(name) ?? "127.0.0.1";
   const host = /^\[.*\]$/.test(written) ? written.slice(1, -1) : written;
   if (isIPv6(host) || /^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/.test(host)) return host;
-  add(name, `must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::, not ${shown(written)}`);
+  add(name, `must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::, not ${excerpt(written)}`);
   return "127.0.0.1";
 }
 
@@ -104,7 +104,7 @@ function addressOf(
 ): string | null {
   const written = get(name);
   if (written !== null && !form.test(written))
-    add(name, `must be a URL such as ${example}; its text is not shown, it may hold a password`);
+    add(name, `must be a URL such as ${example}; its text is not shown because it may contain a password`);
   return written;
 }
 
@@ -139,6 +139,6 @@ function noticesOf(environment: Environment): string[] {
     });
 }
 
-function shown(text: string): string {
+function excerpt(text: string): string {
   return JSON.stringify(shortened(text));
 }

@@ -21,7 +21,11 @@ export function readConfigurationFile(text: FileText): { file: ConfigurationFile
   const problems = new Problems(text.path);
   const yaml = readYaml(text.bytes, text.environment, problems);
   if (yaml?.empty) {
-    problems.add([], "is empty; remove the file for the defaults, or begin one with: sluice init --upstream URL", null);
+    problems.add(
+      [],
+      "is empty; remove the file to use the defaults, or create one with: sluice init --upstream URL",
+      null,
+    );
   } else if (yaml) {
     for (const offence of offences(ConfigurationFile as Shape, yaml.value, problems_kept_max)) {
       const { node, place, namePlace } = yaml.locate(offence.path);
@@ -32,7 +36,7 @@ export function readConfigurationFile(text: FileText): { file: ConfigurationFile
     const add = (path: Path, message: string) => problems.add(path, message, yaml.locate(path).place);
     checkFile(yaml.value, text.upstreamFromEnvironment, add);
     if (!problems.any && Check(ConfigurationFile, yaml.value)) return { file: yaml.value };
-    if (!problems.any) throw new Error("sluice.yaml offends its schema, and nothing says where");
+    if (!problems.any) throw new Error("sluice.yaml does not match its schema");
   }
   return { problems: problems.lines() };
 }

@@ -1,6 +1,6 @@
 /** A first sluice.yaml for an engine that is already there: what it serves, with comments where a person should look. */
 import type { Model } from "../inference/model.ts";
-import type { UpstreamProtocol } from "../upstream/target.ts";
+import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import { checkedKey } from "./api-key.ts";
 import { type EngineModel, type Fetch, probeEngine } from "./engine.ts";
 import { defaultModels } from "./models.ts";
@@ -40,8 +40,8 @@ export interface InitDraft {
 }
 
 /** Probes and drafts; throws an Error whose message says what to do. The key itself never enters the file. */
-export async function initConfiguration(wish: InitOptions): Promise<InitDraft> {
-  const { url: written, apiKey, protocol = "openai-chat", fetch, nowSeconds } = wish;
+export async function initConfiguration(options: InitOptions): Promise<InitDraft> {
+  const { url: written, apiKey, protocol = "openai-chat", fetch, nowSeconds } = options;
   const checked = apiKey === null ? null : checkedKey(apiKey);
   if (checked && "problem" in checked) throw new Error(`The engine's key ${checked.problem}.`);
   const { url, models } = await probeEngine(written, checked?.key ?? null, fetch, protocol);
@@ -59,8 +59,8 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
   return [
     `# yaml-language-server: $schema=./${schema_file}`,
     "#",
-    "# What this Sluice serves. Every field: docs/configuration.md. Read again on SIGHUP; a file with a mistake changes nothing.",
-    "# The plans starter, pro and unlimited are there unasked; write 'plans:' to add your own.",
+    "# What this Sluice serves. All fields: docs/configuration.md. SIGHUP reloads this file; a file with a mistake changes nothing.",
+    "# The plans starter, pro and unlimited are built in; to add your own, write 'plans:'.",
     "",
     "upstreams:",
     `  ${upstream.name}:`,
@@ -68,7 +68,7 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
     `    protocol: ${upstream.protocol}`,
     ...(upstream.keyVariable ? [`    api_key: "\${${upstream.keyVariable}}"   # from the environment`] : []),
     "",
-    "# Prices are micro-units a token: what a request uses up of its organization's plan.",
+    "# Prices are micro-units per token, and count towards the plan of the organization.",
     "models:",
     ...entries,
     "",
@@ -79,7 +79,7 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
 function entryOf(model: EngineModel, id: string, similar: Model | null, upstream: DraftUpstream): string {
   const context = model.contextTokens ?? similar?.contextTokens ?? context_tokens_default;
   const guessedContext = model.contextTokens === null && !similar;
-  const output = model.outputTokensMax ?? similar?.outputTokensMax ?? context;
+  const output = model.outputTokens_max ?? similar?.outputTokens_max ?? context;
   const capabilities = model.capabilities ?? (similar ? [...similar.capabilities] : ["tools", "structured_output"]);
   const guessedCapabilities = model.capabilities === null && !similar;
   const prices = similar?.prices ?? { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };
@@ -87,9 +87,9 @@ function entryOf(model: EngineModel, id: string, similar: Model | null, upstream
     `  - id: ${quoted(id)}`,
     ...(similar ? [`    owned_by: ${quoted(similar.ownedBy)}`] : []),
     `    created: ${similar?.created ?? model.created ?? upstream.nowSeconds}`,
-    `    context_window: ${context}${guessedContext ? "   # a guess: the engine does not say" : ""}`,
+    `    context_window: ${context}${guessedContext ? "   # a guess: the engine does not report it" : ""}`,
     ...(output < context ? [`    max_output_tokens: ${output}`] : []),
-    `    capabilities: [${capabilities.join(", ")}]${guessedCapabilities ? "   # a guess: the engine does not say" : ""}`,
+    `    capabilities: [${capabilities.join(", ")}]${guessedCapabilities ? "   # a guess: the engine does not report it" : ""}`,
     `    prices: { input: ${prices.input}, cached_input: ${prices.cachedInput}, cache_write: ${prices.cacheWrite}, output: ${prices.output} }`,
     `    routes: [{ upstream: ${upstream.name}, model: ${quoted(model.name)} }]`,
   ];

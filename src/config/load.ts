@@ -41,7 +41,7 @@ function readSource(env: Environment, readFile: ReadFile): Source {
   let bytes: Uint8Array | null;
   try {
     bytes = readFile(path);
-    if (bytes === null && required) return { problems: [`${path}: there is no such file; SLUICE_CONFIG names it`] };
+    if (bytes === null && required) return { problems: [`${path}: the file that SLUICE_CONFIG names does not exist`] };
     if (bytes === null) return { file: null, notices: readFile("./sluice.yml") ? [misnamed] : [] };
   } catch (cause) {
     return { problems: [`${path}: cannot be read: ${reasonOf(cause)}`] };
@@ -51,4 +51,4 @@ function readSource(env: Environment, readFile: ReadFile): Source {
   return "problems" in read ? read : { file: read.file, notices: [] };
 }
 
-const misnamed = "./sluice.yml is not read; name it sluice.yaml, or name it in SLUICE_CONFIG";
+const misnamed = "./sluice.yml is not read; rename it to sluice.yaml, or set SLUICE_CONFIG";

@@ -13,7 +13,7 @@ import type { Capability } from "../inference/request.ts";
 import type { TokenizerName } from "../tokens/tokenizers.ts";
 
 /** One letter a capability, so that a model fits a line. */
-const letters: Record<string, Capability> = {
+const abbreviations: Record<string, Capability> = {
   t: "tools",
   p: "parallel_tools",
   v: "vision",
@@ -28,7 +28,7 @@ type Row = [
   ownedBy: string,
   released: string,
   contextTokens: number,
-  outputTokensMax: number | null,
+  outputTokens_max: number | null,
   capabilities: string,
   input: number,
   output: number,
@@ -78,13 +78,13 @@ const tokenizers: Record<string, TokenizerName> = {
 };
 
 export function defaultModels(): Model[] {
-  return rows.map(([id, ownedBy, released, contextTokens, outputTokensMax, capabilities, input, output]) => ({
+  return rows.map(([id, ownedBy, released, contextTokens, outputTokens_max, capabilities, input, output]) => ({
     id,
     ownedBy,
     created: Date.parse(`${released}T00:00:00Z`) / 1000,
     contextTokens,
-    outputTokensMax: outputTokensMax ?? contextTokens,
-    capabilities: new Set([...capabilities].flatMap((letter) => letters[letter] ?? [])),
+    outputTokens_max: outputTokens_max ?? contextTokens,
+    capabilities: new Set([...capabilities].flatMap((letter) => abbreviations[letter] ?? [])),
     prices: { input, cachedInput: input / 10, cacheWrite: (input * 5) / 4, output },
     ...(tokenizers[id] === undefined ? {} : { tokenizer: tokenizers[id] }),
     extraParams: [],

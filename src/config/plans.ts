@@ -1,5 +1,5 @@
 /** The plans of the default catalog. */
-import type { Plan } from "../store/plan.ts";
+import { noLimits, type Plan } from "../store/plan.ts";
 import type { PlanEntry } from "./schema.ts";
 
 /** What a plan limits, by the name in sluice.yaml. */
@@ -43,15 +43,7 @@ export function plansWith(entries: Record<string, PlanEntry>): Map<string, Plan>
 }
 
 function planOf(name: string, entry: PlanEntry): Plan {
-  const plan: Plan = {
-    name,
-    session: null,
-    week: null,
-    month: null,
-    requestsPerMinute: null,
-    tokensPerMinute: null,
-    concurrentRequests: null,
-  };
+  const plan: Plan = { ...noLimits, name };
   for (const [written, field] of Object.entries(limitNames)) plan[field] = entry[written as keyof PlanEntry] ?? null;
   return plan;
 }

@@ -22,7 +22,7 @@ export interface ReloadSources {
 function startingFrom(first: Configuration, next: Configuration): Configuration {
   const sections = ["metering", "limits"] as const;
   const changed = sections.filter((section) => !isDeepStrictEqual(first[section], next[section]));
-  const notice = `${changed.join(" and ")} changed in the file; that takes effect when the service starts again`;
+  const notice = `${changed.join(" and ")} changed in the file; restart the service to apply this`;
   const notices = changed.length > 0 ? [...next.notices, notice] : next.notices;
   return { ...next, metering: first.metering, limits: first.limits, notices };
 }

@@ -6,19 +6,20 @@
  * and `writeOnly` marks what must never be shown.
  */
 import Type, { type Static, type TSchema } from "typebox";
-import { unitsMax } from "../store/ledger.ts";
+import { units_max } from "../store/ledger.ts";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
-import { type UpstreamTimeouts, upstreamProtocols } from "../upstream/target.ts";
+import { upstreamProtocols } from "../upstream/codecs.ts";
+import type { UpstreamTimeouts } from "../upstream/target.ts";
 import { type Limit, meteringLimits, responsesLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
 
 const closed = { additionalProperties: false } as const;
 
 const context_tokens_max = 100_000_000;
 /** So that a whole context at this price is still an exact number. */
-const price_max = unitsMax / context_tokens_max;
+const price_max = units_max / context_tokens_max;
 
 const namePattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$";
-const nameWords = "must be a name: letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit";
+const nameWords = "must be a name: letters, digits, '.', '_' and '-', at most 63, starting with a letter or digit";
 
 /** A mapping from names that the operator chooses. */
 function named<Value extends TSchema>(value: Value, options: { maxProperties: number; description: string }) {
@@ -43,7 +44,7 @@ const timeouts = Type.Object(
     idle_ms: limited(upstreamTimeouts.idle_ms),
     total_ms: limited(upstreamTimeouts.total_ms),
   },
-  { ...closed, description: "How long an engine is waited for, in milliseconds." },
+  { ...closed, description: "How long to wait for an engine, in milliseconds." },
 );
 // A default here would hide what the upstream says.
 const modelTimeouts = Type.Object(
@@ -88,13 +89,13 @@ export const Upstream = Type.Object(
     url: Type.String({
       minLength: 1,
       maxLength: 2048,
-      description: "The engine's base URL, up to and with /v1. A URL without a path gets /v1.",
+      description: "The engine's base URL, including /v1. If the URL has no path, /v1 is added.",
     }),
     protocol: Type.Optional(
       Type.Enum([...upstreamProtocols], {
         type: "string",
         default: "openai-chat",
-        description: "What the engine speaks.",
+        description: "The protocol of the engine.",
       }),
     ),
     api_key: Type.Optional(
@@ -102,7 +103,7 @@ export const Upstream = Type.Object(
         minLength: 1,
         maxLength: 4096,
         writeOnly: true,
-        description: `The key that the engine wants, from the environment: "\${NAME}".`,
+        description: `The key for the engine, from the environment: "\${NAME}".`,
       }),
     ),
     headers: Type.Optional(headers),
@@ -116,9 +117,9 @@ const route = Type.Object(
   {
     upstream: Type.String({
       minLength: 1,
-      description: "The name of one of the upstreams, or 'simulator' for the engine that is built in.",
+      description: "The name of one of the upstreams, or 'simulator' for the built-in engine.",
     }),
-    model: Type.String({ minLength: 1, maxLength: 512, description: "The engine's own name of the model." }),
+    model: Type.String({ minLength: 1, maxLength: 512, description: "The engine's name for the model." }),
     priority: Type.Optional(whole(0, 1000, "Lower is tried first.", 0)),
     weight: Type.Optional(whole(0, 1_000_000, "The share of requests among routes of one priority.", 1)),
     context_window: Type.Optional(
@@ -129,7 +130,7 @@ const route = Type.Object(
         type: "string",
         default: "anywhere",
         description:
-          "Where the engine's chat template takes system text. 'head' (Mistral, Gemma and their kin): later ones are told in the user's turn, marked as what they are.",
+          "Where the engine's chat template accepts system text. 'head' (Mistral, Gemma and similar): later system messages are put into the user's turn and marked as system text.",
       }),
     ),
   },
@@ -140,12 +141,12 @@ const price = (description: string) => whole(0, price_max, description);
 
 const prices = Type.Object(
   {
-    input: price("An input token that no cache knew."),
-    cached_input: Type.Optional(price("An input token read from the engine's cache. As input, where left out.")),
-    cache_write: Type.Optional(price("An input token written to the engine's cache. As input, where left out.")),
+    input: price("An input token that was not in a cache."),
+    cached_input: Type.Optional(price("An input token read from the engine's cache. Default: the price of input.")),
+    cache_write: Type.Optional(price("An input token written to the engine's cache. Default: the price of input.")),
     output: price("An output token, reasoning included."),
   },
-  { ...closed, description: "Micro-units a token: whole numbers, 0 for free." },
+  { ...closed, description: "Micro-units per token: whole numbers, 0 for free." },
 );
 
 export const capabilities = [
@@ -170,12 +171,16 @@ export const Model = Type.Object(
       description: "The public id, vendor/model_name.",
     }),
     owned_by: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 256, description: "The model's maker. The id's vendor, where left out." }),
+      Type.String({
+        minLength: 1,
+        maxLength: 256,
+        description: "The organization that made the model. Default: the vendor of the id.",
+      }),
     ),
     created: whole(0, 253_402_300_799, "When the model was made: Unix seconds."),
-    context_window: whole(1, context_tokens_max, "The tokens that input and output may fill together."),
+    context_window: whole(1, context_tokens_max, "The most tokens of input and output together."),
     max_output_tokens: Type.Optional(
-      whole(1, context_tokens_max, "The most output tokens of one answer. The context window, where left out."),
+      whole(1, context_tokens_max, "The most output tokens of one answer. Default: the context window."),
     ),
     capabilities: Type.Optional(
       Type.Array(Type.Enum([...capabilities], { type: "string" }), {
@@ -190,7 +195,7 @@ export const Model = Type.Object(
       Type.Enum([...tokenizerNames], {
         type: "string",
         description:
-          "The vocabulary and the chat template that count_tokens counts with: o200k_harmony for gpt-oss, llama3 for Llama 3.1 to 3.3 Instruct. Estimates, where left out.",
+          "The vocabulary and the chat template that count_tokens counts with: o200k_harmony for gpt-oss, llama3 for Llama 3.1 to 3.3 Instruct. Default: estimates.",
       }),
     ),
     extra_params: Type.Optional(
@@ -203,7 +208,8 @@ export const Model = Type.Object(
           maxItems: 64,
           uniqueItems: true,
           default: [],
-          description: "Fields beyond the contract that requests for this model may carry; handed on untouched.",
+          description:
+            "Fields beyond the contract that requests for this model may have. They are forwarded unchanged.",
         },
       ),
     ),
@@ -213,7 +219,7 @@ export const Model = Type.Object(
   { ...closed, description: "A public model." },
 );
 
-const units = (window: string) => Type.Optional(whole(1, unitsMax, `Micro-units that ${window} holds.`));
+const units = (window: string) => Type.Optional(whole(1, units_max, `Micro-units in ${window}.`));
 
 export const Plan = Type.Object(
   {
@@ -222,9 +228,9 @@ export const Plan = Type.Object(
     month: units("a billing month"),
     requests_per_minute: Type.Optional(whole(1, 1_000_000_000, "Requests in any 60 seconds.")),
     tokens_per_minute: Type.Optional(whole(1, 1_000_000_000_000, "Tokens in any 60 seconds.")),
-    concurrent_requests: Type.Optional(whole(1, 1_000_000, "Requests that run at the same time.")),
+    concurrent_requests: Type.Optional(whole(1, 1_000_000, "Requests at the same time.")),
   },
-  { ...closed, description: "What an organization may use. A limit left out does not limit." },
+  { ...closed, description: "What an organization may use. Without a limit, usage is unlimited." },
 );
 
 export const Metering = Type.Object(
@@ -237,7 +243,8 @@ export const Metering = Type.Object(
       Type.Enum(["checkpoint", "hold"], {
         type: "string",
         default: "checkpoint",
-        description: "What a request whose node is gone is charged: its last checkpoint, or all that was held for it.",
+        description:
+          "What a request is charged if its node dies: its last checkpoint, or everything that was held for it.",
       }),
     ),
   },
@@ -255,7 +262,7 @@ const limits = Type.Object(
     drain_delay_ms: limited(serviceLimits.drain_delay_ms),
     drain_ms: limited(serviceLimits.drain_ms),
   },
-  { ...closed, description: "The limits of the service's doors." },
+  { ...closed, description: "Limits on requests and connections." },
 );
 
 const messages = Type.Object(
@@ -264,11 +271,11 @@ const messages = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          "Leave the line (x-anthropic-billing-header) that Claude Code puts at the head of its system text. It changes with each request, so an engine's prefix cache finds nothing behind it.",
+          "Keep the line (x-anthropic-billing-header) that Claude Code puts at the start of its system text. It changes with each request, so an engine's prefix cache misses everything after it.",
       }),
     ),
   },
-  { ...closed, description: "How the Messages protocol is served." },
+  { ...closed, description: "Settings of the Messages protocol." },
 );
 
 const responses = Type.Object(
@@ -277,32 +284,32 @@ const responses = Type.Object(
       Type.Boolean({
         default: true,
         description:
-          "Keep responses unless their request says store: false. Off: previous_response_id and item_reference find nothing.",
+          "Store responses unless their request has store: false. If this is false, previous_response_id and item_reference find nothing.",
       }),
     ),
     kept_days: limited(responsesLimits.kept_days),
     organization_bytes_max: limited(responsesLimits.organization_bytes_max),
   },
-  { ...closed, description: "What is kept of the Responses protocol, in the database." },
+  { ...closed, description: "Settings of the Responses protocol, and what it stores in the database." },
 );
 
 export const ConfigurationFile = Type.Object(
   {
     upstreams: Type.Optional(
-      named(Upstream, { maxProperties: 256, description: "The engines, by a name that only you see." }),
+      named(Upstream, { maxProperties: 256, description: "The engines, by a name that clients do not see." }),
     ),
     models: Type.Optional(
       Type.Array(Model, {
         minItems: 1,
         maxItems: 1000,
-        description: "The public models. Where given, they replace the whole default catalog.",
+        description: "The public models. They replace the whole default catalog.",
       }),
     ),
     plans: Type.Optional(
       named(Plan, {
         maxProperties: 1000,
         description:
-          "What organizations may use, by name. They stand beside starter, pro and unlimited, or replace them.",
+          "What organizations may use, by name. They are added to starter, pro and unlimited, or replace them.",
       }),
     ),
     metering: Type.Optional(Metering),
@@ -310,7 +317,7 @@ export const ConfigurationFile = Type.Object(
     messages: Type.Optional(messages),
     responses: Type.Optional(responses),
   },
-  { ...closed, title: "sluice.yaml", description: "What a Sluice serves, from which engines, to whom." },
+  { ...closed, title: "sluice.yaml", description: "The configuration of Sluice: engines, models, plans, and limits." },
 );
 export type ConfigurationFile = Static<typeof ConfigurationFile>;
 export type ModelEntry = Static<typeof Model>;

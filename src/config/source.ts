@@ -32,5 +32,5 @@ export function readFileBounded(path: string): Uint8Array | null {
 export function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
   if (code === "EISDIR") return "it is a folder";
-  return code === "EACCES" || code === "EPERM" ? "this user may not read it" : code;
+  return code === "EACCES" || code === "EPERM" ? "this user cannot read it" : code;
 }

@@ -11,9 +11,9 @@ export function substitute(text: string, environment: Readonly<Record<string, st
   const result = text.replaceAll(/\$\$\{|\$\{([^{}]*)(\}?)/g, (match, name: string | undefined, end: string) => {
     if (match === "$${") return "${";
     if (end !== "}") {
-      problems.push(`has a \${ without its closing }; write $\${ for the characters themselves`);
+      problems.push(`has a \${ without a closing }; for a literal \${, write $\${`);
     } else if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name ?? "")) {
-      problems.push(`has a \${…} that does not hold the name of an environment variable (letters, digits and _)`);
+      problems.push(`has a \${…} without the name of an environment variable (letters, digits and _)`);
     } else {
       const value = Object.hasOwn(environment, name!) ? environment[name!] : undefined;
       if (value) return value;

@@ -129,7 +129,7 @@ class Reader {
     const target = this.#anchors.get(node.source);
     if (target) this.#targets.set(node, target.node);
     else {
-      const message = "is an alias (*) of an anchor (&) that does not stand before it; a text needs quotes";
+      const message = "is an alias (*) without an earlier anchor (&); if it is text, put it in quotes";
       this.#problems.add(path, message, this.#placeOf(node));
     }
     return target?.value;
@@ -140,9 +140,9 @@ class Reader {
     const name = nameOf(key);
     const place = this.#placeOf(key);
     const first = names.get(name ?? "");
-    if (!name) this.#problems.add(path, "has a name that is no plain text; write name: value", place);
+    if (!name) this.#problems.add(path, "has a name that is not plain text; write name: value", place);
     else if (first !== undefined) {
-      this.#problems.add([...path, name], `stands here a second time; first on line ${first?.line}`, place);
+      this.#problems.add([...path, name], `is a duplicate; first on line ${first?.line}`, place);
     } else {
       names.set(name, place);
       return name;

@@ -37,7 +37,7 @@ function requireJson(contentType: string | null): void {
   if (contentType !== null && /^\s*application\/json\s*(;|$)/i.test(contentType)) return;
   throw new Fault(
     "invalid_content_type",
-    "The request's content type must be application/json. Set the header 'content-type'.",
+    "The content type of the request must be application/json. Set the 'content-type' header.",
   );
 }
 
@@ -50,21 +50,21 @@ async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Arr
   const reading = await readPieces(request.body, { bytes_max, ms }, (piece) => void pieces.push(piece));
   if (reading === "too_large") throw tooLarge(bytes_max);
   if (reading === "late") throw unfinished(ms);
-  if (reading !== "whole") throw new Fault("invalid_json", "The request's body broke off before it was complete.");
+  if (reading !== "whole") throw new Fault("invalid_json", "The request body ended early. Send it again.");
   return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
 }
 
 function tooLarge(bytes_max: number): Fault {
   return new Fault(
     "request_too_large",
-    `The request's body is larger than the limit of ${bytes_max} bytes. Send less, for example smaller images.`,
+    `The request body is larger than the limit of ${bytes_max} bytes. Send less, for example smaller images.`,
   );
 }
 
 function unfinished(ms: number): Fault {
   return new Fault(
     "invalid_json",
-    `The request's body was not complete after ${Math.round(ms / 1000)} seconds. Send it again, whole.`,
+    `The request body did not arrive within ${Math.round(ms / 1000)} seconds. Send it again.`,
     { headers: { connection: "close" } },
   );
 }
@@ -84,16 +84,20 @@ function decompressor(encoding: string | null): Decompress | null {
   if (name === "identity" || name === "") return null;
   const algorithm = algorithms[name];
   if (!algorithm) {
-    throw new Fault("invalid_value", "The request's content encoding must be gzip, deflate, br or zstd, or absent.", {
-      param: "content-encoding",
-    });
+    throw new Fault(
+      "invalid_value",
+      "The content encoding of the request must be gzip, deflate, br, or zstd. You can also omit it.",
+      {
+        param: "content-encoding",
+      },
+    );
   }
   return async (bytes, bytes_max) => {
     try {
       return await algorithm(bytes, { maxOutputLength: bytes_max });
     } catch (cause) {
       if ((cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(bytes_max);
-      throw new Fault("invalid_json", `The request's body is not valid ${name}.`, { cause });
+      throw new Fault("invalid_json", `The request body is not valid ${name}.`, { cause });
     }
   };
 }

@@ -14,7 +14,7 @@ export interface CallNotes {
   source?: BillingSource;
   outcome?: string;
   usage?: Usage;
-  firstPartMs?: number;
+  firstPart_ms?: number;
   code?: string;
   cause?: unknown;
 }
@@ -29,7 +29,7 @@ export interface Connection {
 
 export class Call implements Caller {
   readonly notes: CallNotes = {};
-  readonly startedMs = performance.now();
+  readonly started_ms = performance.now();
   /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
   streaming = false;
   #abort = new AbortController();
@@ -76,15 +76,15 @@ export class Call implements Caller {
     this.notes.source = source;
   }
 
-  ended({ outcome, usage, firstPartMs }: Ended): void {
-    Object.assign(this.notes, { outcome, usage, firstPartMs: firstPartMs ?? undefined });
+  ended({ outcome, usage, firstPart_ms }: Ended): void {
+    Object.assign(this.notes, { outcome, usage, firstPart_ms: firstPart_ms ?? undefined });
   }
 
   keepOpen(): void {
     this.connection.keepOpen();
   }
 
-  elapsedMs(): number {
-    return performance.now() - this.startedMs;
+  elapsed_ms(): number {
+    return performance.now() - this.started_ms;
   }
 }

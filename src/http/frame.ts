@@ -50,7 +50,7 @@ export function identified(response: Response, requestId: string): Response {
 export function methodNotAllowed(method: string, allow: string): Fault {
   const asked = method === "HEAD" ? "GET" : method;
   const named = /^[A-Z]{1,16}$/.test(asked) ? asked : "that method";
-  return new Fault("method_not_allowed", `This path does not answer ${named}. It answers ${allow}.`, {
+  return new Fault("method_not_allowed", `This path does not support ${named}. It supports ${allow}.`, {
     headers: { allow },
   });
 }

@@ -47,7 +47,7 @@ export function prometheusMetrics(build: { version: string }): Metrics {
   });
   const decisions = new Counter({
     name: "admission_decisions_total",
-    help: "Inference requests of known callers, by decision and reason: plan or extra usage, or the refusal's code.",
+    help: "Inference requests of authenticated callers, by decision and reason: plan or extra usage, or the code of the refusal.",
     labelNames: ["decision", "reason"] as const,
     registers,
   });
@@ -59,12 +59,12 @@ export function prometheusMetrics(build: { version: string }): Metrics {
   });
   const recovered = new Counter({
     name: "usage_recovered_total",
-    help: "Lapsed holds of nodes that are gone, which this node has settled at their last checkpoint.",
+    help: "Lapsed holds of dead nodes that this node has settled at their last checkpoint.",
     registers,
   });
   const units = new Counter({
     name: "usage_units_total",
-    help: "Micro-units of requests that this node has settled: charged, or uncharged because no limit had room for them.",
+    help: "Micro-units of requests that this node has settled: charged, or not charged because no limit had room for them.",
     labelNames: ["class"] as const,
     registers,
   });
@@ -83,7 +83,7 @@ export function prometheusMetrics(build: { version: string }): Metrics {
   });
   const revocation = new Histogram({
     name: "key_revocation_propagation_seconds",
-    help: "From the revocation of a key, or another change of a key or organization, to this node's knowing it.",
+    help: "From a change of a key or organization, such as a revocation, until this node knows of it.",
     buckets: [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   });
@@ -97,13 +97,13 @@ export function prometheusMetrics(build: { version: string }): Metrics {
       requests.inc({ route, status: String(status) });
       duration.observe({ route }, seconds);
     },
-    inference({ operation, model, outcome, usage, firstPartMs }) {
+    inference({ operation, model, outcome, usage, firstPart_ms }) {
       inference.inc({ operation, model, outcome });
       tokens.inc({ model, class: "input" }, usage.inputTokens);
       tokens.inc({ model, class: "cached_input" }, usage.cachedInputTokens);
       tokens.inc({ model, class: "cache_write" }, usage.cacheWriteTokens);
       tokens.inc({ model, class: "output" }, usage.outputTokens);
-      if (firstPartMs !== null) firstPart.observe({ model }, firstPartMs / 1000);
+      if (firstPart_ms !== null) firstPart.observe({ model }, firstPart_ms / 1000);
     },
     attempt: (upstream, outcome) => attempts.inc({ upstream, outcome }),
     decision: (decision, reason) => decisions.inc({ decision, reason }),

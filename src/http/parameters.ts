@@ -39,7 +39,8 @@ export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
       const text = textOf(name);
       if (text !== null) {
         const value = parameter.type === "integer" ? integerOf(text) : text;
-        if (!check.Check(value)) throw wrongParameter(name, parameter["x-must-be"] ?? "what the contract describes");
+        if (!check.Check(value))
+          throw wrongParameter(name, parameter["x-must-be"] ?? "the value that the contract describes");
         values[name] = value;
       } else if (isRequired) {
         throw new Fault("missing_field", `'${name}' is missing.`, { param: name });

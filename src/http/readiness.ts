@@ -21,10 +21,10 @@ export interface CheckResult {
 export type Readiness = () => Promise<CheckResult[]>;
 
 export function readinessOf(checks: readonly ReadinessCheck[], lifecycle: { readonly draining: boolean }): Readiness {
-  let answer: { atMs: number; results: Promise<CheckResult[]> } | null = null;
+  let answer: { at_ms: number; results: Promise<CheckResult[]> } | null = null;
   return async () => {
     const now = performance.now();
-    if (!answer || now - answer.atMs > checks_cached_ms) answer = { atMs: now, results: runChecks(checks) };
+    if (!answer || now - answer.at_ms > checks_cached_ms) answer = { at_ms: now, results: runChecks(checks) };
     const results = await answer.results;
     const draining = lifecycle.draining ? "the service is draining" : null;
     return [...results, { name: "draining", severity: "required", problem: draining }];

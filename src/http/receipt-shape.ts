@@ -1,6 +1,7 @@
 /** The wire shape of a receipt: what one request cost, and in which windows. Rules: docs/design/usage.md, Receipts. */
 import Type from "typebox";
 import { count, ModelId, nullable } from "../protocol/shapes/contract.ts";
+import { meteredOperations } from "../store/ledger.ts";
 import { instant } from "./shapes.ts";
 
 const percent = () => Type.Number({ minimum: 0, maximum: 100 });
@@ -11,14 +12,17 @@ export const ReceiptWindow = Type.Object(
     usage_percent_after: nullable(percent()),
     reset_at: instant("When the window ends."),
   },
-  { $id: "ReceiptWindow", description: "A window that the request was admitted in. While it runs, `after` is null." },
+  {
+    $id: "ReceiptWindow",
+    description: "A window that the request was admitted in. `after` is null while the request runs.",
+  },
 );
 
 export const RequestReceipt = Type.Object(
   {
     object: Type.Literal("service.request"),
     id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
-    operation: Type.Enum(["chat.completions", "messages", "responses"], { type: "string" }),
+    operation: Type.Enum([...meteredOperations], { type: "string" }),
     model: nullable(ModelId),
     stream: nullable(Type.Boolean()),
     key_id: Type.String({ pattern: "^key_[0-9a-f]{32}$" }),
@@ -26,7 +30,7 @@ export const RequestReceipt = Type.Object(
     ended_at: nullable(instant("When it was settled, or refused.")),
     outcome: Type.Enum(["running", "completed", "cancelled", "failed", "refused"], {
       type: "string",
-      description: "`cancelled`: the client left.",
+      description: "`cancelled`: the client disconnected.",
     }),
     stopped_by: nullable(Type.Literal("usage_window")),
     error_code: nullable(Type.String()),
@@ -38,7 +42,7 @@ export const RequestReceipt = Type.Object(
     ),
     recovered: Type.Boolean({ description: "Settled by another node, at its last checkpoint." }),
     usage: Type.Object({
-      input_tokens: Type.Integer({ minimum: 0, description: "Without cached and written ones." }),
+      input_tokens: Type.Integer({ minimum: 0, description: "Without tokens read from or written to a cache." }),
       cached_input_tokens: count(),
       cache_write_tokens: count(),
       output_tokens: count(),
@@ -48,7 +52,7 @@ export const RequestReceipt = Type.Object(
     prices: nullable(
       Type.Object(
         { input: count(), cached_input: count(), cache_write: count(), output: count() },
-        { description: "Micro-units a token, as at admission." },
+        { description: "Micro-units per token, at admission." },
       ),
     ),
     units: Type.Object({ held: count(), charged: count(), uncharged: count() }, { description: "Micro-units." }),
@@ -57,7 +61,7 @@ export const RequestReceipt = Type.Object(
       Type.Object(
         { session: ReceiptWindow, week: ReceiptWindow, month: ReceiptWindow },
         {
-          description: "Null where the request was refused, or given up before it was admitted.",
+          description: "Null if the request was refused, or abandoned before it was admitted.",
         },
       ),
     ),
@@ -65,7 +69,7 @@ export const RequestReceipt = Type.Object(
   {
     $id: "RequestReceipt",
     description:
-      "Of a refused request `prices`, `billing_source` and `windows` are null, and `model` and `stream` where its body was refused before they were understood.",
+      "For a refused request, `prices`, `billing_source` and `windows` are null. `model` and `stream` are also null if the body was refused before they were read.",
   },
 );
 export type RequestReceipt = Type.Static<typeof RequestReceipt>;

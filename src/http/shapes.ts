@@ -14,7 +14,7 @@ const recordKeys = {
   id: ModelId,
   object: Type.Literal("model"),
   created: Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." }),
-  owned_by: Type.String({ description: "The name of the model's maker." }),
+  owned_by: Type.String({ description: "The organization that made the model." }),
 };
 
 export const ModelRecord = Type.Object(recordKeys, { $id: "Model" });
@@ -42,12 +42,12 @@ const unitPrice = () => Type.Integer({ minimum: 0 });
 export const ModelDetails = Type.Object(
   {
     ...recordKeys,
-    context_window: Type.Integer({ minimum: 1, description: "Tokens of input and output together." }),
+    context_window: Type.Integer({ minimum: 1, description: "Input and output tokens together." }),
     max_output_tokens: Type.Integer({ minimum: 1 }),
     capabilities: Type.Array(Type.Enum(Object.keys(capabilities) as Capability[], { type: "string" })),
     prices: Type.Object(
       { input: unitPrice(), cached_input: unitPrice(), cache_write: unitPrice(), output: unitPrice() },
-      { description: "Micro-units a token." },
+      { description: "Micro-units per token." },
     ),
   },
   { $id: "ModelDetails" },
@@ -61,9 +61,9 @@ export const MessagesModel = Type.Object(
     display_name: Type.String(),
     created_at: Type.String({ format: "date-time" }),
     max_input_tokens: Type.Integer({ minimum: 1, description: "The context window: input and output share it." }),
-    max_tokens: Type.Integer({ minimum: 1, description: "The most tokens of an answer." }),
+    max_tokens: Type.Integer({ minimum: 1, description: "The most output tokens." }),
   },
-  { $id: "MessagesModel", description: "A model in the words of Messages clients." },
+  { $id: "MessagesModel", description: "A model, in the form that Messages clients expect." },
 );
 export type MessagesModel = Type.Static<typeof MessagesModel>;
 
@@ -102,7 +102,7 @@ export const Readiness = Type.Object(
     checks: Type.Unsafe<Record<string, string>>({
       type: "object",
       additionalProperties: { type: "string" },
-      description: "By name: `ok`, or what is wrong. Without `verbose` only what fails is listed.",
+      description: "By name: `ok`, or what is wrong. Without `verbose`, only failed checks are listed.",
     }),
   },
   { $id: "Readiness" },

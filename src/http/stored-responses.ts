@@ -99,7 +99,7 @@ async function parsedTurns(turns: readonly KeptTurn[]) {
 function tooLong(param: string): Fault {
   return new Fault(
     "context_length_exceeded",
-    "The stored conversation exceeds the context window: it is larger than a request's body may be. Begin a new one, with what it still needs.",
+    "The stored conversation exceeds the context window: it is larger than the limit of a request body. Start a new conversation with the items that you still need.",
     { param },
   );
 }

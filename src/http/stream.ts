@@ -85,7 +85,7 @@ export interface SseOptions {
 export function sseResponse(stream: Primed, options: SseOptions): Response {
   const { encoder, heartbeat_ms } = options;
   const text = new TextEncoder();
-  let wroteMs = performance.now();
+  let wrote_ms = performance.now();
   let beats: ReturnType<typeof setInterval> | undefined;
   let closed = false;
 
@@ -133,8 +133,8 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
     start(controller) {
       // A reader that is behind needs no heartbeat, and would have it queued for nothing.
       beats = setInterval(() => {
-        if (performance.now() - wroteMs < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
-        wroteMs = performance.now();
+        if (performance.now() - wrote_ms < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
+        wrote_ms = performance.now();
         beat(controller);
       }, heartbeat_ms / 4);
       if (stream.pending) beat(controller);
@@ -151,7 +151,7 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
           }
           const out = frames(value);
           if (out === "") continue;
-          wroteMs = performance.now();
+          wrote_ms = performance.now();
           controller.enqueue(text.encode(out));
           return;
         }

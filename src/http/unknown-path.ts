@@ -19,9 +19,9 @@ export function unknownPath(operations: readonly Operation[]): Framed {
       const asked = pathOf(request);
       const meant = meantBy(asked);
       const advice = meant
-        ? `You probably mean '${shown(meant.path)}'.${baseUrlAdvice(asked, meant.path)}`
-        : "The contract at /openapi.json lists what there is.";
-      throw new Fault("route_not_found", `There is nothing at '${shown(asked)}'. ${advice}`);
+        ? `You probably mean '${excerpt(meant.path)}'.${baseUrlAdvice(asked, meant.path)}`
+        : "/openapi.json lists all paths.";
+      throw new Fault("route_not_found", `There is nothing at '${excerpt(asked)}'. ${advice}`);
     },
     faultBody(fault, requestId, request) {
       const meant = meantBy(pathOf(request));
@@ -67,17 +67,17 @@ function depthOf(path: string): number {
 }
 
 function baseUrlAdvice(asked: string, meant: string): string {
-  if (meant === `/v1${asked}`) return " Let the base URL of your client end with '/v1'.";
-  if (asked === `/v1${meant}`) return " Let the base URL of your client end before '/v1', which the client adds.";
+  if (meant === `/v1${asked}`) return " End the base URL of your client with '/v1'.";
+  if (asked === `/v1${meant}`) return " Remove '/v1' from the base URL of your client, which adds it.";
   return "";
 }
 
 /** Longer paths are nobody's slip. */
 const path_chars_max = 1024;
-const shown_chars_max = 120;
+const excerpt_chars_max = 120;
 
 /** As it may stand in a message: short, printable, and without a key. */
-function shown(path: string): string {
+function excerpt(path: string): string {
   const safe = path.replaceAll(new RegExp(keyPattern, "g"), "slk_…").replaceAll(/[^\x21-\x7e…]/g, "?");
-  return safe.length > shown_chars_max ? `${safe.slice(0, shown_chars_max)}…` : safe;
+  return safe.length > excerpt_chars_max ? `${safe.slice(0, excerpt_chars_max)}…` : safe;
 }

@@ -9,7 +9,7 @@ export interface Model {
   /** Unix seconds. */
   created: number;
   contextTokens: number;
-  outputTokensMax: number;
+  outputTokens_max: number;
   capabilities: ReadonlySet<Capability>;
   prices: Prices;
   /** Name of a known tokenizer; absent means that counts are estimated and calibrated. */

@@ -22,8 +22,9 @@ export interface Need {
   param: string;
 }
 
-/** The wire protocols that are spoken, on either side. */
-export type Protocol = "openai-chat" | "anthropic-messages" | "openai-responses";
+/** The wire protocols that are spoken, on either side. New ones are appended: protocol/fields.ts has a column for each. */
+export const protocols = ["openai-chat", "anthropic-messages", "openai-responses"] as const;
+export type Protocol = (typeof protocols)[number];
 
 /**
  * A wire object that says more than the centre models (cache marks, citations, a document's title), as its author wrote
@@ -55,7 +56,7 @@ export interface InferenceRequest {
   /** `false` forbids several calls in one turn; absent leaves it to the engine. */
   parallelToolCalls?: boolean;
   /** The caller's cap on output tokens, reasoning included. */
-  outputTokensMax?: number;
+  outputTokens_max?: number;
   sampling: Sampling;
   stop: string[];
   /** Wire path of the field that `stop` came from, where its name is another. */

@@ -7,7 +7,7 @@ export interface Usage {
   outputTokens: number;
   /** Of the output tokens, those spent on reasoning. */
   reasoningTokens: number;
-  /** Who counted: the engine, we (a token a delta), or an estimate from letters. */
+  /** Who counted: the engine, we (a token a delta), or an estimate from code units. */
   source: UsageSource;
 }
 

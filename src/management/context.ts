@@ -26,7 +26,7 @@ export interface ManagementOptions {
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   /** Who acts, for the audit log: `cli:<user>` or `service`. */
   actor: string;
-  nowMs: () => number;
+  now_ms: () => number;
   /** A UUIDv7, dashed. */
   newUuid: () => string;
   /** So many bytes from a cryptographic source. */

@@ -32,14 +32,14 @@ export interface NewKey extends OwnedKey {
 }
 
 export function keyVerbs(context: ManagementContext): KeyVerbs {
-  const { administration, actor, announce, catalog, keyOf, newUuid, nowMs, organizationOf, random, withOrganization } =
+  const { administration, actor, announce, catalog, keyOf, newUuid, now_ms, organizationOf, random, withOrganization } =
     context;
   return {
     async createKey(input) {
       const name = parse.name(input.name, "The key's name");
       const scopes = parse.scopes(input.scopes);
       const allowedModels = parse.isAbsent(input.models) ? null : parse.models(input.models, (await catalog()).models);
-      const expiresAt = parse.isAbsent(input.expires) ? null : parse.futureInstant(input.expires, nowMs());
+      const expiresAt = parse.isAbsent(input.expires) ? null : parse.futureInstant(input.expires, now_ms());
       const organization = await organizationOf(input.organization);
       const secret = newKey(random(key_random_bytes));
       const key = await administration.createKey({
@@ -69,9 +69,9 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
       const grace_ms = parse.isAbsent(input.grace) ? null : parse.duration(input.grace);
       const { id, revokedAt, expiresAt } = await keyOf(input.id);
       if (revokedAt) fail(cannotRotate(id, "is revoked"));
-      if (expiresAt && expiresAt.getTime() <= nowMs()) fail(cannotRotate(id, "has expired"));
+      if (expiresAt && expiresAt.getTime() <= now_ms()) fail(cannotRotate(id, "has expired"));
       const secret = newKey(random(key_random_bytes));
-      const graceEndsAt = grace_ms === null ? null : new Date(nowMs() + grace_ms);
+      const graceEndsAt = grace_ms === null ? null : new Date(now_ms() + grace_ms);
       let key = await administration.rotateKey({ id, secret: secretOf(secret), graceEndsAt, actor });
       if (key === "revoked") fail(cannotRotate(id, "is revoked"));
       // No grace at all is a revocation: a deadline would be read from this machine's clock, and the store's may be behind it.

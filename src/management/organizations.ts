@@ -1,7 +1,7 @@
 /** What an administrator does with organizations: create, find, suspend, and change what they may use. */
 import type { Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
-import { unitsMax } from "../store/ledger.ts";
+import { units_max } from "../store/ledger.ts";
 import { type ManagementContext, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
@@ -72,7 +72,7 @@ export function organizationVerbs(context: ManagementContext): OrganizationVerbs
       const { capUnits } = input;
       const extra = parse.isAbsent(capUnits)
         ? ({ enabled: false } as const)
-        : ({ enabled: true, capUnits: parse.count(capUnits, unitsMax, "The cap") } as const);
+        : ({ enabled: true, capUnits: parse.count(capUnits, units_max, "The cap") } as const);
       const organization = await organizationOf(input.organization);
       return update(organization, (id) => administration.setExtraUsage(id, extra, actor));
     },

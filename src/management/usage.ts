@@ -5,7 +5,7 @@ import {
   type LedgerDifference,
   type Receipt,
   type UsageReading,
-  unitsMax,
+  units_max,
   type WindowKind,
   windowKinds,
 } from "../store/ledger.ts";
@@ -71,7 +71,7 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
     },
     async adjustUsage(input) {
       const kinds = windowsOf(input.window);
-      const units = parse.signedCount(input.units, unitsMax, "The units");
+      const units = parse.signedCount(input.units, units_max, "The units");
       const reason = parse.name(input.reason, "The reason");
       const organization = await organizationOf(input.organization);
       const entries = await administration.adjustUsage({

@@ -62,7 +62,7 @@ export function memoryRates(now_ms: () => number): Rates {
       sweep(at_ms);
       const queue = queueOf(request.organizationId);
       prune(queue, at_ms);
-      const { tokensMin, limits } = request;
+      const { tokens_min, limits } = request;
       const tokens = tokensWithin(queue, request);
       const taken = hasRoom(queue, tokens, limits);
       const entry = taken ? entered(queue, at_ms, tokens, limits) : null;
@@ -72,7 +72,7 @@ export function memoryRates(now_ms: () => number): Rates {
         tokens: queue.tokens,
         reset_ms: Math.max(0, (queue.entries.at(-1)?.end_ms ?? at_ms) - at_ms),
         requestsRetry_ms: taken ? 0 : retry_ms(queue, at_ms, "requests", 1, limits.requestsPerMinute),
-        tokensRetry_ms: taken ? 0 : retry_ms(queue, at_ms, "tokens", tokensMin, limits.tokensPerMinute),
+        tokensRetry_ms: taken ? 0 : retry_ms(queue, at_ms, "tokens", tokens_min, limits.tokensPerMinute),
       };
       if (!entry) return refusalOf(count, limits);
       const change = async (requests: number, more: number) => {
@@ -97,8 +97,8 @@ export function memoryRates(now_ms: () => number): Rates {
 }
 
 /** What it asks for, or what is left of it, or the least. */
-function tokensWithin(queue: Queue, { tokens, tokensMin, limits }: RateRequest): number {
-  return Math.max(tokensMin, Math.min(tokens, (limits.tokensPerMinute ?? Infinity) - queue.tokens));
+function tokensWithin(queue: Queue, { tokens, tokens_min, limits }: RateRequest): number {
+  return Math.max(tokens_min, Math.min(tokens, (limits.tokensPerMinute ?? Infinity) - queue.tokens));
 }
 
 function hasRoom(queue: Queue, tokens: number, { requestsPerMinute, tokensPerMinute }: RateLimits): boolean {

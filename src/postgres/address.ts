@@ -8,13 +8,13 @@ import { DatabaseError } from "./database.ts";
 
 export interface Address {
   /** Tried in this order. */
-  places: ({ host: string; port: number; shown: string } | { path: string; shown: string })[];
+  places: ({ host: string; port: number; label: string } | { path: string; label: string })[];
   /** Whom to connect as, to what, and how privately, in the driver's words. */
   login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "ssl" | "target_session_attrs">;
   /** Parameters of the session, such as `search_path`. */
   settings: Record<string, string>;
   /** `host:port/name`: may be printed. */
-  shown: string;
+  label: string;
 }
 type Types = Record<string, postgres.PostgresType>;
 
@@ -43,20 +43,20 @@ export function addressOf(url: string): Address {
     ...(target === undefined ? {} : { target_session_attrs: target as "primary" }),
   };
   for (const option of ignored) asked.delete(option);
-  const shown = `${places.map((place) => place.shown).join(",")}/${database ?? ""}`;
-  return { places, login, settings: Object.fromEntries(asked), shown };
+  const label = `${places.map((place) => place.label).join(",")}/${database ?? ""}`;
+  return { places, login, settings: Object.fromEntries(asked), label };
 }
 
 function placesOf(hosts: string, port = "5432"): Address["places"] {
   if (hosts.startsWith("/")) {
     const path = `${hosts}/.s.PGSQL.${port}`;
-    return [{ path, shown: path }];
+    return [{ path, label: path }];
   }
   return (hosts || "localhost").split(",").map((place) => {
     const [, host, own = port] =
       /^(\[[0-9a-fA-F:]+\]|[^:[\]\s@]+)(?::(\d+))?$/.exec(place) ?? refuse("a host in it is malformed");
     if (Number(own) < 1 || Number(own) > 65_535) refuse("a port in it is not one");
-    return { host: host!.replace(/^\[|\]$/g, ""), port: Number(own), shown: `${host}:${own}` };
+    return { host: host!.replace(/^\[|\]$/g, ""), port: Number(own), label: `${host}:${own}` };
   });
 }
 

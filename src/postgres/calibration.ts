@@ -16,7 +16,7 @@ export function calibrations(db: Pick<Database, "query">): Calibrations {
         models.map(({ input }) => input?.spread),
         models.map(({ output }) => output?.tokens),
         models.map(({ output }) => output?.deltas),
-        models.map(({ output }) => output?.letters),
+        models.map(({ output }) => output?.codeUnits),
       ]);
     },
   };
@@ -28,15 +28,15 @@ interface CalibrationRow {
   input_spread: number | null;
   output_tokens: number | null;
   output_deltas: number | null;
-  output_letters: number | null;
+  output_code_units: number | null;
 }
 
 function inputOf({ input_ratio: ratio, input_spread: spread }: CalibrationRow) {
   return ratio === null || spread === null ? null : { ratio, spread };
 }
 
-function outputOf({ output_tokens: tokens, output_deltas: deltas, output_letters: letters }: CalibrationRow) {
-  return tokens === null || deltas === null || letters === null ? null : { tokens, deltas, letters };
+function outputOf({ output_tokens: tokens, output_deltas: deltas, output_code_units: codeUnits }: CalibrationRow) {
+  return tokens === null || deltas === null || codeUnits === null ? null : { tokens, deltas, codeUnits };
 }
 
 const reading = `
@@ -46,15 +46,15 @@ const reading = `
 /** In the order of the ids, so that nodes that write the same models wait for each other and never in a circle. */
 const writing = `
   insert into model_calibration as known
-    (model_id, input_ratio, input_spread, output_tokens, output_deltas, output_letters, updated_at)
-  select model_id, input_ratio, input_spread, output_tokens, output_deltas, output_letters, store_now()
+    (model_id, input_ratio, input_spread, output_tokens, output_deltas, output_code_units, updated_at)
+  select model_id, input_ratio, input_spread, output_tokens, output_deltas, output_code_units, store_now()
   from unnest($1::text[], $2::float8[], $3::float8[], $4::float8[], $5::float8[], $6::float8[])
-    as learned (model_id, input_ratio, input_spread, output_tokens, output_deltas, output_letters)
+    as learned (model_id, input_ratio, input_spread, output_tokens, output_deltas, output_code_units)
   order by model_id
   on conflict (model_id) do update set
     input_ratio = coalesce(excluded.input_ratio, known.input_ratio),
     input_spread = coalesce(excluded.input_spread, known.input_spread),
     output_tokens = coalesce(excluded.output_tokens, known.output_tokens),
     output_deltas = coalesce(excluded.output_deltas, known.output_deltas),
-    output_letters = coalesce(excluded.output_letters, known.output_letters),
+    output_code_units = coalesce(excluded.output_code_units, known.output_code_units),
     updated_at = excluded.updated_at`;

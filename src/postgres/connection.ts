@@ -174,13 +174,13 @@ async function dialled(places: Address["places"], connect_ms: number): Promise<S
   for (let place = places.shift(); place; place = places.shift()) {
     const socket = connect("path" in place ? place : { ...place, noDelay: true });
     try {
-      await within(once(socket, "connect"), connect_ms, place.shown);
+      await within(once(socket, "connect"), connect_ms, place.label);
       // Where the driver looks for the name that a certificate must bear.
       return Object.assign(socket, "host" in place ? { host: place.host } : {});
     } catch (error) {
       socket.destroy();
       const { code = "", message } = error as NodeJS.ErrnoException;
-      const why = code ? `${place.shown} ${reasons[code] ?? `cannot be reached (${code})`}` : message;
+      const why = code ? `${place.label} ${reasons[code] ?? `cannot be reached (${code})`}` : message;
       failed = new DatabaseError(why, "unavailable");
     }
   }

@@ -30,7 +30,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           scopes,
           allowed_models: allowedModels,
           expires_at: expiresAt,
-          secret: shown(input.secret),
+          secret: masked(input.secret),
         };
         await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
         return (await readKey(tx, id))!;
@@ -65,7 +65,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
             .where(and(eq(keySecret.keyId, key.id), isNull(keySecret.revokedAt)));
         }
         await addSecret(tx, key.id, (await newestNumber(tx, key.id)) + 1, input.secret, at);
-        const details = { grace_ends_at: graceEndsAt, secret: shown(input.secret) };
+        const details = { grace_ends_at: graceEndsAt, secret: masked(input.secret) };
         await audit(tx, at, {
           actor: input.actor,
           action: "key.rotate",
@@ -95,7 +95,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
 }
 
 /** What the audit log tells of a secret. */
-function shown({ prefix, suffix }: NewSecret): string {
+function masked({ prefix, suffix }: NewSecret): string {
   return `${prefix}…${suffix}`;
 }
 

@@ -76,13 +76,13 @@ function fieldsOf(command: Command, limits: (of: UsageLimits) => number): Field[
         command.limits.concurrentRequests,
         command.inputUnits,
         command.outputTokens,
-        command.outputTokensMin,
-        command.leaseMs,
+        command.outputTokens_min,
+        command.lease_ms,
       ];
     case "grow":
-      return [...names(command), limits(command.limits), command.unitsTotal, command.unitsTotalMin];
+      return [...names(command), limits(command.limits), command.unitsTotal, command.unitsTotal_min];
     case "checkpoint":
-      return [...names(command), command.number, ...usage(command.usage), command.leaseMs];
+      return [...names(command), command.number, ...usage(command.usage), command.lease_ms];
     case "settle":
       return [
         ...facts(command),
@@ -94,7 +94,7 @@ function fieldsOf(command: Command, limits: (of: UsageLimits) => number): Field[
         command.errorCode,
         command.route?.upstream,
         command.route?.attempts,
-        command.route && command.route.firstPartMs !== null ? Math.round(command.route.firstPartMs) : null,
+        command.route && command.route.firstPart_ms !== null ? Math.round(command.route.firstPart_ms) : null,
       ];
   }
 }
@@ -163,7 +163,7 @@ function extraOf(row: AnswerRow): ExtraReading {
 
 /** Which windows lack room for the least hold; where extra usage is only reserved, they may be full of settled use. */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
-  const least = command.inputUnits + command.outputTokensMin * command.prices.output;
+  const least = command.inputUnits + command.outputTokens_min * command.prices.output;
   return windowKinds
     .filter((kind) => {
       const { limit, used, held } = windows[kind];

@@ -61,7 +61,7 @@ function recordReceipt(row: RecordRow): Receipt {
     route:
       row.upstream === null || row.attempts === null
         ? null
-        : { upstream: row.upstream, attempts: row.attempts, firstPartMs: row.firstPartMs },
+        : { upstream: row.upstream, attempts: row.attempts, firstPart_ms: row.firstPart_ms },
   };
 }
 

@@ -117,14 +117,14 @@ export function postgresRates(db: Pick<Database, "query">, options: PostgresRate
 }
 
 function takeRow({ owner, request }: Waiting, position: number) {
-  const { requestId, tokens, tokensMin, limits, elsewhere_ms } = request;
+  const { requestId, tokens, tokens_min, limits, elsewhere_ms } = request;
   return [
     position,
     owner,
     requestId,
     countedSingly(limits),
     tokens,
-    tokensMin,
+    tokens_min,
     limits.requestsPerMinute,
     limits.tokensPerMinute,
     elsewhere_ms === undefined ? null : Math.max(0, Math.round(elsewhere_ms)),

@@ -46,7 +46,7 @@ export async function serverDatabase(url: string, options: ServerOptions = {}): 
   } catch (error) {
     await db.close();
     const { message, code } = error instanceof DatabaseError ? error : new DatabaseError(String(error), "unavailable");
-    throw new DatabaseError(`cannot use the database at ${address.shown}: ${message}`, code);
+    throw new DatabaseError(`cannot use the database at ${address.label}: ${message}`, code);
   }
 }
 

@@ -25,11 +25,11 @@ export interface ResponseIdentity {
 
 /** How an engine wants to be asked. */
 export interface UpstreamAsk {
-  /** The engine's own name of the model. */
+  /** The engine's name for the model. */
   model: string;
   stream: boolean;
   /** The cap where the caller gave none, for protocols that cannot do without: what model and context leave. */
-  outputTokensMax: number;
+  outputTokens_max: number;
   /** False for engines whose chat template takes instructions at the head of a conversation alone. */
   instructionsInside?: boolean | undefined;
 }
@@ -65,7 +65,7 @@ export interface CallerCodec<Wire, Reply> {
 
 /**
  * The side that faces engines. Any input whatever decodes to a grammatical stream; truncation ends in response-failed.
- * `outputTokensMax` is the cap that the engine was asked to keep, for those that do not tell when it ended an answer.
+ * `outputTokens_max` is the cap that the engine was asked to keep, for those that do not tell when it ended an answer.
  */
 export interface UpstreamCodec {
   /** Path below the upstream's base URL. */
@@ -76,8 +76,8 @@ export interface UpstreamCodec {
     /** What the protocol has no words for though it would change the answer, as `unsupported_feature`; else null. */
     refusal(request: InferenceRequest): Fault | null;
   };
-  response: { decode(reply: unknown, identity: ResponseIdentity, outputTokensMax?: number): InferenceEvent[] };
-  stream: { decoder(identity: ResponseIdentity, outputTokensMax?: number): Transducer<SseMessage, InferenceEvent> };
+  response: { decode(reply: unknown, identity: ResponseIdentity, outputTokens_max?: number): InferenceEvent[] };
+  stream: { decoder(identity: ResponseIdentity, outputTokens_max?: number): Transducer<SseMessage, InferenceEvent> };
   /** An engine's refusal: `status` of the answer, `body` its JSON, or its text where it was none. */
   fault: { decode(status: number, body: unknown): Fault };
 }

@@ -7,7 +7,7 @@ import { Compile } from "typebox/compile";
 import { closestName } from "../schema/closest.ts";
 import type { Shape } from "../schema/shape.ts";
 import { kindOf, type Offence, offences } from "../schema/walk.ts";
-import { items, joinedByOr, notSupported, oneOfWords, paramOf, shown, type Violation } from "./violation.ts";
+import { describe, items, joinedByOr, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
 
 export interface Contract<Value> {
   /** One compiled check: what nearly every request costs. `extra` are further top-level fields that are let through. */
@@ -44,8 +44,7 @@ export function contract<Schema extends TSchema>(
     violation: (value, extra = none) => {
       const { body, skipped } = shortened(value);
       const [found] = offences(known === null ? shape : closedShape(shape, extra), body, 1);
-      if (!found)
-        return { code: "invalid_value", param: "", message: "The request body does not satisfy the contract." };
+      if (!found) return { code: "invalid_value", param: "", message: "The request body does not match the contract." };
       if (found.path[0] === options.longArray && typeof found.path[1] === "number") found.path[1] += skipped;
       return said(found);
     },
@@ -86,7 +85,7 @@ function said(offence: Offence): Violation {
 function sentence({ kind, path, shape, value, first }: Offence): { code: Violation["code"]; words: string } {
   switch (kind) {
     case "wrong":
-      return { code: "invalid_value", words: `must be ${wanted(shape)}, but is ${shown(value)}` };
+      return { code: "invalid_value", words: `must be ${wanted(shape)}, but is ${describe(value)}` };
     case "missing":
       return { code: "missing_field", words: `is missing. It must be ${wanted(shape)}` };
     case "misnamed":

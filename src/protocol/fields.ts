@@ -3,17 +3,14 @@
  * reads it in theirs, or not at all: a field that stands in no row has no certain name in the other protocols.
  */
 import type { FaultDetails } from "../inference/fault.ts";
-import type { Protocol } from "../inference/request.ts";
+import { type Protocol, protocols } from "../inference/request.ts";
 import { textOf } from "./json.ts";
 
 /** A field that an engine named, as a fault carries it. */
 export type NamedField = Required<Pick<FaultDetails, "param" | "engineProtocol">>;
 
-const columns = { "openai-chat": 0, "anthropic-messages": 1, "openai-responses": 2 } as const satisfies Record<
-  Protocol,
-  number
->;
-const fields: readonly (readonly [string | null, string | null, string | null])[] = [
+/** A column for each of `protocols`. Where a row is shorter, or has null, the protocol has no such field. */
+const fields: readonly (readonly (string | null)[])[] = [
   ["messages", "messages", "input"],
   ["max_tokens", "max_tokens", "max_output_tokens"],
   ["max_completion_tokens", "max_tokens", "max_output_tokens"],
@@ -45,7 +42,11 @@ export function namedField(
 export function fieldIn(protocol: Protocol, { param, engineProtocol }: NamedField): string | undefined {
   if (engineProtocol === protocol) return param;
   const root = rootOf(param);
-  return fields.find((row) => row[columns[engineProtocol]] === root)?.[columns[protocol]] ?? undefined;
+  return fields.find((row) => row[columnOf(engineProtocol)] === root)?.[columnOf(protocol)] ?? undefined;
+}
+
+function columnOf(protocol: Protocol): number {
+  return protocols.indexOf(protocol);
 }
 
 function rootOf(path: string): string {

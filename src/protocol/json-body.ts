@@ -7,16 +7,16 @@ export function parseJsonBody(bytes: Uint8Array, depth_max: number): unknown {
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new Fault("invalid_json", "The request's body is not valid UTF-8.", { cause });
+    throw new Fault("invalid_json", "The request body is not valid UTF-8.", { cause });
   }
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new Fault("invalid_json", `The request's body is not valid JSON${whereOf(cause)}.`, { cause });
+    throw new Fault("invalid_json", `The request body is not valid JSON${whereOf(cause)}.`, { cause });
   }
   if (isDeeper(value, depth_max)) {
-    throw new Fault("invalid_json", `The request's body is nested more than ${depth_max} levels deep. Flatten it.`);
+    throw new Fault("invalid_json", `The request body is nested more than ${depth_max} levels deep. Flatten it.`);
   }
   return value;
 }

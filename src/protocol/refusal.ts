@@ -42,7 +42,7 @@ export function refusalFault(status: number, error: JsonObject, field?: NamedFie
       cause,
     });
   }
-  return new Fault("upstream_unavailable", "The model is not available now. Please try again shortly.", {
+  return new Fault("upstream_unavailable", "The model is not available at the moment. Please try again shortly.", {
     retryAfterSeconds: status === 401 || status === 403 || status === 404 ? misconfigured_s : 1,
     cause,
   });

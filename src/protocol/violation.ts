@@ -12,13 +12,13 @@ export function violationFault(violation: Violation): Fault {
   return new Fault(violation.code, violation.message, violation.param ? { param: violation.param } : {});
 }
 
-/** What no engine behind this service is asked for. What only this engine cannot do is in unsaid.ts. */
+/** What no engine behind this service is asked for. What only this engine cannot do is in unsupported.ts. */
 export function notSupported(param: string, feature: string): Violation {
   const message = `This service does not support ${feature}, which '${param}' asks for. Remove the field, or change its value.`;
   return { code: "unsupported_feature", param, message };
 }
 
-const shownCharsMax = 48;
+const excerpt_chars_max = 48;
 
 /** `messages[3].content[0].type`; a name that is no identifier is quoted: `metadata["a b"]`. */
 export function paramOf(path: readonly (string | number)[]): string {
@@ -26,14 +26,14 @@ export function paramOf(path: readonly (string | number)[]): string {
   for (const step of path) {
     if (typeof step === "number") param += `[${step}]`;
     else if (looksSecret(step)) param += `[a name of ${step.length} characters]`;
-    else if (!/^[A-Za-z_$][\w$-]*$/.test(step) || step.length > shownCharsMax) param += `[${quoted(step, '"')}]`;
+    else if (!/^[A-Za-z_$][\w$-]*$/.test(step) || step.length > excerpt_chars_max) param += `[${quoted(step, '"')}]`;
     else param += param ? `.${step}` : step;
   }
   return param;
 }
 
 /** A value as an error message may show it: short, on one line, its type plain to see, and never something like a key. */
-export function shown(value: unknown): string {
+export function describe(value: unknown): string {
   if (typeof value === "string")
     return looksSecret(value) ? `a string of ${value.length} characters` : `the string ${quoted(value, "'")}`;
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : `an array of ${items(value.length)}`;
@@ -43,7 +43,7 @@ export function shown(value: unknown): string {
 }
 
 function quoted(text: string, quote: string): string {
-  const short = text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text;
+  const short = text.length > excerpt_chars_max ? `${text.slice(0, excerpt_chars_max)}…` : text;
   // JSON's escapes keep line breaks and control characters out of messages and logs.
   const escaped = JSON.stringify(short.toWellFormed()).slice(1, -1).replaceAll('\\"', '"');
   return quote + escaped + quote;

@@ -173,7 +173,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
         request.requestId,
         countedSingly(limits) ? "0" : "1000",
         String(request.tokens),
-        String(request.tokensMin),
+        String(request.tokens_min),
         String(limits.requestsPerMinute ?? ""),
         String(limits.tokensPerMinute ?? ""),
         String(options.now_ms?.() ?? ""),

@@ -11,9 +11,9 @@ export interface Breaker {
   /** Of the next opening. */
   probation_ms: number;
   /** When it opened, or let its probe through, in milliseconds: what began before tells of another time. */
-  sinceMs: number;
+  since_ms: number;
   /** Until when nothing is asked, in milliseconds: of an open one, or one that is full and said until when. */
-  restUntilMs: number;
+  restUntil_ms: number;
 }
 
 /** Failures in a row that open a breaker. */
@@ -27,8 +27,8 @@ export const closed: Breaker = {
   state: "closed",
   failures: 0,
   probation_ms: probation_ms_min,
-  sinceMs: 0,
-  restUntilMs: 0,
+  since_ms: 0,
+  restUntil_ms: 0,
 };
 
 interface End {
@@ -53,28 +53,28 @@ const says: Record<AttemptKind, "ill" | "alive" | "nothing"> = {
   malformed: "ill",
 };
 
-export function admits(breaker: Breaker, nowMs: number): boolean {
-  return breaker.state !== "half-open" && nowMs >= breaker.restUntilMs;
+export function admits(breaker: Breaker, now_ms: number): boolean {
+  return breaker.state !== "half-open" && now_ms >= breaker.restUntil_ms;
 }
 
 /** A request was sent; to an open one it is the probe. */
-export function begun(breaker: Breaker, nowMs: number): Breaker {
-  return breaker.state === "open" && nowMs >= breaker.restUntilMs
-    ? { ...breaker, state: "half-open", sinceMs: nowMs }
+export function begun(breaker: Breaker, now_ms: number): Breaker {
+  return breaker.state === "open" && now_ms >= breaker.restUntil_ms
+    ? { ...breaker, state: "half-open", since_ms: now_ms }
     : breaker;
 }
 
-/** An attempt that began at `begunMs` is over. */
-export function ended(breaker: Breaker, end: End, begunMs: number, nowMs: number): Breaker {
-  if (breaker.state === "open" && begunMs <= breaker.sinceMs) return breaker;
-  if (breaker.state === "half-open" && begunMs < breaker.sinceMs) return breaker;
+/** An attempt that began at `begun_ms` is over. */
+export function ended(breaker: Breaker, end: End, begun_ms: number, now_ms: number): Breaker {
+  if (breaker.state === "open" && begun_ms <= breaker.since_ms) return breaker;
+  if (breaker.state === "half-open" && begun_ms < breaker.since_ms) return breaker;
   switch (says[end.kind]) {
     case "nothing":
       // A probe that was left tells nothing: the next request is one.
       return breaker.state === "half-open" ? { ...breaker, state: "open" } : breaker;
     case "alive": {
       const rest_ms = end.kind === "busy" ? Math.min(rest_ms_max, end.retryAfter_ms ?? 0) : 0;
-      return { ...closed, restUntilMs: nowMs + rest_ms };
+      return { ...closed, restUntil_ms: now_ms + rest_ms };
     }
     case "ill":
       if (breaker.state === "closed" && breaker.failures + 1 < failures_max) {
@@ -84,8 +84,8 @@ export function ended(breaker: Breaker, end: End, begunMs: number, nowMs: number
         state: "open",
         failures: 0,
         probation_ms: Math.min(probation_ms_max, breaker.probation_ms * 2),
-        sinceMs: nowMs,
-        restUntilMs: nowMs + breaker.probation_ms,
+        since_ms: now_ms,
+        restUntil_ms: now_ms + breaker.probation_ms,
       };
   }
 }

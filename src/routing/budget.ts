@@ -5,9 +5,9 @@
 
 export interface RetryBudget {
   /** A request has come. */
-  offered(nowMs: number): void;
+  offered(now_ms: number): void;
   /** Whether one more attempt may be made; it is counted where it may. */
-  take(nowMs: number): boolean;
+  take(now_ms: number): boolean;
 }
 
 /** Each model has its own, by public id: the outage of one takes nothing from another. */
@@ -34,19 +34,19 @@ interface Slot {
 export function retryBudget(): RetryBudget {
   const ring: Slot[] = Array.from({ length: slots }, () => ({ number: -1, requests: 0, retries: 0 }));
 
-  function slotAt(nowMs: number): Slot {
-    const number = Math.floor(nowMs / slot_ms);
+  function slotAt(now_ms: number): Slot {
+    const number = Math.floor(now_ms / slot_ms);
     const slot = ring[number % slots]!;
     if (slot.number !== number) Object.assign(slot, { number, requests: 0, retries: 0 });
     return slot;
   }
 
   return {
-    offered(nowMs) {
-      slotAt(nowMs).requests += 1;
+    offered(now_ms) {
+      slotAt(now_ms).requests += 1;
     },
-    take(nowMs) {
-      const slot = slotAt(nowMs);
+    take(now_ms) {
+      const slot = slotAt(now_ms);
       const inWindow = ring.filter(({ number }) => number > slot.number - slots);
       const requests = inWindow.reduce((sum, each) => sum + each.requests, 0);
       const retries = inWindow.reduce((sum, each) => sum + each.retries, 0);

@@ -8,7 +8,7 @@ import type { Upstream, UpstreamTimeouts } from "../upstream/target.ts";
 
 export interface Route {
   upstream: Upstream;
-  /** The engine's own name of the model. */
+  /** The engine's name for the model. */
   model: string;
   /** Lower is tried first. */
   priority: number;
@@ -44,7 +44,7 @@ export function allowedModel(catalog: Catalog, id: string, allowedModels: readon
   if (!model) {
     throw new Fault(
       "model_not_found",
-      `The model '${shown(id)}' does not exist. GET /v1/models lists the models that do.`,
+      `The model '${excerpt(id)}' does not exist. GET /v1/models lists the models that do.`,
       {
         param: "model",
       },
@@ -93,6 +93,6 @@ const capabilityNames = {
   audio_input: "audio input",
 } as const;
 
-function shown(id: string): string {
+function excerpt(id: string): string {
   return id.length > 256 ? `${id.slice(0, 256)}…` : id;
 }

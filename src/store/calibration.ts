@@ -15,7 +15,7 @@ export interface OutputSums {
   tokens: number;
   deltas: number;
   /** UTF-16 units. */
-  letters: number;
+  codeUnits: number;
 }
 
 export interface ModelCalibration {

@@ -9,9 +9,10 @@ import type { Prices } from "../inference/model.ts";
 import type { Usage } from "../inference/usage.ts";
 
 /** Units are exact to here, sums of them too. */
-export const unitsMax = 1e15;
+export const units_max = 1e15;
 
-export type Operation = "chat.completions" | "messages" | "responses";
+export const meteredOperations = ["chat.completions", "messages", "responses"] as const;
+export type Operation = (typeof meteredOperations)[number];
 export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
 export type BillingSource = "plan" | "extra";
@@ -73,8 +74,8 @@ export interface Admit extends RequestFacts {
   inputUnits: number;
   /** The output step, and what it may shrink to when a window has less left, both in tokens at the output price. */
   outputTokens: number;
-  outputTokensMin: number;
-  leaseMs: number;
+  outputTokens_min: number;
+  lease_ms: number;
 }
 /** Carries the new total, so that a command sent twice adds nothing. Granted is as much of it as there is room for. */
 export interface Grow {
@@ -84,7 +85,7 @@ export interface Grow {
   limits: UsageLimits;
   unitsTotal: number;
   /** Less than this in all is of no use: then the answer is `full`. */
-  unitsTotalMin: number;
+  unitsTotal_min: number;
 }
 /** Absolute counts that only rise; extends the lease of a row that exists. */
 export interface Checkpoint {
@@ -94,7 +95,7 @@ export interface Checkpoint {
   /** 1, 2, … of one request: one that was overtaken on its way changes no count. */
   number: number;
   usage: Usage;
-  leaseMs: number;
+  lease_ms: number;
 }
 export type Outcome = "completed" | "cancelled" | "failed" | "refused";
 /** Ends a request. Where it was never admitted, its record keeps an admission that comes late from running. */
@@ -108,7 +109,7 @@ export interface Settle extends RequestFacts {
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
   /** For operators: which upstream served, how often it was tried, when the first part came. */
-  route: { upstream: string; attempts: number; firstPartMs: number | null } | null;
+  route: { upstream: string; attempts: number; firstPart_ms: number | null } | null;
 }
 export type Command = Admit | Grow | Checkpoint | Settle;
 

@@ -15,7 +15,7 @@ export interface RateRequest {
   requestId: string;
   /** What it may come to, until that is corrected, and the least with which it may begin: what is left is taken, if that is between them. */
   tokens: number;
-  tokensMin: number;
+  tokens_min: number;
   limits: RateLimits;
   /**
    * How long ago requests were last counted elsewhere, and not here; absent: not within the last minute. A store that
@@ -82,9 +82,9 @@ export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits
 }
 
 /** The limit that a request can never meet, whatever was taken before. */
-export function hopelessLimit({ tokensMin, limits }: RateRequest): RateLimitName | null {
+export function hopelessLimit({ tokens_min, limits }: RateRequest): RateLimitName | null {
   if ((limits.requestsPerMinute ?? Infinity) < 1) return "requests";
-  return (limits.tokensPerMinute ?? Infinity) < tokensMin ? "tokens" : null;
+  return (limits.tokensPerMinute ?? Infinity) < tokens_min ? "tokens" : null;
 }
 
 /** What a store found, as numbers. */

@@ -138,7 +138,7 @@ export function tokenCounter(
       const idle = [...crew].find((one) => one.job === null);
       const isFull = waiting.length >= settings.waiting_max || waiting_bytes + bytes > settings.waiting_bytes_max;
       if (isFull || stopped)
-        throw new Fault("overloaded", "The service is counting too much at once. Please try again.", {
+        throw new Fault("overloaded", "The service is counting the tokens of too many requests. Please try again.", {
           retryAfterSeconds: 1,
         });
       waiting.push({ asked, resolve, reject });

@@ -34,7 +34,7 @@ export async function examine(asked: Asked, vocabularies?: Vocabularies): Promis
   // What this engine would be refused is counted as far as it is understood.
   const wire = openaiChatUpstream.request.encode(
     { ...request, nativeNeeds: [] },
-    { model, stream: false, outputTokensMax: 1 },
+    { model, stream: false, outputTokens_max: 1 },
   );
   const prompt = templates[name](chatOf(JSON.parse(JSON.stringify(wire)) as Record<string, unknown>));
   return { model, textTokens: countPrompt(prompt, await vocabularies[name]()), media };

@@ -35,11 +35,11 @@ function spaced(type: string): string {
 
 function heading({ title, description, examples }: Schema, indent: string): string {
   const named = typeof title === "string" ? `${comment(title, indent)}${indent}//\n` : "";
-  const shown =
+  const examplesText =
     Array.isArray(examples) && examples.length > 0
       ? `${indent}//\n${comment("Examples:", indent)}${examples.map((one) => comment(`- ${JSON.stringify(one)}`, indent)).join("")}`
       : "";
-  return named + (typeof description === "string" ? comment(description, indent) : "") + shown;
+  return named + (typeof description === "string" ? comment(description, indent) : "") + examplesText;
 }
 
 function comment(text: string, indent: string): string {

@@ -87,10 +87,10 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     const contentType = reply.headers.get("content-type") ?? "";
     if (contentType.includes("text/event-stream")) {
       const heard = () => dog.expect(patience.idle_ms, "the next part");
-      yield* streamed(reply, codec.stream.decoder(identity, question.request.outputTokensMax), heard, answer, told);
+      yield* streamed(reply, codec.stream.decoder(identity, question.request.outputTokens_max), heard, answer, told);
     } else if (contentType.includes("json")) {
       const whole = await readAtMost(reply, reply_bytes_max);
-      const events = codec.response.decode(JSON.parse(whole), identity, question.request.outputTokensMax);
+      const events = codec.response.decode(JSON.parse(whole), identity, question.request.outputTokens_max);
       told(endOf(events));
       yield events;
     } else {
@@ -136,7 +136,7 @@ interface Reading {
 async function readOut(reply: Reply, abort: AbortController): Promise<void> {
   const toItsEnd = async () => {
     for (let reads = 0; reads <= rest_reads_max; reads++) if ((await reply.read()) === null) return;
-    throw new Error("the engine says more after the end of its answer");
+    throw new Error("the engine sent more after the end of its answer");
   };
   await within(toItsEnd(), rest_ms_max, "the engine").catch(() => abort.abort());
 }
@@ -181,8 +181,8 @@ function endOf(batch: readonly InferenceEvent[]): AttemptEnd {
 
 /** Once: whether a request may be sent again is decided by whoever knows what was shown. */
 async function post(question: Question, signal: AbortSignal, connected: () => void): Promise<Reply> {
-  const { client, upstream, codec, request, model, stream, outputTokensMax, instructionsInside } = question;
-  const asked = codec.request.encode(request, { model, stream, outputTokensMax, instructionsInside });
+  const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = question;
+  const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
   return client.post({
     url: upstream.url + codec.path,
     headers: {

@@ -68,7 +68,8 @@ export function faultOfCause(cause: unknown): Fault {
   // What this engine's protocol has no words for is the caller's to change.
   if (cause instanceof Fault) return cause;
   if (cause instanceof ConnectFailed && cause.isTimeout) return tooSlow("the connection");
-  const message = "The model's engine could not be reached, or stopped in the middle of its answer. Please try again.";
+  const message =
+    "The model's engine could not be reached, or stopped before its answer was complete. Please try again.";
   return new Fault("upstream_unavailable", message, { retryAfterSeconds: 1, cause });
 }
 

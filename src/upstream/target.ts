@@ -1,4 +1,4 @@
-import type { Protocol } from "../inference/request.ts";
+import type { UpstreamProtocol } from "./codecs.ts";
 import type { TlsSettings } from "./http1/dial.ts";
 
 /** Where an engine is and how it is spoken to, as the catalog names it. Nothing of this ever reaches a client. */
@@ -15,14 +15,6 @@ export interface Upstream {
   tls?: TlsSettings;
   timeouts: UpstreamTimeouts;
 }
-
-/** What an engine may speak, by its name in sluice.yaml. */
-export const upstreamProtocols = [
-  "openai-chat",
-  "anthropic-messages",
-  "openai-responses",
-] as const satisfies Protocol[];
-export type UpstreamProtocol = (typeof upstreamProtocols)[number];
 
 export interface UpstreamTimeouts {
   /** The name, TCP and TLS. */

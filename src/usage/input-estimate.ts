@@ -35,13 +35,13 @@ const ratioExpected = 1 / 4;
 const envelopeTokens = 16;
 
 /** A learned ratio stays within these, whatever an engine says. */
-const ratioMin = 0.02;
-const ratioMax = 1.5;
+const ratio_min = 0.02;
+const ratio_max = 1.5;
 /** How much one report moves what is known. */
 const weight = 1 / 16;
 
 function isPlausible({ ratio, spread }: InputRatio): boolean {
-  return ratio >= ratioMin && ratio <= ratioMax && spread >= 0 && spread <= ratioMax;
+  return ratio >= ratio_min && ratio <= ratio_max && spread >= 0 && spread <= ratio_max;
 }
 
 export function inputEstimate(settings: EstimateSettings = estimateSettings): InputEstimate {
@@ -50,7 +50,7 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
   return {
     tokens({ id }, request, bodyBytes) {
       const known = models.get(id);
-      const ratio = known ? Math.min(ratioMax, known.ratio + 2 * known.spread) : settings.ratio_initial;
+      const ratio = known ? Math.min(ratio_max, known.ratio + 2 * known.spread) : settings.ratio_initial;
       const media = mediaOf(request);
       const text = Math.max(0, bodyBytes - media.bytes);
       return Math.max(1, Math.ceil(text * ratio) + media.tokens + envelopeTokens);
@@ -63,7 +63,7 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
       const tokens = promptTokens(usage);
       const { bytes } = mediaOf(request);
       if (usage.source !== "reported" || bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
-      const seen = Math.min(ratioMax, Math.max(ratioMin, tokens / bodyBytes));
+      const seen = Math.min(ratio_max, Math.max(ratio_min, tokens / bodyBytes));
       const known = models.get(id) ?? { ratio: seen, spread: seen / 4 };
       models.learn(id, {
         ratio: known.ratio + (seen - known.ratio) * weight,

@@ -1,6 +1,6 @@
 /**
  * What engines taught of their models: one bounded memory, which knows what of it was learned since it was last written
- * down. Writing down is another's affair (keeper.ts); learning waits for nobody.
+ * down. Writing down is another's affair (calibration-saver.ts); learning waits for nobody.
  */
 
 /** Models of one memory, and rows that are read at a start: a catalog that has more relearns some. */

@@ -41,7 +41,7 @@ export interface Caller extends Watcher {
   /** Ends its work, with what the answer then says. */
   end(fault: Fault): void;
   /** Since the request arrived. */
-  elapsedMs(): number;
+  elapsed_ms(): number;
 }
 
 export interface Ended extends Ending {
@@ -49,7 +49,7 @@ export interface Ended extends Ending {
   /** Public model id. */
   model: string;
   /** From the request's arrival; null where no part of an answer came. */
-  firstPartMs: number | null;
+  firstPart_ms: number | null;
 }
 
 export interface Run extends AsyncDisposable {
@@ -105,7 +105,7 @@ export function runs(parts: RunParts): Runs {
 class GrantedRun implements Run {
   #opened: Opened | null = null;
   #meter: Meter | null = null;
-  #firstPartMs: number | null = null;
+  #firstPart_ms: number | null = null;
   #isSettled = false;
 
   constructor(
@@ -143,7 +143,7 @@ class GrantedRun implements Run {
       windowTokens: opened.windowTokens,
       callerLeft: () => caller.left,
       firstPart: () => {
-        this.#firstPartMs = Math.round(caller.elapsedMs());
+        this.#firstPart_ms = Math.round(caller.elapsed_ms());
       },
       over: () => this.#settle(),
     });
@@ -162,7 +162,7 @@ class GrantedRun implements Run {
     const { parts, asked, caller, reservation } = this;
     const ending = this.#ending();
     const { usage, outcome, stoppedBy, errorCode } = ending;
-    const firstPartMs = this.#firstPartMs;
+    const firstPart_ms = this.#firstPart_ms;
     const upstream = this.#opened?.route?.upstream.name;
     void reservation.settle({
       usage,
@@ -170,10 +170,10 @@ class GrantedRun implements Run {
       outcome,
       stoppedBy,
       errorCode,
-      route: upstream === undefined ? null : { upstream, attempts: this.#opened?.attempts ?? 0, firstPartMs },
+      route: upstream === undefined ? null : { upstream, attempts: this.#opened?.attempts ?? 0, firstPart_ms },
     });
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
-    const ended = { ...ending, operation: asked.operation, model: asked.model.id, firstPartMs };
+    const ended = { ...ending, operation: asked.operation, model: asked.model.id, firstPart_ms };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }
 

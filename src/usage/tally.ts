@@ -1,4 +1,4 @@
-/** The count of one stream: the engine's report where it gives one, else deltas and letters (calibration.ts). */
+/** The count of one stream: the engine's report where it gives one, else deltas and code units (output-calibration.ts). */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
@@ -6,7 +6,7 @@ import type { OutputCalibration } from "./output-calibration.ts";
 export function tally(of: { model: string; inputTokensEstimate: number; calibration: OutputCalibration }) {
   let parts = 0;
   let deltas = 0;
-  let letters = 0;
+  let codeUnits = 0;
   let reasoningDeltas = 0;
   const open = new Set<number>();
   const reasoningParts = new Set<number>();
@@ -16,8 +16,8 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
   let outgrown = false;
 
   const isFinal = () => report !== null && finished && !outgrown;
-  const counted = (moreDeltas = 0, moreLetters = 0) =>
-    of.calibration.tokens(of.model, deltas + moreDeltas, letters + moreLetters);
+  const counted = (moreDeltas = 0, moreCodeUnits = 0) =>
+    of.calibration.tokens(of.model, deltas + moreDeltas, codeUnits + moreCodeUnits);
   const outputTokens = () =>
     report && isFinal() ? report.outputTokens : Math.max(report?.outputTokens ?? 0, counted());
 
@@ -38,20 +38,20 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
     /** What the count would be with this batch. */
     outputTokensWith(batch: readonly InferenceEvent[]): number {
       let moreDeltas = 0;
-      let moreLetters = 0;
+      let moreCodeUnits = 0;
       let said = report?.outputTokens ?? 0;
       let isLast = !outgrown;
       for (const event of batch) {
         if (event.type === "part-delta") {
           moreDeltas += 1;
-          moreLetters += event.delta.length;
+          moreCodeUnits += event.delta.length;
           isLast = false;
         } else if (event.type === "usage") {
           said = event.usage.outputTokens;
           isLast = true;
         } else if (event.type === "response-end" && said > 0 && isLast) return said;
       }
-      return Math.max(said, counted(moreDeltas, moreLetters));
+      return Math.max(said, counted(moreDeltas, moreCodeUnits));
     },
 
     /** Counts a batch; answers the event that ends the stream, where the batch holds it. */
@@ -60,7 +60,7 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
         switch (event.type) {
           case "part-delta":
             deltas += 1;
-            letters += event.delta.length;
+            codeUnits += event.delta.length;
             outgrown = report !== null;
             if (reasoningParts.has(event.index)) reasoningDeltas += 1;
             break;
@@ -105,11 +105,11 @@ export function tally(of: { model: string; inputTokensEstimate: number; calibrat
       return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
     },
 
-    /** Teaches the calibration what a whole stream held. Reasoning that nobody saw has neither deltas nor letters. */
+    /** Teaches the calibration what a whole stream held. Reasoning that nobody saw has neither deltas nor code units. */
     calibrate(): void {
       if (!report || !isFinal()) return;
       const unseen = reasoningDeltas === 0 ? report.reasoningTokens : 0;
-      of.calibration.observe(of.model, { tokens: report.outputTokens - unseen, deltas, letters });
+      of.calibration.observe(of.model, { tokens: report.outputTokens - unseen, deltas, codeUnits });
     },
   };
 }

@@ -38,7 +38,7 @@ export interface WalkParts {
   /** Of a model, by its public id. */
   budget(model: string): RetryBudget;
   health: Health;
-  nowMs(): number;
+  now_ms(): number;
   /** A number from 0 to 1. */
   draw(): number;
   attempted(attempt: Attempted): void;
@@ -69,13 +69,13 @@ class Walk implements Opened, OpenedEvents {
   readonly #errand: Errand;
   readonly #asking: Asking;
   readonly #budget: RetryBudget;
-  readonly #startedMs: number;
+  readonly #started_ms: number;
   #left: readonly Route[];
   #failures: Failure[] = [];
   #route: Route | null = null;
   #attempts = 0;
   /** Of the attempt under way. */
-  #begunMs = 0;
+  #begun_ms = 0;
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #end: AttemptEnd | null = null;
   #isShown = false;
@@ -88,9 +88,9 @@ class Walk implements Opened, OpenedEvents {
     this.#errand = errand;
     this.#asking = askingOf(errand, parts.settings());
     this.#budget = parts.budget(errand.model.id);
-    this.#startedMs = parts.nowMs();
+    this.#started_ms = parts.now_ms();
     const able = errand.model.routes.filter((route) => refusalAt(route, errand.request) === null);
-    const tokens = errand.inputTokens + (errand.request.outputTokensMax ?? 1);
+    const tokens = errand.inputTokens + (errand.request.outputTokens_max ?? 1);
     this.#left = fitting(able, tokens, (route) => contextTokensOf(errand.model, route));
   }
 
@@ -126,13 +126,13 @@ class Walk implements Opened, OpenedEvents {
 
   async #toFirstPart(): Promise<Next> {
     if (this.#isOver) return { done: true, value: undefined };
-    if (this.#attempts === 0) this.#budget.offered(this.#parts.nowMs());
+    if (this.#attempts === 0) this.#budget.offered(this.#parts.now_ms());
     let route = this.#chosen();
     for (let isFresh = false; ; ) {
       const batch = await this.#asked(route, isFresh);
       const end = this.#end;
       if (this.#isShown || end === null) return { done: false, value: batch };
-      this.#parts.health.ended(route, end, this.#begunMs, this.#parts.nowMs());
+      this.#parts.health.ended(route, end, this.#begun_ms, this.#parts.now_ms());
       const next = this.#following(route, end, batch);
       if (next === null) {
         this.#isShown = true;
@@ -151,8 +151,8 @@ class Walk implements Opened, OpenedEvents {
     this.#end = null;
     this.#left = this.#left.filter((other) => other !== route);
     this.#isSpareTaken = false;
-    this.#begunMs = parts.nowMs();
-    parts.health.begun(route, this.#begunMs);
+    this.#begun_ms = parts.now_ms();
+    parts.health.begun(route, this.#begun_ms);
     this.#attempt = ask({
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
       ...{ identity: errand.identity, signal: errand.signal, isFresh, stream: this.#asking.stream },
@@ -169,7 +169,7 @@ class Walk implements Opened, OpenedEvents {
       if (held.some((event) => event.type === "part-start")) {
         this.#isShown = true;
         // An engine that has begun to answer is well, however long the answer is.
-        parts.health.ended(route, { kind: "answered" }, this.#begunMs, parts.nowMs());
+        parts.health.ended(route, { kind: "answered" }, this.#begun_ms, parts.now_ms());
         return held;
       }
     }
@@ -177,9 +177,9 @@ class Walk implements Opened, OpenedEvents {
 
   #ended(route: Route, end: AttemptEnd): void {
     this.#end = end;
-    const { nowMs, health, attempted } = this.#parts;
-    attempted({ model: this.#errand.model.id, route, end, ms: nowMs() - this.#begunMs });
-    if (this.#isShown || this.#isOver) health.ended(route, end, this.#begunMs, nowMs());
+    const { now_ms, health, attempted } = this.#parts;
+    attempted({ model: this.#errand.model.id, route, end, ms: now_ms() - this.#begun_ms });
+    if (this.#isShown || this.#isOver) health.ended(route, end, this.#begun_ms, now_ms());
   }
 
   /** The route that is asked next, or null. */
@@ -197,7 +197,7 @@ class Walk implements Opened, OpenedEvents {
     if (this.#rest_ms(route) <= 0) return null;
     const chosen = next === "same" ? route : this.#choice();
     if (!chosen || isFree.has(end.kind) || this.#isSpareTaken) return chosen;
-    return this.#budget.take(this.#parts.nowMs()) ? chosen : null;
+    return this.#budget.take(this.#parts.now_ms()) ? chosen : null;
   }
 
   #chosen(): Route {
@@ -208,19 +208,19 @@ class Walk implements Opened, OpenedEvents {
 
   #choice(): Route | null {
     const { cacheKey } = this.#errand.request;
-    const usable = this.#parts.health.usable(this.#left, this.#parts.nowMs());
+    const usable = this.#parts.health.usable(this.#left, this.#parts.now_ms());
     return choose(usable, cacheKey === undefined ? this.#parts.draw() : affinity(cacheKey));
   }
 
   #rest_ms(route: Route): number {
-    return timeoutsOf(route).total_ms - (this.#parts.nowMs() - this.#startedMs);
+    return timeoutsOf(route).total_ms - (this.#parts.now_ms() - this.#started_ms);
   }
 
   #patience(route: Route): Patience {
     const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
     const more_ms = leeway_ms(this.#errand.inputTokens, this.#asking.wholeTokens);
     const isAsked = () => {
-      this.#isSpareTaken = this.#choice() !== null && this.#budget.take(this.#parts.nowMs());
+      this.#isSpareTaken = this.#choice() !== null && this.#budget.take(this.#parts.now_ms());
       return this.#isSpareTaken;
     };
     const isSpared = first_part_spare_ms < first_part_ms && this.#left.length > 0;
@@ -251,16 +251,21 @@ interface Asking {
   windowTokens: number | null;
   /** Of an answer that comes whole: how many it may have. */
   wholeTokens: number;
-  at(route: Route): { model: string; request: InferenceRequest; outputTokensMax: number; instructionsInside?: boolean };
+  at(route: Route): {
+    model: string;
+    request: InferenceRequest;
+    outputTokens_max: number;
+    instructionsInside?: boolean;
+  };
 }
 
 function askingOf({ model, request, inputTokens, room }: Errand, settings: WalkSettings): Asking {
-  const cap = Math.min(request.outputTokensMax ?? room.allowed, room.allowed);
+  const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
   // An answer that comes whole cannot be ended on its way, nor its hold grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.
-  const isCapped = request.outputTokensMax !== undefined || windowTokens !== null;
+  const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
   return {
     stream,
     windowTokens,
@@ -270,8 +275,8 @@ function askingOf({ model, request, inputTokens, room }: Errand, settings: WalkS
       const most = context < model.contextTokens ? Math.max(1, context - inputTokens) : Number.POSITIVE_INFINITY;
       return {
         model: route.model,
-        request: isCapped ? { ...request, outputTokensMax: Math.min(most, windowTokens ?? cap) } : request,
-        outputTokensMax: Math.min(most, room.allowed),
+        request: isCapped ? { ...request, outputTokens_max: Math.min(most, windowTokens ?? cap) } : request,
+        outputTokens_max: Math.min(most, room.allowed),
         ...(route.instructionsInside === undefined ? {} : { instructionsInside: route.instructionsInside }),
       };
     },

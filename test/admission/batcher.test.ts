@@ -23,7 +23,7 @@ const checkpointOf = (requestId: string): Checkpoint => ({
   organizationId,
   number: 1,
   usage: noUsage,
-  leaseMs: 60_000,
+  lease_ms: 60_000,
 });
 
 test("a batch leaves at once with all that was submitted together; the next leaves 5 ms later", async () => {
@@ -133,7 +133,7 @@ test("a stop sends every settlement that waits, and says how many the store did 
   expect((await settlement).answer).toBe("settled");
   expect(commands.submit(admit())).rejects.toMatchObject({ code: "storage_unavailable" });
   const { requestId, limits } = other;
-  const grow = { verb: "grow", requestId, organizationId, limits, unitsTotal: 900, unitsTotalMin: 0 } as const;
+  const grow = { verb: "grow", requestId, organizationId, limits, unitsTotal: 900, unitsTotal_min: 0 } as const;
   const growth = commands.submit(grow);
   await clock.advance(10);
   expect((await growth).answer).toBe("granted");

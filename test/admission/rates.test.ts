@@ -21,7 +21,7 @@ beforeEach(() => {
   refuses = null;
 });
 
-const door: Entrance = {
+const entrance: Entrance = {
   async enter() {
     if (refuses) throw refuses;
     const settle = async () => {
@@ -37,8 +37,8 @@ function entry(limits: Partial<Plan>): RatedEntry {
     requestId: `req_${crypto.randomUUID()}`,
     principal: { key: { id: "key_1" }, organization: { id: organizationId } },
     operation: "chat.completions",
-    request: { outputTokensMax: 400 },
-    model: { outputTokensMax: 1000, prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 } },
+    request: { outputTokens_max: 400 },
+    model: { outputTokens_max: 1000, prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 } },
     plan: { ...noLimits, name: "test", ...limits },
     inputTokens: 100,
     rateHeaders: (readings: { requests: { remaining: number } | null }) => ({
@@ -46,7 +46,7 @@ function entry(limits: Partial<Plan>): RatedEntry {
     }),
   } as unknown as RatedEntry;
 }
-const enter = (limits: Partial<Plan>) => ratedEntrance(door, rates).enter(entry(limits));
+const enter = (limits: Partial<Plan>) => ratedEntrance(entrance, rates).enter(entry(limits));
 const faultOf = async (limits: Partial<Plan>) => {
   const thrown = await enter(limits).catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(Fault);
@@ -102,13 +102,13 @@ test("a refusal says what is so: the limit, what is left of it, what the request
       let left = { requests: limits.requestsPerMinute, tokens: tokensPerMinute };
       for (const { input, cap, pause_ms } of takes) {
         now_ms += pause_ms;
-        const one = { ...entry(limits), inputTokens: input, request: { outputTokensMax: cap } } as RatedEntry;
+        const one = { ...entry(limits), inputTokens: input, request: { outputTokens_max: cap } } as RatedEntry;
         one.rateHeaders = (readings) => {
           left = { requests: readings.requests?.remaining ?? null, tokens: readings.tokens?.remaining ?? null };
           return {};
         };
         const asked = () =>
-          ratedEntrance(door, rates)
+          ratedEntrance(entrance, rates)
             .enter(one)
             .then(
               () => null,
@@ -118,8 +118,8 @@ test("a refusal says what is so: the limit, what is left of it, what the request
         if (!fault) continue;
         refusals += 1;
         const said = saidIn(fault.message);
-        const tokensMin = input + Math.min(cap, 256);
-        if (said.needs !== null) expect(said.needs).toBe(tokensMin);
+        const tokens_min = input + Math.min(cap, 256);
+        if (said.needs !== null) expect(said.needs).toBe(tokens_min);
         expect(said.limit).toBe(limits[said.name === "token" ? "tokensPerMinute" : "requestsPerMinute"]!);
         if (said.left !== null) expect(said.left).toBe(left[said.name === "token" ? "tokens" : "requests"]!);
         expect(said.needs ?? 1).toBeGreaterThan(said.whole ? said.limit : (said.left ?? 0));

@@ -28,7 +28,7 @@ test("what a node that is gone left behind is settled soon after its lease has l
 
 test("a sweeper that has just begun, or was cut off, waits one lease: others may settle themselves", async () => {
   const { clock, ledger, failed } = sweeper();
-  ledger.model.run([admitOf(organizationId, { leaseMs: 1 })]);
+  ledger.model.run([admitOf(organizationId, { lease_ms: 1 })]);
   await clock.advance(59_000);
   expect(ledger.model.holds.size).toBe(1);
   await clock.advance(6_000);
@@ -38,7 +38,7 @@ test("a sweeper that has just begun, or was cut off, waits one lease: others may
   await clock.advance(6_000);
   expect(failed.length).toBeGreaterThan(0);
   ledger.wire = () => "well";
-  ledger.model.run([admitOf(organizationId, { leaseMs: 1 })]);
+  ledger.model.run([admitOf(organizationId, { lease_ms: 1 })]);
   await clock.advance(54_000);
   expect(ledger.model.holds.size).toBe(1);
   await clock.advance(11_000);

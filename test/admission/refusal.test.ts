@@ -19,7 +19,7 @@ interface Case {
   totals: Record<WindowKind, Total>;
   extra: ExtraReading;
   inputUnits: number;
-  outputTokensMin: number;
+  outputTokens_min: number;
   price: number;
 }
 
@@ -35,7 +35,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
   totals: fc.record({ session: totals, week: totals, month: totals }),
   extra: fc.record({ enabled: fc.boolean(), capUnits: fc.option(amount, { freq: 6 }), used: amount, held: amount }),
   inputUnits: amount,
-  outputTokensMin: fc.nat(256),
+  outputTokens_min: fc.nat(256),
   price: fc.nat(400),
 });
 
@@ -53,14 +53,14 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
     prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: asked.price },
     limits: { ...limits, concurrentRequests: null },
     inputUnits: asked.inputUnits,
-    outputTokens: asked.outputTokensMin,
-    outputTokensMin: asked.outputTokensMin,
-    leaseMs: 60_000,
+    outputTokens: asked.outputTokens_min,
+    outputTokens_min: asked.outputTokens_min,
+    lease_ms: 60_000,
     ...change,
   });
   const answerTo = (one: Admit) => ledger.run([one])[0]!;
   // A first request of nothing opens the session, so that its window is one of now.
-  answerTo(admit({ inputUnits: 0, outputTokens: 0, outputTokensMin: 0, limits: noLimits }));
+  answerTo(admit({ inputUnits: 0, outputTokens: 0, outputTokens_min: 0, limits: noLimits }));
   for (const { kind, total } of ledger.windows(organizationId)) {
     const { used, held } = kind === "extra" ? extra : totals[kind];
     Object.assign(total, { used, held });
@@ -71,7 +71,7 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
   return { clock, admit, answerTo, release };
 }
 const plan: Plan = { ...noLimits, name: "pro" };
-const leastOf = ({ inputUnits, outputTokensMin, price }: Case) => inputUnits + outputTokensMin * price;
+const leastOf = ({ inputUnits, outputTokens_min, price }: Case) => inputUnits + outputTokens_min * price;
 const leftOf = ({ limit, used }: Pick<Total, "limit" | "used">) => Math.max(0, (limit ?? Infinity) - used);
 const number = (written: string) => Number(written.replaceAll(",", ""));
 
@@ -191,7 +191,7 @@ describe("the advice", () => {
 
   test("to send less is given where it helps now, and to whom nothing else helps ever", () => {
     eachRefused("exhausted", (_, _shortage, fault, { admit, answerTo }) => {
-      const { answer } = answerTo(admit({ inputUnits: 1, outputTokens: 0, outputTokensMin: 0 }));
+      const { answer } = answerTo(admit({ inputUnits: 1, outputTokens: 0, outputTokens_min: 0 }));
       const isTooLargeEver = fault.code === "rate_limit_exceeded";
       expect(fault.message.includes("end less input")).toBe(isTooLargeEver || answer !== "exhausted");
     });

@@ -17,7 +17,7 @@ const model: Model = {
   ownedBy: "acme",
   created: 0,
   contextTokens: 100_000,
-  outputTokensMax: 16_384,
+  outputTokens_max: 16_384,
   capabilities: new Set(),
   prices: { input: 2, cachedInput: 1, cacheWrite: 3, output: 10 },
   extraParams: [],
@@ -45,7 +45,7 @@ function node(change: Partial<EntranceSettings> = {}) {
   const clock = new VirtualClock();
   const ledger = new CutLedger(clock);
   const commands = batcher({ ledger, clock, random: () => 1 });
-  const door = entrance(
+  const unrated = entrance(
     { batcher: commands, clock },
     { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: 3_000, ...change },
   );
@@ -54,11 +54,11 @@ function node(change: Partial<EntranceSettings> = {}) {
   const enter = (
     options: { plan?: Partial<Plan>; cap?: number; inputTokens?: number; model?: Model; ahead?: () => void } = {},
   ) => {
-    const entering = door.enter({
+    const entering = unrated.enter({
       requestId: newRequestId(),
       principal: { key: { id: "key_00000000000070008000000000000001" }, organization: { id: organizationId } },
       operation: "chat.completions",
-      request: { ...request, ...compact({ outputTokensMax: options.cap }) },
+      request: { ...request, ...compact({ outputTokens_max: options.cap }) },
       model: options.model ?? model,
       plan: { ...noLimits, name: "pro", ...options.plan },
       inputTokens: options.inputTokens ?? 100,
@@ -88,7 +88,7 @@ describe("the hold", () => {
     const { entered } = node();
     expect((await entered()).grant).toMatchObject({ units: 300 + 40_960, outputTokens: 4096, source: "plan" });
     expect((await entered({ cap: 50 })).grant).toMatchObject({ units: 300 + 500 });
-    expect((await entered({ model: { ...model, outputTokensMax: 64 } })).grant).toMatchObject({ outputTokens: 64 });
+    expect((await entered({ model: { ...model, outputTokens_max: 64 } })).grant).toMatchObject({ outputTokens: 64 });
   });
 
   test("grows at half, ahead of need, and nobody waits", async () => {
@@ -108,7 +108,7 @@ describe("the hold", () => {
     expect(room).toBeInstanceOf(Promise);
     await clock.advance(10);
     expect(await room).toBe(true);
-    expect(sent("grow").at(-1)).toMatchObject({ unitsTotalMin: 300 + 90_000 });
+    expect(sent("grow").at(-1)).toMatchObject({ unitsTotal_min: 300 + 90_000 });
   });
 
   test("never grows past the request's cap ahead of need", async () => {
@@ -179,7 +179,7 @@ describe("the hold", () => {
     expect(room).toBeInstanceOf(Promise);
     await clock.advance(10);
     expect(await room).toBe(true);
-    expect(sent("grow")[0]).toMatchObject({ unitsTotalMin: 20_000 + 22_000 });
+    expect(sent("grow")[0]).toMatchObject({ unitsTotal_min: 20_000 + 22_000 });
   });
 });
 

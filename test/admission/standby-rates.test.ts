@@ -55,7 +55,7 @@ class Cut implements Rates {
 
 const limits = (requestsPerMinute: number) => ({ requestsPerMinute, tokensPerMinute: null });
 const take = (perMinute: number) =>
-  rates.take({ organizationId, requestId: `req_${number++}`, tokens: 1, tokensMin: 1, limits: limits(perMinute) });
+  rates.take({ organizationId, requestId: `req_${number++}`, tokens: 1, tokens_min: 1, limits: limits(perMinute) });
 const answers = async (count: number, perMinute: number) => {
   const all = [];
   for (let i = 0; i < count; i++) all.push((await take(perMinute)).answer);

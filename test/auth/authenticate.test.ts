@@ -9,7 +9,7 @@ const start = Date.UTC(2026, 10, 21, 3);
 
 /** A directory in memory, with a clock of its own and doors that a test can hold shut. */
 function house(limits: Partial<AuthenticatorLimits> = {}) {
-  const clock = { nodeMs: 5000, storeMs: start };
+  const clock = { node_ms: 5000, store_ms: start };
   const rows = new Map<string, Omit<Credential, "readAt">>();
   const asked: string[] = [];
   const touched: string[][] = [];
@@ -18,7 +18,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
     async credential(hash) {
       asked.push(hash.toHex());
       const row = rows.get(hash.toHex());
-      const credential = row ? { ...structuredClone(row), readAt: new Date(clock.storeMs) } : null;
+      const credential = row ? { ...structuredClone(row), readAt: new Date(clock.store_ms) } : null;
       await before();
       return credential;
     },
@@ -26,7 +26,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
       touched.push(keyIds);
     },
   };
-  const auth = authenticator({ directory, nowMs: () => clock.nodeMs, limits });
+  const auth = authenticator({ directory, now_ms: () => clock.node_ms, limits });
   let made = 0;
   return {
     auth,
@@ -37,8 +37,8 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
       before = gate;
     },
     pass(ms: number) {
-      clock.nodeMs += ms;
-      clock.storeMs += ms;
+      clock.node_ms += ms;
+      clock.store_ms += ms;
     },
     add(organizationId = "org_1") {
       const key = newKey(crypto.getRandomValues(new Uint8Array(64)));

@@ -84,7 +84,7 @@ describe("where a request carries its key", () => {
       ]);
       expect(refused.details.headers).toEqual({ "www-authenticate": "Bearer" });
     }
-    expect(fault({ authorization: key }).message).toContain("lacks its scheme");
+    expect(fault({ authorization: key }).message).toContain("has no scheme");
     expect(fault({ authorization: "Basic dXNlcjpwYXNz" }).message).toContain("Authorization: Bearer");
     expect(fault({ authorization: `Bearer ${key.slice(0, -1)}` }).message).toContain("copied all of it");
   });

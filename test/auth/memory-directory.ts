@@ -9,17 +9,17 @@ import type {
 } from "../../src/store/directory.ts";
 
 export interface MemoryDirectory extends Directory, Administration {
-  clock: { nowMs: number };
+  clock: { now_ms: number };
 }
 
-export function memoryDirectory(nowMs = Date.UTC(2026, 10, 21, 3)): MemoryDirectory {
-  const clock = { nowMs };
+export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirectory {
+  const clock = { now_ms };
   const organizations = new Map<string, Organization>();
   const keys = new Map<string, Key>();
   const hashes = new Map<string, { keyId: string; secret: Key["secrets"][number] }>();
   const audit: AuditEntry[] = [];
 
-  const now = () => new Date(clock.nowMs);
+  const now = () => new Date(clock.now_ms);
   function note(actor: string, action: string, organizationId: string, subject: string, details = {}): void {
     audit.unshift({ at: now(), actor, action, organizationId, subject, details });
   }
@@ -81,7 +81,7 @@ export function memoryDirectory(nowMs = Date.UTC(2026, 10, 21, 3)): MemoryDirect
       }),
     setOrganizationAnchor: async (id, anchorAt, actor) =>
       changed(id, actor, "organization.anchor", (one) => {
-        one.nextAnchor = { anchorAt, countsFrom: new Date(clock.nowMs + 30 * 86_400_000) };
+        one.nextAnchor = { anchorAt, countsFrom: new Date(clock.now_ms + 30 * 86_400_000) };
       }),
     setExtraUsage: async (id, extra, actor) =>
       changed(id, actor, "organization.extra_usage", ({ extraUsage }) => {

@@ -41,7 +41,7 @@ async function served(dataDir = newFolder(), manageAs?: (actor: string) => Manag
           ...emptyLedger(),
           catalog: () => ({ plans: plansNamed("starter"), models: ["acme/writer-1"] }),
           actor,
-          nowMs: () => directory.clock.nowMs,
+          now_ms: () => directory.clock.now_ms,
           newUuid: () => Bun.randomUUIDv7(),
           random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
         });

@@ -34,7 +34,7 @@ function newFolder(): string {
 async function serving(db: Database): Promise<Authenticator> {
   const auth = authenticator({
     directory: directory(db),
-    nowMs: () => performance.now(),
+    now_ms: () => performance.now(),
     limits: { cache_ms: 60_000 },
   });
   ends.push(() => auth.stop());
@@ -118,7 +118,7 @@ describe("the life of a key on the stores that we ship", () => {
           refused: refusedRequests(db),
           catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
           actor,
-          nowMs: Date.now,
+          now_ms: Date.now,
           newUuid: () => Bun.randomUUIDv7(),
           random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
         }),
@@ -135,7 +135,7 @@ describe("the life of a key on the stores that we ship", () => {
     await migrate(db);
     const auth = await serving(db);
     const it = shell({
-      nowMs: Date.now,
+      now_ms: Date.now,
       storage: () => ({ databaseUrl: url, redisUrl: null, dataDir: "/nowhere" }),
       openStore: async () => {
         const own = await serverDatabase(url);

@@ -90,7 +90,7 @@ for (const { kind, open } of kinds) {
       owned = await open();
       const { db } = owned;
       it = shell({
-        nowMs: Date.now,
+        now_ms: Date.now,
         openStore: async () => ({
           administration: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),

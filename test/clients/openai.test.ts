@@ -424,6 +424,6 @@ describe("errors", () => {
     await errorOf(chat({}, clientWith("sk-garbage", 2)));
     await errorOf(chat({ model: "acme/nothing" }, patient));
     expect(requests() - before).toBe(1);
-    expect(performance.now() - started).toBeLessThan(900);
+    expect(performance.now() - started).toBeLessThan(3_000);
   });
 });

@@ -39,8 +39,8 @@ const runs: Record<string, () => Promise<Counts>> = {
 };
 
 async function main(): Promise<void> {
-  const [wish = "python", ...more] = process.argv.slice(2);
-  const run = runs[wish];
+  const [suite = "python", ...more] = process.argv.slice(2);
+  const run = runs[suite];
   if (!run || more.length > 0) {
     console.error(`What to test is one of: ${Object.keys(runs).join(", ")}.`);
     process.exit(2);

@@ -39,9 +39,9 @@ describe("the environment", () => {
     [{ PORT: "80.5" }, 'PORT must be a whole number from 0 to 65535, not "80.5"'],
     [
       { SLUICE_OPERATOR_PORT: "tcp://10.0.0.1:9090" },
-      'SLUICE_OPERATOR_PORT must be a whole number from 0 to 65535, not "tcp://10.0.0.1:9090"; Kubernetes set it: give the pod enableServiceLinks: false',
+      'SLUICE_OPERATOR_PORT must be a whole number from 0 to 65535, not "tcp://10.0.0.1:9090"; Kubernetes set it: set enableServiceLinks: false for the pod',
     ],
-    [{ SLUICE_OPERATOR_PORT: "8080" }, "SLUICE_OPERATOR_PORT must be another port than PORT (8080)"],
+    [{ SLUICE_OPERATOR_PORT: "8080" }, "SLUICE_OPERATOR_PORT must differ from PORT (8080)"],
     [{ SLUICE_OPERATOR_HOST: "::1" }, "SLUICE_OPERATOR_HOST needs SLUICE_OPERATOR_PORT, which is not set"],
     [
       { HOST: "http://localhost" },
@@ -53,11 +53,11 @@ describe("the environment", () => {
     ],
     [
       { DATABASE_URL: "mysql://root:hunter2@db/x" },
-      "DATABASE_URL must be a URL such as postgres://user@host:5432/name; its text is not shown, it may hold a password",
+      "DATABASE_URL must be a URL such as postgres://user@host:5432/name; its text is not shown because it may contain a password",
     ],
     [
       { REDIS_URL: "cache:6379" },
-      "REDIS_URL must be a URL such as redis://host:6379; its text is not shown, it may hold a password",
+      "REDIS_URL must be a URL such as redis://host:6379; its text is not shown because it may contain a password",
     ],
     [{ SLUICE_UPSTREAM_MODEL: "m" }, "SLUICE_UPSTREAM_MODEL needs SLUICE_UPSTREAM_URL, which is not set"],
     [
@@ -66,9 +66,9 @@ describe("the environment", () => {
     ],
     [
       { SLUICE_UPSTREAM_URL: "http://x/v1", SLUICE_UPSTREAM_KEY: "hunter two" },
-      "SLUICE_UPSTREAM_KEY holds a space, a line break or a character outside ASCII, which no header can carry",
+      "SLUICE_UPSTREAM_KEY contains a space, a line break, or a character outside ASCII, which a header cannot contain",
     ],
-    [{ SLUICE_CONFIG: "/etc/sluice.yaml" }, "/etc/sluice.yaml: there is no such file; SLUICE_CONFIG names it"],
+    [{ SLUICE_CONFIG: "/etc/sluice.yaml" }, "/etc/sluice.yaml: the file that SLUICE_CONFIG names does not exist"],
   ])("%j is refused in plain words", (env, problem) => {
     expect(problemsOf(null, env)).toEqual([problem]);
   });
@@ -103,10 +103,10 @@ describe("the URL of an engine", () => {
 
   test.each([
     ["ftp://engine.example", "begins with http://"],
-    ["http://", "cannot be read|is not a URL"],
+    ["http://", "is not a valid URL"],
     ["http://user:hunter2@engine.example/v1", "user name or password"],
-    ["https://engine.example/v1?key=hunter2", "must not hold a query"],
-    ["https://engine.example/v1#hunter2", "must not hold a fragment"],
+    ["https://engine.example/v1?key=hunter2", "must not contain a query"],
+    ["https://engine.example/v1#hunter2", "must not contain a fragment"],
     ["https://engine.example/v1/chat/completions", "must end with /v1"],
     ["http://engine.example:0/v1", "port 0"],
   ])("%s is refused, and not repeated", (written, words) => {

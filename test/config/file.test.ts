@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfiguration } from "../../src/config/load.ts";
+import { upstreamProtocols } from "../../src/upstream/codecs.ts";
 import { configured, example, problemsOf, withModel } from "./reading.ts";
 
 describe("sluice.yaml", () => {
@@ -22,7 +23,7 @@ describe("sluice.yaml", () => {
       ownedBy: "acme",
       created: 1790000000,
       contextTokens: 131_072,
-      outputTokensMax: 16_384,
+      outputTokens_max: 16_384,
       prices: { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 },
       extraParams: ["top_k", "min_p"],
     });
@@ -62,7 +63,7 @@ describe("sluice.yaml", () => {
     const model = configured(withModel()).catalog.models.get("acme/writer-1");
     expect(model).toMatchObject({
       ownedBy: "acme",
-      outputTokensMax: 8192,
+      outputTokens_max: 8192,
       prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 2 },
       extraParams: [],
     });
@@ -89,12 +90,12 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     [
       "nothing in it",
       "",
-      ["is empty; remove the file for the defaults, or begin one with: sluice init --upstream URL"],
+      ["is empty; remove the file to use the defaults, or create one with: sluice init --upstream URL"],
     ],
     [
       "comments alone",
       "# plans:\n#  pro: {}\n",
-      ["is empty; remove the file for the defaults, or begin one with: sluice init --upstream URL"],
+      ["is empty; remove the file to use the defaults, or create one with: sluice init --upstream URL"],
     ],
     [
       "plain text",
@@ -110,15 +111,19 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
         "1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses), not a list",
       ],
     ],
-    ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; YAML wants spaces"]],
+    ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; use spaces"]],
     [
       "uneven indentation",
       "plans:\n    pro: {}\n  more: {}\n",
-      ["3:1: is not indented like its neighbours, or a bracket before it is not closed"],
+      ["3:1: is not indented like the lines around it, or follows an unclosed bracket"],
     ],
     ["two colons", "plans: pro: {}", ["1:8: has two ':' on one line, or its text needs quotes"]],
-    ["an open quote", 'plans: "pro', ["1:12: lacks a character: a closing quote or bracket, or the ':' after a name"]],
-    ["two documents", "plans: {}\n---\nplans: {}", ["2:1: begins a second document (---); the file must hold one"]],
+    ["an open quote", 'plans: "pro', ["1:12: has no closing quote or bracket, or no ':' after a name"]],
+    [
+      "two documents",
+      "plans: {}\n---\nplans: {}",
+      ["2:1: starts a second document (---); the file must contain only one"],
+    ],
     ["an unknown field", "modles: []", ["1:1: modles: is not a known field; did you mean 'models'?"]],
     [
       "an unknown field like no other",
@@ -135,25 +140,25 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "plans:\n  a: &a { session: 1 }\n  b:\n    <<: *a\n",
       ["4:5: plans.b.<<: is not a known field; merge keys are not supported, write the fields out"],
     ],
-    ["a field twice", "plans: {}\nplans: {}", ["2:1: plans: stands here a second time; first on line 1"]],
+    ["a field twice", "plans: {}\nplans: {}", ["2:1: plans: is a duplicate; first on line 1"]],
     [
       "a plan twice",
       "plans:\n  team: {}\n  team: { session: 5 }",
-      ["3:3: plans.team: stands here a second time; first on line 2"],
+      ["3:3: plans.team: is a duplicate; first on line 2"],
     ],
-    ["a name that is no text", "? [a, b]\n: 1", ["1:3: has a name that is no plain text; write name: value"]],
+    ["a name that is no text", "? [a, b]\n: 1", ["1:3: has a name that is not plain text; write name: value"]],
     [
       "a name of Object.prototype",
       "plans: { __proto__: { session: 1 } }\nconstructor: 1",
       [
-        "1:10: plans.__proto__: must be a name: letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit",
+        "1:10: plans.__proto__: must be a name: letters, digits, '.', '_' and '-', at most 63, starting with a letter or digit",
         "2:1: constructor: is not a known field; known are upstreams, models, plans, metering, limits, messages, responses",
       ],
     ],
     [
       "an alias of nothing",
       "plans: *nothing",
-      ["1:8: plans: is an alias (*) of an anchor (&) that does not stand before it; a text needs quotes"],
+      ["1:8: plans: is an alias (*) without an earlier anchor (&); if it is text, put it in quotes"],
     ],
     [
       "a missing field",
@@ -176,7 +181,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "a number with separators",
       "plans: { team: { session: 1_000_000 } }",
       [
-        '1:27: plans.team.session: must be a whole number from 1 to 1000000000000000, not "1_000_000"; write the digits alone',
+        '1:27: plans.team.session: must be a whole number from 1 to 1000000000000000, not "1_000_000"; write only the digits',
       ],
     ],
     [
@@ -202,7 +207,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     [
       "an unknown protocol",
       'upstreams: { main: { url: "http://x", protocol: openai } }',
-      ['1:49: upstreams.main.protocol: must be one of openai-chat, anthropic-messages, openai-responses, not "openai"'],
+      [`1:49: upstreams.main.protocol: must be one of ${upstreamProtocols.join(", ")}, not "openai"`],
     ],
     [
       "a capability with a slip",
@@ -227,11 +232,11 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "models[0].routes[0].upstream: names no upstream of this file; known are main, simulator",
     ]);
     expect(said({ routes: [{ upstream: "main", model: "m", weight: 0 }] })).toEqual([
-      "models[0].routes: all have weight 0, so no request could take one; give one of them a weight",
+      "models[0].routes: all have weight 0, so no request could use them; give at least one a weight",
     ]);
     const twice = { upstream: "main", model: "m" };
     expect(said({ routes: [twice, { ...twice, priority: 1 }] })).toEqual([
-      "models[0].routes[1]: leads where models[0].routes[0] leads already; give that one more weight instead",
+      "models[0].routes[1]: is the same as models[0].routes[0]; increase the weight of that one instead",
     ]);
     expect(said({ max_output_tokens: 8193 })).toEqual([
       "models[0].max_output_tokens: must be at most the context_window (8192)",
@@ -243,16 +248,16 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "models[0].capabilities[1]: repeats models[0].capabilities[0]",
     ]);
     expect(said({ extra_params: ["top_k", "messages"] })).toEqual([
-      "models[0].extra_params[1]: is a field of the contract, which every request may carry; remove it",
+      "models[0].extra_params[1]: is a field that every request may have; remove it",
     ]);
     expect(said({}, "metering: { lease_s: 2, checkpoint_s: 2 }")).toEqual([
-      "metering.checkpoint_s: must be shorter than lease_s (2), or every lease lapses between two checkpoints",
+      "metering.checkpoint_s: must be shorter than lease_s (2), or leases lapse between checkpoints",
     ]);
     expect(problemsOf('upstreams: { a: { url: "http://a" }, b: { url: "http://b" } }')).toEqual([
-      "1:12: upstreams: are 2, and nothing says which of them serves which model; add models with routes",
+      "1:12: upstreams: are 2, but without models it is unclear which model each one serves; add models with routes",
     ]);
     expect(problemsOf('upstreams: { simulator: { url: "http://a" } }')).toEqual([
-      "1:25: upstreams.simulator: 'simulator' is the engine that is built in; choose another name",
+      "1:25: upstreams.simulator: 'simulator' is the name of the built-in engine; choose another name",
     ]);
     expect(problemsOf("models: []")).toEqual(["1:9: models: must be a list of 1 to 1000 items, not an empty one"]);
   });
@@ -263,7 +268,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     const ids = (...list: string[]) => problemsOf(`models: [${list.map(model).join(", ")}]`);
     expect(ids("a/b", "a/c", "A/b")).toEqual([]);
     expect(ids(`a/${"b".repeat(254)}`)).toEqual([]);
-    expect(ids("a/b", "a/b")[0]).toEndWith("models[1].id: is the id of models[0] already");
+    expect(ids("a/b", "a/b")[0]).toEndWith("models[1].id: is already the id of models[0]");
     for (const id of ["", "a", "a/", "/a", "a/b/c", "a b/c", "a/b?", `a/${"b".repeat(255)}`]) {
       expect(ids(id)[0]).toContain("models[0].id: must be a model id of the form vendor/model_name");
     }

@@ -62,7 +62,7 @@ describe("sluice init", () => {
     const origin = engine({ "/v1/models": vllm });
     const { yaml, models, configuration, schema } = await drafted(`${origin}/v1`);
     expect(models).toMatchObject([
-      { id: "Qwen/Qwen3-32B", ownedBy: "Alibaba", contextTokens: 32_768, outputTokensMax: 32_768 },
+      { id: "Qwen/Qwen3-32B", ownedBy: "Alibaba", contextTokens: 32_768, outputTokens_max: 32_768 },
     ]);
     expect(models[0]?.capabilities).toEqual(new Set(["tools", "parallel_tools", "reasoning", "structured_output"]));
     expect(routesOf(configuration)).toEqual([[`${origin}/v1`, "Qwen/Qwen3-32B"]]);
@@ -152,7 +152,7 @@ describe("sluice init", () => {
         },
       }),
     );
-    expect(models[0]).toMatchObject({ id: "acme/writer", contextTokens: 65_536, outputTokensMax: 4096 });
+    expect(models[0]).toMatchObject({ id: "acme/writer", contextTokens: 65_536, outputTokens_max: 4096 });
     expect(models[0]?.capabilities).toEqual(
       new Set(["tools", "vision", "reasoning", "structured_output", "logprobs", "files"]),
     );
@@ -185,15 +185,15 @@ describe("sluice init", () => {
     expect(yaml).not.toContain("hunter2");
     expect(configuration.upstreams[0]?.apiKey).toBe("hunter2-hunter2");
     const refused = (key: string | null) => initConfiguration({ url: origin, apiKey: key, fetch, nowSeconds });
-    expect(refused(null)).rejects.toThrow("wants a key. Put it into SLUICE_UPSTREAM_KEY.");
+    expect(refused(null)).rejects.toThrow("needs a key. Set SLUICE_UPSTREAM_KEY.");
     expect(refused("wrong-key")).rejects.toThrow(`The engine at ${origin}/v1 refuses the key.`);
-    expect(refused("two words")).rejects.toThrow("The engine's key holds a space");
+    expect(refused("two words")).rejects.toThrow("The engine's key contains a space");
   });
 
   test("where the engine does not say, the file says that it guesses", async () => {
     const { yaml, models } = await drafted(engine({ "/v1/models": { data: [{ id: "writer" }] } }));
     expect(models[0]).toMatchObject({ id: "local/writer", created: nowSeconds, contextTokens: 131_072 });
-    expect(yaml.match(/# a guess: the engine does not say/g)).toHaveLength(2);
+    expect(yaml.match(/# a guess: the engine does not report it/g)).toHaveLength(2);
   });
 
   test("what is no engine is said to be none", async () => {
@@ -207,9 +207,9 @@ describe("sluice init", () => {
       }
     };
     expect(await refusal(nobody)).toBe(
-      `No list of models at ${nobody}/v1: ${nobody}/v1/models answers 404. Is this the base URL of an engine, up to and with /v1?`,
+      `No list of models at ${nobody}/v1: ${nobody}/v1/models returned 404. Is this the base URL of an engine, including /v1?`,
     );
-    expect(await refusal(engine({ "/v1/models": { data: [] } }))).toContain("lists no models. Load one into it");
+    expect(await refusal(engine({ "/v1/models": { data: [] } }))).toContain("lists no models. Load a model");
     expect(await refusal(engine({ "/v1/models": () => new Response("<html>") }))).toContain("No list of models");
     expect(await refusal("http://127.0.0.1:1")).toBe(
       "Nothing answers at http://127.0.0.1:1/v1. Start the engine, or correct the URL.",

@@ -176,7 +176,7 @@ describe("which file is read", () => {
           throw Object.assign(new Error("no"), { code });
         },
       }) as ConfigurationError;
-    expect(refusing("EACCES").problems).toEqual(["./sluice.yaml: cannot be read: this user may not read it"]);
+    expect(refusing("EACCES").problems).toEqual(["./sluice.yaml: cannot be read: this user cannot read it"]);
     expect(refusing("EISDIR").problems).toEqual(["./sluice.yaml: cannot be read: it is a folder"]);
     expect(refusing("EIO").problems).toEqual(["./sluice.yaml: cannot be read: EIO"]);
     const misnamed = loadConfiguration({
@@ -184,7 +184,7 @@ describe("which file is read", () => {
       simulatorUrl: null,
       readFile: (path) => (path.endsWith(".yml") ? new Uint8Array() : null),
     }) as Configuration;
-    expect(misnamed.notices).toEqual(["./sluice.yml is not read; name it sluice.yaml, or name it in SLUICE_CONFIG"]);
+    expect(misnamed.notices).toEqual(["./sluice.yml is not read; rename it to sluice.yaml, or set SLUICE_CONFIG"]);
   });
 
   test("from disk: bounded, null where there is none, an error where it is a folder", () => {
@@ -255,9 +255,7 @@ describe("a reload", () => {
     const { limits, metering, catalog, notices } = configuration.current();
     expect([limits, metering]).toEqual([first.limits, first.metering]);
     expect(catalog.plans.has("team")).toBe(true);
-    expect(notices).toEqual([
-      "metering and limits changed in the file; that takes effect when the service starts again",
-    ]);
+    expect(notices).toEqual(["metering and limits changed in the file; restart the service to apply this"]);
     text = "limits: { drain_ms: 5 }";
     await configuration.reload();
     expect(configuration.current().notices).toEqual([]);

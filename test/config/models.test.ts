@@ -22,7 +22,7 @@ describe("the default catalog", () => {
 
   test("claims nothing that cannot be: answers fit the window, parallel calls need tools, reasoners give no logprobs", () => {
     for (const model of models) {
-      expect(model.outputTokensMax).toBeLessThanOrEqual(model.contextTokens);
+      expect(model.outputTokens_max).toBeLessThanOrEqual(model.contextTokens);
       if (model.capabilities.has("parallel_tools")) expect(model.capabilities.has("tools")).toBe(true);
       expect(model.capabilities.has("logprobs")).toBe(!model.capabilities.has("reasoning"));
     }

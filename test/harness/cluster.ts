@@ -76,7 +76,7 @@ async function startNode(port: number, busPort: number): Promise<Daemon> {
         if (probe.status === "wait") probe.connect().catch(() => {});
         return probe.status === "ready";
       },
-      deadlineMs: 15_000,
+      deadline_ms: 15_000,
     });
   } finally {
     probe.disconnect();

@@ -29,7 +29,7 @@ export interface DaemonOptions {
   folder: string;
   /** Whether the service takes requests; asked again and again until the deadline. */
   ready(): Promise<boolean>;
-  deadlineMs: number;
+  deadline_ms: number;
 }
 
 // The shell's reader waits on a pipe whose other end this process holds. When this process has gone, for whatever reason,
@@ -97,12 +97,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     child.stdin.destroy();
     return ended;
   };
-  const deadline = Date.now() + options.deadlineMs;
+  const deadline = Date.now() + options.deadline_ms;
   while (!(await options.ready())) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${options.name} ended while starting`);
     if (Date.now() > deadline) {
       await stop();
-      throw new Error(`${options.name} was not ready within ${options.deadlineMs} ms`);
+      throw new Error(`${options.name} was not ready within ${options.deadline_ms} ms`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

@@ -18,7 +18,7 @@ export function walking(more: Partial<WalkParts> = {}): WalkParts {
     client: client(),
     budget: retryBudgets(),
     health: health(),
-    nowMs: () => performance.now(),
+    now_ms: () => performance.now(),
     draw: Math.random,
     attempted() {},
     settings: () => ({ unstreamed_tokens_max: 512 }),

@@ -71,7 +71,7 @@ export async function startPostgres(port?: number): Promise<Service> {
       environment,
       folder,
       ready: () => answers(`postgres://postgres@127.0.0.1:${chosen}/postgres`),
-      deadlineMs: 30_000,
+      deadline_ms: 30_000,
     });
     return { url: `postgres://postgres@127.0.0.1:${chosen}/postgres`, ...daemon };
   });
@@ -89,7 +89,7 @@ export async function startRedis(port?: number): Promise<Service> {
       environment: programs.environment,
       folder,
       ready: () => pongs(chosen),
-      deadlineMs: 15_000,
+      deadline_ms: 15_000,
     });
     return { url: `redis://127.0.0.1:${chosen}`, ...daemon };
   });

@@ -134,7 +134,7 @@ export class Books {
   }
 
   #short(account: Account, admit: Admit, { windows, extra }: Shortage): void {
-    const least = admit.inputUnits + admit.outputTokensMin * admit.prices.output;
+    const least = admit.inputUnits + admit.outputTokens_min * admit.prices.output;
     const rooms = windowKinds.map(
       (kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held,
     );

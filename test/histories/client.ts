@@ -8,7 +8,7 @@ import { noUsage } from "../../src/inference/usage.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import type { Opened } from "../../src/usage/opened.ts";
-import { outputCalibration, uncalibrated_letters_per_token } from "../../src/usage/output-calibration.ts";
+import { outputCalibration, uncalibrated_code_units_per_token } from "../../src/usage/output-calibration.ts";
 import { type Asked, type Caller, type Run, runs } from "../../src/usage/run.ts";
 import type { Account } from "./account.ts";
 import type { Judge } from "./judge.ts";
@@ -24,7 +24,7 @@ function modelOf(plan: RequestPlan): CatalogModel {
     ownedBy: "acme",
     created: 0,
     contextTokens: 100_000,
-    outputTokensMax: 16_384,
+    outputTokens_max: 16_384,
     capabilities: new Set(),
     prices,
     extraParams: [],
@@ -44,9 +44,9 @@ const nowhere: Omit<Opened, "events"> = {
   windowTokens: null,
 };
 
-/** As many letters a token as a count assumes that knows nothing of its engine, so that what is counted is what is there. */
-const letters_per_token = uncalibrated_letters_per_token;
-const letters = "x".repeat(letters_per_token * 3_000);
+/** As many code units for a token as an uncalibrated count assumes, so that the count is exact. */
+const code_units_per_token = uncalibrated_code_units_per_token;
+const longText = "x".repeat(code_units_per_token * 3_000);
 
 function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
   const model = modelOf(plan);
@@ -63,13 +63,13 @@ function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
       stop: [],
       extra: {},
       needs: [],
-      ...compact({ outputTokensMax: plan.outputTokensMax }),
+      ...compact({ outputTokens_max: plan.outputTokens_max }),
     },
     model,
     plan: organization.plan,
     inputTokens: plan.inputTokensEstimate,
     inputBytes: plan.inputTokensEstimate,
-    outputTokensAllowed: model.outputTokensMax,
+    outputTokensAllowed: model.outputTokens_max,
     identity: { responseId: plan.id, createdAtSeconds: 0, model: model.id },
   };
 }
@@ -97,7 +97,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
       return left;
     },
     end: (fault) => call.abort(fault),
-    elapsedMs: () => 0,
+    elapsed_ms: () => 0,
     granted() {},
     ended: (ending) => judge.ended(account, ending),
   };
@@ -156,7 +156,7 @@ async function* engine(
   account.engineAsked = !signal.aborted;
   let produced = 0;
   const delta = (tokens: number): InferenceEvent => {
-    const event = { type: "part-delta", index: 0, delta: letters.slice(0, letters_per_token * tokens) } as const;
+    const event = { type: "part-delta", index: 0, delta: longText.slice(0, code_units_per_token * tokens) } as const;
     produced += tokens;
     tokensOf.set(event, produced);
     return event;

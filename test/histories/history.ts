@@ -103,7 +103,7 @@ function prime({ scenario, store }: World): void {
       prices,
     };
     const limits = { session: null, week: null, month: null, concurrentRequests: null };
-    const least = { inputUnits: 0, outputTokens: 0, outputTokensMin: 0, leaseMs: 1_000 };
+    const least = { inputUnits: 0, outputTokens: 0, outputTokens_min: 0, lease_ms: 1_000 };
     const end = {
       usage: noUsage,
       units: 0,

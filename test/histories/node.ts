@@ -78,7 +78,7 @@ export class Node {
 function withLease(ledger: NodeLedger): NodeLedger {
   return {
     run: (commands) =>
-      ledger.run(commands.map((command) => ("leaseMs" in command ? { ...command, leaseMs: lease_ms } : command))),
+      ledger.run(commands.map((command) => ("lease_ms" in command ? { ...command, lease_ms: lease_ms } : command))),
     recover: async () => 0,
     maintain: () => ledger.maintain(),
   };

@@ -106,12 +106,12 @@ export function bookRates(time: Time, store: Store): Rates {
 
   return {
     async take(request): Promise<RateAnswer> {
-      const { limits, tokensMin } = request;
+      const { limits, tokens_min } = request;
       const hopeless = hopelessLimit(request);
       if (hopeless) return { answer: "never", limit: hopeless };
       const book = bookOf(request);
       const used = book.reduce((sum, { tokens }) => sum + tokens, 0);
-      const tokens = Math.max(tokensMin, Math.min(request.tokens, (limits.tokensPerMinute ?? Infinity) - used));
+      const tokens = Math.max(tokens_min, Math.min(request.tokens, (limits.tokensPerMinute ?? Infinity) - used));
       const taken =
         book.length + 1 <= (limits.requestsPerMinute ?? Infinity) &&
         used + tokens <= (limits.tokensPerMinute ?? Infinity);

@@ -43,7 +43,7 @@ export interface RequestPlan {
   engine: "reports" | "silent" | "whole";
   inputTokensEstimate: number;
   inputTokens: number;
-  outputTokensMax: number | undefined;
+  outputTokens_max: number | undefined;
   parts: { wait_ms: number; tokens: number }[];
   /** The engine breaks off instead of ending. */
   breaksOff: boolean;
@@ -198,7 +198,7 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
     inputTokensEstimate,
     // One estimate in eight was far too low.
     inputTokens: chance.next() < 0.125 ? inputTokensEstimate * between(2, 20) : chance.below(inputTokensEstimate + 1),
-    outputTokensMax: chance.next() < 0.3 ? spread(chance, 1, 9_000) : undefined,
+    outputTokens_max: chance.next() < 0.3 ? spread(chance, 1, 9_000) : undefined,
     parts: Array.from({ length: engine === "whole" ? 1 : chance.below(20) }, part),
     breaksOff: chance.next() < 0.1,
     leaves_ms: chance.next() < 0.25 ? spread(chance, 1, 12_000) : null,

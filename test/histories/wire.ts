@@ -140,9 +140,9 @@ function inWords(command: Command): string {
   const of = `${command.verb} ${command.requestId}`;
   switch (command.verb) {
     case "admit":
-      return `${of} for ${command.inputUnits} and ${command.outputTokensMin} to ${command.outputTokens} tokens`;
+      return `${of} for ${command.inputUnits} and ${command.outputTokens_min} to ${command.outputTokens} tokens`;
     case "grow":
-      return `${of} to ${command.unitsTotal}, at least ${command.unitsTotalMin}`;
+      return `${of} to ${command.unitsTotal}, at least ${command.unitsTotal_min}`;
     case "checkpoint":
       return `${of} number ${command.number} at ${command.usage.outputTokens} tokens`;
     case "settle":

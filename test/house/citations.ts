@@ -21,14 +21,14 @@ export function deadCitations(tree: Tree, documents: Tree): string[] {
   });
 }
 
-const door = "Door: `docs/design/PAGE.md, Heading`, where PAGE says it in this repository's own words";
+const instead = "Instead: `docs/design/PAGE.md, Heading`, where PAGE says it in this repository's own words";
 
 function misnamed(text: string, documents: Tree): string[] {
   const spoken = text.replaceAll(/\bhttps?:\/\/\S+/g, "");
   return [...spoken.matchAll(/[\w@./-]*[\w-]\.md\b/g)].flatMap((match) => {
     const name = match[0];
     const document = documents.get(name);
-    if (document === undefined) return [`cites ${name}, which is not in this repository. ${door}`];
+    if (document === undefined) return [`cites ${name}, which is not in this repository. ${instead}`];
     if (!name.startsWith("docs/design/")) return [];
     const rest = spoken.slice(match.index + name.length);
     const headings = headingsOf(document);
@@ -49,7 +49,7 @@ const pointing = [/\bdesign:/i, /\(B\d\d\)/, /\bpart [a-h](?=[,.;)]|$)/, /\bthe 
 function vague(text: string): string[] {
   return pointing.flatMap((words) => {
     const found = words.exec(text);
-    return found ? [`says "${found[0].trim()}", and not where that is written. ${door}`] : [];
+    return found ? [`says "${found[0].trim()}", and not where that is written. ${instead}`] : [];
   });
 }
 
@@ -59,7 +59,7 @@ const rulesPage = "docs/design/metering.md";
 function strayRules(text: string, all: string, documents: Tree): string[] {
   const known = headingsOf(documents.get(rulesPage) ?? "");
   return [...text.matchAll(/\brule (\d+)\b/gi)].flatMap(([said, number]) => {
-    if (!all.includes(rulesPage)) return [`says "${said}" in a file that does not cite ${rulesPage}. ${door}`];
+    if (!all.includes(rulesPage)) return [`says "${said}" in a file that does not cite ${rulesPage}. ${instead}`];
     const exists = known.some((heading) => heading.startsWith(`Rule ${number}:`));
     return exists ? [] : [`says "${said}", which ${rulesPage} does not have`];
   });
@@ -70,7 +70,7 @@ export function unheldPages(documents: Tree): string[] {
   return [...documents].flatMap(([path, page]) =>
     !path.startsWith("docs/design/") || path.endsWith("/README.md") || /^Held by: .*`test\//m.test(page)
       ? []
-      : [`${path} does not say which test holds it. Door: a line "Held by:" with its tests`],
+      : [`${path} does not say which test holds it. Instead: a line "Held by:" with its tests`],
   );
 }
 

@@ -125,6 +125,6 @@ function sqlFunctions(source: string): Length[] {
   return [...source.matchAll(sqlFunction)].map(([whole, name = ""]) => ({ name, lines: whole.split("\n").length }));
 }
 
-function lineAt(source: string, index: number): number {
+export function lineAt(source: string, index: number): number {
   return source.slice(0, index).split("\n").length;
 }

@@ -1,5 +1,5 @@
 // The walls of the house (docs/design/architecture.md, Modules).
-// Each function answers with what breaks its wall, and names the door to use instead. A wall in the way of a better plan
+// Each function answers with what breaks its wall, and says what to do instead. A wall in the way of a better plan
 // is moved here, by a decision record in docs/decisions, never passed by an exception.
 
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
@@ -34,52 +34,56 @@ const sights: Record<string, readonly string[]> = {
   db: ["inference", "store", "postgres"],
 };
 
-/** Only these may import the package. The door is where everybody else gets the same. */
-const technologies: { packages: RegExp; rooms: RegExp; door: string }[] = [
+/** Only these may import the package. `instead`: where everybody else gets the same. */
+const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   {
     packages: /^(drizzle-orm|drizzle-kit|postgres|@electric-sql\/pglite)$/,
     rooms: /^(src\/postgres|db)\//,
-    door: "the interfaces of src/store (Directory, Ledger), handed over by src/main.ts",
+    instead: "the interfaces of src/store (Directory, Ledger), handed over by src/main.ts",
   },
   {
     packages: /^ioredis$/,
     rooms: /^src\/redis\//,
-    door: "the interfaces of src/store (Rates), handed over by src/main.ts",
+    instead: "the interfaces of src/store (Rates), handed over by src/main.ts",
   },
   {
     packages: /^(gpt-tokenizer|llama3-tokenizer-js)$/,
     rooms: /^src\/tokens\//,
-    door: "the counter of src/tokens, handed over by src/main.ts",
+    instead: "the counter of src/tokens, handed over by src/main.ts",
   },
   {
     packages: /^(elysia|@elysiajs\/.*)$/,
     rooms: /^src\/(http|simulator)\//,
-    door: "src/http, which alone turns requests into calls and results into responses",
+    instead: "src/http, which alone turns requests into calls and results into responses",
   },
   {
     packages: /^(typebox|@sinclair\/typebox)$/,
     rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|http\/)/,
-    door: "the types and checks that src/protocol/*/contract.ts exports",
+    instead: "the types and checks that src/protocol/*/contract.ts exports",
   },
 ];
 
 const pureRooms = ["schema", "inference", "sse", "protocol"];
 
 /** What a pure file may not touch, and how it gets the same. */
-const impure: { touch: RegExp; name: string; door: string }[] = [
-  { touch: /(?<![.\w])Date\.now\b/, name: "Date.now", door: "take the instant as an argument" },
-  { touch: /(?<![.\w])new Date\(\)/, name: "new Date()", door: "take the instant as an argument" },
-  { touch: /(?<![.\w])performance\.now\b/, name: "performance.now", door: "take the instant as an argument" },
-  { touch: /(?<![.\w])Math\.random\b/, name: "Math.random", door: "take the drawn number as an argument" },
-  { touch: /(?<![.\w])crypto\b(?!\s*:)/, name: "crypto", door: "take the id or the random bytes as an argument" },
-  { touch: /(?<![.\w])process\b(?!\s*:)/, name: "process", door: "take the setting as an argument, from src/config" },
-  { touch: /(?<![.\w])fetch\b(?!\s*:)/, name: "fetch", door: "leave talking to src/upstream" },
-  { touch: /(?<![.\w])set(Timeout|Interval)\b(?!\s*:)/, name: "a timer", door: "take the instant as an argument" },
+const impure: { touch: RegExp; name: string; instead: string }[] = [
+  { touch: /(?<![.\w])Date\.now\b/, name: "Date.now", instead: "take the instant as an argument" },
+  { touch: /(?<![.\w])new Date\(\)/, name: "new Date()", instead: "take the instant as an argument" },
+  { touch: /(?<![.\w])performance\.now\b/, name: "performance.now", instead: "take the instant as an argument" },
+  { touch: /(?<![.\w])Math\.random\b/, name: "Math.random", instead: "take the drawn number as an argument" },
+  { touch: /(?<![.\w])crypto\b(?!\s*:)/, name: "crypto", instead: "take the id or the random bytes as an argument" },
+  {
+    touch: /(?<![.\w])process\b(?!\s*:)/,
+    name: "process",
+    instead: "take the setting as an argument, from src/config",
+  },
+  { touch: /(?<![.\w])fetch\b(?!\s*:)/, name: "fetch", instead: "leave talking to src/upstream" },
+  { touch: /(?<![.\w])set(Timeout|Interval)\b(?!\s*:)/, name: "a timer", instead: "take the instant as an argument" },
   // Hashing and comparing are pure, whoever offers them.
   {
     touch: /(?<![.\w])Bun\.(?!CryptoHasher\b|SHA\d+\b|hash\b|deepEquals\b)/,
     name: "Bun's input and output",
-    door: "leave it to the rooms that are not pure",
+    instead: "leave it to the rooms that are not pure",
   },
 ];
 
@@ -100,13 +104,13 @@ export function wrongDirections(tree: Tree): string[] {
       return [`${path}: ${from} is no room of the house. Rooms: ${Object.keys(sights).join(", ")}`];
     if (sight.includes(to)) return [];
     return [
-      `${path}:${line} imports ${file}. ${from} sees ${sight.join(", ") || "nothing"}. Door: ${doorTo(from, to)}`,
+      `${path}:${line} imports ${file}. ${from} sees ${sight.join(", ") || "nothing"}. Instead: ${insteadOf(from, to)}`,
     ];
   });
   return [...new Set(wrong)];
 }
 
-function doorTo(from: string, to: string): string {
+function insteadOf(from: string, to: string): string {
   if (["postgres", "redis", "memory"].includes(to)) return "the interfaces of src/store, handed over by src/main.ts";
   if (to === "config") return "take the value as an argument; src/main.ts hands it over";
   if (to === "simulator") return "HTTP, like any other engine";
@@ -128,7 +132,7 @@ export function cycles(tree: Tree): string[] {
       const circle = way.slice(at);
       const first = circle.indexOf([...circle].sort()[0]!);
       const turned = [...circle.slice(first), ...circle.slice(0, first)];
-      found.add(`${[...turned, turned[0]].join(" -> ")}. Door: put what both need into a file that imports neither`);
+      found.add(`${[...turned, turned[0]].join(" -> ")}. Instead: put what both need into a file that imports neither`);
       return;
     }
     if (done.has(file)) return;
@@ -144,7 +148,7 @@ export function strayTechnologies(tree: Tree): string[] {
     importsOf(source).flatMap(({ line, target }) =>
       technologies
         .filter(({ packages, rooms }) => packages.test(packageOf(target)) && !rooms.test(path))
-        .map(({ door }) => `${path}:${line} imports ${target}. Door: ${door}`),
+        .map(({ instead }) => `${path}:${line} imports ${target}. Instead: ${instead}`),
     ),
   );
 }
@@ -159,9 +163,9 @@ export function impurities(tree: Tree): string[] {
     const touched = impure.filter(({ touch }) => touch.test(code));
     const modules = importsOf(source).filter(({ target }) => /^(node:|bun(:|$))/.test(target));
     return [
-      ...touched.map(({ name, door }) => `${path} is pure and touches ${name}. Door: ${door}`),
+      ...touched.map(({ name, instead }) => `${path} is pure and touches ${name}. Instead: ${instead}`),
       ...modules.map(
-        ({ line, target }) => `${path}:${line} is pure and imports ${target}. Door: take its result as an argument`,
+        ({ line, target }) => `${path}:${line} is pure and imports ${target}. Instead: take its result as an argument`,
       ),
     ];
   });
@@ -174,11 +178,11 @@ export function untoldFaults(codes: readonly string[], tests: Tree, document: st
     ...(new RegExp(`["'\`]${code}["'\`]`).test(told)
       ? []
       : [
-          `${code}: no test names it. Door: the test of the room that raises it, or test/inference/fault.test.ts until one does`,
+          `${code}: no test names it. Instead: the test of the room that raises it, or test/inference/fault.test.ts until one does`,
         ]),
     ...(document.includes(`\`${code}\``)
       ? []
-      : [`${code}: docs/errors.md does not tell it. Door: a line in its table`]),
+      : [`${code}: docs/errors.md does not tell it. Instead: a line in its table`]),
   ]);
 }
 
@@ -191,7 +195,8 @@ export function unraisedFaults(codes: readonly string[], tree: Tree): string[] {
   return codes
     .filter((code) => !raised.has(code))
     .map(
-      (code) => `${code}: nothing in src raises it. Door: new Fault("${code}", …), or out of the catalogue until then`,
+      (code) =>
+        `${code}: nothing in src raises it. Instead: new Fault("${code}", …), or out of the catalogue until then`,
     );
 }
 
@@ -207,16 +212,16 @@ export function editedMigrations(migrations: readonly { name: string; sum: strin
     const path = `db/migrations/${name}.sql`;
     const before = recorded.get(name);
     if (before === undefined)
-      return [`${path} is new. Door: the line "${sum}  ${name}.sql" in db/migrations/checksums`];
+      return [`${path} is new. Instead: the line "${sum}  ${name}.sql" in db/migrations/checksums`];
     return before === sum
       ? []
-      : [`${path} was edited. Door: undo that, and append db/migrations/${next}_….sql instead`];
+      : [`${path} was edited. Instead: undo that, and append db/migrations/${next}_….sql instead`];
   });
   const names = new Set(migrations.map(({ name }) => name));
   const gone = [...recorded.keys()].filter((name) => !names.has(name));
   return [
     ...wrong,
-    ...gone.map((name) => `db/migrations/${name}.sql is gone. Door: put it back; migrations are only added`),
+    ...gone.map((name) => `db/migrations/${name}.sql is gone. Instead: put it back; migrations are only added`),
   ];
 }
 

@@ -27,7 +27,7 @@ const chatTool = { type: "function", function: { name: "a" } };
 const chatKinds: Kind[] = [
   {
     code: "invalid_value",
-    says: /tool_call_id' must be the id of a tool call in an assistant message before it/,
+    says: /tool_call_id' must be the id of a tool call in an earlier assistant message/,
     why: comparesValues,
     example: { ...chat, messages: [{ role: "tool", tool_call_id: "a", content: "a" }] },
   },
@@ -58,13 +58,13 @@ const messagesKinds: Kind[] = [
   },
   {
     code: "invalid_value",
-    says: /data' must be the base64 of a JPEG, PNG, GIF or WebP image/,
+    says: /data' must be a JPEG, PNG, GIF or WebP image in base64/,
     why: "a schema reads no bytes",
     example: userBlock({ type: "image", source: { type: "base64", media_type: "image/png", data: "a" } }),
   },
   {
     code: "invalid_value",
-    says: /data' must be the base64 of a PDF/,
+    says: /data' must be a PDF in base64/,
     why: "a pattern over megabytes of base64 would cost every client that validates more than it tells",
     example: userBlock({
       type: "document",
@@ -79,7 +79,7 @@ const messagesKinds: Kind[] = [
   },
   {
     code: "invalid_value",
-    says: /^'tool_choice' requires 'tools' that can be called/,
+    says: /^'tool_choice' requires callable 'tools'/,
     why: notCallable,
     example: { ...messages, tool_choice: { type: "any" } },
   },
@@ -108,19 +108,19 @@ const responsesTool = { type: "function", name: "a" };
 const responsesKinds: Kind[] = [
   {
     code: "previous_response_not_found",
-    says: /must be the id of (a response|an item of a response) that was stored/,
+    says: /must be the id of (a response|an item of a response) that is still stored/,
     why: "a schema does not know what is stored",
     example: { ...responses, previous_response_id: "a" },
   },
   {
     code: "invalid_value",
-    says: /^'input' must hold something that is said/,
+    says: /^'input' must have content for the model/,
     why: "whether reasoning says something here is known when it is unsealed",
     example: { ...responses, input: [{ type: "reasoning", encrypted_content: "a" }] },
   },
   {
     code: "invalid_value",
-    says: /call_id' must be that of a call before it/,
+    says: /call_id' must be the id of an earlier call/,
     why: comparesValues,
     example: { ...responses, input: [{ type: "function_call_output", call_id: "a", output: "a" }] },
   },
@@ -132,7 +132,7 @@ const responsesKinds: Kind[] = [
   },
   {
     code: "invalid_value",
-    says: /^'tool_choice' requires 'tools' that can be called/,
+    says: /^'tool_choice' requires callable 'tools'/,
     why: "tools may also stand in 'additional_tools' items, and hosted ones are left out",
     example: { ...responses, tool_choice: "required" },
   },

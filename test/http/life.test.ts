@@ -46,8 +46,8 @@ describe("silence", () => {
   test("on a stream is broken by comments, and a status is never later than the hold", async () => {
     const service = await startService({ limits: "{ heartbeat_ms: 100, first_event_hold_ms: 200 }" });
     const started = performance.now();
-    const response = await service.post("/v1/chat/completions", { model, messages: says("ttft=1200"), stream: true });
-    expect(performance.now() - started).toBeLessThan(1000);
+    const response = await service.post("/v1/chat/completions", { model, messages: says("ttft=4000"), stream: true });
+    expect(performance.now() - started).toBeLessThan(3500);
     const text = await response.text();
     expect(text.match(/^: /gm)?.length ?? 0).toBeGreaterThan(4);
     expect(text).toContain("[DONE]");

@@ -214,7 +214,7 @@ describe("the billing line", () => {
 
 describe("a refusal is said in the words of Messages", () => {
   const cases: [name: string, body: unknown, status: number, type: string, code: string, start: RegExp][] = [
-    ["no JSON", "{", 400, "invalid_request_error", "invalid_json", /^The request's body/],
+    ["no JSON", "{", 400, "invalid_request_error", "invalid_json", /^The request body/],
     ["an array", [], 400, "invalid_request_error", "invalid_value", /^The request body must be an object/],
     ["no max_tokens", { model, messages: says("") }, 400, "invalid_request_error", "missing_field", /^max_tokens: /],
     [

@@ -3,13 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { Errors } from "typebox/value";
 import { defaultModels } from "../../src/config/models.ts";
 import { openapiDocument, renderOpenapi } from "../../src/http/openapi/document.ts";
 import { type ContractModel, exampleModel } from "../../src/http/operation.ts";
 import { operations } from "../../src/http/operations.ts";
-import { validateCountTokens, validateMessagesRequest } from "../../src/protocol/anthropic-messages/validate.ts";
-import { validateChatRequest } from "../../src/protocol/openai-chat/validate.ts";
-import { validateResponsesRequest } from "../../src/protocol/openai-responses/validate.ts";
 
 const root = join(import.meta.dir, "../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
@@ -36,13 +34,6 @@ interface Document {
     securitySchemes: Record<string, Record<string, string>>;
   };
 }
-
-const validators: Record<string, (body: unknown) => unknown> = {
-  "/v1/chat/completions": (body) => validateChatRequest(body, []),
-  "/v1/messages": validateMessagesRequest,
-  "/v1/messages/count_tokens": validateCountTokens,
-  "/v1/responses": validateResponsesRequest,
-};
 
 const jsonStatuses = (operation: Described) =>
   Object.keys(operation.responses).filter((status) => "application/json" in operation.responses[status]!.content);
@@ -184,7 +175,7 @@ test("every request example satisfies the contract, and each is possible on some
       const model = exampleModel(models, example.needs);
       expect(model, example.name).not.toBeNull();
       const { body } = example.request(model!);
-      if (body !== undefined) expect(() => validators[operation.path]!(body), example.name).not.toThrow();
+      if (body !== undefined) expect([...Errors(operation.request!.schema, body)], example.name).toEqual([]);
     }
   }
   const shown = document.paths["/v1/chat/completions"]!.post!.requestBody!.content["application/json"]!.examples;

@@ -205,7 +205,7 @@ describe("what is served", () => {
     for (const id of operator) expect(named(served)).toContain(id!);
   });
 
-  test("is what the contract describes, but for the script of its page and the metrics", () => {
+  test("is the value that the contract describes, but for the script of its page and the metrics", () => {
     const { paths } = openapiDocument(operations, [], "1") as { paths: Record<string, Record<string, object>> };
     const described = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((one) => one + path));
     expect(described.sort()).toEqual(operations.map(({ method, path }) => method + path).sort());

@@ -130,14 +130,14 @@ const each = names.flatMap((name) =>
 describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
   test("gets text, whether the engine streams it or not, and the engine its own key and name", async () => {
     engine.plays(played(plain));
-    for (const outputTokensMax of [77, 5000]) {
-      const response = await post(name, { ...question, outputTokensMax }, stream);
+    for (const outputTokens_max of [77, 5000]) {
+      const response = await post(name, { ...question, outputTokens_max }, stream);
       expect(await answered(name, response, stream)).toEqual(plain);
       const { path, headers, body } = engine.asked.at(-1)!;
       expect([path, headers.get("authorization")]).toEqual(["/v1/responses", `Bearer ${engineKey}`]);
       expect(body).toMatchObject({
-        ...{ model: engineModel, store: false, instructions: "INSTRUCTION", max_output_tokens: outputTokensMax },
-        stream: stream || outputTokensMax > 512,
+        ...{ model: engineModel, store: false, instructions: "INSTRUCTION", max_output_tokens: outputTokens_max },
+        stream: stream || outputTokens_max > 512,
       });
       expect(JSON.stringify(body.input)).toContain("QUESTION");
     }
@@ -191,7 +191,7 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
   test("is told that its cap ended the answer, though the engine calls it completed", async () => {
     for (const output_tokens of [77, 76]) {
       engine.plays(reporting({ input_tokens: 3, output_tokens }));
-      const response = await postTall(name, { ...question, outputTokensMax: 77 }, stream);
+      const response = await postTall(name, { ...question, outputTokens_max: 77 }, stream);
       const end = output_tokens === 77 ? "length" : "stop";
       expect(await answered(name, response, stream)).toEqual({ ...plain, end });
     }
@@ -320,7 +320,7 @@ describe.each(names)("a %s client", (name) => {
     const before = engine.asked.length;
     const abort = new AbortController();
     // Above what is asked for unstreamed.
-    const ask = { ...question, outputTokensMax: 5000 };
+    const ask = { ...question, outputTokens_max: 5000 };
     const pending = post(name, ask, false, { signal: abort.signal }).then((response) => response.text());
     await until(() => (engine.asked[before]?.framesSent ?? 0) > 5, 5000, "the engine to have begun");
     abort.abort();
@@ -419,7 +419,7 @@ describe.each(each)("a %s client of a Sluice before a Sluice, answered as %s", (
     const tools = ["get_weather", "get_time"];
     const called = await answered(name, await ask("calls=2", "go", { tools }), stream);
     expect([called.calls.map((call) => call.name), called.end]).toEqual([tools, "tool_calls"]);
-    const cut = await answered(name, await ask("echo", "hello hello hello hello", { outputTokensMax: 2 }), stream);
+    const cut = await answered(name, await ask("echo", "hello hello hello hello", { outputTokens_max: 2 }), stream);
     expect([cut.text, cut.end]).toEqual(["hello hello", "length"]);
   });
 

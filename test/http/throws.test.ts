@@ -117,7 +117,7 @@ interface Bench {
 
 function serve(saboteur: Saboteur): Bench {
   const model: CatalogModel = {
-    ...{ id: modelId, ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokensMax: 10_000 },
+    ...{ id: modelId, ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
     capabilities: new Set(["tools", "reasoning"]),
     prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 4 },
     extraParams: [],

@@ -37,7 +37,7 @@ describe("a base URL", () => {
       expect({ path, status, message }).toEqual({
         path,
         status: 404,
-        message: `There is nothing at '${asked}'. You probably mean '${path}'. Let the base URL of your client end with '/v1'.`,
+        message: `There is nothing at '${asked}'. You probably mean '${path}'. End the base URL of your client with '/v1'.`,
       });
     }
   });
@@ -46,7 +46,7 @@ describe("a base URL", () => {
     for (const path of versioned) {
       const { message } = await refusalOf(`/v1${path}`);
       expect(message).toBe(
-        `There is nothing at '/v1${path}'. You probably mean '${path}'. Let the base URL of your client end before '/v1', which the client adds.`,
+        `There is nothing at '/v1${path}'. You probably mean '${path}'. Remove '/v1' from the base URL of your client, which adds it.`,
       );
       expect((await refusalOf(`/api${path}`)).message).toContain(`You probably mean '${path}'.`);
       expect((await refusalOf(`/v1/chat/completions${path}`)).message).toContain(`You probably mean '${path}'.`);
@@ -100,7 +100,7 @@ test("where nothing is near, nothing is guessed", async () => {
     "/favicon.ico",
   ]) {
     const { message } = await refusalOf(asked);
-    expect(message).toBe(`There is nothing at '${asked}'. The contract at /openapi.json lists what there is.`);
+    expect(message).toBe(`There is nothing at '${asked}'. /openapi.json lists all paths.`);
   }
 });
 

@@ -16,18 +16,18 @@ function setup() {
     ...emptyLedger(),
     catalog: () => ({ plans: plansNamed("starter", "pro"), models: ["acme/writer-1", "acme/painter-1"] }),
     actor: "cli:test",
-    nowMs: () => directory.clock.nowMs,
+    now_ms: () => directory.clock.now_ms,
     newUuid: () => Bun.randomUUIDv7(),
     random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
     changed: (id) => void told.push(id),
   });
-  const auth = authenticator({ directory, nowMs: () => directory.clock.nowMs, limits: { cache_ms: 0 } });
+  const auth = authenticator({ directory, now_ms: () => directory.clock.now_ms, limits: { cache_ms: 0 } });
   return {
     directory,
     manage,
     told,
     pass: (ms: number) => {
-      directory.clock.nowMs += ms;
+      directory.clock.now_ms += ms;
     },
     /** What a request with this key meets: `ok`, or the fault's code. */
     async use(secret: string): Promise<string> {
@@ -274,7 +274,7 @@ describe("keys", () => {
       ...emptyLedger(),
       catalog: () => ({ plans: plansNamed("starter"), models: [] }),
       actor: "cli:test",
-      nowMs: () => directory.clock.nowMs,
+      now_ms: () => directory.clock.now_ms,
       newUuid: () => Bun.randomUUIDv7(),
       random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
       changed: () => Promise.reject(new Error("the node is away")),

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-const doors = "test/http/doors.test.ts";
+const doors = "test/http/endpoints.test.ts";
 const life = "test/http/life.test.ts";
 
 export const http: Mutant[] = [

@@ -10,9 +10,9 @@ const order = "test/protocol/pairs-order.test.ts";
 export const protocol: Mutant[] = [
   {
     name: "cached tokens of chat count as plain input too",
-    file: "src/protocol/openai-chat/usage.ts",
-    find: "(prompt ?? 0) - cached - written,",
-    replace: "prompt ?? 0,",
+    file: "src/protocol/openai-usage.ts",
+    find: "(allInput ?? 0) - cached - written,",
+    replace: "allInput ?? 0,",
     caughtBy: [chat],
     rule: "docs/design/protocols.md, Common ground",
   },
@@ -26,9 +26,9 @@ export const protocol: Mutant[] = [
   },
   {
     name: "written tokens of responses count as plain input too",
-    file: "src/protocol/openai-responses/usage.ts",
-    find: "(input ?? 0) - cached - written,",
-    replace: "(input ?? 0) - cached,",
+    file: "src/protocol/openai-usage.ts",
+    find: "(allInput ?? 0) - cached - written,",
+    replace: "(allInput ?? 0) - cached,",
     caughtBy: [responses, "test/protocol/openai-responses/laws.test.ts"],
     rule: "docs/design/protocols.md, Common ground",
   },

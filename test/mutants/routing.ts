@@ -65,7 +65,7 @@ export const routing: Mutant[] = [
   {
     name: "a request from before decides for the probe",
     file: "src/routing/breaker.ts",
-    find: 'if (breaker.state === "half-open" && begunMs < breaker.sinceMs) return breaker;',
+    find: 'if (breaker.state === "half-open" && begun_ms < breaker.since_ms) return breaker;',
     replace: "",
     caughtBy: [breaker],
     rule: "docs/design/errors-and-streams.md, Engine failures",
@@ -97,7 +97,7 @@ export const routing: Mutant[] = [
   {
     name: "each attempt has the whole deadline again",
     file: "src/usage/walk.ts",
-    find: "timeoutsOf(route).total_ms - (this.#parts.nowMs() - this.#startedMs)",
+    find: "timeoutsOf(route).total_ms - (this.#parts.now_ms() - this.#started_ms)",
     replace: "timeoutsOf(route).total_ms",
     caughtBy: [`${walk} > one deadline`],
     rule: "docs/design/errors-and-streams.md, Engine failures",

@@ -4,14 +4,14 @@ const run = "test/usage/run.test.ts";
 const meter = "test/usage/meter.test.ts";
 const tally = "test/usage/tally.test.ts";
 const inputEstimate = "test/usage/input-estimate.test.ts";
-const keeper = "test/usage/keeper.test.ts";
+const calibrationSaver = "test/usage/calibration-saver.test.ts";
 
 export const usage: Mutant[] = [
   {
     name: "a caller who left before output is not settled",
     file: "src/usage/run.ts",
     find: "    if (this.#isSettled) return;\n",
-    replace: "    if (this.#isSettled || (this.caller.signal.aborted && this.#firstPartMs === null)) return;\n",
+    replace: "    if (this.#isSettled || (this.caller.signal.aborted && this.#firstPart_ms === null)) return;\n",
     caughtBy: [run],
     rule: "docs/design/metering.md, Rule 5: Settle exactly once",
   },
@@ -136,15 +136,15 @@ export const usage: Mutant[] = [
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
-    name: "an uncalibrated count ignores the letters",
+    name: "an uncalibrated count ignores the code units",
     file: "src/usage/output-calibration.ts",
-    find: "return Math.max(deltas, Math.ceil(letters / uncalibrated_letters_per_token));",
+    find: "return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));",
     replace: "return deltas;",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
-    name: "an engine that sends a token a delta is counted by letters",
+    name: "an engine that sends a token a delta is counted by code units",
     file: "src/usage/output-calibration.ts",
     find: "if (known.tokens <= known.deltas * 1.01) return deltas;",
     replace: "",
@@ -154,9 +154,9 @@ export const usage: Mutant[] = [
   {
     name: "an absurd report teaches how long tokens are",
     file: "src/usage/output-calibration.ts",
-    find: "return areCounts && tokens <= letters * tokens_per_letter_max;",
+    find: "return areCounts && tokens <= codeUnits * tokens_per_code_unit_max;",
     replace: "return areCounts;",
-    caughtBy: [keeper, meter],
+    caughtBy: [calibrationSaver, meter],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
@@ -177,10 +177,10 @@ export const usage: Mutant[] = [
   },
   {
     name: "what could not be written of the learned is forgotten",
-    file: "src/usage/keeper.ts",
+    file: "src/usage/calibration-saver.ts",
     find: "      output.unwritten(outputs.keys());\n",
     replace: "",
-    caughtBy: [keeper],
+    caughtBy: [calibrationSaver],
     rule: "docs/design/usage.md, Counting tokens",
   },
 ];

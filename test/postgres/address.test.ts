@@ -8,24 +8,24 @@ const secret = "hunter2";
 
 describe("an address", () => {
   test("is taken apart, escapes undone", () => {
-    const { places, login, settings, shown } = addressOf("postgres://ann%40x:p%3Aw%2F@db.example:6543/my%20db");
+    const { places, login, settings, label } = addressOf("postgres://ann%40x:p%3Aw%2F@db.example:6543/my%20db");
     expect(login).toEqual({ user: "ann@x", password: "p:w/", database: "my db" });
-    expect(places).toEqual([{ host: "db.example", port: 6543, shown: "db.example:6543" }]);
+    expect(places).toEqual([{ host: "db.example", port: 6543, label: "db.example:6543" }]);
     expect(settings).toEqual({});
-    expect(shown).toBe("db.example:6543/my db");
+    expect(label).toBe("db.example:6543/my db");
   });
 
   test("may leave out what has a default", () => {
-    expect(addressOf("postgresql://").shown).toBe("localhost:5432/");
+    expect(addressOf("postgresql://").label).toBe("localhost:5432/");
     expect(addressOf("postgres://localhost/sluice").login).toEqual({ database: "sluice" });
-    expect(addressOf("  postgres://localhost/sluice\n").shown).toBe("localhost:5432/sluice");
+    expect(addressOf("  postgres://localhost/sluice\n").label).toBe("localhost:5432/sluice");
   });
 
   test("may name several hosts, an IPv6 host, or a socket's folder", () => {
-    expect(addressOf("postgres://a:1,b,c:3/d").shown).toBe("a:1,b:5432,c:3/d");
+    expect(addressOf("postgres://a:1,b,c:3/d").label).toBe("a:1,b:5432,c:3/d");
     expect(addressOf("postgres://u@[::1]:5433/d").places).toMatchObject([{ host: "::1", port: 5433 }]);
     const path = "/run/postgresql/.s.PGSQL.5432";
-    expect(addressOf("postgres:///d?host=/run/postgresql").places).toEqual([{ path, shown: path }]);
+    expect(addressOf("postgres:///d?host=/run/postgresql").places).toEqual([{ path, label: path }]);
   });
 
   test("takes libpq's options: what the driver knows, what the session takes, what means nothing here", () => {

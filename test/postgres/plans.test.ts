@@ -50,14 +50,14 @@ for (const { kind, open } of kinds) {
         const names = { requestId: grown!.requestId, organizationId: organization };
         const commands: Command[] = [
           admitOf(organization),
-          { verb: "grow", ...names, limits: unlimited, unitsTotal: 2000, unitsTotalMin: 2000 },
+          { verb: "grow", ...names, limits: unlimited, unitsTotal: 2000, unitsTotal_min: 2000 },
           {
             verb: "checkpoint",
             ...names,
             requestId: extended!.requestId,
             number: 1,
             usage: settleOf(grown!, 0).usage,
-            leaseMs: 1,
+            lease_ms: 1,
           },
           settleOf(settled!, 5),
         ];

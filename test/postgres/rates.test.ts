@@ -41,7 +41,7 @@ for (const kind of ["postgres", "pglite"] as const) {
         organizationId,
         requestId: newRequestId(),
         tokens: 1,
-        tokensMin: 1,
+        tokens_min: 1,
         limits,
         ...(elsewhere_ms === undefined ? {} : { elsewhere_ms }),
       });

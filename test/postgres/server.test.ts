@@ -65,9 +65,9 @@ describe("a server that is not there", () => {
 test("of several hosts the first that takes a connection serves", async () => {
   const url = new URL(fresh.url);
   const places = [`127.0.0.1:${await freePort()}`, `${url.hostname}:${url.port || 5432}`];
-  const reach = (several: string[]) => fresh.url.replace(url.host, several.join());
-  await using(reach(places), { connect_ms: 2_000 }, async (db) => expect(await answers(db)).toBeTrue());
-  const error = await serverDatabase(reach([places[0]!, places[0]!]), { connect_ms: 2_000 }).catch((thrown) => thrown);
+  const urlOf = (several: string[]) => fresh.url.replace(url.host, several.join());
+  await using(urlOf(places), { connect_ms: 2_000 }, async (db) => expect(await answers(db)).toBeTrue());
+  const error = await serverDatabase(urlOf([places[0]!, places[0]!]), { connect_ms: 2_000 }).catch((thrown) => thrown);
   expect(error).toMatchObject({ name: "DatabaseError", code: "unavailable" });
   expect(String(error)).toContain("ECONNREFUSED");
 });

@@ -60,7 +60,7 @@ export function answersAnyChange(bodies: fc.Arbitrary<unknown>, take: (body: unk
         expect(thrown).toBeInstanceOf(Fault);
         const fault = thrown as Fault;
         expect(fault.status).toBe(400);
-        expect(fault.message).not.toContain("does not satisfy the contract");
+        expect(fault.message).not.toContain("does not match the contract");
         expect(fault.message).not.toContain("undefined");
         const param = fault.details.param;
         if (param === undefined) expect(typeof body !== "object" || body === null || Array.isArray(body)).toBe(true);
@@ -75,7 +75,7 @@ export function answersAnyChange(bodies: fc.Arbitrary<unknown>, take: (body: unk
 export function agrees(check: ReturnType<typeof contract>, bodies: fc.Arbitrary<unknown>, runs: number): void {
   fc.assert(
     fc.property(bodies, (body) => {
-      const clean = check.violation(body).message.includes("does not satisfy the contract");
+      const clean = check.violation(body).message.includes("does not match the contract");
       expect(clean).toBe(check.satisfied(body));
     }),
     { numRuns: runs },
@@ -95,4 +95,4 @@ export function reachesEngines(request: InferenceRequest): void {
     }
   }
 }
-const ask = { model: "engine", stream: true, outputTokensMax: 1000 };
+const ask = { model: "engine", stream: true, outputTokens_max: 1000 };

@@ -23,7 +23,7 @@ import { type Column, columns, judge, type Probe, says, table, text, user } from
 import { responsesProbes } from "./losses/responses-client.ts";
 import { folded } from "./reading.ts";
 
-const ask = { model: "engine", stream: true, outputTokensMax: 4096 };
+const ask = { model: "engine", stream: true, outputTokens_max: 4096 };
 const upstreams: Record<Column, UpstreamCodec> = {
   chat: openaiChatUpstream,
   messages: anthropicMessagesUpstream,

@@ -91,7 +91,7 @@ const rows: Record<string, Row> = {
     ],
   },
   "stop reasons": {
-    ask: always({ ...question, tools: ["f", "g"], outputTokensMax: 77 }),
+    ask: always({ ...question, tools: ["f", "g"], outputTokens_max: 77 }),
     heard: [/"max_(output_|completion_)?tokens":77/],
     answers: [
       plain,
@@ -145,7 +145,7 @@ function note(row: string, pair: string, cell: Cell): Cell {
 }
 
 const pairs = names.flatMap((caller) => names.map((engine) => [caller, engine] as [Name, Name]));
-const upstreamAsk = { model: "engine", outputTokensMax: 1000 };
+const upstreamAsk = { model: "engine", outputTokens_max: 1000 };
 
 /** The request as the engine gets it, or the field that is refused. */
 function asked(caller: Caller, engine: Engine, ask: Ask, stream: boolean): { heard: string } | { refused: string } {

@@ -38,7 +38,7 @@ afterAll(async () => {
 
 const limits = (requestsPerMinute: number) => ({ requestsPerMinute, tokensPerMinute: null });
 const requestOf = (organizationId: string, perMinute: number) => ({
-  ...{ organizationId, requestId: newRequestId(), tokens: 1, tokensMin: 1 },
+  ...{ organizationId, requestId: newRequestId(), tokens: 1, tokens_min: 1 },
   limits: limits(perMinute),
 });
 const newOrganizationId = () => `org_${newHex()}`;
@@ -121,8 +121,8 @@ test("a Redis that is down is known to be: nothing waits for it, and it is used 
   await own.stop();
   await until(async () => !(await answers(rates, organizationId)), 10_000, "the connection to be seen lost");
   const begun = performance.now();
-  for (let i = 0; i < 20; i++) await expect(rates.take(requestOf(organizationId, 100))).rejects.toThrow();
-  expect(performance.now() - begun).toBeLessThan(90 * 20);
+  for (let i = 0; i < 60; i++) await expect(rates.take(requestOf(organizationId, 100))).rejects.toThrow();
+  expect(performance.now() - begun).toBeLessThan(90 * 60);
   own = await startRedis(port);
   await until(() => answers(rates, organizationId), 20_000, "Redis to be used again");
 });

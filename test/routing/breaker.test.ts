@@ -15,12 +15,12 @@ import { health } from "../../src/routing/health.ts";
 import type { AttemptKind } from "../../src/upstream/attempt.ts";
 
 /** What happens when; of an end, when its attempt began, where that was before. */
-type Events = [atMs: number, event: AttemptKind | "begun", begunMs?: number][];
+type Events = [at_ms: number, event: AttemptKind | "begun", begun_ms?: number][];
 
 const after = (events: Events): Breaker =>
   events.reduce(
-    (breaker, [at, event, begunMs = at]) =>
-      event === "begun" ? begun(breaker, at) : ended(breaker, { kind: event }, begunMs, at),
+    (breaker, [at, event, begun_ms = at]) =>
+      event === "begun" ? begun(breaker, at) : ended(breaker, { kind: event }, begun_ms, at),
     closed,
   );
 
@@ -30,7 +30,7 @@ const thrice: [number, AttemptKind][] = [
   [0, "unreachable"],
 ];
 
-const table: [string, Events, atMs: number, admits: boolean][] = [
+const table: [string, Events, at_ms: number, admits: boolean][] = [
   ["well at first", [], 0, true],
   ["two failures", thrice.slice(0, 2), 0, true],
   ["three in a row", thrice, probation_ms_min - 1, false],
@@ -53,8 +53,8 @@ const table: [string, Events, atMs: number, admits: boolean][] = [
 ];
 
 describe("a route is asked", () => {
-  for (const [what, events, atMs, admitted] of table) {
-    test(`${what}: ${admitted}`, () => expect(admits(after(events), atMs)).toBe(admitted));
+  for (const [what, events, at_ms, admitted] of table) {
+    test(`${what}: ${admitted}`, () => expect(admits(after(events), at_ms)).toBe(admitted));
   }
 
   test("a full engine is left alone as long as it says, and never longer than a minute", () => {
@@ -66,9 +66,9 @@ describe("a route is asked", () => {
 
   test("however long it was ill, it is asked again within the longest probation", () => {
     let breaker = after(thrice);
-    for (let nowMs = 0; nowMs < 600_000; nowMs += 100) {
-      if (admits(breaker, nowMs)) breaker = ended(begun(breaker, nowMs), { kind: "failed" }, nowMs, nowMs);
-      expect(breaker.restUntilMs - nowMs).toBeLessThanOrEqual(probation_ms_max);
+    for (let now_ms = 0; now_ms < 600_000; now_ms += 100) {
+      if (admits(breaker, now_ms)) breaker = ended(begun(breaker, now_ms), { kind: "failed" }, now_ms, now_ms);
+      expect(breaker.restUntil_ms - now_ms).toBeLessThanOrEqual(probation_ms_max);
     }
   });
 });
@@ -92,25 +92,25 @@ test("whatever happens, some route may be asked, and never do two requests meet 
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const known = health();
-      const isAsked = (atMs: number) => known.usable(routes, atMs).includes(ill);
+      const isAsked = (at_ms: number) => known.usable(routes, at_ms).includes(ill);
       let open: number[] = [];
-      let openedMs: number | null = null;
-      let nowMs = 0;
+      let opened_ms: number | null = null;
+      let now_ms = 0;
       for (const { advance_ms, kind, ends } of steps) {
-        nowMs += advance_ms;
-        expect(known.usable(routes, nowMs).length).toBeGreaterThan(0);
-        if (isAsked(nowMs)) {
-          known.begun(ill, nowMs);
-          open.push(nowMs);
+        now_ms += advance_ms;
+        expect(known.usable(routes, now_ms).length).toBeGreaterThan(0);
+        if (isAsked(now_ms)) {
+          known.begun(ill, now_ms);
+          open.push(now_ms);
         }
-        if (openedMs !== null) expect(open.filter((begunMs) => begunMs > openedMs!).length).toBeLessThanOrEqual(1);
-        const begunMs = open[ends];
-        if (begunMs === undefined) continue;
-        open = open.filter((one) => one !== begunMs);
-        known.ended(ill, { kind }, begunMs, nowMs);
-        const isCurrent = openedMs === null || begunMs > openedMs;
-        if (isCurrent && kind === "failed" && !isAsked(nowMs)) openedMs = nowMs;
-        else if (isCurrent && kind !== "failed" && kind !== "abandoned") openedMs = null;
+        if (opened_ms !== null) expect(open.filter((begun_ms) => begun_ms > opened_ms!).length).toBeLessThanOrEqual(1);
+        const begun_ms = open[ends];
+        if (begun_ms === undefined) continue;
+        open = open.filter((one) => one !== begun_ms);
+        known.ended(ill, { kind }, begun_ms, now_ms);
+        const isCurrent = opened_ms === null || begun_ms > opened_ms;
+        if (isCurrent && kind === "failed" && !isAsked(now_ms)) opened_ms = now_ms;
+        else if (isCurrent && kind !== "failed" && kind !== "abandoned") opened_ms = null;
       }
     }),
     { numRuns: 2_000 },

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { retryBudget, retryBudgets } from "../../src/routing/budget.ts";
 
-function taken(budget: ReturnType<typeof retryBudget>, nowMs: number): number {
+function taken(budget: ReturnType<typeof retryBudget>, now_ms: number): number {
   let count = 0;
-  while (count < 10_000 && budget.take(nowMs)) count += 1;
+  while (count < 10_000 && budget.take(now_ms)) count += 1;
   return count;
 }
 

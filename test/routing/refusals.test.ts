@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { assertCapable, type CatalogModel } from "../../src/routing/catalog.ts";
-import { defaultTimeouts, type UpstreamProtocol } from "../../src/upstream/target.ts";
+import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
+import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { walk } from "../../src/usage/walk.ts";
 import { walking } from "../harness/patience.ts";
 
@@ -12,7 +13,7 @@ const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   ownedBy: "acme",
   created: 1,
   contextTokens: 1000,
-  outputTokensMax: 100,
+  outputTokens_max: 100,
   capabilities: new Set(),
   prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
   extraParams: [],

@@ -8,7 +8,7 @@ import { kinds, type Owned } from "../postgres/databases.ts";
 setDefaultTimeout(60_000);
 
 const input = { ratio: 0.1 + 0.2, spread: 1 / 3 };
-const output = { tokens: 150_000.5, deltas: 1, letters: 7e8 };
+const output = { tokens: 150_000.5, deltas: 1, codeUnits: 7e8 };
 const learnedOf = (model: string, change: Partial<ModelCalibration> = {}): ModelCalibration => ({
   model,
   input,

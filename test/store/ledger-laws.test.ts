@@ -42,7 +42,7 @@ const command = fc.oneof(
       price: fc.constantFrom(0, 1, 7),
       outputTokens: fc.integer({ min: 1, max: 200 }),
       least: fc.integer({ min: 1, max: 200 }),
-      leaseMs: lease,
+      lease_ms: lease,
     }),
   },
   {
@@ -62,7 +62,7 @@ const command = fc.oneof(
       which,
       number: fc.integer({ min: 1, max: 5 }),
       usage,
-      leaseMs: lease,
+      lease_ms: lease,
     }),
   },
   {
@@ -154,7 +154,7 @@ for (const [name, runs] of [
           for (const one of steps) {
             switch (one.kind) {
               case "batch": {
-                const commands = one.commands.map((wish) => commandOf(wish, requests, current));
+                const commands = one.commands.map((asked) => commandOf(asked, requests, current));
                 expect(comparable(await book.run(commands))).toEqual(comparable(model.run(commands)));
                 break;
               }
@@ -208,36 +208,36 @@ for (const [name, runs] of [
   });
 }
 
-type Wish = typeof command extends fc.Arbitrary<infer T> ? T : never;
+type GeneratedCommand = typeof command extends fc.Arbitrary<infer T> ? T : never;
 
-function commandOf(wish: Wish, requests: ReturnType<typeof factsOf>[], plans: UsageLimits[]): Command {
-  const facts = requests[wish.which]!;
+function commandOf(asked: GeneratedCommand, requests: ReturnType<typeof factsOf>[], plans: UsageLimits[]): Command {
+  const facts = requests[asked.which]!;
   const { requestId, organizationId } = facts;
-  switch (wish.verb) {
+  switch (asked.verb) {
     case "admit": {
-      const { inputUnits, outputTokens, leaseMs } = wish;
-      const prices = { ...facts.prices, output: wish.price };
-      const outputTokensMin = Math.min(outputTokens, wish.least);
+      const { inputUnits, outputTokens, lease_ms } = asked;
+      const prices = { ...facts.prices, output: asked.price };
+      const outputTokens_min = Math.min(outputTokens, asked.least);
       const change: Partial<Admit> = {
         ...facts,
         prices,
-        limits: plans[wish.plan]!,
+        limits: plans[asked.plan]!,
         inputUnits,
         outputTokens,
-        outputTokensMin,
-        leaseMs,
+        outputTokens_min,
+        lease_ms,
       };
       return admitOf(organizationId, change);
     }
     case "grow": {
-      const unitsTotalMin = Math.min(wish.least, wish.unitsTotal);
+      const unitsTotal_min = Math.min(asked.least, asked.unitsTotal);
       return {
         verb: "grow",
         requestId,
         organizationId,
-        limits: plans[wish.plan]!,
-        unitsTotal: wish.unitsTotal,
-        unitsTotalMin,
+        limits: plans[asked.plan]!,
+        unitsTotal: asked.unitsTotal,
+        unitsTotal_min,
       };
     }
     case "checkpoint":
@@ -245,12 +245,12 @@ function commandOf(wish: Wish, requests: ReturnType<typeof factsOf>[], plans: Us
         verb: "checkpoint",
         requestId,
         organizationId,
-        number: wish.number,
-        usage: wish.usage,
-        leaseMs: wish.leaseMs,
+        number: asked.number,
+        usage: asked.usage,
+        lease_ms: asked.lease_ms,
       };
     case "settle":
-      return settleOf({ ...facts, limits: plans[wish.plan]! }, wish.units, { usage: wish.usage });
+      return settleOf({ ...facts, limits: plans[asked.plan]! }, asked.units, { usage: asked.usage });
   }
 }
 

@@ -139,7 +139,7 @@ export class LedgerModel {
     const seen = readings(windows, admit.limits);
     const price = admit.prices.output;
     const whole = admit.inputUnits + admit.outputTokens * price;
-    const least = admit.inputUnits + admit.outputTokensMin * price;
+    const least = admit.inputUnits + admit.outputTokens_min * price;
     const roomIn = (kind: WindowKind) => infinite(admit.limits[kind]) - seen[kind].used - seen[kind].held;
     const planRoom = Math.min(...kinds.map(roomIn));
     const { enabled } = organization.extra;
@@ -182,7 +182,7 @@ export class LedgerModel {
       source,
       windows,
       usedBefore: { session: seen.session.used, week: seen.week.used, month: seen.month.used },
-      leaseUntil_ms: this.now_ms() + admit.leaseMs,
+      leaseUntil_ms: this.now_ms() + admit.lease_ms,
       checkpoint: 0,
       usage: noUsage,
     };
@@ -202,7 +202,7 @@ export class LedgerModel {
     const { extra } = this.organizations.get(grow.organizationId)!;
     const allowed = hold.source === "extra" && !extra.enabled ? 0 : room;
     const units = Math.max(hold.units, Math.min(grow.unitsTotal, hold.units + allowed));
-    if (units < grow.unitsTotalMin) return { answer: "full" };
+    if (units < grow.unitsTotal_min) return { answer: "full" };
     for (const window of this.#billed(hold)) window.total.held += units - hold.units;
     hold.units = units;
     return { answer: "granted", units };
@@ -211,7 +211,7 @@ export class LedgerModel {
   #checkpoint(checkpoint: Checkpoint): Answer {
     const hold = this.holds.get(checkpoint.requestId);
     if (!hold) return { answer: "gone" };
-    hold.leaseUntil_ms = Math.max(hold.leaseUntil_ms, this.now_ms() + checkpoint.leaseMs);
+    hold.leaseUntil_ms = Math.max(hold.leaseUntil_ms, this.now_ms() + checkpoint.lease_ms);
     const newer = checkpoint.number > hold.checkpoint ? checkpoint.usage : hold.usage;
     hold.usage = {
       ...newer,

@@ -105,8 +105,8 @@ export function admitOf(organizationId: string, change: Partial<Admit> = {}): Ad
     limits: unlimited,
     inputUnits: 100,
     outputTokens: 90,
-    outputTokensMin: 90,
-    leaseMs: 60_000,
+    outputTokens_min: 90,
+    lease_ms: 60_000,
     ...change,
   };
 }
@@ -125,7 +125,7 @@ export function settleOf(
     outcome: "completed",
     stoppedBy: null,
     errorCode: null,
-    route: { upstream: "main", attempts: 1, firstPartMs: 12 },
+    route: { upstream: "main", attempts: 1, firstPart_ms: 12 },
     ...change,
   };
 }

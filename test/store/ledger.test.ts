@@ -115,7 +115,7 @@ for (const name of ["postgres", "pglite"] as const) {
         units: { held: 1000, charged: 105, uncharged: 0 },
         source: "plan",
         windows: { session: { usedBefore: 0, usedAfter: 105 }, week: { limit: null, usedAfter: 105 } },
-        route: { upstream: "main", attempts: 1, firstPartMs: 12 },
+        route: { upstream: "main", attempts: 1, firstPart_ms: 12 },
       });
       expect(await book.receipt(await store.newOrganization(), command.requestId)).toBeNull();
       expect(await book.receipt(organization, newRequestId())).toBeNull();
@@ -134,14 +134,14 @@ for (const name of ["postgres", "pglite"] as const) {
         organizationId: organization,
         number: 1,
         usage: noUsage,
-        leaseMs: 60_000,
+        lease_ms: 60_000,
       } as const;
       const grow = {
         ...checkpoint,
         verb: "grow",
         limits: command.limits,
         unitsTotal: 1000,
-        unitsTotalMin: 1000,
+        unitsTotal_min: 1000,
       } as const;
       expect(await run(grow)).toEqual({ answer: "granted", units: 1000 });
       expect(await run(checkpoint)).toEqual({ answer: "extended" });
@@ -198,7 +198,7 @@ for (const name of ["postgres", "pglite"] as const) {
       const organization = await store.newOrganization();
       // Five units are too few for one more token, and are left.
       const limits = limited({ session: 2005, week: 5000 });
-      const shrinking = () => admitOf(organization, { limits, outputTokens: 150, outputTokensMin: 20 });
+      const shrinking = () => admitOf(organization, { limits, outputTokens: 150, outputTokens_min: 20 });
       const first = shrinking();
       expect(await admit(first)).toMatchObject({ answer: "granted", outputTokens: 150, units: 1600 });
       const second = shrinking();
@@ -210,7 +210,7 @@ for (const name of ["postgres", "pglite"] as const) {
         kinds: ["session"],
         extra: { enabled: false },
       });
-      const small = admitOf(organization, { limits, inputUnits: 0, outputTokens: 20, outputTokensMin: 20 });
+      const small = admitOf(organization, { limits, inputUnits: 0, outputTokens: 20, outputTokens_min: 20 });
       expect(await admit(small)).toMatchObject({ answer: "granted", units: 200 });
       await run(settleOf(small, 200));
       // Used to its end; another organization is not touched by it.
@@ -240,14 +240,14 @@ for (const name of ["postgres", "pglite"] as const) {
       const limits = limited({ week: 3000 });
       const command = admitOf(organization, { limits });
       await admit(command);
-      const grow = (unitsTotal: number, unitsTotalMin: number) =>
+      const grow = (unitsTotal: number, unitsTotal_min: number) =>
         run({
           verb: "grow",
           requestId: command.requestId,
           organizationId: organization,
           limits,
           unitsTotal,
-          unitsTotalMin,
+          unitsTotal_min,
         });
       expect(await grow(2000, 2000)).toEqual({ answer: "granted", units: 2000 });
       expect(await grow(2000, 2000)).toEqual({ answer: "granted", units: 2000 });
@@ -346,7 +346,7 @@ for (const name of ["postgres", "pglite"] as const) {
           organizationId: organization,
           number,
           usage: { ...usage, outputTokens },
-          leaseMs: 60_000,
+          lease_ms: 60_000,
         }) as const;
       await book.run([checkpoint(gone, 2, 7)]);
       const overtaken = checkpoint(gone, 1, 5);
@@ -472,14 +472,14 @@ for (const name of ["postgres", "pglite"] as const) {
         const command = admitOf(organization, { model: text });
         await admit(command);
         await run(
-          settleOf(command, 1e15, { errorCode: text, route: { upstream: text, attempts: 2, firstPartMs: null } }),
+          settleOf(command, 1e15, { errorCode: text, route: { upstream: text, attempts: 2, firstPart_ms: null } }),
         );
         const kept = text.replaceAll("\0", "\uFFFD");
         expect(await book.receipt(organization, command.requestId)).toMatchObject({
           model: kept,
           errorCode: kept,
           units: { charged: 1e15 },
-          route: { upstream: kept, attempts: 2, firstPartMs: null },
+          route: { upstream: kept, attempts: 2, firstPart_ms: null },
         });
       }
     });

@@ -32,7 +32,7 @@ for (const [name, open] of Object.entries(rateStores)) {
 
     const at = (after_ms: number) => store.setClock(start_ms + after_ms);
     const take = (limits: RateLimits, tokens = 1, owner = organizationId) =>
-      store.rates.take({ organizationId: owner, requestId: newRequestId(), tokens, tokensMin: tokens, limits });
+      store.rates.take({ organizationId: owner, requestId: newRequestId(), tokens, tokens_min: tokens, limits });
     const taken = async (limits: RateLimits, tokens = 1) => {
       const answer = await take(limits, tokens);
       expect(answer.answer).toBe("taken");
@@ -86,8 +86,8 @@ for (const [name, open] of Object.entries(rateStores)) {
     });
 
     test("a request begins with what is left of its tokens, if that is enough for it, and is corrected from there", async () => {
-      const shrinking = (tokensMin: number) =>
-        store.rates.take({ organizationId, requestId: newRequestId(), tokens: 500, tokensMin, limits: tokensOf(100) });
+      const shrinking = (tokens_min: number) =>
+        store.rates.take({ organizationId, requestId: newRequestId(), tokens: 500, tokens_min, limits: tokensOf(100) });
       const first = (await shrinking(10)) as RateTaken;
       expect(first.readings.tokens?.remaining).toBe(0);
       expect(await shrinking(1)).toMatchObject({ answer: "refused", limit: "tokens", retry_ms: 60_000 });
@@ -164,7 +164,7 @@ for (const [name, open] of Object.entries(rateStores)) {
       const nodes = [store.rates, store.another ?? store.rates];
       const answers = await Promise.all(
         Array.from({ length: 100 }, (_, i) =>
-          nodes[i % 2]!.take({ organizationId, requestId: newRequestId(), tokens: 3, tokensMin: 3, limits }),
+          nodes[i % 2]!.take({ organizationId, requestId: newRequestId(), tokens: 3, tokens_min: 3, limits }),
         ),
       );
       expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(7);

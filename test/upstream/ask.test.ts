@@ -94,7 +94,7 @@ async function outcomeOf(
     request,
     model: "m",
     stream: true,
-    outputTokensMax: 1024,
+    outputTokens_max: 1024,
     identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
     client: engines,
     patience: patience(options.timeouts),

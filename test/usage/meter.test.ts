@@ -8,7 +8,7 @@ import { type Ending, type Hold, meter } from "../../src/usage/meter.ts";
 import {
   type OutputCalibration,
   outputCalibration,
-  uncalibrated_letters_per_token,
+  uncalibrated_code_units_per_token,
 } from "../../src/usage/output-calibration.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
@@ -180,11 +180,11 @@ describe("the meter", () => {
     expect(await stopped(whole(300, "length"))).toBeNull();
   });
 
-  test("letters count where an engine sends many tokens a delta", async () => {
+  test("code units count where an engine sends many tokens a delta", async () => {
     const long: InferenceEvent = {
       type: "part-delta",
       index: 0,
-      delta: "x".repeat(100 * uncalibrated_letters_per_token),
+      delta: "x".repeat(100 * uncalibrated_code_units_per_token),
     };
     const { settled } = await run([[start, text, long]], { leaveAfter: 1 });
     expect(settled[0]?.usage).toMatchObject({ outputTokens: 100, source: "estimated" });
@@ -194,19 +194,19 @@ describe("the meter", () => {
 describe("the calibration", () => {
   test("an engine that sends a token a delta is counted by deltas alone", () => {
     const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, deltas: 100, letters: 300 });
+    calibration.observe("m", { tokens: 100, deltas: 100, codeUnits: 300 });
     expect(calibration.tokens("m", 7, 1000)).toBe(7);
   });
 
-  test("one that bundles is counted by its ratio of letters", () => {
+  test("one that bundles is counted by its ratio of code units", () => {
     const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, deltas: 20, letters: 400 });
+    calibration.observe("m", { tokens: 100, deltas: 20, codeUnits: 400 });
     expect(calibration.tokens("m", 5, 100)).toBe(25);
   });
 
   test("reasoning that was reported and never shown does not make what is shown dearer", async () => {
     const words = Array<InferenceEvent>(20).fill(token);
-    // Without its reasoning told apart, a report of so many tokens for so few letters is no plausible one.
+    // Without its reasoning told apart, a report of so many tokens for so few code units is not plausible.
     for (const [outputTokens, reasoningTokens] of [
       [1020, 0],
       [1020, 1000],

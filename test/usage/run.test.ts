@@ -60,7 +60,7 @@ function bench(batches: InferenceEvent[][], options: { refusal?: Fault; early?: 
     signal: leaving.signal,
     left: false,
     end: (fault) => leaving.abort(fault),
-    elapsedMs: () => 7.4,
+    elapsed_ms: () => 7.4,
     granted() {},
     ended: (one) => void ended.push(one),
   };
@@ -107,7 +107,7 @@ describe("a run that was granted is settled once", () => {
         units: 5 * 100 + 20 * 10 + 3 * 1000 + 2 * 1,
         outcome: "completed",
         errorCode: null,
-        route: { upstream: "main", firstPartMs: 7 },
+        route: { upstream: "main", firstPart_ms: 7 },
       },
     ]);
     expect(learned).toHaveLength(1);
@@ -121,7 +121,7 @@ describe("a run that was granted is settled once", () => {
     leave();
     await run[Symbol.asyncDispose]();
     expect(settlements).toMatchObject([
-      { units: 40 * 100, outcome: "cancelled", errorCode: null, route: { firstPartMs: null } },
+      { units: 40 * 100, outcome: "cancelled", errorCode: null, route: { firstPart_ms: null } },
     ]);
     expect(engine.isOpen).toBe(false);
     expect(learned).toEqual([]);

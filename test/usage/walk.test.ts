@@ -41,7 +41,7 @@ type Way = string | { model: string; priority?: number; contextTokens?: number; 
 /** Routes by the engine's name of the model, one priority after the other; `dead` is an address where nobody listens. */
 function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): CatalogModel {
   return {
-    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokensMax: 10_000 },
+    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
     capabilities: new Set(),
     prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
     extraParams: [],
@@ -199,17 +199,17 @@ test("an engine that is slow is given up early only where another may be asked",
     [["s06"], {}],
     [["s06", "ok"], { budget: noBudget }],
   ] as const) {
-    const begunMs = performance.now();
+    const begun_ms = performance.now();
     expect((await walks(ways, { timeouts, parts })).fault?.code).toBe("upstream_timeout");
-    expect(performance.now() - begunMs).toBeGreaterThan(350);
+    expect(performance.now() - begun_ms).toBeGreaterThan(350);
   }
 });
 
 test("a long input is given longer", async () => {
   const timeouts = { first_part_spare_ms: 50, first_part_ms: 50 };
-  const begunMs = performance.now();
+  const begun_ms = performance.now();
   expect((await walks(["s06"], { timeouts, inputTokens: 600 })).fault?.code).toBe("upstream_timeout");
-  expect(performance.now() - begunMs).toBeGreaterThan(300);
+  expect(performance.now() - begun_ms).toBeGreaterThan(300);
 });
 
 test("all attempts have one deadline", async () => {
@@ -224,7 +224,7 @@ test("a request goes where its context fits, and one refused as too long to a la
   const large = { model: "ok-large", contextTokens: 50_000 };
   expect(await walks([small, large], { inputTokens: 900 })).toMatchObject({ route: "ok-small" });
   expect(await walks([small, large], { inputTokens: 1001 })).toMatchObject({ route: "ok-large", attempts: 1 });
-  const request = { outputTokensMax: 500 };
+  const request = { outputTokens_max: 500 };
   expect(await walks([small, large], { inputTokens: 900, request })).toMatchObject({ route: "ok-large", attempts: 1 });
   const full = { model: "s12", contextTokens: 1000 };
   const peer = { model: "ok-peer", contextTokens: 1000 };

@@ -60,18 +60,18 @@ export function openapiDocument(
       responses: {
         MethodNotAllowed: fault(
           "method_not_allowed",
-          "This path does not answer DELETE. It answers POST.",
+          "This path does not support DELETE. It supports POST.",
           errorSchema,
         ),
         RequestTooLarge: fault("request_too_large", "The body is larger than 33554432 bytes. Send less.", errorSchema),
         RouteNotFound: fault(
           "route_not_found",
-          "There is nothing at '/v1/v1/models'. You probably mean '/v1/models'. Let the base URL of your client end before '/v1', which the client adds.",
+          "There is nothing at '/v1/v1/models'. You probably mean '/v1/models'. Remove '/v1' from the base URL of your client, which adds it.",
           errorSchema,
         ),
         UpgradeNotSupported: fault(
           "upgrade_not_supported",
-          "This path does not speak WebSocket. Send a POST, with 'stream' for server-sent events.",
+          "This path does not support WebSockets. Send a POST request with 'stream': true.",
           errorSchema,
         ),
       },
@@ -88,21 +88,21 @@ export function openapiDocument(
 }
 
 const tags: [string, string][] = [
-  ["Models", "Which models there are, and what they can do."],
-  ["Inference", "Ask a model."],
-  ["Usage", "What of the plan is used."],
-  ["Health", "Probes. They need no key and replace no authenticated request."],
+  ["Models", "The available models, and what they can do."],
+  ["Inference", "Send requests to a model."],
+  ["Usage", "How much of the plan is used."],
+  ["Health", "Health checks. They need no key, and say nothing about yours."],
   ["Documentation", "This contract."],
 ];
 
 const introduction = [
-  "Hosted language models over an API whose chat completions and model list are compatible with OpenAI's, whose messages are compatible with Anthropic's, and whose responses are compatible with OpenAI's Responses: a client connects by changing only the base URL, the API key and the model id.",
-  "**Credential.** Send `Authorization: Bearer <key>`; `x-api-key: <key>` is accepted as well. Where both are sent, the one that holds a key of this service counts; where both do, `Authorization`. A key has some of the scopes `models:read`, `inference:create` and `usage:read`; an operation that needs another answers 403.",
-  "**Request id.** Every answer carries `x-service-request-id`, also as `x-request-id` and `request-id`, and as `request_id` in error bodies.",
-  "**Errors** have one shape, `Error`: five keys, always present. `code` is for programs, `message` for people, `param` is the path of the first offending field. Messages clients get theirs, `MessagesError`: on the paths of Messages always, on the models with an `anthropic-version` header. There the message begins with that path, and the code is `error.details.error_code`. On the paths of Responses it is `ResponsesError`: `Error`, but for the type of `usage_limit_reached`, which is that word itself.",
-  "**Before an operation is entered**, any path may answer 404 `route_not_found` (there is nothing at the path; a trailing slash is another path; the message names the path that you probably mean), 405 `method_not_allowed` (with `allow`) or 413 `request_too_large`, and a request to turn `GET /v1/responses` into a WebSocket 426 `upgrade_not_supported`; they are described once, under `components.responses`. `HEAD` works wherever `GET` does, without a body.",
-  "**Requests** are `application/json`, plain or with the content encoding gzip, deflate, br or zstd. An explicit null in an optional field equals its absence.",
-  "**Compatibility.** New fields may appear in answers; a client ignores what it does not know.",
+  "An API for hosted language models. Chat completions and the model list are compatible with OpenAI's API, messages with Anthropic's, and responses with OpenAI's Responses API. To connect a client, change its base URL, its API key, and the model id.",
+  "**Authentication.** Send `Authorization: Bearer <key>` or `x-api-key: <key>`. If you send both, the one that holds a key of this service is used; if both do, `Authorization`. A key has one or more of the scopes `models:read`, `inference:create` and `usage:read`. An operation whose scope the key lacks answers 403.",
+  "**Request id.** Every response has the header `x-service-request-id`, also sent as `x-request-id` and `request-id`. Error bodies have it as `request_id`.",
+  "**Errors** have one shape, `Error`: five keys, always present. `code` is for programs, `message` for people, `param` is the path of the first offending field. Messages clients get `MessagesError` instead: always on the paths of Messages, and with an `anthropic-version` header on those of models. Its message begins with the path of the field, and its code is `error.details.error_code`. The paths of Responses answer `ResponsesError`: it equals `Error`, except that the type of `usage_limit_reached` is `usage_limit_reached` too.",
+  "**Any path** can answer 404 `route_not_found` (there is nothing at the path; a trailing slash makes it another path; the message suggests the path that you probably mean), 405 `method_not_allowed` (with `allow`) or 413 `request_too_large`. A request to upgrade `GET /v1/responses` to a WebSocket is answered with 426 `upgrade_not_supported`. These are described once, under `components.responses`. `HEAD` works wherever `GET` does, without a body.",
+  "**Requests** are `application/json`, optionally with the content encoding gzip, deflate, br or zstd. A null in an optional field is the same as leaving the field out.",
+  "**Compatibility.** New fields can appear in responses. Clients must ignore fields that they do not know.",
 ].join("\n\n");
 
 const securitySchemes: JsonObject = {
@@ -117,7 +117,7 @@ const securitySchemes: JsonObject = {
     type: "apiKey",
     in: "header",
     name: "x-api-key",
-    description: "The same key, where Messages clients send it.",
+    description: "The same key, in the header that Messages clients use.",
   },
 };
 
@@ -126,7 +126,7 @@ function chatRequest(schema: JsonObject, models: readonly ContractModel[]): Json
   const extra: JsonObject = {};
   for (const name of [...new Set(models.flatMap((model) => model.extraParams))].sort()) {
     const accepting = models.filter((model) => model.extraParams.includes(name)).map((model) => `\`${model.id}\``);
-    extra[name] = { description: `Accepted by ${accepting.join(", ")} only, and handed on as it is.` };
+    extra[name] = { description: `Accepted by ${accepting.join(", ")} only, and forwarded unchanged.` };
   }
   return { ...schema, properties: { ...(schema.properties as JsonObject), ...extra }, additionalProperties: false };
 }
@@ -161,7 +161,7 @@ function operationObject(operation: Operation, components: Components, models: r
 
 function scopeSaid(scope: Operation["scope"]): string {
   if (scope === null) return "";
-  return scope === "any" ? "\n\nNeeds a key, with whatever scopes." : `\n\nNeeds the scope \`${scope}\`.`;
+  return scope === "any" ? "\n\nNeeds a key, with any scope." : `\n\nNeeds the scope \`${scope}\`.`;
 }
 
 /** In 3.1 the array of a scheme without flows holds role names: the scope. */
@@ -227,7 +227,7 @@ function responsesOf(operation: Operation, components: Components, models: reado
     const body = { "application/json": { schema: errorSchema } };
     const where = operation.faultShape === "messages" ? "`error.details.error_code`" : "`code`";
     const named = faultHeadersOf(operation, "default");
-    responses.default = response(`Any other refusal or failure; ${where} says which.`, named, body);
+    responses.default = response(`Any other error; ${where} says which.`, named, body);
   }
   return responses;
 }

@@ -13,8 +13,8 @@ const instant = {
   pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$",
 };
 const seconds = { type: "integer", minimum: 0 };
-const asAdmitted = "as the admission of this request saw it, this request not yet counted";
-const onRefusal = "On a 429, present where a window, or the number of requests at once, is why.";
+const asAdmitted = "when this request was admitted, without this request";
+const onRefusal = "On a 429, present if a window or the number of concurrent requests is the reason.";
 
 const usage = (window: string): Record<string, Header> => ({
   [`x-service-usage-${window}-percent`]: {
@@ -29,15 +29,15 @@ const usage = (window: string): Record<string, Header> => ({
 
 const rateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
   [`x-ratelimit-limit-${what}`]: {
-    description: `The plan's limit of ${what} a minute. Absent where there is none. On a 429, present where a limit a minute is full.`,
+    description: `The plan's limit of ${what} per minute. Absent if there is none. On a 429, present if a limit per minute is the reason.`,
     schema: { type: "integer", minimum: 1 },
   },
   [`x-ratelimit-remaining-${what}`]: {
-    description: `How many ${what} are left of it at this moment.`,
+    description: `How many ${what} of this limit are left.`,
     schema: { type: "integer", minimum: 0 },
   },
   [`x-ratelimit-reset-${what}`]: {
-    description: `How long until the limit of ${what} is whole again, such as \`12.5s\`.`,
+    description: `How long until the limit of ${what} is fully available again, such as \`12.5s\`.`,
     schema: { type: "string" },
   },
 });
@@ -45,15 +45,15 @@ const rateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
 /** As the clients of Messages read them. */
 const messagesRateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
   [`anthropic-ratelimit-${what}-limit`]: {
-    description: `The plan's limit of ${what} a minute. Absent where there is none. On a 429, present where a limit a minute is full.`,
+    description: `The plan's limit of ${what} per minute. Absent if there is none. On a 429, present if a limit per minute is the reason.`,
     schema: { type: "integer", minimum: 1 },
   },
   [`anthropic-ratelimit-${what}-remaining`]: {
-    description: `How many ${what} are left of it at this moment.`,
+    description: `How many ${what} of this limit are left.`,
     schema: { type: "integer", minimum: 0 },
   },
   [`anthropic-ratelimit-${what}-reset`]: {
-    description: `When the limit of ${what} is whole again (ISO 8601, UTC).`,
+    description: `When the limit of ${what} is fully available again (ISO 8601, UTC).`,
     schema: { type: "string", format: "date-time" },
   },
 });
@@ -74,17 +74,17 @@ export const messagesLimitRefusalHeaderNames = [
 
 export const headers: Record<string, Header> = {
   "x-service-request-id": {
-    description: "The id of this request, made by the service. Quote it when you ask for help.",
+    description: "The id of this request. Quote it when you ask for help.",
     schema: requestId,
     required: true,
   },
-  "x-request-id": { description: "The same id, where OpenAI's clients read it.", schema: requestId },
-  "request-id": { description: "The same id, where Anthropic's clients read it.", schema: requestId },
+  "x-request-id": { description: "The same id, in the header that OpenAI's clients read.", schema: requestId },
+  "request-id": { description: "The same id, in the header that Anthropic's clients read.", schema: requestId },
   ...usage("session"),
   ...usage("week"),
   ...usage("month"),
   "x-service-usage-source": {
-    description: "What this request was admitted from: the plan, or extra usage.",
+    description: "What this request is charged to: the plan, or extra usage.",
     schema: { type: "string", enum: ["plan", "extra"] },
   },
   ...rateLimit("requests"),
@@ -92,20 +92,20 @@ export const headers: Record<string, Header> = {
   ...messagesRateLimit("requests"),
   ...messagesRateLimit("tokens"),
   "anthropic-ratelimit-unified-status": {
-    description: "`rejected` with `usage_limit_reached`: clients stop, and do not ask again.",
+    description: "`rejected` with `usage_limit_reached`: clients stop, and do not retry.",
     schema: { type: "string", const: "rejected" },
   },
   "anthropic-ratelimit-unified-reset": {
     description: "When that window ends, in Unix seconds.",
     schema: { type: "integer", minimum: 0 },
   },
-  "retry-after": { description: "Whole seconds after which another attempt is worth while.", schema: seconds },
+  "retry-after": { description: "How many seconds to wait before you try again.", schema: seconds },
   "x-should-retry": {
     description:
-      "`false` where the same request cannot succeed within a minute: on every 4xx but 429, and on a 429 that a longer wait or another request alone would mend. Absent elsewhere.",
+      "`false` if the same request cannot succeed within a minute: on every 4xx except 429, and on a 429 that needs a longer wait or another request. Absent otherwise.",
     schema: { type: "string", const: "false" },
   },
-  allow: { description: "The methods that this path answers.", schema: { type: "string" } },
+  allow: { description: "The methods that this path supports.", schema: { type: "string" } },
   "www-authenticate": { description: "Always `Bearer`.", schema: { type: "string", const: "Bearer" } },
 };
 

@@ -24,7 +24,7 @@ export const createChatCompletion = operation({
   tag: "Inference",
   summary: "Create a chat completion",
   description:
-    "Answers a conversation, at once or as server-sent events. A capability that the model lacks is refused with `unsupported_feature`, never silently dropped.",
+    "Answers a conversation, in one response or as server-sent events. A request that needs a capability that the model lacks is refused with `unsupported_feature`; nothing is dropped silently.",
   scope: "inference:create",
   metered: chatAdapter.operation,
   request: inferenceBody(ChatCompletionRequest, validateChatRequest),
@@ -37,7 +37,7 @@ export const createChatCompletion = operation({
         schema: ChatCompletionChunk,
         grammar: "chat",
         description:
-          "Each event is one `data:` line that holds a chunk (`ChatCompletionChunk`); comment lines keep a quiet stream alive. With `stream_options.include_usage` a last chunk carries the usage and no choices. A failure in mid-stream is an event that holds an `Error`. The stream ends with exactly one `data: [DONE]`.",
+          "Each event is one `data:` line that holds a chunk (`ChatCompletionChunk`); comment lines keep a quiet stream alive. With `stream_options.include_usage`, a last chunk has the usage and no choices. An error during the stream is an event with an `Error`. The stream ends with exactly one `data: [DONE]`.",
         example: completionStream,
       },
     },

@@ -15,7 +15,7 @@ export const countTokens = operation({
   tag: "Inference",
   summary: "Count the tokens of a message",
   description:
-    "How many input tokens a message would have. Counted with the model's own tokenizer and chat template where the service has them, else estimated from what its engine has reported of other requests. It costs nothing, opens no usage window and is not held to limits.",
+    "How many input tokens a message would have. The count uses the model's own tokenizer and chat template if the service has them; otherwise it is an estimate from what the engine reported for other requests. It costs nothing, opens no usage window, and is not limited.",
   scope: "any",
   request: {
     schema: CountTokensRequest,

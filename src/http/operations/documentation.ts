@@ -17,7 +17,7 @@ export const getContract = operation({
   path: "/openapi.json",
   summary: "The contract",
   description:
-    "This document, with the models of the catalog in force. Where prose and the contract disagree, the contract applies.",
+    "This document, with the models of the current catalog. If this document and other documentation disagree, this document applies.",
   success: {
     description: "The contract",
     headers: [],
@@ -32,14 +32,14 @@ export const getDocs = operation({
   ...common,
   operationId: "getDocs",
   path: docsPath,
-  summary: "The contract, rendered",
-  description: "A page that shows this document and asks no other host for anything.",
+  summary: "The API reference",
+  description: "A page that renders this document. It loads nothing from other hosts.",
   success: {
-    description: "The contract, rendered",
+    description: "The API reference",
     headers: [],
     content: { "text/html": { schema: Type.String() } },
   },
-  examples: [exampleOf("getDocs", docsPath, "The contract, rendered", "text/html")],
+  examples: [exampleOf("getDocs", docsPath, "The API reference", "text/html")],
   handle: ({ documentation }) => documentation.page(),
 });
 
@@ -48,7 +48,7 @@ export const getDocsScript = operation({
   operationId: "getDocsScript",
   path: docsScriptPath,
   summary: "The script of the page",
-  description: "What renders the contract in the browser.",
+  description: "Renders the document in the browser.",
   success: {
     description: "The script",
     headers: [],

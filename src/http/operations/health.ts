@@ -8,7 +8,7 @@ import { jsonType } from "./examples.ts";
 
 const alive: Record<string, Content> = { [jsonType]: { schema: Liveness, example: { status: "ok" } } };
 
-const signOfLife = (operationId: string, path: string, summary: string, description: string) =>
+const probe = (operationId: string, path: string, summary: string, description: string) =>
   operation({
     operationId,
     method: "get",
@@ -26,16 +26,16 @@ const signOfLife = (operationId: string, path: string, summary: string, descript
     handle: () => json(200, { status: "ok" }),
   });
 
-export const liveness = signOfLife(
+export const liveness = probe(
   "getLiveness",
   "/livez",
   "Is the process up?",
   "Reports that the process is up. Checks no dependency.",
 );
 
-const clientProbe = "Some clients ask here for a sign of life, without a key, before their first request.";
-export const rootProbe = signOfLife("probeRoot", "/", "Client probe", clientProbe);
-export const helloProbe = signOfLife("probeHello", "/api/hello", "Client probe", clientProbe);
+const clientProbe = "Some clients check here, without a key, that the server is up before their first request.";
+export const rootProbe = probe("probeRoot", "/", "Client probe", clientProbe);
+export const helloProbe = probe("probeHello", "/api/hello", "Client probe", clientProbe);
 
 export const readiness = operation({
   operationId: "getReadiness",
@@ -44,23 +44,23 @@ export const readiness = operation({
   tag: "Health",
   summary: "Can the service admit requests?",
   description:
-    "Whether requests can be admitted exactly at this moment. What only degrades the service does not fail it.",
+    "Whether requests can be admitted with exact limits now. A problem that only degrades the service does not fail this check.",
   scope: null,
   query: Type.Object({
     verbose: Type.Optional(
       Type.String({
-        description: "When it is present, every check is listed, not only those that fail.",
+        description: "If present, every check is listed, not only those that fail.",
         allowEmptyValue: true,
       }),
     ),
   }),
   success: {
-    description: "Requests are admitted.",
+    description: "Requests can be admitted.",
     headers: [],
     content: { [jsonType]: { schema: Readiness, example: { status: "ready", checks: {} } } },
     also: {
       503: {
-        description: "Requests are not admitted; `checks` says why.",
+        description: "Requests cannot be admitted; `checks` says why.",
         headers: ["retry-after"],
         content: {
           [jsonType]: {
@@ -94,11 +94,11 @@ export const readiness = operation({
   async handle(dependencies, _call, { query }) {
     const results = await dependencies.readiness();
     const failing = results.filter((result) => result.problem && result.severity === "required");
-    const shown = query.verbose === undefined ? failing : results;
+    const listed = query.verbose === undefined ? failing : results;
     const isReady = failing.length === 0;
     const body = {
       status: isReady ? "ready" : "not_ready",
-      checks: Object.fromEntries(shown.map((result) => [result.name, verdict(result)])),
+      checks: Object.fromEntries(listed.map((result) => [result.name, verdict(result)])),
     };
     return json(isReady ? 200 : 503, body, isReady ? {} : { "retry-after": "1" });
   },

@@ -26,7 +26,7 @@ export const createMessage = operation({
   tag: "Inference",
   summary: "Create a message",
   description:
-    "Chat completions in the words of Messages: the same models, scopes, limits and prices. What the model lacks is refused and never silently dropped, hints (`thinking`, `output_config.effort`) excepted. Any `anthropic-version` and `anthropic-beta` is accepted.",
+    "Chat completions in the Messages protocol, with the same models, scopes, limits and prices. A request that needs what the model lacks is refused; nothing is dropped silently, except hints (`thinking`, `output_config.effort`). Every `anthropic-version` and `anthropic-beta` is accepted.",
   scope: "inference:create",
   metered,
   request: inferenceBody(MessagesRequest, validateMessagesRequest),
@@ -39,7 +39,7 @@ export const createMessage = operation({
         schema: MessageStreamEvent,
         grammar: "messages",
         description:
-          "Each event has an `event:` line with its type and a `data:` line that holds it (`MessageStreamEvent`): `message_start`, then blocks one after the other, each from `content_block_start` to `content_block_stop`, then `message_delta` with the totals and `message_stop`. `ping` may stand anywhere between. A failure in mid-stream is an `error` event, which ends it.",
+          "Each event has an `event:` line with its type and a `data:` line that holds it (`MessageStreamEvent`): `message_start`, then blocks one after the other, each from `content_block_start` to `content_block_stop`, then `message_delta` with the totals and `message_stop`. `ping` can appear anywhere in between. An error during the stream is an `error` event, which ends it.",
         example: messageStream,
       },
     },

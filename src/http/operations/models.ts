@@ -13,7 +13,7 @@ const headers = Type.Object({
   "anthropic-version": Type.Optional(
     Type.String({
       description:
-        "When it is present, whatever its value, the answer has the shape that Messages clients expect, and so has an error.",
+        "If present, with any value, the response and its errors have the form that Messages clients expect.",
     }),
   ),
 });
@@ -55,7 +55,7 @@ export const listModels = operation({
     },
     {
       name: "list_for_messages_clients",
-      summary: "All models, in the Messages shape",
+      summary: "All models, in the form of Messages",
       needs: [],
       request: () => ({ path: "/v1/models", headers: messagesHeaders }),
       status: 200,
@@ -79,7 +79,7 @@ export const retrieveModel = operation({
   scope: "models:read",
   params: Type.Object({
     id: Type.String({
-      description: "The model's id. Its slash may be sent as it is, or encoded as `%2F`.",
+      description: "The model's id. You can encode its slash as `%2F`.",
       minLength: 1,
       example: anyModel,
     }),
@@ -104,7 +104,7 @@ export const retrieveModel = operation({
     },
     {
       name: "raw",
-      summary: "The id as it is",
+      summary: "The plain id",
       needs: [],
       request: (id) => ({ path: `/v1/models/${id}` }),
       status: 200,
@@ -112,7 +112,7 @@ export const retrieveModel = operation({
     },
     {
       name: "for_messages_clients",
-      summary: "In the Messages shape",
+      summary: "In the form of Messages",
       needs: [],
       request: (id) => ({ path: `/v1/models/${encodeURIComponent(id)}`, headers: messagesHeaders }),
       status: 200,
@@ -157,7 +157,7 @@ function details(model: Model) {
   return {
     ...record(model),
     context_window: model.contextTokens,
-    max_output_tokens: model.outputTokensMax,
+    max_output_tokens: model.outputTokens_max,
     capabilities: [...model.capabilities],
     prices: { input, cached_input: cachedInput, cache_write: cacheWrite, output },
   };
@@ -170,7 +170,7 @@ function messagesRecord(model: Model) {
     display_name: model.id,
     created_at: new Date(model.created * 1000).toISOString(),
     max_input_tokens: model.contextTokens,
-    max_tokens: model.outputTokensMax,
+    max_tokens: model.outputTokens_max,
   };
 }
 

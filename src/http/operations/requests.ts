@@ -47,11 +47,11 @@ export const getRequest = operation({
   tag: "Usage",
   summary: "Read a receipt",
   description:
-    "What one inference request of the calling organization used and cost. It answers while the request runs, too. Refused requests have receipts as well, ten a second of an organization at most. Receipts are kept for 30 days at least.",
+    "What one inference request of your organization used and cost. You can also read it while the request runs. Refused requests have receipts too, at most ten per second for each organization. Receipts are kept for at least 30 days.",
   scope: "usage:read",
   params: Type.Object({
     id: Type.String({
-      description: "The request's id, as its answer's `x-service-request-id` named it.",
+      description: "The request's id, from the `x-service-request-id` header of its response.",
       pattern: "^req_[0-9a-f]{32}$",
       example: example.id,
     }),
@@ -75,7 +75,7 @@ export const getRequest = operation({
     if (receipt) return json(200, receipt);
     throw new Fault(
       "request_not_found",
-      "There is no such request in this organization. Only authenticated inference requests have receipts, for 30 days at least.",
+      "There is no such request in this organization. Only authenticated inference requests have receipts, for at least 30 days.",
       { param: "id" },
     );
   },

@@ -35,7 +35,7 @@ export const createResponse = operation({
   tag: "Inference",
   summary: "Create a response",
   description:
-    "Chat completions in the words of Responses: the same models, scopes, limits and prices. What the model lacks is refused and never silently dropped; a hint (`reasoning`) is not told to a model that lacks it, and hosted tools that are merely listed are left out. Unless `store` is false, in the request or by the operator's choice, the response is kept for some days: it can be gone on from by `previous_response_id`, and fetched. Without `max_output_tokens` the model's own limit holds.",
+    "Chat completions in the Responses protocol, with the same models, scopes, limits and prices. A request that needs what the model lacks is refused; nothing is dropped silently. Two exceptions: a hint (`reasoning`) is not sent to a model that lacks it, and hosted tools that are only listed are left out. Unless `store` is false, in the request or in the service's settings, the response is stored for some days: you can fetch it, and continue from it with `previous_response_id`. Without `max_output_tokens`, the model's own limit applies.",
   scope: "inference:create",
   metered,
   request: inferenceBody(ResponsesRequest, validateResponsesRequest),
@@ -48,7 +48,7 @@ export const createResponse = operation({
         schema: ResponsesStreamEvent,
         grammar: "responses",
         description:
-          "Each event has an `event:` line with its type and a `data:` line that holds it (`ResponsesStreamEvent`): `response.created`, `response.in_progress`, then the items, one at a time, each from `response.output_item.added` to `response.output_item.done`, then one of `response.completed`, `response.incomplete` and `response.failed` with the whole response. `response.in_progress` comes again while the model is silent. A failure in mid-stream is `response.failed`. The stream ends with exactly one `data: [DONE]`, which has no `event:` line.",
+          "Each event has an `event:` line with its type and a `data:` line that holds it (`ResponsesStreamEvent`): `response.created`, `response.in_progress`, then the items, one at a time, each from `response.output_item.added` to `response.output_item.done`, then one of `response.completed`, `response.incomplete` and `response.failed` with the whole response. `response.in_progress` is repeated while the model is silent. An error during the stream is `response.failed`. The stream ends with exactly one `data: [DONE]`, which has no `event:` line.",
         example: responseStream,
       },
     },
@@ -67,6 +67,6 @@ function webSocketRefusal({ method, headers }: Request): Fault | null {
   if (method !== "GET" || !/\bwebsocket\b/i.test(headers.get("upgrade") ?? "")) return null;
   return new Fault(
     "upgrade_not_supported",
-    "This path does not speak WebSocket. POST the request, with 'stream': true.",
+    "This path does not support WebSockets. Send a POST request with 'stream': true.",
   );
 }

@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { Fault } from "../../inference/fault.ts";
 import { DeletedResponse, InputItemList, ResponseObject } from "../../protocol/openai-responses/contract.ts";
-import { type StoredItem, shownItem } from "../../protocol/openai-responses/references.ts";
+import { publicItem, type StoredItem } from "../../protocol/openai-responses/references.ts";
 import type { KeptResponse } from "../../store/responses.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { json } from "../json.ts";
@@ -35,7 +35,7 @@ export const getResponse = operation({
   method: "get",
   path: `${path}/{id}`,
   summary: "Fetch a response",
-  description: "A response that the calling organization has stored, as it was answered.",
+  description: "A stored response of your organization, as it was sent.",
   success: {
     description: "The response.",
     headers: [],
@@ -44,7 +44,7 @@ export const getResponse = operation({
   async handle(dependencies, call, { principal, params }) {
     // Clients add any query parameter; this one asks for what is not served.
     if (queryOf(call.request).get("stream") === "true") {
-      throw new Fault("unsupported_feature", "'stream' is not served for a stored response. Fetch it whole.", {
+      throw new Fault("unsupported_feature", "A stored response cannot be streamed. Fetch it without 'stream'.", {
         param: "stream",
       });
     }
@@ -59,9 +59,9 @@ export const deleteResponse = operation({
   method: "delete",
   path: `${path}/{id}`,
   summary: "Delete a response",
-  description: "Forgets a stored response, at once. What went on from it can no longer be gone on from.",
+  description: "Deletes a stored response at once. Responses that continued from it can no longer be continued.",
   success: {
-    description: "It is deleted.",
+    description: "The response was deleted.",
     headers: [],
     content: { [jsonType]: { schema: DeletedResponse, example: { id, object: "response", deleted: true } } },
   },
@@ -79,26 +79,26 @@ export const listInputItems = operation({
   operationId: "listInputItems",
   method: "get",
   path: `${path}/{id}/input_items`,
-  summary: "List what a response was asked",
+  summary: "List the input of a response",
   description:
-    "The items of the request that a stored response answers. What was said before stands with the response that it went on from.",
+    "The items of the request that a stored response answers. Earlier items belong to the response that it continued from.",
   query: Type.Object({
     limit: Type.Integer({
-      description: "How many items to answer at most.",
+      description: "The most items to return.",
       "x-must-be": "a whole number from 1 to 100",
       minimum: 1,
       maximum: 100,
       default: 20,
     }),
     order: Type.Enum(["asc", "desc"], {
-      description: "`desc`: the last item comes first.",
+      description: "`desc`: last item first.",
       "x-must-be": "'asc' or 'desc'",
       type: "string",
       default: "desc",
     }),
     after: Type.Optional(
       Type.String({
-        description: "The id of an item: those that come after it, in the order asked for.",
+        description: "The id of an item: returns the items after it, in the requested order.",
         "x-must-be": itemOfThis,
         minLength: 1,
         example: itemId,
@@ -123,7 +123,7 @@ export const listInputItems = operation({
   },
   async handle(dependencies, _call, { principal, params, query: { limit, order, after } }) {
     const { input } = await storedResponse(dependencies, principal.organization.id, params.id);
-    const items = (JSON.parse(input) as StoredItem[]).map(shownItem);
+    const items = (JSON.parse(input) as StoredItem[]).map(publicItem);
     if (order === "desc") items.reverse();
     const from = after === undefined ? 0 : items.findIndex((item) => item.id === after) + 1;
     if (after !== undefined && from === 0) throw wrongParameter("after", itemOfThis);
@@ -146,6 +146,6 @@ async function storedResponse({ responses }: Dependencies, organizationId: strin
 
 function notFound(): Fault {
   const message =
-    "There is no such response in this organization. It was sent with 'store': false, was deleted, or is kept no longer.";
+    "There is no such response in this organization. It was sent with 'store': false, was deleted, or has expired.";
   return new Fault("response_not_found", message, { param: "id" });
 }

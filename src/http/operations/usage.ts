@@ -15,7 +15,7 @@ export const getUsage = operation({
   tag: "Usage",
   summary: "Read the usage windows",
   description:
-    "The five-hour session, the week and the billing month of the calling organization. A session that is not open shows 0 percent and a reset in five hours.",
+    "The five-hour session, the week and the billing month of your organization. If no session is open, it shows 0 percent and a reset in five hours.",
   scope: "usage:read",
   success: {
     description: "The three windows.",
@@ -49,13 +49,13 @@ export const getUsage = operation({
     const windows = await dependencies.ledger.windows(organization.id, plan);
     return json(200, {
       object: "service.usage",
-      session: shown(windows.session),
-      week: shown(windows.week),
-      month: shown(windows.month),
+      session: windowBody(windows.session),
+      week: windowBody(windows.week),
+      month: windowBody(windows.month),
     });
   },
 });
 
-function shown({ used, limit, resetAt }: WindowReading) {
+function windowBody({ used, limit, resetAt }: WindowReading) {
   return { usage_percent: percentOf(used, limit), reset_at: resetAt.toISOString() };
 }

@@ -12,7 +12,7 @@ import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } fr
 
 const wholeTokens = () => Type.Integer({ minimum: 1 });
 const nonEmpty = () => Type.String({ minLength: 1 });
-const base64 = (what: string) => Type.String({ minLength: 1, "x-must-be": `the base64 of ${what}` });
+const base64 = (what: string) => Type.String({ minLength: 1, "x-must-be": `${what} in base64` });
 
 // ---- request: content blocks -----------------------------------------------------------------------------------------
 
@@ -76,11 +76,11 @@ export const DocumentBlockParam = Type.Object(
     citations: optional(
       Type.Object(
         { enabled: optional(Type.Boolean()) },
-        { description: "Enabled citations need a model whose engine speaks Messages." },
+        { description: "If enabled, citations need a model whose engine speaks Messages." },
       ),
     ),
   },
-  { $id: "DocumentBlockParam", description: "Text is read by every model; a PDF needs the capability `files`." },
+  { $id: "DocumentBlockParam", description: "Every model reads text. A PDF needs the capability `files`." },
 );
 export type DocumentBlockParam = Type.Static<typeof DocumentBlockParam>;
 
@@ -98,7 +98,10 @@ export type SearchResultBlockParam = Type.Static<typeof SearchResultBlockParam>;
 
 export const ToolReferenceBlockParam = Type.Object(
   { type: Type.Literal("tool_reference"), tool_name: nonEmpty() },
-  { $id: "ToolReferenceBlockParam", description: "A tool that a tool search of the caller found, told to the model." },
+  {
+    $id: "ToolReferenceBlockParam",
+    description: "A tool that the caller's tool search found. The model gets to know it.",
+  },
 );
 export type ToolReferenceBlockParam = Type.Static<typeof ToolReferenceBlockParam>;
 
@@ -127,7 +130,7 @@ export type ToolUseBlockParam = Type.Static<typeof ToolUseBlockParam>;
 
 export const ThinkingBlockParam = Type.Object(
   { type: Type.Literal("thinking"), thinking: Type.String(), signature: optional(Type.String()) },
-  { $id: "ThinkingBlockParam", description: "Accepted with any signature, also one that is not ours." },
+  { $id: "ThinkingBlockParam", description: "Accepted with any signature, even of another service." },
 );
 export type ThinkingBlockParam = Type.Static<typeof ThinkingBlockParam>;
 
@@ -198,7 +201,8 @@ export type SystemMessageParam = Type.Static<typeof SystemMessageParam>;
 
 export const MessageParam = Type.Union([UserMessageParam, AssistantMessageParam, SystemMessageParam], {
   $id: "MessageParam",
-  description: "Messages of one role in a row are one turn. A last assistant message is the beginning of the answer.",
+  description:
+    "Consecutive messages of one role are one turn. If the last message is the assistant's, the answer continues it.",
 });
 export type MessageParam = Type.Static<typeof MessageParam>;
 
@@ -217,12 +221,12 @@ export const MessagesTool = Type.Object(
       openObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
     ),
     strict: optional(Type.Boolean()),
-    defer_loading: optional(Type.Boolean({ description: "Accepted; the tool is told to the model like any other." })),
+    defer_loading: optional(Type.Boolean({ description: "Accepted. The model gets this tool like any other." })),
   },
   {
     $id: "MessagesTool",
     description:
-      "A tool that the caller runs has `name` and `input_schema`. Tools that run at Anthropic's service are left out of what the model sees, and refused where nothing else is listed.",
+      "A tool that the caller runs has `name` and `input_schema`. The model does not see tools that run on Anthropic's servers. A request that lists only those is refused.",
   },
 );
 export type MessagesTool = Type.Static<typeof MessagesTool>;
@@ -292,7 +296,7 @@ export const Thinking = Type.Union(
     Type.Object({ type: Type.Literal("between_tools") }),
     Type.Object({ type: Type.Literal("disabled") }),
   ],
-  { $id: "Thinking", description: "A hint: ignored where the model does not reason." },
+  { $id: "Thinking", description: "A hint: ignored if the model does not reason." },
 );
 export type Thinking = Type.Static<typeof Thinking>;
 
@@ -306,7 +310,7 @@ export const OutputConfig = Type.Object(
   {
     effort: optional(
       oneOf(["low", "medium", "high", "xhigh", "max"], {
-        description: "A hint: ignored where the model does not reason.",
+        description: "A hint: ignored if the model does not reason.",
       }),
     ),
     format: optional(JsonOutputFormat),
@@ -331,7 +335,7 @@ export const ContextManagement = Type.Object(
       ),
     ),
   },
-  { $id: "ContextManagement", description: "Accepted without effect: thinking is kept." },
+  { $id: "ContextManagement", description: "Accepted without effect: thinking is not removed." },
 );
 export type ContextManagement = Type.Static<typeof ContextManagement>;
 
@@ -350,7 +354,7 @@ export const MessagesRequest = Type.Object(
     ...conversation,
     max_tokens: Type.Integer({
       minimum: 1,
-      description: "Reasoning included. Above the model's own cap it is lowered to that.",
+      description: "Includes reasoning. A value above the model's own limit is lowered to it.",
     }),
     stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
     stop_sequences: optional(Type.Array(nonEmpty())),
@@ -367,7 +371,10 @@ export const MessagesRequest = Type.Object(
       }),
     ),
     metadata: optional(
-      openObject({ description: "Never handed on. Requests that share a `user_id` like to share a prompt cache." }),
+      openObject({
+        description:
+          "Not forwarded. Requests with the same `user_id` are routed so that they can share a prompt cache.",
+      }),
     ),
     container: unsupported("containers"),
     compaction: unsupported("compaction"),
@@ -376,19 +383,19 @@ export const MessagesRequest = Type.Object(
   {
     $id: "MessagesRequest",
     ...published(relations),
-    description: "An explicit null equals absent. Additional keys of any type are accepted and have no effect.",
+    description: "A null is the same as leaving the field out. Other fields are accepted and have no effect.",
   },
 );
 export type MessagesRequest = Type.Static<typeof MessagesRequest>;
 
 export const CountTokensRequest = Type.Object(conversation, {
   $id: "CountTokensRequest",
-  description: "What a Messages request holds of the input. Everything else is accepted and ignored.",
+  description: "The input of a Messages request. Everything else is accepted and ignored.",
 });
 export type CountTokensRequest = Type.Static<typeof CountTokensRequest>;
 
 export const TokenEstimate = Type.Object(
-  { input_tokens: Type.Integer({ minimum: 0, description: "Of system, messages and tools together." }) },
+  { input_tokens: Type.Integer({ minimum: 0, description: "In system, messages and tools together." }) },
   { $id: "TokenEstimate" },
 );
 export type TokenEstimate = Type.Static<typeof TokenEstimate>;
@@ -397,7 +404,7 @@ export type TokenEstimate = Type.Static<typeof TokenEstimate>;
 
 export const MessagesUsage = Type.Object(
   {
-    input_tokens: Type.Integer({ minimum: 0, description: "Without cached tokens, which stand beside it." }),
+    input_tokens: Type.Integer({ minimum: 0, description: "Without cached tokens, which are counted separately." }),
     cache_creation_input_tokens: count(),
     cache_read_input_tokens: count(),
     output_tokens: Type.Integer({ minimum: 0, description: "Thinking included." }),
@@ -457,7 +464,7 @@ export const Message = Type.Object(
     ...messageKeys,
     content: Type.Array(ContentBlock),
     stop_reason: MessagesStopReason,
-    stop_sequence: nullable(Type.String({ description: "The one of `stop_sequences` that ended the answer." })),
+    stop_sequence: nullable(Type.String({ description: "Which of `stop_sequences` ended the answer." })),
     usage: MessagesUsage,
   },
   { $id: "Message" },
@@ -477,7 +484,7 @@ export const MessageStartEvent = Type.Object(
       usage: MessagesUsage,
     }),
   },
-  { $id: "MessageStartEvent", description: "Its usage is an estimate, which `message_delta` corrects." },
+  { $id: "MessageStartEvent", description: "Its usage is an estimate; `message_delta` has the final counts." },
 );
 export type MessageStartEvent = Type.Static<typeof MessageStartEvent>;
 
@@ -539,7 +546,7 @@ export const MessagesError = Type.Object(
       type: Type.Enum(faultTypes, { type: "string" }),
       message: Type.String({
         minLength: 1,
-        description: "The path of the offending field, where there is one, then what is wrong and what to do about it.",
+        description: "The path of the offending field, if there is one, then what is wrong and what to do about it.",
       }),
       details: Type.Optional(
         openObject(

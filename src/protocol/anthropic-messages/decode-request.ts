@@ -72,7 +72,7 @@ export function* decodingSteps(
     ...compact({
       toolChoice: choice,
       parallelToolCalls: parallel,
-      outputTokensMax: wire.max_tokens,
+      outputTokens_max: wire.max_tokens,
       format: format?.value,
       reasoning: decodeReasoning(wire),
       // Agents put their session here: what shares it shares a prefix. Used to choose a route, and never handed on.

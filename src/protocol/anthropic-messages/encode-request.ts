@@ -19,7 +19,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   // Instructions and nothing else are what there is to be answered.
   const turns: Turn[] = rest.length > 0 ? rest : [{ role: "user", parts }];
   const { tools, choice } = allowed(request);
-  const max_tokens = request.outputTokensMax ?? ask.outputTokensMax;
+  const max_tokens = request.outputTokens_max ?? ask.outputTokens_max;
   return {
     ...request.extra,
     model: ask.model,
@@ -80,7 +80,7 @@ function encodeChoice(choice: ToolChoice | undefined, parallel: boolean | undefi
 
 // ---- reasoning and format --------------------------------------------------------------------------------------------
 
-const budgetMin = 1024;
+const budget_min = 1024;
 
 /** As the caller wrote it, within what the cap leaves: a budget must be below it, and one too small is none. */
 function encodeThinking({ effort, native }: Reasoning, max_tokens: number): JsonObject | undefined {
@@ -90,7 +90,7 @@ function encodeThinking({ effort, native }: Reasoning, max_tokens: number): Json
     return { type: effort === "none" ? "disabled" : "adaptive" };
   }
   if (typeof wire.budget_tokens !== "number" || wire.budget_tokens < max_tokens) return { ...wire };
-  return max_tokens > budgetMin ? { ...wire, budget_tokens: max_tokens - 1 } : { type: "disabled" };
+  return max_tokens > budget_min ? { ...wire, budget_tokens: max_tokens - 1 } : { type: "disabled" };
 }
 
 function encodeConfig({ reasoning, format }: InferenceRequest): JsonObject | undefined {

@@ -1,9 +1,9 @@
 /** Faults, both ways: ours in the Messages envelope, and an engine's refusal as a fault that tells nothing of the engine. */
 import { type Fault, faultCatalogue } from "../../inference/fault.ts";
+import { faultMessage } from "../fault-message.ts";
 import { type NamedField, namedField } from "../fields.ts";
 import { type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
-import { toldIn } from "../told.ts";
 import { MessagesRequest as contract, type MessagesError } from "./contract.ts";
 
 /** The envelope has no place for a path, so the message begins with it; our code stands in `details.error_code`. */
@@ -24,7 +24,7 @@ function messageOf(fault: Fault): string {
   const { inputTokens, contextTokens } = fault.details.overflow ?? {};
   if (inputTokens !== undefined && contextTokens !== undefined)
     return `prompt is too long: ${inputTokens} tokens > ${contextTokens} maximum`;
-  const { message, param } = toldIn("anthropic-messages", fault);
+  const { message, param } = faultMessage("anthropic-messages", fault);
   return pathFirst(message, param);
 }
 

@@ -6,7 +6,7 @@ import { Fault } from "../../inference/fault.ts";
 import { contract } from "../contract.ts";
 import { isObject } from "../json.ts";
 import { firstBrokenRule, given, type Rules } from "../rules.ts";
-import { looksSecret, notSupported, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
+import { describe, looksSecret, notSupported, oneOfWords, type Violation, violationFault } from "../violation.ts";
 import { CountTokensRequest, type DocumentBlockParam, type ImageBlockParam, MessagesRequest } from "./contract.ts";
 import { imageKindOf, isBase64 } from "./images.ts";
 import { isPlaceholder, ownerOf, toldTools } from "./tools.ts";
@@ -60,7 +60,7 @@ function callableTools({ tools }: MessagesRequest): Violation | null {
     const param = `tools[${at}]`;
     const owner = ownerOf(tool);
     if (owner.kind === "schemaless") return notSupported(`${param}.type`, owner.feature);
-    if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${shown(tool.type)}`);
+    if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${describe(tool.type)}`);
     if (owner.kind === "service") hosted ??= { param: `${param}.type`, feature: owner.feature };
     if (owner.kind === "caller" && !given(tool.name)) return missing(`${param}.name`, "a name");
     if (owner.kind === "caller" && !given(tool.input_schema) && !isPlaceholder(tool))
@@ -78,7 +78,7 @@ function choosableTool({ tools, tool_choice: choice }: MessagesRequest): Violati
   const told = toldTools(tools ?? []);
   if (choice.type === "any") {
     if (told.length > 0) return null;
-    const message = "'tool_choice' requires 'tools' that can be called. Add them, or remove it.";
+    const message = "'tool_choice' requires callable 'tools'. Add tools, or remove 'tool_choice'.";
     return { code: "invalid_value", param: "tool_choice", message };
   }
   if (told.some((tool) => tool.name === choice.name)) return null;
@@ -87,7 +87,7 @@ function choosableTool({ tools, tool_choice: choice }: MessagesRequest): Violati
   const names = told.flatMap(({ name }) => (name && !looksSecret(name) ? [name] : []));
   const among =
     names.length === 0 ? "" : ` (${oneOfWords(names.slice(0, 16))}${names.length > 16 ? " and others" : ""})`;
-  const message = `'tool_choice.name' must name one of 'tools'${among}, but is ${shown(choice.name)}.`;
+  const message = `'tool_choice.name' must name one of 'tools'${among}, but is ${describe(choice.name)}.`;
   return { code: "invalid_value", param: "tool_choice.name", message };
 }
 
@@ -125,7 +125,7 @@ function saysSomething({ role, content }: MessagesRequest["messages"][number]): 
 }
 
 function unanswering(param: string, callId: string): Violation {
-  const message = `'${param}' must be the id of a 'tool_use' block in an earlier assistant message, but is ${shown(callId)}. Send the assistant message with its 'tool_use' too.`;
+  const message = `'${param}' must be the id of a 'tool_use' block in an earlier assistant message, but is ${describe(callId)}. Send the assistant message with its 'tool_use' too.`;
   return { code: "invalid_value", param, message };
 }
 
@@ -150,7 +150,7 @@ function document({ source }: DocumentBlockParam, path: () => string): Violation
 }
 
 function notBase64Of(what: string, param: string): Violation {
-  return { code: "invalid_value", param, message: `'${param}' must be the base64 of ${what}.` };
+  return { code: "invalid_value", param, message: `'${param}' must be ${what} in base64.` };
 }
 
 function firstOf<Item>(items: readonly Item[], judge: (item: Item, at: number) => Violation | null): Violation | null {

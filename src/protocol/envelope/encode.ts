@@ -1,7 +1,7 @@
 /** A fault in the envelope of OpenAI's protocols. */
 import { type Fault, faultCatalogue } from "../../inference/fault.ts";
 import type { Protocol } from "../../inference/request.ts";
-import { toldIn } from "../told.ts";
+import { faultMessage } from "../fault-message.ts";
 import type { OpenaiError } from "./contract.ts";
 
 export function envelopeOf(fault: Fault, requestId: string, protocol: Protocol): OpenaiError {
@@ -9,7 +9,7 @@ export function envelopeOf(fault: Fault, requestId: string, protocol: Protocol):
     error: {
       message: messageIn(protocol, fault),
       type: faultCatalogue[fault.code].type,
-      param: toldIn(protocol, fault).param ?? null,
+      param: faultMessage(protocol, fault).param ?? null,
       code: fault.code,
       request_id: requestId,
       ...fault.details.body,
@@ -20,6 +20,6 @@ export function envelopeOf(fault: Fault, requestId: string, protocol: Protocol):
 /** Clients know an input that is too long by parts of this sentence: LiteLLM by its head, LangChain and pi by its middle. */
 export function messageIn(protocol: Protocol, fault: Fault): string {
   const { inputTokens, contextTokens } = fault.details.overflow ?? {};
-  if (inputTokens === undefined || contextTokens === undefined) return toldIn(protocol, fault).message;
+  if (inputTokens === undefined || contextTokens === undefined) return faultMessage(protocol, fault).message;
   return `This model's maximum context length is ${contextTokens} tokens, and the input of about ${inputTokens} tokens exceeds the context window. Please reduce the length of the messages.`;
 }

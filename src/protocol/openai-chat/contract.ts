@@ -143,7 +143,7 @@ export type AssistantMessage = Type.Static<typeof AssistantMessage>;
 
 export const ToolMessage = Type.Object(
   { role: Type.Literal("tool"), tool_call_id: Type.String({ minLength: 1 }), content: textParts() },
-  { $id: "ToolMessage", description: "The result of a tool call that an earlier assistant message made." },
+  { $id: "ToolMessage", description: "The result of a tool call in an earlier assistant message." },
 );
 export type ToolMessage = Type.Static<typeof ToolMessage>;
 
@@ -232,7 +232,7 @@ export type ResponseFormat = Type.Static<typeof ResponseFormat>;
 
 // ---- request ---------------------------------------------------------------------------------------------------------
 
-const tokensMax = (description: string) => optional(Type.Integer({ minimum: 1, description }));
+const tokens_max = (description: string) => optional(Type.Integer({ minimum: 1, description }));
 const ignored = (schema: TSchema) =>
   optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
 
@@ -264,14 +264,16 @@ export const ChatCompletionRequest = Type.Object(
     stream_options: optional(
       Type.Object(
         {
-          include_usage: optional(Type.Boolean({ description: "Send a last chunk that carries the usage block." })),
+          include_usage: optional(Type.Boolean({ description: "Send a last chunk with the usage." })),
           include_obfuscation: ignored(Type.Boolean()),
         },
         { ...closed, description: "Requires `stream: true`." },
       ),
     ),
-    max_tokens: tokensMax("The older name of `max_completion_tokens`. Excludes it."),
-    max_completion_tokens: tokensMax("The most tokens to generate, reasoning included. Excludes `max_tokens`."),
+    max_tokens: tokens_max("The older name of `max_completion_tokens`. Cannot be combined with it."),
+    max_completion_tokens: tokens_max(
+      "The most tokens to generate, including reasoning. Cannot be combined with `max_tokens`.",
+    ),
     n: optional(
       Type.Literal(1, {
         type: "integer",
@@ -280,33 +282,37 @@ export const ChatCompletionRequest = Type.Object(
       }),
     ),
     temperature: optional(
-      Type.Number({ minimum: 0, maximum: 2, description: "Higher values make the choice of tokens freer." }),
+      Type.Number({ minimum: 0, maximum: 2, description: "Higher values make the output more random." }),
     ),
     top_p: optional(
       Type.Number({
         minimum: 0,
         maximum: 1,
-        description: "Choose among the likeliest tokens of this total probability.",
+        description: "Sample only from the most likely tokens with this total probability.",
       }),
     ),
     frequency_penalty: optional(
-      Type.Number({ minimum: -2, maximum: 2, description: "Positive values discourage what was said often." }),
+      Type.Number({ minimum: -2, maximum: 2, description: "Positive values discourage frequent tokens." }),
     ),
     presence_penalty: optional(
-      Type.Number({ minimum: -2, maximum: 2, description: "Positive values discourage what was said at all." }),
+      Type.Number({
+        minimum: -2,
+        maximum: 2,
+        description: "Positive values discourage tokens that have already appeared.",
+      }),
     ),
     // Beyond this range a number of JSON is no longer exact, and a rounded seed is another seed.
     seed: optional(
       Type.Integer({
         minimum: Number.MIN_SAFE_INTEGER,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: "The same seed makes engines that can repeat themselves repeat themselves.",
+        description: "With the same seed, engines that support it repeat their answer.",
       }),
     ),
     stop: optional(
       Type.Union(
         [Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 4 })],
-        { description: "Generation ends where one of these would be written." },
+        { description: "Generation stops before one of these texts." },
       ),
     ),
     logit_bias: optional(
@@ -323,7 +329,7 @@ export const ChatCompletionRequest = Type.Object(
       Type.Array(ToolDefinition, {
         minItems: 1,
         maxItems: 128,
-        description: "What the model may call. Needs a model with the capability `tools`.",
+        description: "The tools that the model may call. Needs a model with the capability `tools`.",
       }),
     ),
     tool_choice: optional(ToolChoice),
@@ -335,7 +341,10 @@ export const ChatCompletionRequest = Type.Object(
       }),
     ),
     prompt_cache_key: optional(
-      Type.String({ description: "Requests that share it like to share a prompt cache. Changes no answer." }),
+      Type.String({
+        description:
+          "Requests with the same key are routed so that they can share a prompt cache. It does not change answers.",
+      }),
     ),
     user: ignored(Type.String()),
     metadata: ignored(openObject()),
@@ -363,7 +372,7 @@ export const ChatCompletionRequest = Type.Object(
     $id: "ChatCompletionRequest",
     ...published(chatRelations),
     description:
-      "An explicit null equals absent. Send `max_tokens` or `max_completion_tokens`, not both. Any other field is refused with `unknown_field`.",
+      "A null is the same as leaving the field out. Send `max_tokens` or `max_completion_tokens`, not both. Unknown fields are refused with `unknown_field`.",
   },
 );
 export type ChatCompletionRequest = Type.Static<typeof ChatCompletionRequest>;
@@ -374,7 +383,7 @@ const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestam
 
 export const ChatUsage = Type.Object(
   {
-    prompt_tokens: Type.Integer({ minimum: 0, description: "Cached tokens included." }),
+    prompt_tokens: Type.Integer({ minimum: 0, description: "Includes cached tokens." }),
     completion_tokens: Type.Integer({ minimum: 0, description: "Reasoning included." }),
     total_tokens: count(),
     prompt_tokens_details: Type.Optional(
@@ -425,9 +434,7 @@ export const ChatCompletionMessage = Type.Object(
 export type ChatCompletionMessage = Type.Static<typeof ChatCompletionMessage>;
 
 /** As vLLM answers it; OpenAI's protocol has no word for it. */
-const stopReason = Type.Optional(
-  Type.String({ description: "The one of `stop` that ended the answer. Absent where none did." }),
-);
+const stopReason = Type.Optional(Type.String({ description: "Which of `stop` ended the answer. Absent if none did." }));
 
 export const ChatChoice = Type.Object(
   {
@@ -501,7 +508,7 @@ export const ChatCompletionChunk = Type.Object(
     model: ModelId,
     choices: Type.Array(ChatChunkChoice, {
       maxItems: 1,
-      description: "Empty in the usage chunk, which is the last and is sent only when it was asked for.",
+      description: "Empty in the usage chunk, which is the last one and is sent only on request.",
     }),
     usage: Type.Optional(nullable(ChatUsage)),
   },

@@ -50,7 +50,7 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
     ...compact({
       toolChoice: decodeToolChoice(wire.tool_choice),
       parallelToolCalls: wire.parallel_tool_calls,
-      outputTokensMax: wire.max_completion_tokens ?? wire.max_tokens,
+      outputTokens_max: wire.max_completion_tokens ?? wire.max_tokens,
       format,
       reasoning: wire.reasoning_effort ? { effort: wire.reasoning_effort } : undefined,
       logprobs: wire.logprobs ? { top: wire.top_logprobs ?? 0 } : undefined,

@@ -5,8 +5,8 @@
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, OutputFormat, Tool } from "../../inference/request.ts";
 import type { UpstreamAsk } from "../codec.ts";
-import { allowedTools, effortOf } from "../engine-words.ts";
-import { foreignNeed } from "../unsaid.ts";
+import { allowedTools, effortOf } from "../engine-options.ts";
+import { foreignNeed } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 
 export function refusalOf(request: InferenceRequest): Fault | null {
@@ -24,7 +24,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     stream: ask.stream,
     // Always asked for, whatever the caller wants to see: usage is what the service lives by.
     stream_options: ask.stream ? { include_usage: true } : undefined,
-    max_tokens: request.outputTokensMax,
+    max_tokens: request.outputTokens_max,
     temperature: sampling.temperature,
     top_p: sampling.topP,
     top_k: sampling.topK,

@@ -4,7 +4,7 @@
  */
 import { contract } from "../contract.ts";
 import { firstBrokenRule, given, type Rules, rulesOf } from "../rules.ts";
-import { looksSecret, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
+import { describe, looksSecret, oneOfWords, type Violation, violationFault } from "../violation.ts";
 import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelations } from "./contract.ts";
 
 const request = contract(ChatCompletionRequest, { topLevel: "closed" });
@@ -43,7 +43,7 @@ function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest)
 function strayChoice(param: string, name: string, names: string[]): Violation {
   const listed = names.filter((known) => !looksSecret(known)).slice(0, 16);
   const rest = names.length > listed.length ? " and others" : "";
-  const message = `'${param}' must name one of 'tools' (${oneOfWords(listed)}${rest}), but is ${shown(name)}.`;
+  const message = `'${param}' must name one of 'tools' (${oneOfWords(listed)}${rest}), but is ${describe(name)}.`;
   return { code: "invalid_value", param, message };
 }
 
@@ -76,6 +76,6 @@ function silentAssistant(param: string): Violation {
 }
 
 function unanswering(param: string, callId: string): Violation {
-  const message = `'${param}' must be the id of a tool call in an assistant message before it, but is ${shown(callId)}. Send the assistant message with its 'tool_calls' too.`;
+  const message = `'${param}' must be the id of a tool call in an earlier assistant message, but is ${describe(callId)}. Send the assistant message with its 'tool_calls' too.`;
   return { code: "invalid_value", param, message };
 }

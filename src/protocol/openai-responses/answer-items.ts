@@ -73,14 +73,14 @@ export class AnswerItems {
   logprobsOf(logprobs: readonly TokenLogprob[] | undefined): ResponsesLogprob[] {
     const asked = this.#logprobs;
     if (!asked || !logprobs) return [];
-    const shown = ({ token, logprob, bytes }: Omit<TokenLogprob, "top_logprobs">) => ({
+    const publicToken = ({ token, logprob, bytes }: Omit<TokenLogprob, "top_logprobs">) => ({
       token,
       logprob,
       bytes: bytes ?? [],
     });
     return logprobs.map((one) => ({
-      ...shown(one),
-      top_logprobs: one.top_logprobs.slice(0, asked.top).map(shown),
+      ...publicToken(one),
+      top_logprobs: one.top_logprobs.slice(0, asked.top).map(publicToken),
     }));
   }
 

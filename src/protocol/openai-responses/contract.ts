@@ -95,7 +95,7 @@ export const CustomTool = Type.Object(
   {
     $id: "ResponsesCustomTool",
     description:
-      "Takes plain text. Engines that know only functions are told of one with a string `input`, and of the grammar in words.",
+      "Takes plain text. Engines that know only functions get one with a string `input`, and a description of the grammar.",
   },
 );
 export type CustomTool = Type.Static<typeof CustomTool>;
@@ -129,14 +129,14 @@ export type HostedKind = keyof typeof hostedTools;
 const schemalessTools = {
   local_shell: "the local shell tool",
   shell: "the shell tool",
-  apply_patch: "the apply_patch tool (a custom tool of that name is served)",
+  apply_patch: "the apply_patch tool (a custom tool of that name is supported)",
   computer_use_preview: "computer use",
   computer: "computer use",
 };
 
 export const HostedTool = Type.Union(
   (Object.keys(hostedTools) as HostedKind[]).map((kind) => Type.Object({ type: Type.Literal(kind) })),
-  { $id: "ResponsesHostedTool", description: "Left out where it is merely listed; refused where nothing else is." },
+  { $id: "ResponsesHostedTool", description: "Left out if it is only listed. Refused if no other tool is listed." },
 );
 export type HostedTool = { type: HostedKind };
 
@@ -240,13 +240,16 @@ export const ReasoningItem = Type.Object(
     content: spoken("reasoning_text"),
     encrypted_content: optional(Type.String()),
   },
-  { $id: "ResponsesReasoning", description: "As it was answered. What another service encrypted is left out." },
+  {
+    $id: "ResponsesReasoning",
+    description: "As the service sent it. Content that another service encrypted is left out.",
+  },
 );
 export type ReasoningItem = Type.Static<typeof ReasoningItem>;
 
 export const AdditionalToolsItem = Type.Object(
   { type: Type.Literal("additional_tools"), tools: Type.Array(ResponsesTool) },
-  { $id: "ResponsesAdditionalTools", description: "Tools beside those of `tools`." },
+  { $id: "ResponsesAdditionalTools", description: "Tools in addition to `tools`." },
 );
 export type AdditionalToolsItem = Type.Static<typeof AdditionalToolsItem>;
 
@@ -334,14 +337,19 @@ const textOfOthers = {
 
 const requestFields = {
   model: ModelId,
-  instructions: optional(Type.String({ description: "Stands before everything else; not carried over." })),
+  instructions: optional(
+    Type.String({ description: "Comes before everything else. Not carried over to the next response." }),
+  ),
   stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
   tools: optional(Type.Array(ResponsesTool)),
   tool_choice: optional(ResponsesToolChoice),
   parallel_tool_calls: optional(Type.Boolean()),
-  previous_response_id: optional(Type.String({ minLength: 1, description: "A stored response to go on from." })),
+  previous_response_id: optional(Type.String({ minLength: 1, description: "A stored response to continue from." })),
   store: optional(
-    Type.Boolean({ default: true, description: "Whether the response can be gone on from, and fetched." }),
+    Type.Boolean({
+      default: true,
+      description: "Whether to store the response, so that it can be fetched and continued.",
+    }),
   ),
   max_output_tokens: optional(Type.Integer({ minimum: 1, description: "Reasoning included." })),
   temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
@@ -354,16 +362,18 @@ const requestFields = {
         effort: optional(oneOf([...efforts])),
         summary: optional(
           oneOf([...summaries], {
-            description: "What the model reasons is answered as a summary, whichever is asked for.",
+            description: "The model's reasoning is sent as a summary, with any of these values.",
           }),
         ),
         generate_summary: optional(oneOf([...summaries], { description: "The old name of `summary`." })),
       },
-      { description: "A hint: not told to a model that does not reason." },
+      { description: "A hint: not sent to a model that does not reason." },
     ),
   ),
   include: optional(Type.Array(Type.String())),
-  prompt_cache_key: optional(Type.String({ description: "Requests that share it like to share a prompt cache." })),
+  prompt_cache_key: optional(
+    Type.String({ description: "Requests with the same key are routed so that they can share a prompt cache." }),
+  ),
   background: optional(Type.Literal(false, { type: "boolean", "x-unsupported": { "*": "background responses" } })),
   context_management: optional(Type.Array(Type.Unknown(), { maxItems: 0, "x-unsupported": { "*": "compaction" } })),
   conversation: unsupported("conversations (send the items, or 'previous_response_id')"),
@@ -378,7 +388,7 @@ export const ResponsesRequest = Type.Object(
     ...published([eachItem("input", textOfOthers)]),
     additionalProperties: true,
     description:
-      "An explicit null equals absent. Keys that are not listed are accepted without effect; `metadata`, `truncation`, `user` and the like among them.",
+      "A null is the same as leaving the field out. Fields that are not listed, such as `metadata`, `truncation` and `user`, are accepted and have no effect.",
   },
 );
 /** The same after an item without `type` was given that of a message: what is validated, and what the codec reads. */
@@ -474,7 +484,7 @@ export const OutputReasoning = Type.Object(
   {
     $id: "ResponsesOutputReasoning",
     description:
-      "Its text stands in `summary` where `reasoning.summary` asked for one, else in `content`; never in both.",
+      "Its text is in `summary` if `reasoning.summary` requested one, otherwise in `content`; never in both.",
   },
 );
 export const OutputItem = Type.Union([OutputMessage, OutputFunctionCall, OutputCustomCall, OutputReasoning], {
@@ -486,7 +496,7 @@ export type OutputItem = Type.Static<typeof OutputItem>;
 
 export const ResponsesUsage = Type.Object(
   {
-    input_tokens: Type.Integer({ minimum: 0, description: "Cached tokens included." }),
+    input_tokens: Type.Integer({ minimum: 0, description: "Includes cached tokens." }),
     input_tokens_details: Type.Object({ cached_tokens: count(), cache_write_tokens: count() }),
     output_tokens: Type.Integer({ minimum: 0, description: "Reasoning included." }),
     output_tokens_details: Type.Object({ reasoning_tokens: count() }),
@@ -508,7 +518,7 @@ export const ResponseFailure = Type.Object(
     message: Type.String(),
     request_id: Type.String(),
   },
-  { $id: "ResponseFailure", description: "Codes as coding agents know them." },
+  { $id: "ResponseFailure", description: "The codes that coding agents know." },
 );
 export type ResponseFailure = Type.Static<typeof ResponseFailure>;
 
@@ -559,7 +569,7 @@ export const KeptItem = openObject(
   {
     $id: "ResponsesKeptItem",
     description:
-      "A `ResponsesInputItem` as it was sent, with the id that it was given. What a message says is a list of parts, however it was sent.",
+      "A `ResponsesInputItem` as it was sent, with its id. The content of a message is always a list of parts.",
   },
   {
     id: Type.String(),
@@ -581,7 +591,7 @@ export const InputItemList = Type.Object(
     data: Type.Array(KeptItem),
     first_id: nullable(Type.String()),
     last_id: nullable(Type.String()),
-    has_more: Type.Boolean({ description: "Whether there are items after the last of these, in the order asked for." }),
+    has_more: Type.Boolean({ description: "Whether there are more items, in the requested order." }),
   },
   { $id: "ResponsesInputItemList" },
 );

@@ -1,5 +1,5 @@
 /** What a conversation must be beyond the shape of its items: results answer an earlier call, images stand where they may. */
-import { shown, type Violation } from "../violation.ts";
+import { describe, type Violation } from "../violation.ts";
 import { type InputItem, userParts } from "./contract.ts";
 
 /** The first output of a tool that answers no call before it. */
@@ -9,7 +9,7 @@ export function firstOrphan(told: readonly { item: InputItem; param: string }[])
     if (item.type === "function_call" || item.type === "custom_tool_call") calls.add(item.call_id);
     if (item.type !== "function_call_output" && item.type !== "custom_tool_call_output") continue;
     if (calls.has(item.call_id)) continue;
-    const message = `'${param}.call_id' must be that of a call before it, but is ${shown(item.call_id)}. Send the call's own item too.`;
+    const message = `'${param}.call_id' must be the id of an earlier call, but is ${describe(item.call_id)}. Send the item of the call too.`;
     return { code: "invalid_value", param: `${param}.call_id`, message };
   }
   return null;
@@ -22,6 +22,6 @@ export function strangePart(item: InputItem, param: string): Violation | null {
   if (at === -1) return null;
   const what = item.content[at]?.type === "input_image" ? "an image" : "a file";
   const path = `${param}.content[${at}].type`;
-  const message = `This service does not support ${what} in this role, which '${path}' asks for. Send it in a message of the user.`;
+  const message = `This service does not support ${what} in this role, which '${path}' asks for. Send it in a user message.`;
   return { code: "unsupported_feature", param: path, message };
 }

@@ -57,7 +57,7 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
     ...compact({
       toolChoice: tools.length > 0 ? decodeChoice(wire, book) : undefined,
       parallelToolCalls: tools.length > 0 ? wire.parallel_tool_calls : undefined,
-      outputTokensMax: wire.max_output_tokens,
+      outputTokens_max: wire.max_output_tokens,
       format,
       reasoning: decodeReasoning(wire),
       logprobs,
@@ -70,7 +70,7 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
 const nothingSaid: Violation = {
   code: "invalid_value",
   param: "input",
-  message: "'input' must hold something that is said.",
+  message: "'input' must have content for the model.",
 };
 
 function toolsParam(told: readonly Told[]): string {

@@ -15,9 +15,9 @@ import { decodeUsage } from "./usage.ts";
 
 export function streamDecoder(
   identity: ResponseIdentity,
-  outputTokensMax?: number,
+  outputTokens_max?: number,
 ): Transducer<SseMessage, InferenceEvent> {
-  const answer = answerDecoder(identity, outputTokensMax);
+  const answer = answerDecoder(identity, outputTokens_max);
   return {
     push({ event, data }) {
       const text = data.trim();
@@ -36,8 +36,8 @@ export function streamDecoder(
 }
 
 /** A whole reply is what the last event of a stream carries. */
-export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTokensMax?: number): InferenceEvent[] {
-  const answer = answerDecoder(identity, outputTokensMax);
+export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTokens_max?: number): InferenceEvent[] {
+  const answer = answerDecoder(identity, outputTokens_max);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
   const status = textOf(reply.status);
   if (status === "" && !Array.isArray(reply.output)) return answer.fail(decodeFailure(reply));
@@ -45,7 +45,7 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTo
   return [...events, ...answer.fail(answerCutShort("an end"))];
 }
 
-function answerDecoder(identity: ResponseIdentity, outputTokensMax = Number.POSITIVE_INFINITY) {
+function answerDecoder(identity: ResponseIdentity, outputTokens_max = Number.POSITIVE_INFINITY) {
   const parts = new AnswerParts(identity.responseId);
   let started = false;
   let over = false;
@@ -69,7 +69,7 @@ function answerDecoder(identity: ResponseIdentity, outputTokensMax = Number.POSI
     if (parts.unnamed) return [...events, ...fail(malformedAnswer(new Error("a tool call without a name")))];
     over = true;
     // llama.cpp and transformers say `completed` of an answer that its cap ended.
-    const isFull = usage !== null && usage.outputTokens >= outputTokensMax;
+    const isFull = usage !== null && usage.outputTokens >= outputTokens_max;
     const reason = cut ?? (isFull ? "length" : parts.calls > 0 ? "tool_calls" : "stop");
     events.push({ type: "response-end", reason });
     return events;

@@ -7,21 +7,25 @@ import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, OutputFormat, Reasoning, Tool } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
-import { allowedTools, effortOf } from "../engine-words.ts";
+import { allowedTools, effortOf } from "../engine-options.ts";
 import type { JsonObject } from "../json.ts";
-import { foreignNeed, unsaid } from "../unsaid.ts";
+import { foreignNeed, unsupportedByEngine } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 
 export function refusalOf(request: InferenceRequest): Fault | null {
   const { sampling, stop, stopParam = "stop", turns, needs } = request;
-  if (stop.length > 0) return unsaid("stop sequences", stopParam);
-  if (sampling.topK !== undefined) return unsaid("top_k", "top_k");
-  if (sampling.frequencyPenalty) return unsaid("penalties", "frequency_penalty");
-  if (sampling.presencePenalty) return unsaid("penalties", "presence_penalty");
-  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsaid("logit bias", "logit_bias");
+  if (stop.length > 0) return unsupportedByEngine("stop sequences", stopParam);
+  if (sampling.topK !== undefined) return unsupportedByEngine("top_k", "top_k");
+  if (sampling.frequencyPenalty) return unsupportedByEngine("penalties", "frequency_penalty");
+  if (sampling.presencePenalty) return unsupportedByEngine("penalties", "presence_penalty");
+  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsupportedByEngine("logit bias", "logit_bias");
   const heard = turns.some((turn) => turn.role === "user" && turn.parts.some((part) => part.kind === "audio"));
-  if (heard) return unsaid("audio input", needs.find((need) => need.capability === "audio_input")?.param ?? "messages");
+  if (heard)
+    return unsupportedByEngine(
+      "audio input",
+      needs.find((need) => need.capability === "audio_input")?.param ?? "messages",
+    );
   return foreignNeed(request, "openai-responses");
 }
 
@@ -39,7 +43,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     stream: ask.stream,
     store: false,
     include: included(request),
-    max_output_tokens: request.outputTokensMax,
+    max_output_tokens: request.outputTokens_max,
     temperature: sampling.temperature,
     top_p: sampling.topP,
     tools: tools.length > 0 ? encodeTools(tools) : undefined,

@@ -54,7 +54,7 @@ export function withResolved(
 
 export function notFound(param: string): Fault {
   const what = param === "previous_response_id" ? "a response" : "an item of a response";
-  const message = `'${param}' must be the id of ${what} that was stored, and is still kept. Send the conversation's items instead.`;
+  const message = `'${param}' must be the id of ${what} that is still stored. Send the items of the conversation instead.`;
   return new Fault("previous_response_not_found", message, { param });
 }
 
@@ -129,7 +129,7 @@ function itemsOf({ input, output }: StoredTurn): (InputItem & { id: string })[] 
 }
 
 /** A stored input as it is shown: what a message says is a list of parts, however it was sent. */
-export function shownItem(item: StoredItem): StoredItem {
+export function publicItem(item: StoredItem): StoredItem {
   if (item.type !== "message" || typeof item.content !== "string") return item;
   const part =
     item.role === "assistant"

@@ -27,7 +27,7 @@ export function begunResponse(wire: ResponsesRequest, identity: ResponseIdentity
     usage: null,
     previous_response_id: wire.previous_response_id ?? null,
     instructions: wire.instructions ?? null,
-    tools: (wire.tools ?? []).filter((tool) => !isHosted(tool)).map(shownTool),
+    tools: (wire.tools ?? []).filter((tool) => !isHosted(tool)).map(publicTool),
     tool_choice: wire.tool_choice ?? "auto",
     parallel_tool_calls: wire.parallel_tool_calls ?? true,
     max_output_tokens: wire.max_output_tokens ?? null,
@@ -49,7 +49,7 @@ export function begunResponse(wire: ResponsesRequest, identity: ResponseIdentity
   };
 }
 
-function shownTool(tool: ResponsesTool): JsonObject {
+function publicTool(tool: ResponsesTool): JsonObject {
   if (tool.type !== "function") return { ...tool };
   return {
     ...tool,

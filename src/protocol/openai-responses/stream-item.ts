@@ -83,8 +83,8 @@ export class StreamItem {
     const inner = { item_id: this.#id, output_index: this.index };
     switch (this.head.kind) {
       case "text": {
-        const shown = this.items.logprobsOf(logprobs);
-        writer.write({ type: "response.output_text.delta", ...this.#place(), delta, logprobs: shown });
+        const asked = this.items.logprobsOf(logprobs);
+        writer.write({ type: "response.output_text.delta", ...this.#place(), delta, logprobs: asked });
         return;
       }
       case "refusal":

@@ -67,18 +67,18 @@ export class ToolBook {
     let ordinal = this.#ordinals.get(wanted) ?? 2;
     for (; this.#byName.has(name); ordinal += 1) {
       const tail = `_${ordinal}`;
-      name = wanted.slice(0, nameCharsMax - tail.length) + tail;
+      name = wanted.slice(0, nameChars_max - tail.length) + tail;
     }
     this.#ordinals.set(wanted, ordinal);
     return name;
   }
 }
 
-const nameCharsMax = 64;
+const nameChars_max = 64;
 
 function flat(name: string, namespace?: string | null): string {
   const whole = namespace && namespace !== bareNamespace ? `${namespace}__${name}` : name;
-  return whole.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, nameCharsMax);
+  return whole.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, nameChars_max);
 }
 
 function keyOf(name: string, namespace?: string | null): string {

@@ -5,7 +5,7 @@
 import { contract } from "../contract.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { firstBrokenRule, given, type Rules } from "../rules.ts";
-import { looksSecret, notSupported, oneOfWords, shown, type Violation, violationFault } from "../violation.ts";
+import { describe, looksSecret, notSupported, oneOfWords, type Violation, violationFault } from "../violation.ts";
 import {
   hostedTools,
   type InputItem,
@@ -101,7 +101,7 @@ function choosableTool(body: ResponsesRequest): Violation | null {
   const { book } = bookOf(body);
   if (choice === "required") {
     if (book.tools.length > 0) return null;
-    const message = "'tool_choice' requires 'tools' that can be called. Add them, or remove it.";
+    const message = "'tool_choice' requires callable 'tools'. Add tools, or remove 'tool_choice'.";
     return { code: "invalid_value", param: "tool_choice", message };
   }
   const named: [NamedTool, string][] =
@@ -113,6 +113,6 @@ function choosableTool(body: ResponsesRequest): Violation | null {
   const names = book.tools.map(({ tool }) => tool.name).filter((name) => !looksSecret(name));
   const among =
     names.length === 0 ? "" : ` (${oneOfWords(names.slice(0, 16))}${names.length > 16 ? " and others" : ""})`;
-  const message = `'${stray[1]}' must name one of 'tools'${among}, but is ${shown(stray[0].name)}.`;
+  const message = `'${stray[1]}' must name one of 'tools'${among}, but is ${describe(stray[0].name)}.`;
   return { code: "invalid_value", param: stray[1], message };
 }

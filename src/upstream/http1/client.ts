@@ -32,13 +32,13 @@ export interface Client {
 /** An idle connection is closed by us before most engines would, for a request that meets the closing is lost. */
 const idle_ms_default = 30_000;
 const idle_per_origin_max = 4096;
-const doors_max = 1024;
+const destinations_max = 1024;
 
 /** How often connections that have lain idle are looked for. */
 const sweep_ms = 1000;
 
 /** Where requests of one kind go, worked out once. */
-interface Door {
+interface Destination {
   origin: Origin;
   pool: Pool;
   /** The request line, with the fields that are always the same. */
@@ -52,7 +52,7 @@ interface Pool {
 
 export function client({ idle_ms = idle_ms_default } = {}): Client {
   const pools = new Map<string, Pool>();
-  const doors = new Map<string, Door>();
+  const destinations = new Map<string, Destination>();
   let isClosed = false;
   const sweeper = setInterval(sweep, Math.min(sweep_ms, idle_ms));
   sweeper.unref();
@@ -60,21 +60,21 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
   function sweep(): void {
     const now = performance.now();
     for (const { idle } of pools.values())
-      for (const one of idle.filter((each) => each.idleUntilMs <= now)) one.close();
+      for (const one of idle.filter((each) => each.idleUntil_ms <= now)) one.close();
   }
 
-  function doorOf(url: string, tls: TlsSettings | null): Door {
+  function destinationOf(url: string, tls: TlsSettings | null): Destination {
     const key = tls ? `${url} ${trustOf(tls)}` : url;
-    const known = doors.get(key);
+    const known = destinations.get(key);
     if (known) return known;
-    const door = doorTo(new URL(url), tls);
+    const destination = destinationTo(new URL(url), tls);
     // A reloaded configuration may name others; what is forgotten is worked out again.
-    if (doors.size >= doors_max) doors.clear();
-    doors.set(key, door);
-    return door;
+    if (destinations.size >= destinations_max) destinations.clear();
+    destinations.set(key, destination);
+    return destination;
   }
 
-  function doorTo(url: URL, tls: TlsSettings | null): Door {
+  function destinationTo(url: URL, tls: TlsSettings | null): Destination {
     const isSecure = url.protocol === "https:";
     const origin: Origin = {
       host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
@@ -94,13 +94,13 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
       connection.close();
       return;
     }
-    connection.idleUntilMs = performance.now() + kept_ms;
+    connection.idleUntil_ms = performance.now() + kept_ms;
     idle.push(connection);
   }
 
   return {
     async post({ url, headers, body, tls, connect_ms, isFresh, connected, signal }) {
-      const { origin, pool, opening } = doorOf(url, tls);
+      const { origin, pool, opening } = destinationOf(url, tls);
       const connection =
         (isFresh ? undefined : taken(pool)) ??
         (await dial({

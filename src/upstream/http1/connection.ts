@@ -32,7 +32,7 @@ export class Connection {
   /** How long the engine says that it keeps the connection open, in milliseconds; null where it doesn't say. */
   kept_ms: number | null = null;
   /** Of an idle one, on the clock of `performance`. */
-  idleUntilMs = 0;
+  idleUntil_ms = 0;
 
   constructor(socket: Socket<Connection | null>, owner: Owner) {
     this.#socket = socket;

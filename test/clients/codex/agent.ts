@@ -62,7 +62,7 @@ export async function runAgent(options: RunOptions): Promise<Run> {
     const { out, code } = await runToEnd(command, { cwd: work, env, limit_ms: run_ms });
     if (trap.caught.length > 0) throw new Error(`Codex wanted to leave this machine: ${trap.caught.join(", ")}`);
     const took_ms = performance.now() - began_ms;
-    return { code, ...toldIn(out), files: filesOf(work), asked: watch.asked, took_ms };
+    return { code, ...faultMessage(out), files: filesOf(work), asked: watch.asked, took_ms };
   } finally {
     watch.stop();
     trap.stop();
@@ -100,7 +100,7 @@ interface Event {
   usage?: Run["usage"];
 }
 
-function toldIn(out: string): Pick<Run, "answer" | "thoughts" | "errors" | "usage"> {
+function faultMessage(out: string): Pick<Run, "answer" | "thoughts" | "errors" | "usage"> {
   const events = out
     .split("\n")
     .filter((line) => line !== "")

@@ -167,9 +167,9 @@ describe("log probabilities", () => {
 
   test("as many alternatives as were asked for, streamed and not; none unasked", async () => {
     for (const count of [0, 1, 5]) {
-      const wish = { ...ask, ...(count > 0 ? { top_logprobs: count } : {}) };
-      const whole = (await client.chat.completions.create(wish)).choices[0]!;
-      const streamed = (await client.chat.completions.stream(wish).finalChatCompletion()).choices[0]!;
+      const request = { ...ask, ...(count > 0 ? { top_logprobs: count } : {}) };
+      const whole = (await client.chat.completions.create(request)).choices[0]!;
+      const streamed = (await client.chat.completions.stream(request).finalChatCompletion()).choices[0]!;
       for (const { logprobs, message } of [whole, streamed]) {
         expect(logprobs?.content?.map((token) => token.top_logprobs.length)).toEqual(Array(4).fill(count));
         expect(logprobs?.content?.map((token) => token.token).join("")).toBe(message.content ?? "");
@@ -186,9 +186,20 @@ describe("log probabilities", () => {
   });
 
   test("those of reasoning are not the text's", async () => {
-    const wish = { ...ask, model: thinker, temperature: 1, seed: 1, max_tokens: 80, logit_bias: { [endOfThought]: 4 } };
+    const request = {
+      ...ask,
+      model: thinker,
+      temperature: 1,
+      seed: 1,
+      max_tokens: 80,
+      logit_bias: { [endOfThought]: 4 },
+    };
     const kinds: string[] = [];
-    for await (const { choices } of await client.chat.completions.create({ ...wish, top_logprobs: 1, stream: true })) {
+    for await (const { choices } of await client.chat.completions.create({
+      ...request,
+      top_logprobs: 1,
+      stream: true,
+    })) {
       const delta = choices[0]?.delta as { content?: string; reasoning_content?: string } | undefined;
       if (delta?.reasoning_content) kinds.push("thought");
       if (delta?.content) kinds.push("text");

@@ -273,7 +273,7 @@ describe("set up from the engine itself", () => {
         models: [engineModel],
       });
       const config = readFileSync(file, "utf8");
-      expect(config).toContain("# a guess: the engine does not say");
+      expect(config).toContain("# a guess: the engine does not report it");
       const drafted = await startSluice({ config });
       try {
         const body = { model: engineModel, messages: says("Say hello.") };

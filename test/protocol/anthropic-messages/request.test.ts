@@ -9,7 +9,7 @@ import { validateMessagesRequest } from "../../../src/protocol/anthropic-message
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../src/protocol/openai-chat/validate.ts";
 
-const ask = { model: "writer-awq", stream: true, outputTokensMax: 4096 };
+const ask = { model: "writer-awq", stream: true, outputTokens_max: 4096 };
 const base = { model: "acme/writer-1", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 const image = { type: "image", source: { type: "base64", media_type: "image/png", data: png } };

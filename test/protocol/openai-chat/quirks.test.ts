@@ -228,8 +228,8 @@ describe("log probabilities", () => {
   const withTop = (text: string, count: number) => ({
     logprobs: { content: [{ ...token(text), id: 7, top_logprobs: Array(count).fill(token("x")) }] },
   });
-  const asked = (wish: object) => {
-    const wire = { model: "acme/writer-1", messages: [], ...wish } as unknown as ChatCompletionRequest;
+  const asked = (fields: object) => {
+    const wire = { model: "acme/writer-1", messages: [], ...fields } as unknown as ChatCompletionRequest;
     const events = eventsOf(
       sse(
         delta({ role: "assistant", content: null }),
@@ -288,10 +288,10 @@ describe("log probabilities", () => {
 
 describe("what engines are asked, in words that they understand", () => {
   const tool = (name: string) => ({ type: "function", function: { name, parameters: { type: "object" } } });
-  const asked = (wish: object) => {
-    const wire = { model: "acme/writer-1", messages: [{ role: "user", content: "hi" }], ...wish };
+  const asked = (fields: object) => {
+    const wire = { model: "acme/writer-1", messages: [{ role: "user", content: "hi" }], ...fields };
     const request = openaiChatCaller.request.decode(wire as unknown as ChatCompletionRequest);
-    const body = openaiChatUpstream.request.encode(request, { model: "m", stream: false, outputTokensMax: 100 });
+    const body = openaiChatUpstream.request.encode(request, { model: "m", stream: false, outputTokens_max: 100 });
     return JSON.parse(JSON.stringify(body));
   };
 

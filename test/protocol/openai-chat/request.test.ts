@@ -5,7 +5,7 @@ import type { InferenceRequest, InputPart, Reasoning, Turn } from "../../../src/
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../src/protocol/openai-chat/contract.ts";
 
-const ask = { model: "m", stream: true, outputTokensMax: 100 };
+const ask = { model: "m", stream: true, outputTokens_max: 100 };
 const centre = (turns: Turn[], more: Partial<InferenceRequest> = {}): InferenceRequest => ({
   model: "acme/writer-1",
   stream: true,

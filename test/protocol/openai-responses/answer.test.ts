@@ -376,9 +376,9 @@ describe("reasoning", () => {
       const ended = told.at(-1).response;
       expect(ended.output[0]).toMatchObject({ summary: [{ type: "summary_text", text: thought }], content: [] });
       expect(ended.output).toEqual(whole(request({ reasoning }), ...thinks).output);
-      const wish = reasoning.summary ?? reasoning.generate_summary;
+      const wanted = reasoning.summary ?? reasoning.generate_summary;
       for (const { response } of told.filter((event) => event.response))
-        expect(response.reasoning).toEqual({ effort: reasoning.effort ?? null, summary: wish });
+        expect(response.reasoning).toEqual({ effort: reasoning.effort ?? null, summary: wanted });
     },
   );
 

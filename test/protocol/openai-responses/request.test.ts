@@ -7,7 +7,7 @@ import { openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
 
-const ask = { model: "engine", stream: true, outputTokensMax: 1000 };
+const ask = { model: "engine", stream: true, outputTokens_max: 1000 };
 const body = (more: object) => ({ model: "acme/writer-1", input: "hello", ...more });
 const centre = (more: object) => openaiResponsesCaller.request.decode(validateResponsesRequest(sent(body(more))));
 // Through JSON, as it reaches an engine.
@@ -295,7 +295,7 @@ describe("the rest", () => {
       something_new: [1],
     });
     expect(request.needs).toEqual([]);
-    expect(request.outputTokensMax).toBeUndefined();
+    expect(request.outputTokens_max).toBeUndefined();
     expect(request.reasoning?.effort).toBe("high");
     expect(withoutLostHints(request, { capabilities: new Set() }).reasoning).toBeUndefined();
     expect(request.cacheKey).toBe("k");

@@ -36,7 +36,7 @@ export interface Ask {
   effort?: string;
   /** Reasoning is to be told as a summary; `Answer.reasoning` is that, then. */
   summary?: boolean;
-  outputTokensMax?: number;
+  outputTokens_max?: number;
   schema?: Record<string, unknown>;
   json?: boolean;
   stop?: string[];
@@ -142,7 +142,7 @@ const chatWire: Wire = {
     parallel_tool_calls: ask.parallel,
     tool_choice: ask.must && { type: "function", function: { name: ask.must } },
     reasoning_effort: ask.effort,
-    max_completion_tokens: ask.outputTokensMax,
+    max_completion_tokens: ask.outputTokens_max,
     response_format: ask.schema
       ? { type: "json_schema", json_schema: { name: "n", schema: ask.schema } }
       : ask.json
@@ -205,7 +205,7 @@ const messagesWire: Wire = {
   idPrefix: "msg_",
   body: (ask) => ({
     model,
-    max_tokens: ask.outputTokensMax ?? 500,
+    max_tokens: ask.outputTokens_max ?? 500,
     system: ask.instructions,
     messages: [
       {
@@ -322,7 +322,7 @@ const responsesWire: Wire = {
     reasoning: ask.effort && { effort: ask.effort, ...(ask.summary ? { summary: "auto" } : {}) },
     temperature: ask.temperature,
     top_logprobs: ask.logprobs,
-    max_output_tokens: ask.outputTokensMax,
+    max_output_tokens: ask.outputTokens_max,
     text: ask.schema
       ? { format: { type: "json_schema", name: "n", schema: ask.schema } }
       : ask.json

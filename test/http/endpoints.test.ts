@@ -1,4 +1,4 @@
-/** What every door does, whatever is behind it: ids, credentials, scopes, methods, bodies; and that bad input is only ever a 4xx. */
+/** What every operation does: ids, credentials, scopes, methods, bodies. Bad input is only ever a 4xx. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";

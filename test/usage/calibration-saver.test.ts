@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import type { Calibrations, ModelCalibration } from "../../src/store/calibration.ts";
+import { type CalibrationSaverSettings, calibrationSaver } from "../../src/usage/calibration-saver.ts";
 import { inputEstimate } from "../../src/usage/input-estimate.ts";
-import { type KeeperSettings, keeper } from "../../src/usage/keeper.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { until } from "../harness/until.ts";
 
@@ -44,11 +44,11 @@ function memoryStore() {
 }
 
 /** A node that writes when it stops, unless the settings say otherwise. */
-function nodeOver(store: Calibrations, settings: Partial<KeeperSettings> = {}) {
+function nodeOver(store: Calibrations, settings: Partial<CalibrationSaverSettings> = {}) {
   const estimate = inputEstimate();
   const calibration = outputCalibration();
   const failures: unknown[] = [];
-  const kept = keeper({
+  const kept = calibrationSaver({
     store,
     input: estimate.ratios,
     output: calibration.sums,
@@ -61,8 +61,8 @@ function nodeOver(store: Calibrations, settings: Partial<KeeperSettings> = {}) {
     hears(model: string, inputTokens: number) {
       estimate.observe({ id: model }, 1_000, request, { ...noUsage, inputTokens, source: "reported" });
     },
-    streamed: (model: string, tokens: number) => calibration.observe(model, { tokens, deltas: 1, letters: 1_000 }),
-    /** What 1,000 bytes in and 1,000 letters out are taken for. */
+    streamed: (model: string, tokens: number) => calibration.observe(model, { tokens, deltas: 1, codeUnits: 1_000 }),
+    /** What 1,000 bytes in and 1,000 code units out are taken for. */
     takes: (model: string) => [
       estimate.tokens({ id: model }, request, 1_000),
       estimate.expected({ id: model }, { bytes: 0, tokens: 0 }, 1_000),
@@ -152,13 +152,13 @@ test("nonsense in the store teaches nothing, and is not held against the model's
   const mad = [Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300];
   const ratios = [...mad, 0].flatMap((ratio) => [{ ratio, spread: 0.1 }]);
   const spreads = mad.map((spread) => ({ ratio: 0.3, spread }));
-  const good = { tokens: 100, deltas: 50, letters: 400 };
+  const good = { tokens: 100, deltas: 50, codeUnits: 400 };
   const sums = mad.flatMap((sum) => [
     { ...good, tokens: sum },
     { ...good, deltas: sum },
-    { ...good, letters: sum },
+    { ...good, codeUnits: sum },
   ]);
-  sums.push({ tokens: 1e8, deltas: 1, letters: 1 });
+  sums.push({ tokens: 1e8, deltas: 1, codeUnits: 1 });
   for (const [at, input] of [...ratios, ...spreads].entries())
     rows.set(`in/${at}`, { model: `in/${at}`, input, output: good });
   for (const [at, output] of sums.entries())

@@ -3,12 +3,12 @@ import type { Fault } from "../inference/fault.ts";
 import type { Protocol } from "../inference/request.ts";
 import { fieldIn } from "./fields.ts";
 
-export interface Told {
+export interface FaultMessage {
   message: string;
   param: string | undefined;
 }
 
-export function toldIn(protocol: Protocol, { message, details }: Fault): Told {
+export function faultMessage(protocol: Protocol, { message, details }: Fault): FaultMessage {
   const { param, engineProtocol } = details;
   if (param === undefined || engineProtocol === undefined) return { message, param };
   const field = fieldIn(protocol, { param, engineProtocol });

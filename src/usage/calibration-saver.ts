@@ -9,32 +9,36 @@ import { within } from "../time/deadline.ts";
 import { repeating } from "../time/repeating.ts";
 import { type Kept, models_learned_max } from "./learned.ts";
 
-export interface Keeper {
+export interface CalibrationSaver {
   /** Takes in what is stored. Never rejects, and lasts a second at most: what comes later is taken in behind. */
   recall(): Promise<void>;
   /** Writes what is left, for 3 s at most. Never rejects. */
   stop(): Promise<void>;
 }
 
-export interface KeeperSettings {
+export interface CalibrationSaverSettings {
   write_ms: number;
   /** How long a start waits for what is stored. */
   recall_ms: number;
   stop_ms: number;
 }
 
-export const keeperSettings: KeeperSettings = { write_ms: 30_000, recall_ms: 1_000, stop_ms: 3_000 };
+export const calibrationSaverSettings: CalibrationSaverSettings = {
+  write_ms: 30_000,
+  recall_ms: 1_000,
+  stop_ms: 3_000,
+};
 
-export function keeper(parts: {
+export function calibrationSaver(parts: {
   store: Calibrations;
   input: Kept<InputRatio>;
   output: Kept<OutputSums>;
   /** Told once of an outage, however long it lasts. */
   failed: (cause: unknown) => void;
-  settings?: Partial<KeeperSettings>;
-}): Keeper {
+  settings?: Partial<CalibrationSaverSettings>;
+}): CalibrationSaver {
   const { store, input, output } = parts;
-  const settings = { ...keeperSettings, ...parts.settings };
+  const settings = { ...calibrationSaverSettings, ...parts.settings };
   let isAway = false;
   const writes = repeating(write, { every: settings.write_ms });
 

@@ -5,7 +5,7 @@
 import { Fault } from "../inference/fault.ts";
 import type { InferenceRequest, Protocol } from "../inference/request.ts";
 
-export function unsaid(feature: string, param: string): Fault {
+export function unsupportedByEngine(feature: string, param: string): Fault {
   const message = `The model's engine does not support ${feature}, which '${param}' asks for. Remove the field, or choose another model.`;
   return new Fault("unsupported_feature", message, { param });
 }
@@ -13,5 +13,5 @@ export function unsaid(feature: string, param: string): Fault {
 /** The first thing that only engines of another protocol can do. */
 export function foreignNeed({ nativeNeeds = [] }: InferenceRequest, protocol: Protocol): Fault | null {
   const foreign = nativeNeeds.find((need) => need.protocol !== protocol);
-  return foreign ? unsaid(foreign.feature, foreign.param) : null;
+  return foreign ? unsupportedByEngine(foreign.feature, foreign.param) : null;
 }

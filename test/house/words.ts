@@ -1,0 +1,46 @@
+// Names that the field has words for, and one case for units. Each finding says the name to use.
+
+import { lineAt, type Tree } from "./source.ts";
+
+/** Words that only this project used, for a file or anything declared (docs/decisions/2026-11-22-names.md). */
+const privateWords: Record<string, string> = {
+  acting: "context",
+  building: "context",
+  door: "operation, route or entrance",
+  "engine-words": "engine-options",
+  keeper: "saver",
+  letters: "codeUnits (of UTF-16) or characters",
+  reach: "connect",
+  shown: "excerpt, label or listed",
+  unsaid: "unsupported",
+  wish: "options or request",
+};
+
+const words = Object.keys(privateWords).join("|");
+/** A variable, function or type; or a field or parameter with its type or value. */
+const declared = new RegExp(
+  `\\b(?:const|let|function|class|interface|type)\\s+(${words})\\b|[({,]\\s*(${words})\\??:`,
+  "gi",
+);
+
+export function privateNames(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) => {
+    const file = /([^/]+?)(\.test)?\.ts$/.exec(path)?.[1] ?? "";
+    const named = Object.hasOwn(privateWords, file) ? [`${path}: a private word. Instead: ${privateWords[file]}`] : [];
+    const found = [...source.matchAll(declared)].map((match) => {
+      const word = match[1] ?? match[2]!;
+      return `${path}:${lineAt(source, match.index)}: '${word}'. Instead: ${privateWords[word.toLowerCase()]}`;
+    });
+    return [...named, ...found];
+  });
+}
+
+/** A unit or bound in camel case, where everything else says `lease_ms`. */
+export function strayUnits(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    [...source.matchAll(/(?<![\w$])([a-z]\w*[a-z0-9])(Ms|Max|Min)\b/g)].map(
+      ([name, stem, unit], at, all) =>
+        `${path}:${lineAt(source, all[at]!.index)}: '${name}'. Instead: ${stem}_${unit!.toLowerCase()}`,
+    ),
+  );
+}
