@@ -73,10 +73,13 @@ async function opened(origin: Origin, owner: Owner, isGivenUp: () => boolean): P
   throw failures.length === 1 ? failures[0] : new AggregateError(failures, failures.map(String).join("; "));
 }
 
+type Resolve = (host: string) => Promise<string[]>;
+const resolved: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+
 /** A name may not lead to this machine, unless it says so itself: whoever rules the name would rule what is asked here. */
-async function addressesOf(host: string): Promise<string[]> {
+export async function addressesOf(host: string, resolve: Resolve = resolved): Promise<string[]> {
   if (isIP(host)) return [host];
-  const found = (await lookup(host, { all: true })).map(({ address }) => address);
+  const found = await resolve(host);
   if (host === "localhost" || host.endsWith(".localhost")) return found;
   const elsewhere = found.filter((address) => !isOwnAddress(address));
   if (elsewhere.length === 0) throw new Error("the name leads to this machine; write localhost or the address instead");
