@@ -127,7 +127,7 @@ export async function serve(serving: Serving): Promise<number> {
     health: health(),
     now_ms: () => performance.now(),
     draw: Math.random,
-    attempted: (attempt) => attempted(attempt, metrics, log),
+    attempted: (attempt) => attempted(attempt, { metrics, log, isPrivate: server.operator !== null }),
     settings: () => configuration.current().metering,
   };
 
@@ -227,9 +227,13 @@ export async function serve(serving: Serving): Promise<number> {
 }
 
 /** What an operator has to mend is said loudly, each time: it costs every request an attempt. */
-function attempted({ model, route, end }: Attempted, metrics: Metrics, log: Log): void {
+function attempted(
+  { model, route, end }: Attempted,
+  { metrics, log, isPrivate }: { metrics: Metrics; log: Log; isPrivate: boolean },
+): void {
   const upstream = route.upstream.name;
-  metrics.attempt(upstream, end.kind);
+  // Where clients can read the metrics, they say nothing of engines.
+  metrics.attempt(isPrivate ? upstream : "", end.kind);
   if (end.kind === "refused") log.event("error", "upstream_refused", { upstream, model, status: end.status });
 }
 

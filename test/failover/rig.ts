@@ -52,7 +52,12 @@ ${timeouts ? `    timeouts: ${timeouts}\n` : ""}    routes: [${routes.map(route)
     "plans: { pro: {} }",
     "",
   ].join("\n");
-  const sluice = await startSluice({ config, secrets: walls.map(({ url }) => new URL(url).host), ...options });
+  const sluice = await startSluice({
+    config,
+    secrets: walls.map(({ url }) => new URL(url).host),
+    operatorsWords: upstreamNames,
+    ...options,
+  });
   return {
     sluice,
     walls,
