@@ -17,6 +17,11 @@ export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
   name: string;
   sql: string;
+  /**
+   * Builds that do not know it can go on using the database: docs/operating.md, Starting, stopping, upgrading. Left out,
+   * they cannot, and their nodes are not ready from then on.
+   */
+  additive?: true;
 }
 
 /** In the order in which they are applied. Append only: `migrations/checksums` holds each as it was when it was added. */
@@ -70,7 +75,82 @@ export async function migrate(db: Migrated, known: readonly Migration[] = migrat
 
 /** Names of what `migrate` would apply. Throws MigrationError for a database that this build may not touch. */
 export async function pendingMigrations(db: Statements, known: readonly Migration[] = migrations): Promise<string[]> {
-  return remaining(await appliedIn(db), known).map((migration) => migration.name);
+  return missingIn(await schemaOf(db, known));
+}
+
+/** Throws MigrationError unless the database has the very schema of this build. */
+export async function assertCurrent(db: Statements, known: readonly Migration[] = migrations): Promise<void> {
+  const problem = differing(await schemaOf(db, known));
+  if (problem) throw new MigrationError(problem);
+}
+
+/**
+ * Makes a database ready for a node that is to serve, and answers what it applied; `mayMigrate` says whether it may. It
+ * may begin on a newer schema that its build can use: a node that is restarted while a new version is rolled out.
+ */
+export async function prepareToServe(
+  db: Migrated,
+  mayMigrate: boolean,
+  known: readonly Migration[] = migrations,
+): Promise<string[]> {
+  const schema = await schemaOf(db, known);
+  if (schema.is === "older" && mayMigrate) return migrate(db, known);
+  const problem = unfitting(schema);
+  if (problem) throw new MigrationError(problem);
+  return [];
+}
+
+/** How a database's schema stands to that of a build. */
+export type SchemaState =
+  | { is: "current" }
+  /** `missing`: what has to be applied, in order. */
+  | { is: "older"; missing: string[] }
+  /** `beyond`: what the build does not know; `additive`: it can use the database all the same. */
+  | { is: "newer"; beyond: string[]; additive: boolean }
+  /** This migration is another one than the build's of the same name. */
+  | { is: "other"; name: string };
+
+export async function schemaOf(db: Statements, known: readonly Migration[] = migrations): Promise<SchemaState> {
+  return compared(await appliedIn(db), known);
+}
+
+/** Why a node of this build cannot work on a database with such a schema, and what to do; null where it can. */
+export function unfitting(schema: SchemaState): string | null {
+  switch (schema.is) {
+    case "current":
+      return null;
+    case "older": {
+      const { missing } = schema;
+      const what =
+        missing.length === 1 ? `the migration ${missing[0]}` : `${missing.length} migrations from ${missing[0]} on`;
+      return `the database is older than this build of sluice: it lacks ${what}; run sluice migrate, or start sluice serve`;
+    }
+    case "newer":
+      return schema.additive ? null : newer(schema.beyond);
+    case "other":
+      return (
+        `the migration ${schema.name} is not the one that was applied to this database; run the build that made the ` +
+        "database, or a later release"
+      );
+  }
+}
+
+/** Why it is not the schema of this build, and what to do; null where it is. */
+export function differing(schema: SchemaState): string | null {
+  return schema.is === "newer" ? newer(schema.beyond) : unfitting(schema);
+}
+
+function newer([name]: string[]): string {
+  return (
+    `the database is newer than this build of sluice: it has the migration ${name}, which this build does not know; ` +
+    "run the build that made it, or a later one"
+  );
+}
+
+function missingIn(schema: SchemaState): string[] {
+  if (schema.is === "current") return [];
+  if (schema.is === "older") return schema.missing;
+  throw new MigrationError(differing(schema) ?? "");
 }
 
 async function applyNext(tx: Statements, known: readonly Migration[]): Promise<string | null> {
@@ -78,38 +158,49 @@ async function applyNext(tx: Statements, known: readonly Migration[]): Promise<s
   await tx.exec(`create table if not exists schema_migration (
     name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp()
   )`);
-  const next = remaining(await appliedIn(tx), known)[0];
+  // A database of 0.1 has no such column; schemaOf reads it all the same.
+  await tx.exec("alter table schema_migration add column if not exists additive boolean not null default false");
+  const schema = await schemaOf(tx, known);
+  const next = known.find(({ name }) => name === missingIn(schema)[0]);
   if (!next) return null;
   await tx.exec(next.sql);
-  await tx.query("insert into schema_migration (name, checksum) values ($1, $2)", [next.name, checksumOf(next)]);
+  await tx.query("insert into schema_migration (name, checksum, additive) values ($1, $2, $3)", [
+    next.name,
+    checksumOf(next),
+    next.additive ?? false,
+  ]);
   return next.name;
 }
 
 interface Applied {
   name: string;
   checksum: string;
+  additive: boolean;
 }
 
 async function appliedIn(db: Statements): Promise<Applied[]> {
   const [found] = await db.query<{ there: boolean }>("select to_regclass('schema_migration') is not null as there");
-  return found?.there ? db.query<Applied>("select name, checksum from schema_migration order by name") : [];
+  if (!found?.there) return [];
+  return db.query<Applied>(
+    `select name, checksum, coalesce((to_jsonb(one) ->> 'additive')::boolean, false) as additive
+     from schema_migration as one order by name`,
+  );
 }
 
-function remaining(applied: Applied[], known: readonly Migration[]): Migration[] {
+/** Pure. */
+function compared(applied: readonly Applied[], known: readonly Migration[]): SchemaState {
   for (const [index, one] of applied.entries()) {
     const ours = known[index];
     if (!ours || ours.name !== one.name) {
-      throw new MigrationError(
-        `the database is newer than this build of sluice: it has the migration ${one.name}, which this build does ` +
-          "not know; run the build that made it, or a later one",
-      );
+      const beyond = applied.slice(index);
+      return {
+        is: "newer",
+        beyond: beyond.map(({ name }) => name),
+        additive: !ours && beyond.every((it) => it.additive),
+      };
     }
-    if (checksumOf(ours) !== one.checksum) {
-      throw new MigrationError(
-        `the migration ${one.name} is not the one that was applied to this database; run the build that made the ` +
-          "database, or a later release",
-      );
-    }
+    if (checksumOf(ours) !== one.checksum) return { is: "other", name: one.name };
   }
-  return known.slice(applied.length);
+  const missing = known.slice(applied.length).map(({ name }) => name);
+  return missing.length === 0 ? { is: "current" } : { is: "older", missing };
 }

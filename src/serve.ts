@@ -3,9 +3,11 @@
  * the only file that knows all rooms; every value that they need is made here, once, and handed to them.
  */
 import { admission } from "./admission/admission.ts";
+import { attempts } from "./admission/attempts.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
+import { engineNames } from "./config/engine-names.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
 import type { Dependencies } from "./http/dependencies.ts";
@@ -13,7 +15,8 @@ import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
 import { type Log, logTo } from "./http/log.ts";
 import { type Metrics, prometheusMetrics } from "./http/metrics.ts";
-import { type ReadinessCheck, readinessOf } from "./http/readiness.ts";
+import { metricsOperations, probes } from "./http/operations.ts";
+import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { management } from "./management/management.ts";
 import { memoryRates } from "./memory/rates.ts";
@@ -22,12 +25,15 @@ import { calibrations } from "./postgres/calibration.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { ledger } from "./postgres/ledger.ts";
+import { planUse } from "./postgres/plan-use.ts";
 import { postgresRates } from "./postgres/rates.ts";
 import { refusedRequests } from "./postgres/refused.ts";
 import { keptResponses } from "./postgres/responses.ts";
 import { revocations } from "./postgres/revocations.ts";
+import { readinessChecks } from "./readiness-checks.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
+import { reload, tellAtStart } from "./reloading.ts";
 import { retryBudgets } from "./routing/budget.ts";
 import { health } from "./routing/health.ts";
 import type { Rates } from "./store/rates.ts";
@@ -54,6 +60,8 @@ export interface Serving {
   isCompiled: boolean;
   configuration: Reloadable;
   database: Database;
+  /** Whether only a person sees what is said, and nothing keeps it. */
+  isTerminal: boolean;
   /** Prints for people, on stdout. */
   say(text: string): void;
   /** Resolves with the name of the signal that asks to stop; called again for a second one. */
@@ -67,7 +75,13 @@ const settle_ms_max = 10_000;
 export async function serve(serving: Serving): Promise<number> {
   const { configuration, database } = serving;
   const { limits, metering, server, storage } = configuration.current();
-  const log = logTo((text) => void process.stderr.write(text));
+  const log = logTo({
+    write: (text) => void process.stderr.write(text),
+    clock: systemClock(),
+    level: () => configuration.current().log.level,
+    probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
+    hidden: () => engineNames(configuration.current()),
+  });
   const outage = (what: string) => (cause: unknown) => log.event("warn", what, { cause: String(cause) });
   const metrics = prometheusMetrics({ version: serving.version });
   const life = lifecycle();
@@ -130,10 +144,20 @@ export async function serve(serving: Serving): Promise<number> {
     attempted: (attempt) => attempted(attempt, { metrics, log, isPrivate: server.operator !== null }),
     settings: () => configuration.current().metering,
   };
+  const readiness = readinessOf(readinessChecks(database, redis, configuration), {
+    lifecycle: life,
+    clock: systemClock(),
+    turned(failing) {
+      const checks = Object.fromEntries(failing.map(({ name, problem }) => [name, problem]));
+      if (failing.length > 0) log.event("warn", "not_ready", { checks });
+      else log.event("info", "ready");
+    },
+  });
 
   const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
     authenticate: (headers) => authentication.authenticate(headers),
+    attempts: attempts(() => performance.now()),
     runs: runs({
       admission: admitting,
       inputEstimate: estimate,
@@ -147,9 +171,11 @@ export async function serve(serving: Serving): Promise<number> {
     responses: { store: responses, settings: () => configuration.current().responses },
     tokenCounter: counter,
     messages: () => configuration.current().messages,
+    images: () => configuration.current().images,
     limits,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
-    readiness: readinessOf(readinessChecks(database, redis, configuration), life),
+    readiness: readiness.results,
+    configurationHash: configuration.hash,
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,
     metrics,
@@ -161,6 +187,9 @@ export async function serve(serving: Serving): Promise<number> {
     },
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
+  metrics.info("configuration_info", "The configuration in force, by its hash.", () => ({
+    hash: configuration.hash(),
+  }));
   metrics.gauge("http_open_requests", "Open requests.", () => life.openCount);
   metrics.gauge("usage_holds", "Requests of this node with a hold on usage.", admitting.holds);
   metrics.gauge(
@@ -194,11 +223,18 @@ export async function serve(serving: Serving): Promise<number> {
     ? await adminSocket({ dataDir: storage.dataDir, manageAs, failed: outage("administration_failed") })
     : null;
 
+  const use = () => planUse(database);
+  await Promise.all([tellAtStart(configuration, use, log), readiness.began]);
   const listening = listen(app(dependencies, { metrics: server.operator === null }), server);
   const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
-  serving.onReload(() => void reload(configuration, log.event));
-  logNotices(configuration, log.event);
-  if (isEmbedded) await welcome(manageAs("service"), listening.url, dependencies.catalog(), serving.say);
+  serving.onReload(() => void reload(configuration, use, log));
+  if (isEmbedded) {
+    const { say, isTerminal } = serving;
+    const { url } = listening;
+    const { dataDir } = storage;
+    const catalog = dependencies.catalog();
+    await welcome({ manage: manageAs("service"), url, catalog, dataDir, now_ms: Date.now(), isTerminal, say });
+  }
   serving.say(`sluice is serving on ${listening.url}\n`);
 
   const signal = await serving.stopAsked();
@@ -211,6 +247,7 @@ export async function serve(serving: Serving): Promise<number> {
   await Promise.race([accepted, Bun.sleep(500)]);
   await operator?.stop();
   await socket?.stop();
+  readiness.stop();
   await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop(), checks.stop()]);
   counter.stop();
   engines.close();
@@ -237,21 +274,6 @@ function attempted(
   if (end.kind === "refused") log.event("error", "upstream_refused", { upstream, model, status: end.status });
 }
 
-type LogEvent = (level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>) => void;
-
-function logNotices(configuration: Reloadable, event: LogEvent): void {
-  for (const notice of configuration.current().notices) event("warn", "notice", { notice });
-}
-
-/** A bad new file leaves the old one in force, and says so. */
-async function reload(configuration: Reloadable, event: LogEvent): Promise<void> {
-  const outcome = await configuration.reload();
-  logNotices(configuration, event);
-  if (!outcome.ok)
-    event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
-  else event("info", "configuration_reloaded", { models: configuration.current().catalog.models.size });
-}
-
 /** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */
 function ratesOver(database: Database, redis: RedisConnection | null, log: Log): Rates {
   if (database.kind === "pglite") return memoryRates(() => performance.now());
@@ -266,31 +288,4 @@ function ratesOver(database: Database, redis: RedisConnection | null, log: Log):
       else log.event("warn", "rates_counted_in_database", { cause: String(cause) });
     },
   });
-}
-
-const ping_ms = 1500;
-
-function readinessChecks(
-  database: Database,
-  redis: RedisConnection | null,
-  configuration: Reloadable,
-): ReadinessCheck[] {
-  const answers = (ping: (timeout_ms: number) => Promise<void>, what: string) => async () => {
-    try {
-      await ping(ping_ms);
-      return null;
-    } catch {
-      return `${what} does not answer`;
-    }
-  };
-  const checks: ReadinessCheck[] = [
-    { name: "database", severity: "required", run: answers(database.ping, "the database") },
-    {
-      name: "catalog",
-      severity: "required",
-      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog has no models"),
-    },
-  ];
-  if (redis) checks.push({ name: "redis", severity: "warning", run: answers(redis.ping, "Redis") });
-  return checks;
 }

@@ -17,6 +17,7 @@ import { needsSimulator, withSimulatorAt } from "./config/simulator.ts";
 import { readFileBounded } from "./config/source.ts";
 import type { Database } from "./postgres/database.ts";
 import type { Simulator } from "./simulator/server.ts";
+import { isContainer } from "./welcome.ts";
 
 /** Set by the build to the version and the commit it was made from. */
 declare const SLUICE_BUILD: string | undefined;
@@ -39,7 +40,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     openStore: async (storage) => {
       const created = creates(storage) ? storage.dataDir : null;
       const [database, { administration }, { ledger }, { refusedRequests }] = await Promise.all([
-        openDatabase(storage),
+        openForCommand(storage),
         import("./postgres/administration.ts"),
         import("./postgres/ledger.ts"),
         import("./postgres/refused.ts"),
@@ -63,11 +64,14 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       }
     },
     async inspectDatabase(storage) {
-      const database = await connected(storage);
-      await database.close();
-      return database.kind === "postgres"
-        ? "Postgres responds."
-        : `The embedded database in ${storage.dataDir} responds.`;
+      const [database, { differing, schemaOf }] = await Promise.all([connected(storage), import("../db/migrate.ts")]);
+      try {
+        const schema = await schemaOf(database);
+        const where = database.kind === "postgres" ? "Postgres" : `The embedded database in ${storage.dataDir}`;
+        return { says: `${where} responds.`, schema: { is: schema.is, problem: differing(schema) } };
+      } finally {
+        await database.close();
+      }
     },
     async inspectRedis(url) {
       const { redisConnection } = await import("./redis/connection.ts");
@@ -91,10 +95,11 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       ]);
       return renderOpenapi(operations, defaultModels(), packageJson.version);
     },
-    serve: async () => {
+    serve: async ({ migrate }) => {
       const { configuration, stop } = await configurationInForce(environment);
       const { serve } = await import("./serve.ts");
-      const database = await openDatabase(configuration.current().storage);
+      const { storage, server } = configuration.current();
+      const database = await openForServing(storage, migrate && server.migrates);
       try {
         return await serve({
           version,
@@ -102,6 +107,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
           isCompiled,
           configuration,
           database,
+          isTerminal: terminal.width !== null && !isContainer(environment),
           say: terminal.out,
           stopAsked,
           onReload: (reload) => void process.on("SIGHUP", reload),
@@ -153,10 +159,32 @@ async function configurationInForce(environment: NodeJS.ProcessEnv) {
   return { configuration, stop: async () => simulator?.stop() };
 }
 
-async function openDatabase(storage: StorageSettings): Promise<Database> {
-  const [database, { migrate }] = await Promise.all([connected(storage), import("../db/migrate.ts")]);
-  await migrate(database);
-  return database;
+/** A command changes no schema: it brings one along where it creates the database, and else refuses any but its own. */
+async function openForCommand(storage: StorageSettings): Promise<Database> {
+  const isNew = creates(storage);
+  return opened(storage, async (database) => {
+    const { assertCurrent, migrate } = await import("../db/migrate.ts");
+    await (isNew ? migrate(database) : assertCurrent(database));
+  });
+}
+
+async function openForServing(storage: StorageSettings, mayMigrate: boolean): Promise<Database> {
+  const isNew = creates(storage);
+  return opened(storage, async (database) => {
+    const { prepareToServe } = await import("../db/migrate.ts");
+    await prepareToServe(database, mayMigrate || isNew);
+  });
+}
+
+async function opened(storage: StorageSettings, prepare: (database: Database) => Promise<void>): Promise<Database> {
+  const database = await connected(storage);
+  try {
+    await prepare(database);
+    return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
 }
 
 /** Whether opening creates a database. */

@@ -2,14 +2,14 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
-import type { Configuration, StorageSettings } from "../config/configuration.ts";
+import type { Configuration, ServerSettings, StorageSettings } from "../config/configuration.ts";
 import { simulatorName } from "../config/simulator.ts";
 import type { Upstream } from "../upstream/target.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
-import type { Services } from "./services.ts";
+import type { Inspection, Services } from "./services.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
 
 interface Finding {
@@ -67,10 +67,17 @@ async function examine(services: Services): Promise<Finding[]> {
   const { databaseUrl, redisUrl = null } = storage ?? {};
   if (storage) {
     const settings = storage;
-    await inspect("database", () => database(services, settings));
+    let found: Awaited<ReturnType<typeof database>> | undefined;
+    await inspect("database", async () => {
+      found = await database(services, settings);
+      return found.says;
+    });
+    const { schema } = found ?? {};
+    if (schema) await inspect("schema", async () => schemaSays(schema, configuration?.server.migrates ?? true));
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all((configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engine(one))));
+  if (configuration) await inspect("metrics", async () => metrics(configuration!.server));
   await inspect("server", () => server(services));
   return findings;
 }
@@ -94,10 +101,17 @@ function dataFolder(dataDir: string): string {
   return there === folder ? `the data folder ${folder}` : `the data folder ${folder}, which the first start creates`;
 }
 
-async function database(services: Services, storage: StorageSettings): Promise<string> {
-  if (await runningServer(services, storage)) return "embedded, held by the running server, which responds";
-  if (!storage.databaseUrl && !hasData(storage.dataDir)) return "embedded; the first start creates it";
+async function database(services: Services, storage: StorageSettings): Promise<Partial<Inspection> & { says: string }> {
+  if (await runningServer(services, storage)) return { says: "embedded, held by the running server, which responds" };
+  if (!storage.databaseUrl && !hasData(storage.dataDir)) return { says: "embedded; the first start creates it" };
   return services.inspectDatabase(storage);
+}
+
+/** An older schema is what a start is there to mend, where it may. */
+function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): string {
+  if (problem === null) return "as this version makes it";
+  if (is === "older" && migrates) throw new Warning(problem);
+  throw new Error(problem);
 }
 
 /** Whether a server has ever run there: opening a database that does not exist would create it. */
@@ -139,6 +153,15 @@ async function engine(upstream: Upstream): Promise<string> {
   if (status >= 300)
     throw new Warning(`${upstream.url} responds, but does not list models (${status}); does the url end with /v1?`);
   return `${upstream.url} responds`;
+}
+
+const loopback = /^(localhost|127(\.\d+){3}|::1)$/;
+
+/** They tell nothing of organizations, but models and their use; whoever reaches the API should not read them unasked. */
+function metrics({ host, operator }: ServerSettings): string {
+  if (operator) return `/metrics on ${operator.host}, port ${operator.port}`;
+  if (loopback.test(host)) return "/metrics on the port of the API, which only this machine reaches";
+  throw new Warning("/metrics is public: whoever reaches the API reads it; set SLUICE_OPERATOR_PORT");
 }
 
 async function server(services: Services): Promise<string> {

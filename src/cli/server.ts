@@ -12,8 +12,9 @@ export function addServerCommands(program: Command, { services, exitWith }: Comm
   program
     .command("serve")
     .description("serve the API until stopped")
+    .option("--no-migrate", "refuse to start on a database that is not migrated (default: migrate it)")
     .addHelpText("after", serveHelp)
-    .action(async () => exitWith(await services.serve()));
+    .action(async (options: { migrate: boolean }) => exitWith(await services.serve(options)));
 
   program
     .command("simulator")
@@ -62,6 +63,7 @@ const serveHelp = `
 Settings come from sluice.yaml and from environment variables:
   PORT, HOST           where to listen (default: 8080 on 127.0.0.1)
   DATABASE_URL         Postgres database (default: an embedded database)
+  SLUICE_MIGRATE       false: as --no-migrate (default: true)
   SLUICE_DATA_DIR      folder of the embedded database (default: ./data)
   REDIS_URL            Redis, for a service of several nodes
   SLUICE_CONFIG        configuration file (default: ./sluice.yaml, if it exists)

@@ -26,14 +26,15 @@ export interface Services {
   /** Environment and sluice.yaml, validated; throws an Error that names line and field. */
   configuration(): Promise<Configuration>;
   /**
-   * Opens the database of these settings and migrates it. Throws an Error whose `code` is `in_use` if another process
-   * holds the embedded database.
+   * Opens the database of these settings; an embedded one is created if there is none. Throws an Error if its schema is
+   * older or newer than this build's, and one whose `code` is `in_use` if another process holds the embedded database.
    */
   openStore(storage: StorageSettings): Promise<OpenStore>;
   /** Migrates the database; returns the names of the migrations applied. */
   migrate(storage: StorageSettings): Promise<string[]>;
-  /** One sentence on the state of the database or of Redis; throws an Error that says what is wrong. */
-  inspectDatabase(storage: StorageSettings): Promise<string>;
+  /** Throws an Error that says what is wrong. */
+  inspectDatabase(storage: StorageSettings): Promise<Inspection>;
+  /** One sentence on its state; throws an Error that says what is wrong. */
   inspectRedis(redisUrl: string): Promise<string>;
 
   /** Asks an engine for its models and drafts a sluice.yaml for it. */
@@ -41,11 +42,18 @@ export interface Services {
   /** The OpenAPI document as it is checked in: JSON text that ends with a line break. */
   openapi(): Promise<string>;
 
-  /** Serves until stopped; returns the exit code. */
-  serve(): Promise<number>;
+  /** Serves until stopped; returns the exit code. `migrate`: unless the settings say otherwise. */
+  serve(options: { migrate: boolean }): Promise<number>;
   simulate(options: { host: string; port: number }): Promise<{ url: string; stop(): Promise<void> }>;
   /** Resolves when this process is asked to end (SIGINT, SIGTERM). */
   untilStopped(): Promise<void>;
+}
+
+export interface Inspection {
+  /** One sentence. */
+  says: string;
+  /** How the schema stands to this build's; `problem` is null where it is the same. */
+  schema: { is: "current" | "older" | "newer" | "other"; problem: string | null };
 }
 
 export interface OpenStore extends Pick<ManagementOptions, "administration" | "ledger" | "refused"> {

@@ -8,6 +8,7 @@ import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ManagementError } from "../management/error.ts";
 import { type Management, managementVerbs } from "../management/management.ts";
+import { userNumbered } from "./user.ts";
 import { pack, unpack } from "./wire.ts";
 
 /** Changes when a verb changes its meaning, so that a CLI and a server of different versions find out. */
@@ -32,20 +33,21 @@ function socketPath(dataDir: string): { folder: string; path: string } {
  */
 export async function adminSocket(options: {
   dataDir: string;
-  /** The verbs, on behalf of this actor. */
+  /** The verbs, on behalf of this actor: the folder's owner, and the name that the client gave. */
   manageAs: (actor: string) => Management;
   /** Hears of outages; the caller hears of them too. */
   failed?: (cause: unknown) => void;
 }): Promise<{ path: string; stop(): Promise<void> }> {
   const { folder, path } = socketPath(options.dataDir);
-  ownFolder(folder);
+  const owner = ownFolder(folder);
   if (isSocket(path)) {
     if (await isLive(path)) throw new Error(`another server already serves the data folder ${options.dataDir}`);
     unlinkSync(path);
   }
   const server = listen(path, (request) => {
     server.timeout(request, call_ms / 1000);
-    return answer(request, options);
+    const manageAs = (claimed: string) => options.manageAs(actorOf(owner, claimed));
+    return answer(request, { ...options, manageAs });
   });
   chmodSync(path, 0o600);
   return { path, stop: () => server.stop() };
@@ -53,16 +55,19 @@ export async function adminSocket(options: {
 
 /**
  * The same verbs through the socket of a running server; null if none is running there. Throws a ManagementError if the
- * server belongs to another user or is another version.
+ * socket is not this user's own or its server is another version.
  */
 export async function socketManagement(options: { dataDir: string; actor: string }): Promise<Management | null> {
-  const { path } = socketPath(options.dataDir);
-  if (!isSocket(path) || !(await isLive(path))) return null;
+  const { folder, path } = socketPath(options.dataDir);
+  if (!isSocket(path)) return null;
+  assertOwn(folder, path);
+  if (!(await isLive(path))) return null;
   const verbs = managementVerbs.map((verb) => [verb, (input: unknown) => call(path, options.actor, verb, input)]);
   return Object.fromEntries(verbs) as unknown as Management;
 }
 
-function ownFolder(folder: string): void {
+/** Answers the owner's name. */
+function ownFolder(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);
   const user = process.getuid?.();
@@ -70,6 +75,26 @@ function ownFolder(folder: string): void {
     throw new Error(`${folder} is not a folder that this user owns: remove it, or choose another SLUICE_DATA_DIR`);
   }
   chmodSync(folder, 0o700);
+  return userNumbered(found.uid);
+}
+
+/**
+ * Who can open the socket is the folder's owner: that much is sure. The name that the client gives is only what it says.
+ */
+function actorOf(owner: string, claimed: string): string {
+  const name = claimed.slice("cli:".length);
+  return name === owner ? `cli:${owner}` : `cli:${owner} (claims ${name})`;
+}
+
+/** Before a word is spoken: a socket that somebody else has put there would get the command, and be believed. */
+function assertOwn(folder: string, path: string): void {
+  const user = process.getuid?.();
+  if (user === undefined) return;
+  const [around, socket] = [lstatSync(folder), lstatSync(path)];
+  if (around.uid !== user || socket.uid !== user) throw ownedByAnother(path);
+  if (!around.isDirectory() || (around.mode & 0o077) !== 0) {
+    throw new ManagementError(`${folder} is open to other users: chmod 700 it once you know that its socket is yours.`);
+  }
 }
 
 function isSocket(path: string): boolean {

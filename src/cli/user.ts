@@ -2,13 +2,19 @@
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 
-/** Bun reads the name from USER, which services and containers often lack; a container's user may have no name. */
+/** By its number, for Bun reads the name from USER, which anybody sets, and which services and containers often lack. */
 export function systemUser(): string {
   const uid = process.getuid?.();
-  const { username } = fromSystem();
-  if (username && username !== "unknown") return username;
-  return (uid === undefined ? null : fromPasswd(uid)) ?? `uid-${uid ?? "unknown"}`;
+  if (uid === undefined) return fromSystem().username || "unknown";
+  return fromPasswd(uid) ?? (known(fromSystem().username) || userNumbered(uid));
 }
+
+/** The user of this number; where no name is known, the number. */
+export function userNumbered(uid: number): string {
+  return fromPasswd(uid) ?? `uid-${uid}`;
+}
+
+const known = (username: string) => (username === "unknown" ? "" : username);
 
 function fromSystem(): { username: string } {
   try {

@@ -32,6 +32,12 @@ export function assemble(
     limits: { ...defaultsOf(serviceLimits), ...file?.limits },
     messages: { keepBillingLine: file?.messages?.keep_billing_line ?? false },
     responses: { ...defaultsOf(responsesLimits), store: true, ...file?.responses },
+    reload: { force: file?.reload?.force ?? false },
+    log: { level: file?.log?.level ?? "info" },
+    images: {
+      denyPrivate: file?.images?.deny_private ?? false,
+      deniedHosts: (file?.images?.denied_hosts ?? []).map((host) => host.toLowerCase()),
+    },
     server: settings.server,
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,

@@ -3,6 +3,7 @@
  *
  * What an operator decided, as one value. Made once at start and again at each reload; nothing else reads the environment.
  */
+import type { ImageSettings } from "../inference/image-url.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { Upstream } from "../upstream/target.ts";
 
@@ -14,6 +15,9 @@ export interface Configuration {
   limits: ServiceLimits;
   messages: MessagesSettings;
   responses: ResponsesSettings;
+  reload: ReloadSettings;
+  log: LogSettings;
+  images: ImageSettings;
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */
@@ -38,6 +42,9 @@ export interface ServiceLimits {
   body_bytes_max: number;
   body_read_ms: number;
   body_depth_max: number;
+  body_values_max: number;
+  body_members_max: number;
+  body_ratio_max: number;
   grant_ms: number;
   first_event_hold_ms: number;
   heartbeat_ms: number;
@@ -60,12 +67,24 @@ export interface ResponsesSettings {
   organization_bytes_max: number;
 }
 
+export interface ReloadSettings {
+  /** Whether a reload may take away a plan that organizations are on. */
+  force: boolean;
+}
+
+export interface LogSettings {
+  /** The least severe lines that are written. */
+  level: "debug" | "info" | "warn" | "error";
+}
+
 export interface ServerSettings {
   host: string;
   /** 0 lets the system choose. */
   port: number;
   /** The operator's own listener (metrics), or null: then metrics are on the main port. */
   operator: { host: string; port: number } | null;
+  /** Whether a start may bring an older database up to date. */
+  migrates: boolean;
 }
 
 export interface StorageSettings {

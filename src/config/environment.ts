@@ -28,6 +28,7 @@ export const variables = [
   "SLUICE_UPSTREAM_MODEL",
   "SLUICE_OPERATOR_PORT",
   "SLUICE_OPERATOR_HOST",
+  "SLUICE_MIGRATE",
 ] as const;
 type Variable = (typeof variables)[number];
 
@@ -41,6 +42,7 @@ export function readEnvironment(environment: Environment): { settings: Environme
       host: hostOf("HOST", get, add),
       port: portOf("PORT", get, add) ?? 8080,
       operator: operatorOf(get, add),
+      migrates: switchOf("SLUICE_MIGRATE", get, add) ?? true,
     },
     storage: {
       databaseUrl: addressOf("DATABASE_URL", /^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name", get, add),
@@ -74,6 +76,13 @@ function portOf(name: "PORT" | "SLUICE_OPERATOR_PORT", get: Get, add: Add): numb
   const hint = written.startsWith("tcp://") ? "; Kubernetes set it: set enableServiceLinks: false for the pod" : "";
   add(name, `must be a whole number from 0 to 65535, not ${excerpt(written)}${hint}`);
   return null;
+}
+
+function switchOf(name: "SLUICE_MIGRATE", get: Get, add: Add): boolean | null {
+  const written = get(name);
+  if (written !== null && written !== "true" && written !== "false")
+    add(name, `must be true or false, not ${excerpt(written)}`);
+  return written === null ? null : written === "true";
 }
 
 function hostOf(name: "HOST" | "SLUICE_OPERATOR_HOST", get: Get, add: Add): string {

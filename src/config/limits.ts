@@ -32,6 +32,27 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     maximum: 1000,
     description: "How deep objects and arrays of a body may be nested.",
   },
+  body_values_max: {
+    default: 100_000,
+    minimum: 1000,
+    maximum: 100_000_000,
+    description:
+      "How many values a body may hold (each comma and each opening bracket counts), and one more for each 128 bytes of it. Beyond, it is answered 413.",
+  },
+  body_members_max: {
+    default: 60_000,
+    minimum: 1000,
+    maximum: 100_000_000,
+    description:
+      "How many members the objects of a body may have together, and one more for each 160 bytes of it. Beyond, it is answered 413.",
+  },
+  body_ratio_max: {
+    default: 100,
+    minimum: 10,
+    maximum: 100_000,
+    description:
+      "How many times its size a compressed body may unpack to, where that is more than 1 MiB. Beyond, it is answered 413.",
+  },
   grant_ms: {
     default: 3000,
     minimum: 10,

@@ -1,6 +1,7 @@
 /** The configuration in force, and its replacement without a restart: a bad new one leaves the old one in force. */
 import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "./configuration.ts";
+import { configurationHash } from "./hash.ts";
 import { ConfigurationError } from "./problem.ts";
 
 export type Reloaded = { ok: true; configuration: Configuration } | { ok: false; problems: readonly string[] };
@@ -8,8 +9,13 @@ export type Reloaded = { ok: true; configuration: Configuration } | { ok: false;
 export interface Reloadable {
   /** What is in force at this moment. A request takes it once and keeps it to its end. */
   current(): Configuration;
-  /** Reads everything again. Never throws; reloads that overlap run one after the other. */
-  reload(): Promise<Reloaded>;
+  /** Of what is in force. */
+  hash(): string;
+  /**
+   * Reads everything again. Never throws; reloads that overlap run one after the other. `refuse` answers what speaks
+   * against a new configuration, which then does not come into force.
+   */
+  reload(refuse?: (next: Configuration) => Promise<string[]>): Promise<Reloaded>;
 }
 
 export interface ReloadSources {
@@ -29,13 +35,17 @@ function startingFrom(first: Configuration, next: Configuration): Configuration 
 
 export function reloadable(first: Configuration, { load, prepare }: ReloadSources): Reloadable {
   let current = first;
+  let hash = configurationHash(first);
   let last: Promise<unknown> = Promise.resolve();
 
-  const replace = async (): Promise<Reloaded> => {
+  const replace = async (refuse?: (next: Configuration) => Promise<string[]>): Promise<Reloaded> => {
     try {
       const loaded = load();
       if (loaded instanceof ConfigurationError) return { ok: false, problems: loaded.problems };
+      const problems = (await refuse?.(loaded)) ?? [];
+      if (problems.length > 0) return { ok: false, problems };
       current = startingFrom(first, prepare ? await prepare(loaded) : loaded);
+      hash = configurationHash(current);
       return { ok: true, configuration: current };
     } catch (cause) {
       return { ok: false, problems: [cause instanceof Error ? cause.message : String(cause)] };
@@ -44,8 +54,9 @@ export function reloadable(first: Configuration, { load, prepare }: ReloadSource
 
   return {
     current: () => current,
-    reload: () => {
-      const replaced = last.then(replace);
+    hash: () => hash,
+    reload: (refuse) => {
+      const replaced = last.then(() => replace(refuse));
       last = replaced;
       return replaced;
     },

@@ -256,6 +256,9 @@ const limits = Type.Object(
     body_bytes_max: limited(serviceLimits.body_bytes_max),
     body_read_ms: limited(serviceLimits.body_read_ms),
     body_depth_max: limited(serviceLimits.body_depth_max),
+    body_values_max: limited(serviceLimits.body_values_max),
+    body_members_max: limited(serviceLimits.body_members_max),
+    body_ratio_max: limited(serviceLimits.body_ratio_max),
     grant_ms: limited(serviceLimits.grant_ms),
     first_event_hold_ms: limited(serviceLimits.first_event_hold_ms),
     heartbeat_ms: limited(serviceLimits.heartbeat_ms),
@@ -293,6 +296,58 @@ const responses = Type.Object(
   { ...closed, description: "Settings of the Responses protocol, and what it stores in the database." },
 );
 
+const reload = Type.Object(
+  {
+    force: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Let a reload take away a plan that organizations are on; their inference is answered 402 from then on.",
+      }),
+    ),
+  },
+  { ...closed, description: "How a new file comes into force." },
+);
+
+const log = Type.Object(
+  {
+    level: Type.Optional(
+      Type.Enum(["debug", "info", "warn", "error"], {
+        type: "string",
+        default: "info",
+        description: "The least severe lines that are written. Requests are info, failed ones error, and probes debug.",
+      }),
+    ),
+  },
+  { ...closed, description: "What the log has." },
+);
+
+const images = Type.Object(
+  {
+    deny_private: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: "Refuse URLs of images that lead to addresses or names of private networks.",
+      }),
+    ),
+    denied_hosts: Type.Optional(
+      Type.Array(
+        Type.String({
+          pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$",
+          patternErrorMessage: "must be the name of a host, such as example.com, or an IPv4 address",
+        }),
+        {
+          maxItems: 1000,
+          uniqueItems: true,
+          default: [],
+          description: "Hosts from which no image may come, each with all below it.",
+        },
+      ),
+    ),
+  },
+  { ...closed, description: "Which images an engine may be asked to fetch." },
+);
+
 export const ConfigurationFile = Type.Object(
   {
     upstreams: Type.Optional(
@@ -316,6 +371,9 @@ export const ConfigurationFile = Type.Object(
     limits: Type.Optional(limits),
     messages: Type.Optional(messages),
     responses: Type.Optional(responses),
+    reload: Type.Optional(reload),
+    log: Type.Optional(log),
+    images: Type.Optional(images),
   },
   { ...closed, title: "sluice.yaml", description: "The configuration of Sluice: engines, models, plans, and limits." },
 );

@@ -115,10 +115,20 @@ export function listen(elysia: ReturnType<typeof app>, address: { host: string; 
     reusePort: false,
     idleTimeout: idle_s,
     maxRequestBodySize: runtime_body_bytes_max,
-    fetch: elysia.fetch,
+    fetch: (request) => elysia.fetch(withOrigin(request)),
   });
   elysia.server = server;
   return { url: `http://${named(address.host)}:${server.port}`, stop: () => server.stop() };
+}
+
+/**
+ * Without a Host that is one (HTTP/1.0, as plain probes of balancers speak) the runtime gives a bare path, in which Elysia
+ * would look for the path behind an origin: `/v1/models` would be `/models`, and `/anything/metrics` the metrics. The same
+ * request, since the runtime knows its connection by it.
+ */
+function withOrigin(request: Request): Request {
+  const { url } = request;
+  return url.startsWith("/") ? Object.defineProperty(request, "url", { value: `http://localhost${url}` }) : request;
 }
 
 /** How a person reaches a host that was bound to. */

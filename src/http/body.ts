@@ -1,16 +1,16 @@
 /**
- * A request's body: bounded in bytes (after decompression), in depth and in time, decoded strictly as UTF-8 and JSON.
- * Faults: invalid_content_type, request_too_large, invalid_json.
+ * A request's body: bounded in bytes (after decompression), in shape and in time before anything is made of it; then
+ * decoded strictly as UTF-8 and JSON. Faults: invalid_content_type, request_too_large, invalid_json.
+ * Rules: docs/design/service.md, Cost before trust.
  */
-import { promisify } from "node:util";
-import zlib from "node:zlib";
 import { Fault } from "../inference/fault.ts";
-import { parseJsonBody } from "../protocol/json-body.ts";
-import { readPieces } from "./pieces.ts";
+import { assertShape, BodyScan, type ShapeLimits } from "../protocol/body-scan.ts";
+import { parsingSteps, type ScannedBody } from "../protocol/json-body.ts";
+import { breather, inTurns, small_bytes } from "./breather.ts";
+import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
+import { readPieces, release, type TakePiece } from "./pieces.ts";
 
-export interface BodyLimits {
-  body_bytes_max: number;
-  body_depth_max: number;
+export interface BodyLimits extends ShapeLimits, UnpackingLimits {
   body_read_ms: number;
 }
 
@@ -21,16 +21,40 @@ export interface JsonBody<Value = unknown> {
 }
 
 export async function readJson(request: Request, limits: BodyLimits): Promise<JsonBody> {
-  const bytes = await readJsonBytes(request, limits);
-  return { value: parseJsonBody(bytes, limits.body_depth_max), bytes: bytes.byteLength };
+  const { body_values_max, body_members_max } = limits;
+  const { bytes, shape } = await readBody(request, limits, Math.min(small_bytes, body_values_max, body_members_max));
+  const size = bytes.byteLength;
+  const value = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
+  if (size > slice_bytes) release(bytes);
+  return { value, bytes: size };
 }
 
-/** The bytes of a body that says it is JSON, decompressed and not yet looked into. */
+/** The bytes of a body that says it is JSON, decompressed and looked over, not yet parsed. */
 export async function readJsonBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  return (await readBody(request, limits, 0)).bytes;
+}
+
+/** Up to `unseen_bytes` a body is not looked over: so small a one can hold no more than it may. */
+async function readBody(request: Request, limits: BodyLimits, unseen_bytes: number): Promise<ScannedBody> {
   requireJson(request.headers.get("content-type"));
-  const decompress = decompressor(request.headers.get("content-encoding"));
-  const sent = await readBytes(request, limits);
-  return decompress ? decompress(sent, limits.body_bytes_max) : sent;
+  const unpack = unpackerFor(request.headers.get("content-encoding"));
+  const body = gathering(unpack ? keep : release);
+  const scan = new BodyScan();
+  let unseen: Uint8Array[] = [];
+  const look = async (piece: Uint8Array) => {
+    body.add(piece);
+    unseen.push(piece);
+    if (body.bytes() <= unseen_bytes) return;
+    for (const one of unseen) await lookOver(scan, one, limits);
+    unseen = [];
+  };
+  if (unpack) {
+    const sent = gathering(release);
+    await readInto(request, limits, sent.add);
+    await unpack(sent.whole(), limits, look);
+  } else await readInto(request, limits, look);
+  assertShape(scan, limits);
+  return { bytes: body.whole(), shape: unseen.length > 0 ? null : scan };
 }
 
 function requireJson(contentType: string | null): void {
@@ -41,24 +65,15 @@ function requireJson(contentType: string | null): void {
   );
 }
 
-async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+async function readInto(request: Request, limits: BodyLimits, take: TakePiece): Promise<void> {
   const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > bytes_max) throw tooLarge(bytes_max);
-  if (!request.body) return new Uint8Array();
-  const pieces: Uint8Array[] = [];
-  const reading = await readPieces(request.body, { bytes_max, ms }, (piece) => void pieces.push(piece));
+  if (!request.body) return;
+  const reading = await readPieces(request.body, { bytes_max, ms }, take);
   if (reading === "too_large") throw tooLarge(bytes_max);
   if (reading === "late") throw unfinished(ms);
   if (reading !== "whole") throw new Fault("invalid_json", "The request body ended early. Send it again.");
-  return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
-}
-
-function tooLarge(bytes_max: number): Fault {
-  return new Fault(
-    "request_too_large",
-    `The request body is larger than the limit of ${bytes_max} bytes. Send less, for example smaller images.`,
-  );
 }
 
 function unfinished(ms: number): Fault {
@@ -69,35 +84,41 @@ function unfinished(ms: number): Fault {
   );
 }
 
-type Decompress = (bytes: Uint8Array, bytes_max: number) => Promise<Uint8Array>;
+/** What was unpacked shares its memory with what is to come. */
+function keep(): void {}
 
-const algorithms: Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>> = {
-  gzip: promisify(zlib.gunzip),
-  "x-gzip": promisify(zlib.gunzip),
-  deflate: promisify(zlib.inflate),
-  br: promisify(zlib.brotliDecompress),
-  zstd: promisify(zlib.zstdDecompress),
-};
+/** What is looked over before others get their turn. */
+const slice_bytes = 1024 * 1024;
 
-function decompressor(encoding: string | null): Decompress | null {
-  const name = encoding?.trim().toLowerCase() ?? "identity";
-  if (name === "identity" || name === "") return null;
-  const algorithm = algorithms[name];
-  if (!algorithm) {
-    throw new Fault(
-      "invalid_value",
-      "The content encoding of the request must be gzip, deflate, br, or zstd. You can also omit it.",
-      {
-        param: "content-encoding",
-      },
-    );
+/** Refuses what no body of the largest size may be; what this one may be shows at its end. */
+async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits): Promise<void> {
+  for (let from = 0; from < piece.byteLength; from += slice_bytes) {
+    scan.take(piece.subarray(from, from + slice_bytes));
+    assertShape(scan, limits, limits.body_bytes_max);
+    if (from + slice_bytes < piece.byteLength) await breather(piece.byteLength);
   }
-  return async (bytes, bytes_max) => {
-    try {
-      return await algorithm(bytes, { maxOutputLength: bytes_max });
-    } catch (cause) {
-      if ((cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(bytes_max);
-      throw new Fault("invalid_json", `The request body is not valid ${name}.`, { cause });
-    }
+}
+
+/** Pieces that become one; `done` hears of each that was copied. */
+function gathering(done: (piece: Uint8Array) => void) {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  return {
+    add(piece: Uint8Array): void {
+      pieces.push(piece);
+      bytes += piece.byteLength;
+    },
+    bytes: () => bytes,
+    whole(): Uint8Array {
+      if (pieces.length === 1) return pieces[0]!;
+      const whole = new Uint8Array(bytes);
+      let at = 0;
+      for (const piece of pieces.splice(0)) {
+        whole.set(piece, at);
+        at += piece.byteLength;
+        done(piece);
+      }
+      return whole;
+    },
   };
 }

@@ -1,10 +1,17 @@
 /** Between two stretches of work on a large body others get their turn: one request must not hold up the rest. */
 
-/** Below this a body is worked through in one go. A pause costs little, but small bodies are nearly all there are. */
-const small_bytes = 256 * 1024;
+/**
+ * Up to this a body is worked through in one go: a pause costs little, but small bodies are nearly all there are. The
+ * densest of this size takes some 30 ms.
+ */
+export const small_bytes = 96 * 1024;
 
 export async function breather(bytes: number): Promise<void> {
-  if (bytes > small_bytes) await new Promise<void>((resolve) => setImmediate(resolve));
+  if (bytes > small_bytes) await othersTurn();
+}
+
+function othersTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Work that comes in steps, with a pause after each. */
@@ -14,4 +21,9 @@ export async function breathing<Result>(steps: Generator<void, Result, void>, by
     if (step.done) return step.value;
     await breather(bytes);
   }
+}
+
+/** Work whose steps are each worth a pause. */
+export function inTurns<Result>(steps: Generator<void, Result, void>): Promise<Result> {
+  return breathing(steps, Number.POSITIVE_INFINITY);
 }

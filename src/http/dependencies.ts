@@ -1,5 +1,7 @@
 /** What the operations need of the rooms behind them; `serve.ts` fills it. Everything arrives here, nothing is fetched. */
+import type { Attempts } from "../admission/attempts.ts";
 import type { Principal } from "../auth/authenticate.ts";
+import type { ImageSettings } from "../inference/image-url.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { Ledger } from "../store/ledger.ts";
@@ -20,6 +22,7 @@ export interface Dependencies {
   /** The catalog in force at this moment. */
   catalog(): Catalog;
   authenticate(headers: Headers): Promise<Principal>;
+  attempts: Attempts;
   runs: Runs;
   ledger: Pick<Ledger, "windows" | "receipt">;
   /** Receipts of requests that were refused. */
@@ -29,9 +32,13 @@ export interface Dependencies {
   responses: { store: ResponseStore; settings(): ResponseSettings };
   tokenCounter: Pick<TokenCounter, "examine">;
   messages(): MessagesOptions;
+  /** Which images an engine may be asked to fetch. */
+  images(): ImageSettings;
   limits: BodyLimits & StreamLimits;
   unread: UnreadBodies;
-  readiness: Readiness;
+  readiness: Readiness["results"];
+  /** Of the configuration in force. */
+  configurationHash(): string;
   documentation: Documentation;
   lifecycle: Lifecycle;
   metrics: Metrics;

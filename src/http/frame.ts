@@ -3,6 +3,7 @@
  * it, work is a straight line that returns a Response or throws a Fault.
  */
 import { asFault, Fault } from "../inference/fault.ts";
+import { refuseAmbiguous } from "./ambiguous.ts";
 import { Call, type Connection } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { FaultBody } from "./fault-body.ts";
@@ -24,6 +25,7 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
     dependencies.lifecycle.enter(call);
     let response: Response;
     try {
+      refuseAmbiguous(request.headers);
       response = await framed.work(call);
     } catch (thrown) {
       response = answerFault(call, asFault(thrown), framed);
@@ -38,11 +40,15 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
   };
 }
 
-/** Every answer names its request for each family of clients: docs/design/service.md, Identifiers and headers. */
+/**
+ * Every answer names its request for each family of clients, and no browser may take it for another type than it says:
+ * docs/design/service.md, Identifiers and headers.
+ */
 export function identified(response: Response, requestId: string): Response {
   response.headers.set("x-service-request-id", requestId);
   response.headers.set("x-request-id", requestId);
   response.headers.set("request-id", requestId);
+  response.headers.set("x-content-type-options", "nosniff");
   return response;
 }
 

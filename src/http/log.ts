@@ -3,68 +3,93 @@
  * are named where one refuses us; who needs the route of a request asks `sluice request show`.
  */
 import { Fault } from "../inference/fault.ts";
+import type { Clock } from "../time/clock.ts";
 import type { Call } from "./call.ts";
+import { floodGate } from "./flood.ts";
+
+/** From the least to the most severe; a log has those from its own on. */
+export const logLevels = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof logLevels)[number];
 
 export interface Log {
   request(call: Call, status: number): void;
-  event(level: "info" | "warn" | "error", message: string, fields?: Record<string, unknown>): void;
+  event(level: Exclude<LogLevel, "debug">, message: string, fields?: Record<string, unknown>): void;
   /** Writes what is still buffered. */
   flush(): void;
+}
+
+export interface LogOptions {
+  write(text: string): void;
+  clock: Clock;
+  /** Asked for each line. */
+  level(): LogLevel;
+  /** Routes whose requests are only of interest at `debug`, unless they fail by a defect. */
+  probes: ReadonlySet<string>;
+  /** Words that no cause may hold: where engines are, and what they call their models. */
+  hidden(): readonly string[];
 }
 
 const flush_ms = 100;
 const buffered_lines_max = 500;
 
-export function logTo(write: (text: string) => void): Log {
+export function logTo({ write, clock, level, probes, hidden }: LogOptions): Log {
   let lines: string[] = [];
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let cancel: (() => void) | null = null;
+  const flood = floodGate(clock, (event, left_out) => line("warn", { event, left_out }));
 
   function flush() {
-    clearTimeout(timer);
-    timer = undefined;
+    cancel?.();
+    cancel = null;
     if (lines.length === 0) return;
     const text = lines.join("");
     lines = [];
     write(text);
   }
 
+  const isWanted = (of: LogLevel) => logLevels.indexOf(of) >= logLevels.indexOf(level());
+
   // A system call a line is a tenth of a small request's cost; a tenth of a second is soon enough to read.
-  function line(fields: Record<string, unknown>) {
-    lines.push(`${JSON.stringify(fields)}\n`);
+  function line(of: LogLevel, fields: Record<string, unknown>) {
+    lines.push(`${JSON.stringify({ time: new Date().toISOString(), level: of, ...fields })}\n`);
     if (lines.length >= buffered_lines_max) flush();
-    else timer ??= setTimeout(flush, flush_ms);
+    else cancel ??= clock.after(flush_ms, flush);
   }
 
   return {
     request(call, status) {
-      const { notes } = call;
-      line({
-        time: new Date().toISOString(),
-        level: status >= 500 ? "error" : "info",
-        event: "request",
-        request_id: call.requestId,
-        method: call.request.method,
-        route: call.route,
-        status: call.left ? 499 : status,
-        ms: Math.round(call.elapsed_ms() * 10) / 10,
-        organization: notes.organization,
-        key: notes.key,
-        model: notes.model,
-        stream: notes.stream,
-        outcome: notes.outcome,
-        first_part_ms: notes.firstPart_ms,
-        input_tokens:
-          notes.usage && notes.usage.inputTokens + notes.usage.cachedInputTokens + notes.usage.cacheWriteTokens,
-        output_tokens: notes.usage?.outputTokens,
-        usage_source: notes.usage?.source,
-        code: notes.code,
-        cause: notes.cause === undefined ? undefined : causeOf(notes.cause),
-      });
+      const of = probes.has(call.route) && status !== 500 ? "debug" : status >= 500 ? "error" : "info";
+      if (isWanted(of)) line(of, requestFields(call, status, hidden));
     },
-    event(level, message, fields = {}) {
-      line({ time: new Date().toISOString(), level, event: message, ...fields });
+    event(of, event, fields = {}) {
+      if (isWanted(of) && flood.admits(event)) line(of, { event, ...fields });
     },
-    flush,
+    flush() {
+      flood.flush();
+      flush();
+    },
+  };
+}
+
+function requestFields(call: Call, status: number, hidden: LogOptions["hidden"]): Record<string, unknown> {
+  const { notes } = call;
+  return {
+    event: "request",
+    request_id: call.requestId,
+    method: call.request.method,
+    route: call.route,
+    status: call.left ? 499 : status,
+    ms: Math.round(call.elapsed_ms() * 10) / 10,
+    organization: notes.organization,
+    key: notes.key,
+    model: notes.model,
+    stream: notes.stream,
+    outcome: notes.outcome,
+    first_part_ms: notes.firstPart_ms,
+    input_tokens: notes.usage && notes.usage.inputTokens + notes.usage.cachedInputTokens + notes.usage.cacheWriteTokens,
+    output_tokens: notes.usage?.outputTokens,
+    usage_source: notes.usage?.source,
+    code: notes.code,
+    cause: notes.cause === undefined ? undefined : withoutEngines(causeOf(notes.cause), hidden()),
   };
 }
 
@@ -75,4 +100,9 @@ function causeOf(cause: unknown): string {
   if (cause instanceof Fault) return causeOf(cause.details.cause ?? cause.message);
   const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
   return text.slice(0, cause_chars_max);
+}
+
+/** What the runtime says of a connection that failed may name its host. */
+function withoutEngines(text: string, hidden: readonly string[]): string {
+  return hidden.reduce((told, word) => told.replaceAll(word, "<engine>"), text);
 }

@@ -17,6 +17,8 @@ export interface Metrics {
   settled(answer: SettleAnswer): void;
   /** A value that is read when metrics are asked for. */
   gauge(name: string, help: string, read: () => number): void;
+  /** What is told by labels: always 1. */
+  info(name: string, help: string, read: () => Record<string, string>): void;
   revocationPropagation(seconds: number): void;
   render(): Promise<string>;
 }
@@ -120,6 +122,18 @@ export function prometheusMetrics(build: { version: string }): Metrics {
         registers,
         collect() {
           this.set(read());
+        },
+      });
+    },
+    info(name, help, read) {
+      new Gauge({
+        name,
+        help,
+        labelNames: Object.keys(read()),
+        registers,
+        collect() {
+          this.reset();
+          this.set(read(), 1);
         },
       });
     },

@@ -1,20 +1,16 @@
 /** A request's path and query, and the id in its path: what stands in the place of `{id}`, as it was sent. Pure. */
+import { targetOf } from "../protocol/target.ts";
 import type { IdPrefix } from "../store/ids.ts";
 
 const place = "{id}";
 
 /** The path that was asked for. */
 export function pathOf(request: Request): string {
-  return urlOf(request).pathname;
+  return targetOf(request.url).path;
 }
 
 export function queryOf(request: Request): URLSearchParams {
-  return urlOf(request).searchParams;
-}
-
-/** Also where the host header is no host. */
-function urlOf({ url }: Request): URL {
-  return new URL(url.replace(/^\w+:\/\/[^/]*/, "http://localhost"));
+  return new URLSearchParams(targetOf(request.url).query);
 }
 
 /** `pattern` is the path of the route that has taken this request. */

@@ -1,4 +1,5 @@
 /** A request's body, piece by piece, within bounds. Nothing is kept of it here. */
+import { Fault } from "../inference/fault.ts";
 
 export interface ReadingBounds {
   bytes_max: number;
@@ -8,11 +9,14 @@ export interface ReadingBounds {
 /** `whole`: to its end. `broken_off`: the client left. `stopped`: the signal said so. */
 export type Reading = "whole" | "too_large" | "late" | "broken_off" | "stopped";
 
-/** After `too_large` the rest may still be read by somebody else. */
+/** The next piece is read when this one is done with. A Fault that it throws ends the reading. */
+export type TakePiece = (piece: Uint8Array) => void | Promise<void>;
+
+/** After `too_large`, or a Fault of `take`, the rest may still be read by somebody else. */
 export async function readPieces(
   body: ReadableStream<Uint8Array>,
   bounds: ReadingBounds,
-  take: (piece: Uint8Array) => void,
+  take: TakePiece,
   signal?: AbortSignal,
 ): Promise<Reading> {
   if (signal?.aborted) return "stopped";
@@ -35,12 +39,22 @@ export async function readPieces(
         reader.releaseLock();
         return "too_large";
       }
-      take(value);
+      const taking = take(value);
+      if (taking) await taking;
     }
-  } catch {
+  } catch (thrown) {
+    if (thrown instanceof Fault) {
+      reader.releaseLock();
+      throw thrown;
+    }
     return ended === "whole" ? "broken_off" : ended;
   } finally {
     clearTimeout(deadline);
     signal?.removeEventListener("abort", stop);
   }
+}
+
+/** Frees a piece's memory now: until the collector came, hundreds of MiB would pile up. */
+export function release({ buffer }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

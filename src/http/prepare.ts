@@ -5,6 +5,7 @@
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/authenticate.ts";
 import { withoutLostHints } from "../inference/hints.ts";
+import { refuseImages } from "../inference/image-url.ts";
 import { allowedModel, assertCapable } from "../routing/catalog.ts";
 import type { RateReadings } from "../store/rates.ts";
 import type { Asked } from "../usage/run.ts";
@@ -42,6 +43,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const decoded = steps ? await breathing(steps, inputBytes) : codec.request.decode(wire);
   await breather(inputBytes);
   assertCapable(model, decoded);
+  refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
   Object.assign(call.notes, { model: model.id, stream: request.stream });
 

@@ -1,13 +1,20 @@
-/** What must hold for exact admission, checked within bounds. Its answer serves the probes of half a second. */
+/**
+ * What must hold for exact admission. Each check runs beside the probes, on its own clock; a probe reads its last word and
+ * waits for nothing. A word that is too old counts as a problem: whoever should have renewed it hangs.
+ */
+import type { Clock } from "../time/clock.ts";
 
-/** The longest a probe waits for one check, and how long its answer serves further probes. */
+/** After that a check has no word but that it does not answer. */
 const check_ms = 2000;
-const checks_cached_ms = 500;
+/** Beyond its interval and its own time, how late a word may be; a busy process runs its timers late. */
+const grace_ms = 2000;
 
 export interface ReadinessCheck {
   name: string;
   /** A warning shows in /readyz?verbose and never makes it fail. */
   severity: "required" | "warning";
+  /** From the end of one run to the next. */
+  every_ms: number;
   /** Null when it holds, else a sentence without addresses or secrets. */
   run(): Promise<string | null>;
 }
@@ -18,27 +25,84 @@ export interface CheckResult {
   problem: string | null;
 }
 
-export type Readiness = () => Promise<CheckResult[]>;
+export interface Readiness {
+  /** The last words, at once. */
+  results(): CheckResult[];
+  /** Resolves when every required check has had its first word. */
+  began: Promise<void>;
+  stop(): void;
+}
 
-export function readinessOf(checks: readonly ReadinessCheck[], lifecycle: { readonly draining: boolean }): Readiness {
-  let answer: { at_ms: number; results: Promise<CheckResult[]> } | null = null;
-  return async () => {
-    const now = performance.now();
-    if (!answer || now - answer.at_ms > checks_cached_ms) answer = { at_ms: now, results: runChecks(checks) };
-    const results = await answer.results;
-    const draining = lifecycle.draining ? "the service is draining" : null;
-    return [...results, { name: "draining", severity: "required", problem: draining }];
+export interface ReadinessOptions {
+  lifecycle: { readonly draining: boolean };
+  clock: Clock;
+  /** The required checks that failed when it changed whether there are any; the first word counts as a change from none. */
+  turned?(failing: CheckResult[]): void;
+}
+
+export function readinessOf(
+  checks: readonly ReadinessCheck[],
+  { lifecycle, clock, turned }: ReadinessOptions,
+): Readiness {
+  let wasReady = true;
+  const words = () => watches.map(({ word }) => word());
+  const spoke = () => {
+    const failing = words().filter(isFailing);
+    if (watches.some(({ spoken }) => !spoken()) || wasReady === (failing.length === 0)) return;
+    wasReady = failing.length === 0;
+    turned?.(failing);
+  };
+  const watches = checks.map((check) => watchOver(check, clock, spoke));
+  const required = watches.filter((_, index) => checks[index]?.severity === "required");
+  return {
+    results() {
+      const draining = lifecycle.draining ? "the service is draining" : null;
+      return [...words(), { name: "draining", severity: "required", problem: draining }];
+    },
+    began: Promise.all(required.map(({ began }) => began)).then(() => {}),
+    stop() {
+      for (const watch of watches) watch.stop();
+    },
   };
 }
 
-function runChecks(checks: readonly ReadinessCheck[]): Promise<CheckResult[]> {
-  return Promise.all(
-    checks.map(async ({ name, severity, run }) => {
-      const late = new Promise<string>((resolve) =>
-        setTimeout(() => resolve(`no answer within ${check_ms} ms`), check_ms).unref(),
-      );
-      const problem = await Promise.race([run().catch(() => "the check failed"), late]);
-      return { name, severity, problem };
-    }),
-  );
+export function isFailing({ severity, problem }: CheckResult): boolean {
+  return severity === "required" && problem !== null;
+}
+
+function watchOver({ name, severity, every_ms, run }: ReadinessCheck, clock: Clock, spoke: () => void) {
+  const first = Promise.withResolvers<void>();
+  const age_ms_max = every_ms + check_ms + grace_ms;
+  let last: { problem: string | null; at_ms: number } | null = null;
+  let cancel: (() => void) | null = null;
+  let isStopped = false;
+
+  async function round(): Promise<void> {
+    const late = new Promise<string>((resolve) => {
+      cancel = clock.after(check_ms, () => resolve(`no answer within ${check_ms} ms`));
+    });
+    const problem = await Promise.race([run().catch(() => "the check failed"), late]);
+    cancel?.();
+    last = { problem, at_ms: clock.now_ms() };
+    first.resolve();
+    spoke();
+    if (!isStopped) cancel = clock.after(every_ms, () => void round());
+  }
+
+  function problemNow(): string | null {
+    if (!last) return "not checked yet";
+    const age_ms = clock.now_ms() - last.at_ms;
+    return age_ms > age_ms_max ? `last checked ${Math.floor(age_ms / 1000)} s ago` : last.problem;
+  }
+
+  void round();
+  return {
+    began: first.promise,
+    spoken: () => last !== null,
+    word: (): CheckResult => ({ name, severity, problem: problemNow() }),
+    stop() {
+      isStopped = true;
+      cancel?.();
+    },
+  };
 }

@@ -1,7 +1,8 @@
 /**
  * What stands before every handler, in the decided order (docs/design/service.md, Order of checks): credential,
- * organization and scope; parameters; body. An operation declares what it needs; nobody checks it by hand.
+ * organization and scope; how often the key has asked; parameters; body. An operation declares what it needs; nobody checks it by hand.
  */
+import type { Principal } from "../auth/authenticate.ts";
 import { authorize } from "./authorize.ts";
 import type { Call } from "./call.ts";
 import { decided } from "./decision.ts";
@@ -17,6 +18,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const guarded = guardsOf(operation);
   const work = async (call: Call) => {
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    if (body && principal) countAttempt(dependencies, operation, principal);
     const parameters = guarded(call.request);
     const read = body ? await body.read(dependencies, call) : null;
     return operation.handle(dependencies, call, { principal, ...parameters, body: read });
@@ -31,6 +33,13 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
       return metered ? decided(dependencies, call, metered, () => work(call)) : work(call);
     },
   });
+}
+
+/** What carries a body costs a parse, also where it is refused in the end. */
+function countAttempt({ attempts, catalog }: Dependencies, { metered }: Operation, principal: Principal): void {
+  const { key, organization } = principal;
+  const plan = organization.plan === null ? undefined : catalog().plans.get(organization.plan);
+  attempts.take(key.id, metered ? "inference" : "count", plan);
 }
 
 /** An id in the path is text: whether it may be one, the route has decided (path.ts). */

@@ -104,6 +104,11 @@ export const Readiness = Type.Object(
       additionalProperties: { type: "string" },
       description: "By name: `ok`, or what is wrong. Without `verbose`, only failed checks are listed.",
     }),
+    configuration: Type.Optional(
+      Type.String({
+        description: "With `verbose`: a hash of the configuration in force. Nodes that serve the same have the same.",
+      }),
+    ),
   },
   { $id: "Readiness" },
 );

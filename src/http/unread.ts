@@ -2,7 +2,7 @@
  * What a request still sends when its answer is ready: read and thrown away before the answer goes out. Many clients write
  * a whole body before they read anything, and get EPIPE in place of a refusal when the connection closes meanwhile.
  */
-import { type ReadingBounds, readPieces } from "./pieces.ts";
+import { type ReadingBounds, readPieces, release } from "./pieces.ts";
 
 export interface UnreadBodies {
   /** Whether the body has been read to its end, here or before; where not, the connection has to be closed. Never rejects. */
@@ -47,11 +47,6 @@ export function unreadBodies(limits: UnreadLimits): UnreadBodies {
       return (await readAway(body, address, signal)) === "whole";
     },
   };
-}
-
-/** Frees a piece's memory now: until the collector came, hundreds of MiB would pile up. */
-function release({ buffer }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 function endsAtOnce(work: Promise<unknown>): Promise<boolean> {

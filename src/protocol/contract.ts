@@ -6,7 +6,7 @@ import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
 import { closestName } from "../schema/closest.ts";
 import type { Shape } from "../schema/shape.ts";
-import { kindOf, type Offence, offences } from "../schema/walk.ts";
+import { type Fits, kindOf, type Offence, offences } from "../schema/walk.ts";
 import { describe, items, joinedByOr, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
 
 export interface Contract<Value> {
@@ -21,8 +21,6 @@ const none: readonly string[] = [];
 export interface ContractOptions {
   /** Refuses top-level fields that the schema does not name; else it is the schema that decides. */
   topLevel?: "closed";
-  /** A top-level array without bounds: its items are checked compiled, and only the first bad one is walked. */
-  longArray?: string;
 }
 
 export function contract<Schema extends TSchema>(
@@ -32,7 +30,7 @@ export function contract<Schema extends TSchema>(
   // Rules between fields are published with the shape, and asked after it (rules.ts).
   const { dependentSchemas, ...shape } = schema as Shape & { dependentSchemas?: unknown };
   const check = Compile(shape as Schema);
-  const shortened = shortening(shape, options.longArray);
+  const fits = compiledFits();
   const known = options.topLevel === "closed" ? new Set(Object.keys(shape.properties ?? {})) : null;
   return {
     satisfied: (value, extra = none): value is Static<Schema> => {
@@ -42,27 +40,24 @@ export function contract<Schema extends TSchema>(
       return true;
     },
     violation: (value, extra = none) => {
-      const { body, skipped } = shortened(value);
-      const [found] = offences(known === null ? shape : closedShape(shape, extra), body, 1);
+      const [found] = offences(known === null ? shape : closedShape(shape, extra), value, 1, fits);
       if (!found) return { code: "invalid_value", param: "", message: "The request body does not match the contract." };
-      if (found.path[0] === options.longArray && typeof found.path[1] === "number") found.path[1] += skipped;
       return said(found);
     },
   };
 }
 
-/** A body without the good items at the head of its long array, and how many those are. */
-function shortening(shape: Shape, name: string | undefined) {
-  const items = name === undefined ? undefined : shape.properties?.[name]?.items;
-  if (name === undefined || items === undefined) return (body: unknown) => ({ body, skipped: 0 });
-  const check = Compile(items as TSchema);
-  return (body: unknown) => {
-    const long = typeof body === "object" && body !== null ? (body as Record<string, unknown>)[name] : undefined;
-    if (!Array.isArray(long) || long.length === 0) return { body, skipped: 0 };
-    const bad = long.findIndex((item) => !check.Check(item));
-    // Where all are good, one stays, for the array not to be empty.
-    const skipped = bad === -1 ? long.length - 1 : bad;
-    return { body: { ...(body as object), [name]: long.slice(skipped, skipped + 1) }, skipped };
+/** Each shape is compiled when it is first asked for: of a few thousand items, only the bad one is walked. */
+function compiledFits(): Fits {
+  const checks = new Map<Shape, (value: unknown) => boolean>();
+  return (shape, value) => {
+    let check = checks.get(shape);
+    if (!check) {
+      const compiled = Compile(shape as TSchema);
+      check = (one) => compiled.Check(one);
+      checks.set(shape, check);
+    }
+    return check(value);
   };
 }
 
@@ -129,7 +124,7 @@ function wanted(shape: Described): string {
     case "null":
       return "null";
     case "object":
-      return "an object";
+      return `an object${range(undefined, shape.maxProperties, " properties")}`;
     default:
       return "a value";
   }

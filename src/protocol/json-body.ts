@@ -1,24 +1,51 @@
-/** The bytes of a body → its JSON value: strictly UTF-8, bounded in depth. Faults: invalid_json. */
+/** The bytes of a body → its JSON value, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure. */
 import { Fault } from "../inference/fault.ts";
+import { type BodyShape, tooDeep } from "./body-scan.ts";
+import { parseInSteps, parsingCost_ns, step_ns } from "./json-steps.ts";
 
-export function parseJsonBody(bytes: Uint8Array, depth_max: number): unknown {
+export interface ScannedBody {
+  bytes: Uint8Array;
+  /** Null: too small to cost much, whatever its shape, and not looked over. */
+  shape: BodyShape | null;
+}
+
+/** In one go, however long it takes. */
+export function parseJsonBody(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) throw new Fault("invalid_json", "The request has no body. Send a JSON object.");
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new Fault("invalid_json", "The request body is not valid UTF-8.", { cause });
+    throw noUtf8(cause);
   }
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (cause) {
-    throw new Fault("invalid_json", `The request body is not valid JSON${whereOf(cause)}.`, { cause });
+    throw noJson(whereOf(cause), cause);
   }
-  if (isDeeper(value, depth_max)) {
-    throw new Fault("invalid_json", `The request body is nested more than ${depth_max} levels deep. Flatten it.`);
+}
+
+/** The same with pauses, where it could take long. What was not looked over is held to its depth here. */
+export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number): Generator<void, unknown, void> {
+  if (shape === null) {
+    const value = parseJsonBody(bytes);
+    if (isDeeper(value, depth_max)) throw tooDeep(depth_max);
+    return value;
   }
-  return value;
+  if (parsingCost_ns(shape) <= step_ns) return parseJsonBody(bytes);
+  try {
+    return yield* parseInSteps(bytes);
+  } catch (cause) {
+    throw cause instanceof SyntaxError ? noJson("", cause) : noUtf8(cause);
+  }
+}
+
+function noUtf8(cause: unknown): Fault {
+  return new Fault("invalid_json", "The request body is not valid UTF-8.", { cause });
+}
+
+function noJson(where: string, cause: unknown): Fault {
+  return new Fault("invalid_json", `The request body is not valid JSON${where}.`, { cause });
 }
 
 /** The parser's own words quote the body; only a position may pass. */

@@ -25,9 +25,15 @@ export interface Offence {
 }
 type Unsupported = Shape["x-unsupported"];
 
-/** At most `most` of them. Undefined inside the value is a hole, which is passed over. */
-export function offences(schema: Shape, value: unknown, most: number): Offence[] {
-  const walk = new Walk(most);
+/** Whether a value fits a shape, found quicker than by a walk. */
+export type Fits = (shape: Shape, value: unknown) => boolean;
+
+/**
+ * At most `most` of them. Undefined inside the value is a hole, which is passed over. With `fits`, the good items at the
+ * head of a long array are not walked.
+ */
+export function offences(schema: Shape, value: unknown, most: number, fits?: Fits): Offence[] {
+  const walk = new Walk(most, fits);
   walk.value(schema, value, undefined);
   return walk.found;
 }
@@ -36,9 +42,11 @@ class Walk {
   readonly found: Offence[] = [];
   readonly #path: Path = [];
   readonly #most: number;
+  readonly #fits: Fits | undefined;
 
-  constructor(most: number) {
+  constructor(most: number, fits: Fits | undefined) {
     this.#most = most;
+    this.#fits = fits;
   }
 
   value(shape: Shape, value: unknown, inherited: Unsupported): void {
@@ -93,7 +101,9 @@ class Walk {
     const names = Object.keys(value);
     const tooMany = names.length > (shape.maxProperties ?? names.length);
     if (tooMany) this.#add("wrong", shape, value);
+    const isOpen = takesAnything(shape);
     for (const name of tooMany ? [] : names) {
+      if (isOpen && !Object.hasOwn(shape.properties ?? {}, name)) continue;
       this.#below(name, () => this.#property(shape, name, value[name]));
       if (this.#full) return;
     }
@@ -118,13 +128,22 @@ class Walk {
     }
   }
 
+  /** How many there are at the head. */
+  #goodItems({ items, uniqueItems }: Shape, value: unknown[]): number {
+    const fits = this.#fits;
+    if (!fits || !items || uniqueItems || value.length < longArray_items) return 0;
+    const bad = value.findIndex((item) => !fits(items, item));
+    return bad === -1 ? value.length : bad;
+  }
+
   #array(shape: Shape, value: unknown[], unsupported: Unsupported): void {
     const { minItems = 0, maxItems = Number.POSITIVE_INFINITY, items } = shape;
-    const fits = value.length >= minItems && value.length <= maxItems;
-    if (!fits) this.#add("wrong", shape, value, { unsupported });
+    const isOfSize = value.length >= minItems && value.length <= maxItems;
+    if (!isOfSize) this.#add("wrong", shape, value, { unsupported });
     const seen = new Map<unknown, number>();
-    for (const [index, item] of fits ? value.entries() : []) {
+    for (let index = isOfSize ? this.#goodItems(shape, value) : value.length; index < value.length; index++) {
       if (this.#full) return;
+      const item = value[index];
       const first = seen.get(item);
       if (first !== undefined) this.#below(index, () => this.#add("repeated", shape, item, { first }));
       else if (shape.uniqueItems && item !== undefined) seen.set(item, index);
@@ -132,6 +151,19 @@ class Walk {
     }
   }
 }
+
+/** Whether a property that the shape doesn't name may be anything: then there may be very many. */
+function takesAnything({ additionalProperties, patternProperties, propertyNames }: Shape): boolean {
+  return (
+    typeof (additionalProperties ?? true) === "boolean" &&
+    additionalProperties !== false &&
+    !patternProperties &&
+    !propertyNames
+  );
+}
+
+/** An array is long where a check compiled for it pays. */
+const longArray_items = 32;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;

@@ -1,8 +1,9 @@
 /**
  * The simulator: an OpenAI-compatible engine that is no model. It is deterministic, says what it is, goes at a set pace
  * and fails on cue (directives.ts, docs/simulator.md). It is reached over HTTP like any engine; this room imports no
- * other, and none but cli and main know it.
+ * other but for the parser of targets, and none but cli and main know it.
  */
+import { targetOf } from "../protocol/target.ts";
 import { type ChatOptions, chat } from "./chat.ts";
 import { Clock } from "./clock.ts";
 import { parseDirectives } from "./directives.ts";
@@ -57,7 +58,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
 }
 
 async function answered(request: Request, options: SimulatorOptions, clock: Clock): Promise<Response> {
-  const path = new URL(request.url).pathname;
+  const { path } = targetOf(request.url);
   if (path === "/health") return Response.json({ status: "ok", engine: "Sluice simulator" });
   const watch = options.watch?.(request, path);
   let response: Response;

@@ -142,7 +142,7 @@ export interface UsageEntry {
 
 export interface AuditEntry {
   at: Date;
-  /** Who did it: `cli:<user>` or `service`. */
+  /** Who did it: `cli:<user>`, `cli:<user> (claims <name>)`, or `service`. */
   actor: string;
   /** `organization.create`, `key.rotate`, … */
   action: string;

@@ -20,3 +20,11 @@ export const noLimits: Plan = Object.freeze({
   tokensPerMinute: null,
   concurrentRequests: null,
 });
+
+/** How many organizations are on a plan. */
+export interface PlanUse {
+  plan: string;
+  organizations: number;
+  /** The first of them, in the order of the alphabet. */
+  slugs: string[];
+}

@@ -1,11 +1,11 @@
 /**
  * Bodies to count, off the main thread: up to two workers, started by the first body and ended when none has come for a
- * while, since a vocabulary is a hundred megabytes. A body that costs a worker its life, or too long, is answered without
- * a tokenizer; the next one gets a new worker.
+ * while, since a vocabulary is a hundred megabytes. A body that costs a worker its life, or too long, is refused: what a
+ * worker could not do, the main thread must not try. The next one gets a new worker.
  */
 import { compact } from "../inference/compact.ts";
 import { Fault, type FaultCode } from "../inference/fault.ts";
-import { type Asked, type Examined, examine } from "./examine.ts";
+import type { Asked, Examined } from "./examine.ts";
 
 export interface Question {
   number: number;
@@ -20,14 +20,15 @@ interface Refused {
 }
 
 export interface TokenCounter {
-  /** Throws the Fault of the body's first offence, or `overloaded`. */
+  /** The body's memory goes to the worker. Throws the Fault of the body's first offence, or `overloaded`. */
   examine(asked: Asked): Promise<Examined>;
   stop(): void;
 }
 
 /** The part of a Worker that is used. */
 export interface Thread {
-  postMessage(question: Question): void;
+  /** What is transferred is the worker's from then on. */
+  postMessage(question: Question, transfer: ArrayBuffer[]): void;
   terminate(): void;
   onmessage: ((event: { data: Answer }) => void) | null;
   onerror: ((event: { message?: string; preventDefault?(): void }) => void) | null;
@@ -53,7 +54,7 @@ export const counterSettings: CounterSettings = {
 
 interface Job {
   asked: Asked;
-  resolve(examined: Examined | Promise<Examined>): void;
+  resolve(examined: Examined): void;
   reject(fault: Fault): void;
 }
 
@@ -101,13 +102,12 @@ export function tokenCounter(
     }
   }
 
-  /** Its body is answered here, as far as that goes without a tokenizer. */
   function lose(one: Crew, cause: unknown): void {
     if (!crew.has(one)) return;
     end(one);
     failed(cause);
     const { job } = one;
-    if (job) job.resolve(examine(job.asked));
+    job?.reject(uncounted());
     if (waiting.length > 0 && !stopped) next(start());
   }
 
@@ -128,7 +128,8 @@ export function tokenCounter(
     one.job = job;
     one.timer = unreferenced(setTimeout(() => lose(one, new Error("the count took too long")), settings.count_ms));
     number += 1;
-    one.thread.postMessage({ number, asked: job.asked });
+    const { buffer } = job.asked.body;
+    one.thread.postMessage({ number, asked: job.asked }, buffer instanceof ArrayBuffer ? [buffer] : []);
   }
 
   return {
@@ -152,6 +153,12 @@ export function tokenCounter(
       for (const one of crew) end(one);
     },
   };
+}
+
+function uncounted(): Fault {
+  return new Fault("overloaded", "Counting this took too long and was given up. Send less, or try again later.", {
+    retryAfterSeconds: 5,
+  });
 }
 
 function unreferenced(timer: ReturnType<typeof setTimeout>): ReturnType<typeof setTimeout> {

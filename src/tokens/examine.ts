@@ -1,4 +1,4 @@
-/** The body of a request for a count → what is known of it. Runs in the worker; where that is gone, without a tokenizer. */
+/** The body of a request for a count → what is known of it. Runs in the worker. */
 import { type Media, mediaOf } from "../inference/media.ts";
 import { decodeRequest, type MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import { validateCountTokens } from "../protocol/anthropic-messages/validate.ts";
@@ -9,8 +9,8 @@ import { chatOf } from "./prompt.ts";
 import { isTokenizer, templates, type Vocabularies } from "./tokenizers.ts";
 
 export interface Asked {
+  /** Looked over already (src/protocol/body-scan.ts). */
   body: Uint8Array;
-  body_depth_max: number;
   options: MessagesOptions;
   /** Name of a known tokenizer, by model id. */
   tokenizers: Readonly<Record<string, string>>;
@@ -23,14 +23,14 @@ export interface Examined {
   media: Media;
 }
 
-/** Throws the Fault of the body's first offence. Without vocabularies no text is counted. */
-export async function examine(asked: Asked, vocabularies?: Vocabularies): Promise<Examined> {
-  const { body, body_depth_max, options, tokenizers } = asked;
-  const request = decodeRequest(validateCountTokens(parseJsonBody(body, body_depth_max)), options);
+/** Throws the Fault of the body's first offence. */
+export async function examine(asked: Asked, vocabularies: Vocabularies): Promise<Examined> {
+  const { body, options, tokenizers } = asked;
+  const request = decodeRequest(validateCountTokens(parseJsonBody(body)), options);
   const media = mediaOf(request);
   const { model } = request;
   const name = Object.hasOwn(tokenizers, model) ? tokenizers[model] : undefined;
-  if (!vocabularies || name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
+  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
   // What this engine would be refused is counted as far as it is understood.
   const wire = openaiChatUpstream.request.encode(
     { ...request, nativeNeeds: [] },

@@ -113,8 +113,10 @@ describe("doctor", () => {
       "configuration: ok",
       "storage: ok",
       "database: ok",
+      "schema: ok",
       "redis: ok",
       "engine main: ok",
+      "metrics: ok",
       "server: ok",
     ]);
   });
@@ -126,13 +128,51 @@ describe("doctor", () => {
       inspectDatabase: () => Promise.reject(new Error("cannot use the database at db:5432/sluice:\nrefused")),
       inspectRedis: () => Promise.reject(new Error("redis does not answer")),
     });
-    expect([code, err]).toEqual([1, "sluice: 3 of 6 checks failed: database, redis, engine main\n"]);
+    expect([code, err]).toEqual([1, "sluice: 3 of 7 checks failed: database, redis, engine main\n"]);
     expect(of("database")).toMatchObject({
       status: "problem",
       says: "cannot use the database at db:5432/sluice: refused",
     });
     expect(of("engine main").says).toContain("start the engine");
     expect(of("server")).toMatchObject({ status: "ok", says: expect.stringContaining("sluice serve") });
+  });
+
+  test("tells a database that is not migrated from one that is newer", async () => {
+    const inspected = (is: "older" | "newer" | "other") => ({
+      inspectDatabase: async () => ({ says: "Postgres responds.", schema: { is, problem: `the database is ${is}` } }),
+    });
+    const older = await examined(inspected("older"));
+    expect(older.of("schema")).toEqual({ check: "schema", status: "warning", says: "the database is older" });
+    expect(older.code).toBe(0);
+    const { configuration } = shell().services;
+    const unmigrated = await examined({
+      ...inspected("older"),
+      configuration: async () => {
+        const settings = await configuration();
+        return { ...settings, server: { ...settings.server, migrates: false } };
+      },
+    });
+    for (const { of, code } of [unmigrated, await examined(inspected("newer")), await examined(inspected("other"))])
+      expect([of("schema").status, of("database").status, code]).toEqual(["problem", "ok", 1]);
+  });
+
+  test("warns where the metrics are public", async () => {
+    const { configuration } = shell().services;
+    for (const [host, port, status] of [
+      ["127.0.0.1", null, "ok"],
+      ["localhost", null, "ok"],
+      ["::1", null, "ok"],
+      ["0.0.0.0", null, "warning"],
+      ["::", null, "warning"],
+      ["10.0.0.1", null, "warning"],
+      ["0.0.0.0", 9090, "ok"],
+    ] as const) {
+      const settings = await configuration();
+      const operator = port === null ? null : { host: "0.0.0.0", port };
+      const server = { ...settings.server, host, operator };
+      const { of, code } = await examined({ configuration: async () => ({ ...settings, server }) });
+      expect([host, port, of("metrics").status, code]).toEqual([host, port, status, 0]);
+    }
   });
 
   test("a configuration that cannot be used is said, and the rest is looked at all the same", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
+import { userNumbered } from "../../src/cli/user.ts";
 import { pack, unpack } from "../../src/cli/wire.ts";
 import { ManagementError } from "../../src/management/error.ts";
 import { type Management, management } from "../../src/management/management.ts";
@@ -66,6 +67,8 @@ async function thrownBy(work: Promise<unknown>): Promise<Error> {
   throw new Error("was accepted");
 }
 
+const me = userNumbered(process.getuid?.() ?? 0);
+
 describe("the administrator's socket", () => {
   test("answers as the verbs themselves would, instants and refusals included", async () => {
     const { dataDir, directory, actors } = await served();
@@ -79,8 +82,11 @@ describe("the administrator's socket", () => {
     const refused = await thrownBy(manage.createOrganization({ slug: "acme" }));
     expect(refused).toBeInstanceOf(ManagementError);
     expect(refused.message).toContain("already exists");
-    expect(actors[0]).toBe("cli:ann");
-    expect((await directory.listAudit({ limit: 1 }))[0]?.actor).toBe("cli:ann");
+    expect(actors[0]).toBe(`cli:${me} (claims ann)`);
+    expect((await directory.listAudit({ limit: 1 }))[0]?.actor).toBe(`cli:${me} (claims ann)`);
+    const own = await socketManagement({ dataDir, actor: `cli:${me}` });
+    await own?.listOrganizations();
+    expect(actors.at(-1)).toBe(`cli:${me}`);
   });
 
   test("can be opened by its owner alone, from its first moment", async () => {
@@ -117,6 +123,31 @@ describe("the administrator's socket", () => {
     mkdirSync(join(foreign, "admin"));
     chownSync(join(foreign, "admin"), 65534, 65534);
     expect((await thrownBy(served(foreign))).message).toContain("SLUICE_DATA_DIR");
+  });
+
+  test("is asked nothing where it may be somebody else's: no command and no trust for a forged one", async () => {
+    const forged = async (spoil: (folder: string, path: string) => void) => {
+      const dataDir = newFolder();
+      const folder = join(dataDir, "admin");
+      mkdirSync(folder, { mode: 0o700 });
+      const path = join(folder, "sluice.sock");
+      let asked = 0;
+      const fetch = () => {
+        asked++;
+        return Response.json({ version: 1, result: null });
+      };
+      const server = Bun.serve({ unix: path, fetch });
+      stops.push(() => server.stop(true));
+      spoil(folder, path);
+      const refused = await thrownBy(socketManagement({ dataDir, actor: "cli:ann" }));
+      expect([refused.name, asked]).toEqual(["ManagementError", 0]);
+      return refused.message;
+    };
+    for (const mode of [0o755, 0o770, 0o777])
+      expect(await forged((folder) => chmodSync(folder, mode))).toContain("is open to other users: chmod 700");
+    if (process.getuid?.() !== 0) return;
+    expect(await forged((folder) => chownSync(folder, 65534, 65534))).toContain("belongs to another user");
+    expect(await forged((_, path) => chownSync(path, 65534, 65534))).toContain("belongs to another user");
   });
 
   test("that a killed server left behind is replaced; one that lives is not", async () => {
@@ -307,7 +338,8 @@ test("the user's name is found without USER, and a nameless number is named by i
   const source = `import { systemUser } from ${JSON.stringify(join(import.meta.dir, "../../src/cli/user.ts"))}; console.log(systemUser());`;
   const named = async (env: Record<string, string>) =>
     (await Bun.spawn([process.execPath, "-e", source], { env, stdout: "pipe" }).stdout.text()).trim();
-  expect(await named({ USER: "ann" })).toBe("ann");
+  // Whoever sets USER is not ann for that.
+  expect(await named({ USER: "ann" })).toBe(await named({}));
   expect(await named({})).toMatch(/^[\w.@+-]+$/);
   expect(await named({})).not.toBe("unknown");
   if (process.getuid?.() === 0) expect((await saidAs(54_321, source)).trim()).toBe("uid-54321");

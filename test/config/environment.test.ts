@@ -4,7 +4,7 @@ import { configured, problemsOf } from "./reading.ts";
 describe("the environment", () => {
   test("when it says nothing, the service listens on 127.0.0.1:8080 and keeps its data in ./data", () => {
     const { server, storage, notices } = configured(null);
-    expect(server).toEqual({ host: "127.0.0.1", port: 8080, operator: null });
+    expect(server).toEqual({ host: "127.0.0.1", port: 8080, operator: null, migrates: true });
     expect(storage).toEqual({ databaseUrl: null, redisUrl: null, dataDir: "./data" });
     expect(notices).toEqual([]);
   });
@@ -23,8 +23,9 @@ describe("the environment", () => {
       SLUICE_DATA_DIR: "/var/lib/sluice",
       SLUICE_OPERATOR_PORT: "9090",
       SLUICE_OPERATOR_HOST: "10.0.0.1",
+      SLUICE_MIGRATE: "false",
     });
-    expect(server).toEqual({ host: "::", port: 0, operator: { host: "10.0.0.1", port: 9090 } });
+    expect(server).toEqual({ host: "::", port: 0, operator: { host: "10.0.0.1", port: 9090 }, migrates: false });
     expect(storage).toEqual({
       databaseUrl: "postgres://sluice@db.example:5432/sluice",
       redisUrl: "rediss://:secret@cache.example:6380/1",
@@ -41,6 +42,7 @@ describe("the environment", () => {
       { SLUICE_OPERATOR_PORT: "tcp://10.0.0.1:9090" },
       'SLUICE_OPERATOR_PORT must be a whole number from 0 to 65535, not "tcp://10.0.0.1:9090"; Kubernetes set it: set enableServiceLinks: false for the pod',
     ],
+    [{ SLUICE_MIGRATE: "no" }, 'SLUICE_MIGRATE must be true or false, not "no"'],
     [{ SLUICE_OPERATOR_PORT: "8080" }, "SLUICE_OPERATOR_PORT must differ from PORT (8080)"],
     [{ SLUICE_OPERATOR_HOST: "::1" }, "SLUICE_OPERATOR_HOST needs SLUICE_OPERATOR_PORT, which is not set"],
     [

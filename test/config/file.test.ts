@@ -101,14 +101,14 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "plain text",
       "hello",
       [
-        '1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses), not "hello"',
+        '1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses, reload, log, images), not "hello"',
       ],
     ],
     [
       "a list",
       "- a",
       [
-        "1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses), not a list",
+        "1:1: must be a mapping of fields (upstreams, models, plans, metering, limits, messages, responses, reload, log, images), not a list",
       ],
     ],
     ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; use spaces"]],
@@ -128,7 +128,9 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     [
       "an unknown field like no other",
       "colour: red",
-      ["1:1: colour: is not a known field; known are upstreams, models, plans, metering, limits, messages, responses"],
+      [
+        "1:1: colour: is not a known field; known are upstreams, models, plans, metering, limits, messages, responses, reload, log, images",
+      ],
     ],
     [
       "an unknown field in camel case",
@@ -152,7 +154,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "plans: { __proto__: { session: 1 } }\nconstructor: 1",
       [
         "1:10: plans.__proto__: must be a name: letters, digits, '.', '_' and '-', at most 63, starting with a letter or digit",
-        "2:1: constructor: is not a known field; known are upstreams, models, plans, metering, limits, messages, responses",
+        "2:1: constructor: is not a known field; known are upstreams, models, plans, metering, limits, messages, responses, reload, log, images",
       ],
     ],
     [

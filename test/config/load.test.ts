@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Configuration } from "../../src/config/configuration.ts";
+import { engineNames } from "../../src/config/engine-names.ts";
+import { configurationHash } from "../../src/config/hash.ts";
 import { defaultsOf, serviceLimits } from "../../src/config/limits.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
 import type { ConfigurationError } from "../../src/config/problem.ts";
@@ -204,6 +206,18 @@ describe("which file is read", () => {
   });
 });
 
+test("what would name an engine in a log is its address and its own names of models, the longest first", () => {
+  const text = `upstreams: { main: { url: "http://gpu-7.internal:8000/v1" } }
+models:
+  - { id: acme/one, created: 1, context_window: 10, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: writer-awq }, { upstream: main, model: acme/one }] }`;
+  expect(engineNames(configured(text))).toEqual([
+    "http://gpu-7.internal:8000/v1",
+    "gpu-7.internal:8000",
+    "gpu-7.internal",
+    "writer-awq",
+  ]);
+});
+
 describe("a reload", () => {
   test("puts a good file in force, and leaves the old one in force where the new one is bad", async () => {
     let text: string | null = "plans: { one: {} }";
@@ -245,6 +259,44 @@ describe("a reload", () => {
     fails = false;
     expect((await configuration.reload()).ok).toBe(true);
     expect(configuration.current().upstreams[0]?.url).toBe("http://127.0.0.1:1/v1");
+  });
+
+  test("is refused with what speaks against it, and nothing changes", async () => {
+    const first = configured("plans: { gold: {} }");
+    const configuration = reloadable(first, { load: () => load("plans: { silver: {} }") });
+    const asked: string[][] = [];
+    const outcome = await configuration.reload(async ({ catalog }) => {
+      asked.push([...catalog.plans.keys()]);
+      return ["gold is in use"];
+    });
+    expect(outcome).toEqual({ ok: false, problems: ["gold is in use"] });
+    expect(asked).toEqual([["starter", "pro", "unlimited", "silver"]]);
+    expect(configuration.current()).toBe(first);
+    expect((await configuration.reload(async () => [])).ok).toBe(true);
+  });
+
+  test("has another hash where what is served differs, and only there", async () => {
+    const hashOf = (text: string | null, env: Record<string, string> = {}) => configurationHash(configured(text, env));
+    const base = hashOf("plans: { a: { session: 1 }, b: {} }\nlimits: { drain_ms: 5 }");
+    expect(base).toMatch(/^[0-9a-f]{16}$/);
+    const same = hashOf("limits: { drain_ms: 5 }\nplans: { b: {}, a: { session: 1 } }", {
+      PORT: "1",
+      DATABASE_URL: "postgres://x",
+    });
+    expect(same).toBe(base);
+    for (const other of [
+      "plans: { a: { session: 2 }, b: {} }\nlimits: { drain_ms: 5 }",
+      "plans: { a: { session: 1 }, b: {} }",
+      null,
+    ])
+      expect(hashOf(other)).not.toBe(base);
+    // Where the simulator listens is a node's own affair; what a key is, nobody's.
+    const first = configured(null);
+    expect(configurationHash(withSimulatorAt(first, "http://127.0.0.1:1/v1"))).toBe(configurationHash(first));
+    const engine = { SLUICE_UPSTREAM_URL: "http://engine" };
+    const keyed = hashOf(null, { ...engine, SLUICE_UPSTREAM_KEY: "one" });
+    expect(keyed).toBe(hashOf(null, { ...engine, SLUICE_UPSTREAM_KEY: "two" }));
+    expect(keyed).not.toBe(hashOf(null, engine));
   });
 
   test("leaves metering and limits as they were at the start, and says so", async () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsOf, model, says, startService, words } from "../harness/engine.ts";
+import { freshDatabase } from "../harness/services.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -157,6 +158,62 @@ describe("SIGHUP", () => {
     await sluice.stop();
     rmSync(folder, { recursive: true });
   }, 40_000);
+});
+
+describe("a plan that organizations are on", () => {
+  test("is not taken away by a reload, unless it says so; a start without it is loud", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-plans-"));
+    const file = join(folder, "sluice.yaml");
+    writeFileSync(file, "plans: { gold: {}, silver: {} }");
+    const env = { SLUICE_CONFIG: file };
+    const dataDir = join(folder, "data");
+    const database = await freshDatabase();
+    const start = () => startSluice({ dataDir, store: "pglite", env: { ...env, DATABASE_URL: database.url } });
+    const first = await start();
+    for (const [slug, plan] of [
+      ["acme", "gold"],
+      ["umbrella", "gold"],
+      ["other", "starter"],
+    ])
+      await first.json("org", "create", slug!, "--plan", plan!);
+    const key = (await first.json<{ key: string }>("key", "create", "--org", "acme", "--name", "k")).key;
+    const hash = async (node = first) => {
+      const verbose = (await (await node.fetch("/readyz?verbose", { key: null })).json()) as { configuration: string };
+      const metrics = await (await node.fetch("/metrics", { key: null })).text();
+      expect(metrics.match(/^configuration_info\{.*$/gm)).toEqual([
+        `configuration_info{hash="${verbose.configuration}"} 1`,
+      ]);
+      return verbose.configuration;
+    };
+    const before = await hash();
+    const reloaded = async (text: string, event: string) => {
+      const times = () => first.stderr().split(`"event":"${event}"`).length;
+      const seen = times();
+      writeFileSync(file, text);
+      first.signal("SIGHUP");
+      await until(() => times() > seen, 10_000, event);
+    };
+    await reloaded("plans: { silver: {} }", "configuration_refused");
+    expect(first.stderr()).toContain("plan 'gold' is used by 2 organizations (acme, umbrella); move them");
+    expect(await hash()).toBe(before);
+    // What nobody uses may go.
+    await reloaded("plans: { gold: {} }", "configuration_reloaded");
+    expect(await hash()).not.toBe(before);
+    await reloaded("reload: { force: true }", "configuration_reloaded");
+    const asked = await first.post(
+      "/v1/chat/completions",
+      { model: "openai/gpt-oss-20b", messages: says("") },
+      { key },
+    );
+    expect(asked.status).toBe(402);
+    await first.stop();
+    const second = await start();
+    const told = /"level":"error","event":"plan_missing".*acme, umbrella/;
+    await until(() => told.test(second.stderr()), 10_000, "the start to be loud");
+    await second.stop();
+    await database.drop();
+    rmSync(folder, { recursive: true });
+  }, 60_000);
 });
 
 describe("kill -9", () => {

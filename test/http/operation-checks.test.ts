@@ -37,9 +37,17 @@ function dependencies(): Dependencies {
       const scopes = key.replace("Bearer ", "").split(",") as Scope[];
       return { key: { id: "key_1", scopes, allowedModels: null }, organization: { id: "org_1", plan: null } } as never;
     },
+    attempts: { take() {} },
     catalog: () => ({ models: new Map(), plans: new Map() }),
     limits: {
-      ...{ body_bytes_max: 100_000, body_depth_max: 100, body_read_ms: 60_000 },
+      ...{
+        body_bytes_max: 100_000,
+        body_depth_max: 100,
+        body_values_max: 100_000,
+        body_members_max: 60_000,
+        body_ratio_max: 100,
+        body_read_ms: 60_000,
+      },
       ...{ first_event_hold_ms: 1_000, heartbeat_ms: 1_000 },
     },
     refused: { add: (one) => void refused.push(one), find: async () => null },

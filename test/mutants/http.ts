@@ -30,20 +30,22 @@ export const http: Mutant[] = [
   },
   {
     name: "a compressed body may grow without a bound",
-    file: "src/http/body.ts",
-    find: "await algorithm(bytes, { maxOutputLength: bytes_max })",
-    replace: "await algorithm(bytes, { maxOutputLength: 8 * bytes_max })",
-    caughtBy: [`${doors} > of 32 MiB and a byte`],
-    rule: "docs/design/service.md, Caps",
+    file: "src/http/decompress.ts",
+    find: "sent * body_ratio_max)",
+    replace: "80 * sent * body_ratio_max)",
+    caughtBy: ["test/http/body-shape.test.ts > unpacks to any ratio"],
+    rule: "docs/design/service.md, Cost before trust",
   },
   {
     name: "a body is read before the credential is looked at",
     file: "src/http/serve-operation.ts",
     find: `    const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    if (body && principal) countAttempt(dependencies, operation, principal);
     const parameters = guarded(call.request);
     const read = body ? await body.read(dependencies, call) : null;`,
     replace: `    const read = body ? await body.read(dependencies, call) : null;
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    if (body && principal) countAttempt(dependencies, operation, principal);
     const parameters = guarded(call.request);`,
     caughtBy: ["test/http/order-of-checks.test.ts"],
     rule: "docs/design/service.md, Order of checks",
@@ -97,5 +99,37 @@ export const http: Mutant[] = [
     replace: "if (decisive === null) {",
     caughtBy: ["test/http/chat.test.ts > refused by the engine has its true status"],
     rule: "docs/design/errors-and-streams.md, Status before the first byte",
+  },
+  {
+    name: "a body's members are not limited",
+    file: "src/protocol/body-scan.ts",
+    find: "if (shape.members > members_max)",
+    replace: "if (shape.members > 2 * members_max)",
+    caughtBy: ["test/http/body-shape.test.ts > and so many members"],
+    rule: "docs/design/service.md, Cost before trust",
+  },
+  {
+    name: "a quote after two backslashes is taken for escaped",
+    file: "src/protocol/json-bytes.ts",
+    find: "return (to - at) % 2 === 1;",
+    replace: "return to - at > 0;",
+    caughtBy: ["test/fuzz/fuzz.test.ts"],
+    rule: "docs/design/service.md, Cost before trust",
+  },
+  {
+    name: "a comma that is missing between two steps is not missed",
+    file: "src/protocol/json-steps.ts",
+    find: "      if (this.#bytes[from] !== comma) throw broken();\n      from += 1;",
+    replace: "      if (this.#bytes[from] === comma) from += 1;",
+    caughtBy: ["test/protocol/json-steps.test.ts"],
+    rule: "docs/design/service.md, Cost before trust",
+  },
+  {
+    name: "a refused request costs its key nothing",
+    file: "src/admission/attempts.ts",
+    find: "bucket.left -= 1;",
+    replace: "",
+    caughtBy: ["test/admission/attempts.test.ts"],
+    rule: "docs/design/service.md, Cost before trust",
   },
 ];

@@ -1,7 +1,17 @@
 // The migrator: each migration once, in order, whole or not at all, whoever starts it and however often.
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type Migration, MigrationError, migrate, migrations, pendingMigrations } from "../../db/migrate.ts";
+import {
+  assertCurrent,
+  type Migration,
+  MigrationError,
+  migrate,
+  migrations,
+  pendingMigrations,
+  prepareToServe,
+  schemaOf,
+  unfitting,
+} from "../../db/migrate.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { kinds, type Open, type Owned } from "./databases.ts";
@@ -47,6 +57,45 @@ function contract(open: Open): void {
     await expect(migrate(db, [first])).rejects.toThrow("the database is newer than this build of sluice");
     await expect(pendingMigrations(db, [first])).rejects.toBeInstanceOf(MigrationError);
     expect(await pendingMigrations(db, [first, second])).toEqual([]);
+  });
+
+  // docs/operating.md, Starting, stopping, upgrading: a row of the table is a row here.
+  test("which versions may run side by side", async () => {
+    const additive: Migration = { ...second, additive: true };
+    const another = { ...first, sql: `${first.sql} ` };
+    const rows: [
+      what: string,
+      has: Migration[],
+      runs: boolean,
+      startsUnmigrated: boolean,
+      commands: boolean,
+      starts: boolean,
+    ][] = [
+      ["the schema of this version", [first], true, true, true, true],
+      ["an older one", [], false, false, false, true],
+      ["a newer one, additive", [first, additive], true, true, false, true],
+      ["a newer one", [first, second], false, false, false, false],
+      ["another", [another], false, false, false, false],
+    ];
+    const passes = (work: Promise<unknown>) =>
+      work.then(
+        () => true,
+        (error) => !(error instanceof MigrationError),
+      );
+    for (const [what, has, ...expected] of rows) {
+      const db = await fresh();
+      await migrate(db, has);
+      expect([
+        what,
+        unfitting(await schemaOf(db, [first])) === null,
+        await passes(prepareToServe(db, false, [first])),
+        await passes(assertCurrent(db, [first])),
+        // Last, for it may change the schema.
+        await passes(prepareToServe(db, true, [first])),
+      ]).toEqual([what, ...expected]);
+      await owned?.drop();
+      owned = undefined;
+    }
   });
 
   test("a migration that was edited after it was applied is refused, but not for its line ends", async () => {

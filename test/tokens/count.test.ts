@@ -22,7 +22,6 @@ const examined = (body: object | string, tokenizer?: TokenizerName) => {
     body: new TextEncoder().encode(
       typeof body === "string" ? body : JSON.stringify({ model: "acme/writer-1", ...body }),
     ),
-    body_depth_max: 100,
     options: {},
     tokenizers: (tokenizer ? { "acme/writer-1": tokenizer } : {}) as Record<string, string>,
   };

@@ -59,7 +59,6 @@ export function docsPage(): () => Promise<Response> {
         "cache-control": "no-store",
         "content-security-policy": policy,
         "referrer-policy": "no-referrer",
-        "x-content-type-options": "nosniff",
       },
     });
   };
@@ -99,7 +98,6 @@ export function docsScript(): (asked: Headers) => Promise<Response> {
       "content-type": "text/javascript; charset=utf-8",
       "cache-control": `public, max-age=${script_cached_s}`,
       vary: "accept-encoding",
-      "x-content-type-options": "nosniff",
       etag,
     };
     if (asked.get("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers });

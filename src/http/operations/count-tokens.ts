@@ -1,4 +1,4 @@
-/** POST /v1/messages/count_tokens: any valid key; no usage, no window, no limit. The body is looked into by a worker. */
+/** POST /v1/messages/count_tokens: any valid key; no usage, no window, none of the plan's limits. The body is looked into by a worker. */
 import { CountTokensRequest, TokenEstimate } from "../../protocol/anthropic-messages/contract.ts";
 import { allowedModel, type Catalog } from "../../routing/catalog.ts";
 import { readJsonBytes } from "../body.ts";
@@ -15,7 +15,7 @@ export const countTokens = operation({
   tag: "Inference",
   summary: "Count the tokens of a message",
   description:
-    "How many input tokens a message would have. The count uses the model's own tokenizer and chat template if the service has them; otherwise it is an estimate from what the engine reported for other requests. It costs nothing, opens no usage window, and is not limited.",
+    "How many input tokens a message would have. The count uses the model's own tokenizer and chat template if the service has them; otherwise it is an estimate from what the engine reported for other requests. It costs nothing, opens no usage window, and is not held to the limits of the plan. A key can send ten times the requests per minute of its plan, and at least 1,200.",
   scope: "any",
   request: {
     schema: CountTokensRequest,
@@ -33,14 +33,14 @@ export const countTokens = operation({
   examples: countRequests,
   async handle(dependencies, call, { principal, body }) {
     const catalog = dependencies.catalog();
-    const { body_depth_max } = dependencies.limits;
-    const asked = { body, body_depth_max, options: dependencies.messages(), tokenizers: tokenizersOf(catalog) };
+    const bytes = body.byteLength;
+    const asked = { body, options: dependencies.messages(), tokenizers: tokenizersOf(catalog) };
     const found = await dependencies.tokenCounter.examine(asked);
     const model = allowedModel(catalog, found.model, principal.key.allowedModels);
     call.notes.model = model.id;
     const { media, textTokens } = found;
     const counted = textTokens === null ? null : textTokens + media.tokens;
-    return json(200, { input_tokens: counted ?? dependencies.inputEstimate.expected(model, media, body.byteLength) });
+    return json(200, { input_tokens: counted ?? dependencies.inputEstimate.expected(model, media, bytes) });
   },
 });
 

@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { json } from "../json.ts";
 import { type Content, operation } from "../operation.ts";
-import type { CheckResult } from "../readiness.ts";
+import { type CheckResult, isFailing } from "../readiness.ts";
 import { Liveness, Readiness } from "../shapes.ts";
 import { jsonType } from "./examples.ts";
 
@@ -92,13 +92,14 @@ export const readiness = operation({
     },
   ],
   async handle(dependencies, _call, { query }) {
-    const results = await dependencies.readiness();
-    const failing = results.filter((result) => result.problem && result.severity === "required");
+    const results = dependencies.readiness();
+    const failing = results.filter(isFailing);
     const listed = query.verbose === undefined ? failing : results;
     const isReady = failing.length === 0;
     const body = {
       status: isReady ? "ready" : "not_ready",
       checks: Object.fromEntries(listed.map((result) => [result.name, verdict(result)])),
+      ...(query.verbose === undefined ? {} : { configuration: dependencies.configurationHash() }),
     };
     return json(isReady ? 200 : 503, body, isReady ? {} : { "retry-after": "1" });
   },

@@ -8,7 +8,19 @@
 import Type from "typebox";
 import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
 import { eachItem, present, published, type Relation } from "../rules.ts";
-import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
+import {
+  anyObject,
+  count,
+  list,
+  ModelId,
+  nullable,
+  oneOf,
+  openObject,
+  optional,
+  properties_max,
+  turns_max,
+  unsupported,
+} from "../shapes/contract.ts";
 
 const wholeTokens = () => Type.Integer({ minimum: 1 });
 const nonEmpty = () => Type.String({ minLength: 1 });
@@ -60,7 +72,7 @@ export const DocumentSource = Type.Union(
     Type.Object({ type: Type.Literal("text"), media_type: Type.Literal("text/plain"), data: Type.String() }),
     Type.Object({
       type: Type.Literal("content"),
-      content: Type.Union([Type.String(), Type.Array(Type.Union([TextBlockParam, ImageBlockParam]))]),
+      content: Type.Union([Type.String(), list(Type.Union([TextBlockParam, ImageBlockParam]))]),
     }),
   ],
   { $id: "DocumentSource", "x-unsupported": { ...byId, url: "documents by URL (send the data itself)" } },
@@ -89,7 +101,7 @@ export const SearchResultBlockParam = Type.Object(
     type: Type.Literal("search_result"),
     source: Type.String(),
     title: Type.String(),
-    content: Type.Array(TextBlockParam),
+    content: list(TextBlockParam),
     citations: optional(Type.Object({ enabled: optional(Type.Boolean()) })),
   },
   { $id: "SearchResultBlockParam" },
@@ -115,7 +127,7 @@ export const ToolResultBlockParam = Type.Object(
   {
     type: Type.Literal("tool_result"),
     tool_use_id: nonEmpty(),
-    content: optional(Type.Union([Type.String(), Type.Array(ToolResultContent)])),
+    content: optional(Type.Union([Type.String(), list(ToolResultContent)])),
     is_error: optional(Type.Boolean()),
   },
   { $id: "ToolResultBlockParam", description: "The result of a tool use in an earlier assistant message." },
@@ -123,7 +135,7 @@ export const ToolResultBlockParam = Type.Object(
 export type ToolResultBlockParam = Type.Static<typeof ToolResultBlockParam>;
 
 export const ToolUseBlockParam = Type.Object(
-  { type: Type.Literal("tool_use"), id: nonEmpty(), name: nonEmpty(), input: optional(openObject()) },
+  { type: Type.Literal("tool_use"), id: nonEmpty(), name: nonEmpty(), input: optional(anyObject()) },
   { $id: "ToolUseBlockParam" },
 );
 export type ToolUseBlockParam = Type.Static<typeof ToolUseBlockParam>;
@@ -181,20 +193,20 @@ export type AssistantContentBlock = Type.Static<typeof AssistantContentBlock>;
 export const UserMessageParam = Type.Object(
   {
     role: Type.Literal("user"),
-    content: Type.Union([Type.String(), Type.Array(UserContentBlock, { minItems: 1 })]),
+    content: Type.Union([Type.String(), list(UserContentBlock, { minItems: 1 })]),
   },
   { $id: "UserMessageParam" },
 );
 export type UserMessageParam = Type.Static<typeof UserMessageParam>;
 
 export const AssistantMessageParam = Type.Object(
-  { role: Type.Literal("assistant"), content: Type.Union([Type.String(), Type.Array(AssistantContentBlock)]) },
+  { role: Type.Literal("assistant"), content: Type.Union([Type.String(), list(AssistantContentBlock)]) },
   { $id: "AssistantMessageParam" },
 );
 export type AssistantMessageParam = Type.Static<typeof AssistantMessageParam>;
 
 export const SystemMessageParam = Type.Object(
-  { role: Type.Literal("system"), content: Type.Union([Type.String(), Type.Array(TextBlockParam)]) },
+  { role: Type.Literal("system"), content: Type.Union([Type.String(), list(TextBlockParam)]) },
   { $id: "SystemMessageParam" },
 );
 export type SystemMessageParam = Type.Static<typeof SystemMessageParam>;
@@ -218,7 +230,7 @@ export const MessagesTool = Type.Object(
     ),
     description: optional(Type.String()),
     input_schema: optional(
-      openObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
+      anyObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
     ),
     strict: optional(Type.Boolean()),
     defer_loading: optional(Type.Boolean({ description: "Accepted. The model gets this tool like any other." })),
@@ -301,7 +313,7 @@ export const Thinking = Type.Union(
 export type Thinking = Type.Static<typeof Thinking>;
 
 export const JsonOutputFormat = Type.Object(
-  { type: Type.Literal("json_schema"), schema: openObject({ description: "A JSON Schema." }) },
+  { type: Type.Literal("json_schema"), schema: anyObject({ description: "A JSON Schema." }) },
   { $id: "JsonOutputFormat", description: "Needs a model with the capability `structured_output`." },
 );
 export type JsonOutputFormat = Type.Static<typeof JsonOutputFormat>;
@@ -322,7 +334,7 @@ export type OutputConfig = Type.Static<typeof OutputConfig>;
 export const ContextManagement = Type.Object(
   {
     edits: optional(
-      Type.Array(
+      list(
         Type.Object({
           type: oneOf(["clear_thinking_20251015"], {
             "x-unsupported": {
@@ -341,9 +353,9 @@ export type ContextManagement = Type.Static<typeof ContextManagement>;
 
 const conversation = {
   model: ModelId,
-  messages: Type.Array(MessageParam, { minItems: 1 }),
-  system: optional(Type.Union([Type.String(), Type.Array(TextBlockParam)])),
-  tools: optional(Type.Array(MessagesTool)),
+  messages: Type.Array(MessageParam, { minItems: 1, maxItems: turns_max }),
+  system: optional(Type.Union([Type.String(), list(TextBlockParam)])),
+  tools: optional(list(MessagesTool)),
   tool_choice: optional(MessagesToolChoice),
   thinking: optional(Thinking),
   output_config: optional(OutputConfig),
@@ -357,7 +369,7 @@ export const MessagesRequest = Type.Object(
       description: "Includes reasoning. A value above the model's own limit is lowered to it.",
     }),
     stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
-    stop_sequences: optional(Type.Array(nonEmpty())),
+    stop_sequences: optional(list(nonEmpty())),
     temperature: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_k: optional(Type.Integer({ minimum: 0 })),
@@ -371,7 +383,7 @@ export const MessagesRequest = Type.Object(
       }),
     ),
     metadata: optional(
-      openObject({
+      anyObject({
         description:
           "Not forwarded. Requests with the same `user_id` are routed so that they can share a prompt cache.",
       }),
@@ -382,6 +394,7 @@ export const MessagesRequest = Type.Object(
   },
   {
     $id: "MessagesRequest",
+    maxProperties: properties_max,
     ...published(relations),
     description: "A null is the same as leaving the field out. Other fields are accepted and have no effect.",
   },
@@ -390,6 +403,7 @@ export type MessagesRequest = Type.Static<typeof MessagesRequest>;
 
 export const CountTokensRequest = Type.Object(conversation, {
   $id: "CountTokensRequest",
+  maxProperties: properties_max,
   description: "The input of a Messages request. Everything else is accepted and ignored.",
 });
 export type CountTokensRequest = Type.Static<typeof CountTokensRequest>;

@@ -11,8 +11,8 @@ import { CountTokensRequest, type DocumentBlockParam, type ImageBlockParam, Mess
 import { imageKindOf, isBase64 } from "./images.ts";
 import { isPlaceholder, ownerOf, toldTools } from "./tools.ts";
 
-const request = contract(MessagesRequest, { longArray: "messages" });
-const count = contract(CountTokensRequest, { longArray: "messages" });
+const request = contract(MessagesRequest);
+const count = contract(CountTokensRequest);
 
 /**
  * The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`.

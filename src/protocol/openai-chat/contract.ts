@@ -9,7 +9,17 @@ import type { TObject, TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
 import { eachItem, excludes, published, requires } from "../rules.ts";
-import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
+import {
+  anyObject,
+  count,
+  list,
+  ModelId,
+  nullable,
+  oneOf,
+  optional,
+  properties_max,
+  unsupported,
+} from "../shapes/contract.ts";
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
 
@@ -80,7 +90,7 @@ export const AssistantContentPart = Type.Union([TextContentPart, RefusalContentP
 export type AssistantContentPart = Type.Static<typeof AssistantContentPart>;
 
 const textParts = (options: { minItems?: number } = {}) =>
-  Type.Union([Type.String(), Type.Array(TextContentPart, { ...options, "x-unsupported": textOnly })]);
+  Type.Union([Type.String(), list(TextContentPart, { ...options, "x-unsupported": textOnly })]);
 
 // ---- request: messages -----------------------------------------------------------------------------------------------
 
@@ -114,7 +124,7 @@ export type SystemMessage = Type.Static<typeof SystemMessage>;
 export const UserMessage = Type.Object(
   {
     role: Type.Literal("user"),
-    content: Type.Union([Type.String(), Type.Array(UserContentPart, { minItems: 1 })]),
+    content: Type.Union([Type.String(), list(UserContentPart, { minItems: 1 })]),
     name: speaker,
   },
   { $id: "UserMessage" },
@@ -125,9 +135,9 @@ export type UserMessage = Type.Static<typeof UserMessage>;
 export const AssistantMessage = Type.Object(
   {
     role: Type.Literal("assistant"),
-    content: optional(Type.Union([Type.String(), Type.Array(AssistantContentPart)])),
+    content: optional(Type.Union([Type.String(), list(AssistantContentPart)])),
     refusal: optional(Type.String()),
-    tool_calls: optional(Type.Array(ChatToolCall)),
+    tool_calls: optional(list(ChatToolCall)),
     reasoning_content: optional(Type.String()),
     reasoning: optional(Type.String()),
     name: speaker,
@@ -168,7 +178,7 @@ export const ToolDefinition = Type.Object(
       name: identifier(),
       description: optional(Type.String()),
       parameters: optional(
-        openObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
+        anyObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
       ),
       strict: optional(Type.Boolean()),
     }),
@@ -217,7 +227,7 @@ export const ResponseFormat = Type.Union(
           {
             name: identifier(),
             description: optional(Type.String()),
-            schema: optional(openObject({ description: "A JSON Schema." })),
+            schema: optional(anyObject({ description: "A JSON Schema." })),
             strict: optional(Type.Boolean()),
           },
           closed,
@@ -320,6 +330,7 @@ export const ChatCompletionRequest = Type.Object(
         type: "object",
         additionalProperties: Type.Number({ minimum: -100, maximum: 100 }),
         propertyNames: { pattern: "^[0-9]{1,10}$", "x-must-be": "a token id: digits only" },
+        maxProperties: properties_max,
         description: "Token id to bias.",
       }),
     ),
@@ -347,7 +358,7 @@ export const ChatCompletionRequest = Type.Object(
       }),
     ),
     user: ignored(Type.String()),
-    metadata: ignored(openObject()),
+    metadata: ignored(anyObject()),
     store: optional(
       Type.Literal(false, {
         type: "boolean",
@@ -357,11 +368,11 @@ export const ChatCompletionRequest = Type.Object(
     ),
     safety_identifier: ignored(Type.String()),
     prompt_cache_retention: ignored(Type.String()),
-    prompt_cache_options: ignored(openObject()),
+    prompt_cache_options: ignored(anyObject()),
     service_tier: ignored(Type.String()),
-    prediction: ignored(openObject()),
+    prediction: ignored(anyObject()),
     verbosity: ignored(Type.String()),
-    modalities: optional(Type.Array(oneOf(["text"], { "x-unsupported": { "*": "output other than text" } }))),
+    modalities: optional(list(oneOf(["text"], { "x-unsupported": { "*": "output other than text" } }))),
     audio: unsupported("audio output"),
     web_search_options: unsupported("web search"),
     functions: unsupported("functions (use tools)"),

@@ -10,7 +10,19 @@ import type { TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
 import { eachItem, published } from "../rules.ts";
-import { count, ModelId, nullable, oneOf, openObject, optional, unsupported } from "../shapes/contract.ts";
+import {
+  anyObject,
+  count,
+  list,
+  ModelId,
+  nullable,
+  oneOf,
+  openObject,
+  optional,
+  properties_max,
+  turns_max,
+  unsupported,
+} from "../shapes/contract.ts";
 
 /** Of what an answer tells back as it was asked, other keys too. */
 const open = { additionalProperties: true };
@@ -73,7 +85,7 @@ export const FunctionTool = Type.Object(
     type: Type.Literal("function"),
     name: toolName(),
     description: optional(Type.String()),
-    parameters: optional(openObject({ description: "A JSON Schema of an object." })),
+    parameters: optional(anyObject({ description: "A JSON Schema of an object." })),
     strict: optional(Type.Boolean()),
   },
   { $id: "ResponsesFunctionTool" },
@@ -105,7 +117,7 @@ export const NamespaceTool = Type.Object(
     type: Type.Literal("namespace"),
     name: toolName(),
     description: optional(Type.String()),
-    tools: Type.Array(Type.Union([FunctionTool, CustomTool])),
+    tools: list(Type.Union([FunctionTool, CustomTool])),
   },
   { $id: "ResponsesNamespaceTool" },
 );
@@ -165,7 +177,7 @@ export const ResponsesToolChoice = Type.Union(
       {
         type: Type.Literal("allowed_tools"),
         mode: oneOf(["auto", "required"]),
-        tools: Type.Array(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), {
+        tools: list(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), {
           minItems: 1,
           maxItems: 512,
         }),
@@ -184,7 +196,7 @@ const message = <Kind extends TSchema>(type: Kind, $id: string) =>
     {
       type,
       role: oneOf(["user", "assistant", "system", "developer"]),
-      content: Type.Union([Type.String(), Type.Array(InputPart)]),
+      content: Type.Union([Type.String(), list(InputPart)]),
     },
     { $id },
   );
@@ -205,7 +217,7 @@ export const FunctionCallItem = Type.Object(
 );
 export type FunctionCallItem = Type.Static<typeof FunctionCallItem>;
 
-const result = Type.Union([Type.String(), Type.Array(OutputPart)]);
+const result = Type.Union([Type.String(), list(OutputPart)]);
 
 export const FunctionCallOutputItem = Type.Object(
   { type: Type.Literal("function_call_output"), call_id: Type.String({ minLength: 1 }), output: result },
@@ -231,7 +243,7 @@ export const CustomToolCallOutputItem = Type.Object(
 );
 export type CustomToolCallOutputItem = Type.Static<typeof CustomToolCallOutputItem>;
 
-const spoken = (kind: string) => optional(Type.Array(Type.Object({ type: Type.Literal(kind), text: Type.String() })));
+const spoken = (kind: string) => optional(list(Type.Object({ type: Type.Literal(kind), text: Type.String() })));
 
 export const ReasoningItem = Type.Object(
   {
@@ -248,7 +260,7 @@ export const ReasoningItem = Type.Object(
 export type ReasoningItem = Type.Static<typeof ReasoningItem>;
 
 export const AdditionalToolsItem = Type.Object(
-  { type: Type.Literal("additional_tools"), tools: Type.Array(ResponsesTool) },
+  { type: Type.Literal("additional_tools"), tools: list(ResponsesTool) },
   { $id: "ResponsesAdditionalTools", description: "Tools in addition to `tools`." },
 );
 export type AdditionalToolsItem = Type.Static<typeof AdditionalToolsItem>;
@@ -309,7 +321,7 @@ export const TextFormat = Type.Union(
       {
         type: Type.Literal("json_schema"),
         name: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,64}$", "x-must-be": "1 to 64 letters, digits, _ or -" }),
-        schema: openObject({ description: "A JSON Schema." }),
+        schema: anyObject({ description: "A JSON Schema." }),
         description: optional(Type.String()),
         strict: optional(Type.Boolean()),
       },
@@ -341,7 +353,7 @@ const requestFields = {
     Type.String({ description: "Comes before everything else. Not carried over to the next response." }),
   ),
   stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
-  tools: optional(Type.Array(ResponsesTool)),
+  tools: optional(list(ResponsesTool)),
   tool_choice: optional(ResponsesToolChoice),
   parallel_tool_calls: optional(Type.Boolean()),
   previous_response_id: optional(Type.String({ minLength: 1, description: "A stored response to continue from." })),
@@ -370,7 +382,7 @@ const requestFields = {
       { description: "A hint: not sent to a model that does not reason." },
     ),
   ),
-  include: optional(Type.Array(Type.String())),
+  include: optional(list(Type.String())),
   prompt_cache_key: optional(
     Type.String({ description: "Requests with the same key are routed so that they can share a prompt cache." }),
   ),
@@ -382,9 +394,10 @@ const requestFields = {
 } satisfies TProperties;
 
 export const ResponsesRequest = Type.Object(
-  { ...requestFields, input: Type.Union([Type.String(), Type.Array(InputItem, { minItems: 1 })]) },
+  { ...requestFields, input: Type.Union([Type.String(), Type.Array(InputItem, { minItems: 1, maxItems: turns_max })]) },
   {
     $id: "ResponsesRequest",
+    maxProperties: properties_max,
     ...published([eachItem("input", textOfOthers)]),
     additionalProperties: true,
     description:
@@ -392,10 +405,13 @@ export const ResponsesRequest = Type.Object(
   },
 );
 /** The same after an item without `type` was given that of a message: what is validated, and what the codec reads. */
-export const TypedResponsesRequest = Type.Object({
-  ...requestFields,
-  input: Type.Union([Type.String(), Type.Array(typedItem, { minItems: 1 })]),
-});
+export const TypedResponsesRequest = Type.Object(
+  {
+    ...requestFields,
+    input: Type.Union([Type.String(), Type.Array(typedItem, { minItems: 1, maxItems: turns_max })]),
+  },
+  { maxProperties: properties_max },
+);
 export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
 
 // ---- response: items -------------------------------------------------------------------------------------------------
@@ -523,7 +539,6 @@ export const ResponseFailure = Type.Object(
 export type ResponseFailure = Type.Static<typeof ResponseFailure>;
 
 const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
-const anyObject = () => openObject();
 
 export const ResponseObject = Type.Object(
   {
@@ -539,7 +554,7 @@ export const ResponseObject = Type.Object(
     usage: nullable(ResponsesUsage),
     previous_response_id: nullable(Type.String()),
     instructions: nullable(Type.String()),
-    tools: Type.Array(anyObject()),
+    tools: Type.Array(openObject()),
     tool_choice: ResponsesToolChoice,
     parallel_tool_calls: Type.Boolean(),
     max_output_tokens: nullable(Type.Integer()),
@@ -550,12 +565,12 @@ export const ResponseObject = Type.Object(
     frequency_penalty: Type.Number(),
     top_logprobs: Type.Integer(),
     text: openObject({}, { format: TextFormat }),
-    reasoning: anyObject(),
+    reasoning: openObject(),
     truncation: oneOf(["disabled"]),
     store: Type.Boolean(),
     background: Type.Literal(false),
     service_tier: Type.String(),
-    metadata: anyObject(),
+    metadata: openObject(),
     safety_identifier: nullable(Type.String()),
     prompt_cache_key: nullable(Type.String()),
   },

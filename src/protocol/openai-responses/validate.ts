@@ -17,7 +17,7 @@ import { firstOrphan, strangePart } from "./conversation.ts";
 import { referencesOf } from "./references.ts";
 import { isHosted, listedTools, ToolBook } from "./tools.ts";
 
-const request = contract(TypedResponsesRequest, { longArray: "input" });
+const request = contract(TypedResponsesRequest);
 
 /** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
 export function validateResponsesRequest(body: unknown): ResponsesRequest {

@@ -6,7 +6,7 @@
  * - `x-unsupported`: values that the protocol defines and this service does not have, and what to call them. Such a value
  *   is `unsupported_feature`, not `invalid_value`; the key "*" stands for every value of the right type but the allowed.
  */
-import type { TProperties, TSchema, TUnion } from "typebox";
+import type { TArray, TProperties, TSchema, TUnion } from "typebox";
 import Type from "typebox";
 
 /** A field that may be left out, where an explicit null means the same. */
@@ -21,6 +21,22 @@ export function unsupported(name: string) {
 
 export function oneOf<Values extends string[]>(values: readonly [...Values], options: Record<string, unknown> = {}) {
   return Type.Enum(values, { type: "string", ...options });
+}
+
+/** Of what a client may nest as it likes: docs/design/service.md, Cost before trust. */
+const items_max = 10_000;
+export const properties_max = 4_096;
+/** Messages of a conversation, and items of an input. */
+export const turns_max = 100_000;
+
+/** A list in a request. */
+export function list<Item extends TSchema>(item: Item, options: Record<string, unknown> = {}): TArray<Item> {
+  return Type.Array(item, { maxItems: items_max, ...options });
+}
+
+/** An object in a request that may hold anything; `properties` are the keys of it that matter. */
+export function anyObject(options: Record<string, unknown> = {}, properties: TProperties = {}) {
+  return openObject({ maxProperties: properties_max, ...options }, properties);
 }
 
 /** Any JSON object; `properties` are the keys of it that matter. */

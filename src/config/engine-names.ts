@@ -1,0 +1,19 @@
+/** What would name an engine in a log: its address, and its own names of models. Pure. */
+import type { Configuration } from "./configuration.ts";
+
+/** Shorter ones are found in ordinary words. */
+const name_chars_min = 4;
+
+/** The longest first, so that none is cut by another that it holds. */
+export function engineNames({ upstreams, catalog }: Configuration): string[] {
+  const addresses = upstreams.flatMap(({ url }) => {
+    const { host, hostname } = new URL(url);
+    return [url, host, hostname];
+  });
+  const models = [...catalog.models.values()].flatMap(({ id, routes }) =>
+    routes.map(({ model }) => model).filter((model) => model !== id),
+  );
+  return [...new Set([...addresses, ...models])]
+    .filter((word) => word.length >= name_chars_min)
+    .sort((one, other) => other.length - one.length);
+}

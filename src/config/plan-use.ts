@@ -1,0 +1,20 @@
+/** Plans that organizations are on and a catalog does not have: their inference is 402. Pure. */
+import type { Plan, PlanUse } from "../store/plan.ts";
+
+type Plans = ReadonlyMap<string, Plan>;
+
+/** `before`: the plans that were in force, where only those count that this change takes away. */
+export function lostPlans(uses: readonly PlanUse[], plans: Plans, before: Plans | null = null): PlanUse[] {
+  return uses.filter(({ plan }) => !plans.has(plan) && (before?.has(plan) ?? true));
+}
+
+export function takesPlansAway(before: Plans, plans: Plans): boolean {
+  return [...before.keys()].some((name) => !plans.has(name));
+}
+
+/** `plan 'gold' is used by 2 organizations (acme, umbrella)`. */
+export function usedBy({ plan, organizations, slugs }: PlanUse): string {
+  const more = organizations - slugs.length;
+  const named = `${slugs.join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
+  return `plan '${plan}' is used by ${organizations} organization${organizations === 1 ? "" : "s"} (${named})`;
+}

@@ -1,0 +1,91 @@
+/**
+ * Which URLs of images may go to an engine, since it is an engine that fetches them, from where it stands: inside. What a
+ * name resolves to is the engine's to guard; here is refused what can be told from the URL itself: docs/design/service.md, Images by URL. Pure.
+ */
+import { Fault } from "./fault.ts";
+import type { InferenceRequest } from "./request.ts";
+
+export interface ImageSettings {
+  /** Refuse addresses of private networks too, and names that only such have. */
+  denyPrivate: boolean;
+  /** Each with all below it. */
+  deniedHosts: readonly string[];
+}
+
+/** Throws 400 for the first image that may not be fetched. */
+export function refuseImages(
+  { turns, needs }: Pick<InferenceRequest, "turns" | "needs">,
+  settings: ImageSettings,
+): void {
+  for (const { parts } of turns) {
+    for (const part of parts) {
+      const problem = part.kind === "image" ? imageUrlProblem(part.url, settings) : null;
+      if (!problem) continue;
+      // The centre knows where the first image stands.
+      const param = needs.find(({ capability }) => capability === "vision")?.param;
+      const advice = "Send the image itself, as a data: URL, or name it by a public address.";
+      throw new Fault(
+        "invalid_value",
+        `The URL of an image ${problem}. ${advice}`,
+        param === undefined ? {} : { param },
+      );
+    }
+  }
+}
+
+/** What speaks against it, completing "The URL …"; null where nothing does. */
+export function imageUrlProblem(text: string, { denyPrivate, deniedHosts }: ImageSettings): string | null {
+  if (/^data:/i.test(text)) return null;
+  // Parsers differ in what they skip and what they take for a slash.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  if (/[\x00-\x20\x7f-\xa0\\]/.test(text)) return "holds a control character, a space or a backslash";
+  const url = URL.parse(text);
+  if (!url?.hostname) return "is not one that can be fetched";
+  if (url.username || url.password || /^[^:]+:\/\/[^/?#]*@/.test(text)) return "holds a user name";
+  const host = url.hostname.replace(/\.$/, "");
+  if (isLocal(host) || (denyPrivate && isPrivate(host))) return "leads to an address that is not public";
+  if (deniedHosts.some((denied) => host === denied || host.endsWith(`.${denied}`)))
+    return "leads to a host that is not allowed";
+  return null;
+}
+
+const localNames = /^(.+\.)?localhost$|^(.+\.)?metadata(\.google\.internal|\.goog)?$|^instance-data(\.ec2\.internal)?$/;
+/** This machine, its link, and what clouds serve credentials at. */
+const localRanges = ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32"].map(
+  rangeOf,
+);
+const privateNames = /\.(internal|local|lan|intranet|corp|home\.arpa)$/;
+const privateRanges = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"].map(rangeOf);
+
+function isLocal(host: string): boolean {
+  const address = ipv4Of(host);
+  if (address !== null) return localRanges.some((range) => range(address));
+  return localNames.test(host) || /^\[(::1?|fe[89ab][0-9a-f]:.*|fd00:ec2::254)\]$/.test(host);
+}
+
+/** A name without a dot is found in the engine's own network, if at all. */
+function isPrivate(host: string): boolean {
+  const address = ipv4Of(host);
+  if (address !== null) return privateRanges.some((range) => range(address));
+  if (host.startsWith("[")) return /^\[f[cd]/.test(host);
+  return privateNames.test(host) || !host.includes(".");
+}
+
+/** Of an address in any of its spellings, which the URL's parser has undone; also where IPv6 carries it. */
+function ipv4Of(host: string): number | null {
+  const dotted = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host);
+  if (dotted) return numberOf(dotted.slice(1).map(Number));
+  const carried = /^\[(?:::ffff:|::ffff:0:|64:ff9b::|::)([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(host);
+  return carried ? Number.parseInt(carried[1]!, 16) * 65_536 + Number.parseInt(carried[2]!, 16) : null;
+}
+
+function numberOf(bytes: readonly number[]): number {
+  return bytes.reduce((sum, byte) => sum * 256 + byte, 0);
+}
+
+function rangeOf(cidr: string): (address: number) => boolean {
+  const [base = "", bits] = cidr.split("/");
+  const size = 2 ** (32 - Number(bits));
+  const first = numberOf(base.split(".").map(Number));
+  return (address) => address >= first && address < first + size;
+}

@@ -1,0 +1,92 @@
+/**
+ * The bytes of a body, looked over once before anything is made of them: how deep it nests, how many values and members
+ * it holds. What costs memory and time in a parser can be counted for a nanosecond a byte. Pure.
+ * Rules: docs/design/service.md, Cost before trust.
+ */
+import { Fault } from "../inference/fault.ts";
+import { closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
+
+export interface BodyShape {
+  bytes: number;
+  /** Deepest nesting of objects and arrays. */
+  depth: number;
+  /** Each comma and each opening bracket: never fewer than there are values. */
+  values: number;
+  /** Each colon: the members of all objects, repeated names too. */
+  members: number;
+}
+
+export interface ShapeLimits {
+  body_depth_max: number;
+  body_values_max: number;
+  body_members_max: number;
+}
+
+/** A large body may hold more: beyond the limits, a value for each so many bytes, and a member. */
+export const bytesPerValue = 128;
+export const bytesPerMember = 160;
+
+/** Takes the bytes in pieces of any size. What is no JSON is counted too; the parser says so. */
+export class BodyScan implements BodyShape {
+  bytes = 0;
+  depth = 0;
+  values = 0;
+  members = 0;
+  #level = 0;
+  #inString = false;
+  /** The piece before ended in a string, on a backslash that escapes what comes next. */
+  #isEscaped = false;
+
+  take(piece: Uint8Array): void {
+    const end = piece.length;
+    this.bytes += end;
+    let at = this.#inString ? this.#pastString(piece, this.#isEscaped ? 1 : 0) : 0;
+    let { depth, values, members } = this;
+    let level = this.#level;
+    while (at < end) {
+      const byte = piece[at++]!;
+      if (byte === quote) at = this.#pastString(piece, at);
+      else if (byte === comma) values++;
+      else if (byte === colon) members++;
+      else if (opens(byte)) {
+        values++;
+        if (++level > depth) depth = level;
+      } else if (closes(byte)) level--;
+    }
+    this.depth = depth;
+    this.values = values;
+    this.members = members;
+    this.#level = level;
+  }
+
+  /** A string that the piece does not end goes on in the next one. */
+  #pastString(piece: Uint8Array, from: number): number {
+    const after = stringEnd(piece, from);
+    // An empty piece changes nothing.
+    if (from > piece.length) return from;
+    this.#inString = after > piece.length || after === 0;
+    this.#isEscaped = after > piece.length;
+    return after === 0 ? piece.length : after;
+  }
+}
+
+/**
+ * Throws the Fault of the first limit that the body breaks: `invalid_json`, `request_too_large`. `bytes` is the size that it
+ * has, or that it may still come to.
+ */
+export function assertShape(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): void {
+  const { body_depth_max, body_values_max, body_members_max } = limits;
+  if (shape.depth > body_depth_max) throw tooDeep(body_depth_max);
+  const values_max = body_values_max + Math.floor(bytes / bytesPerValue);
+  if (shape.values > values_max) throw tooMany(values_max, "values");
+  const members_max = body_members_max + Math.floor(bytes / bytesPerMember);
+  if (shape.members > members_max) throw tooMany(members_max, "members of objects");
+}
+
+export function tooDeep(depth_max: number): Fault {
+  return new Fault("invalid_json", `The request body is nested more than ${depth_max} levels deep. Flatten it.`);
+}
+
+function tooMany(count: number, what: string): Fault {
+  return new Fault("request_too_large", `The request body holds more than ${count} ${what}. Send less.`);
+}

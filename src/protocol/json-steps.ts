@@ -1,0 +1,200 @@
+/**
+ * A large body parsed in steps: as JSON.parse would, but never much at once. Between two steps others get their turn.
+ *
+ * The bytes are walked once. Where enough has come together, at the next comma, what is complete is parsed: an object or
+ * array that is still open there is made, its finished items are put into it, and the rest follows. Pure.
+ */
+import { closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
+
+/** An object or array that is open where the walk stands. */
+interface Open {
+  isArray: boolean;
+  /** Where what is not parsed yet begins: behind the opening bracket, at a comma, or behind a container that was made. */
+  from: number;
+  /** The last comma and the last colon of its own; -1 before there are any. */
+  comma: number;
+  colon: number;
+  /** Set once it is made. */
+  made: unknown[] | Record<string, unknown> | null;
+  isEmpty: boolean;
+}
+
+/** What one step may cost, and what things cost at their dearest, in nanoseconds: names never seen, escapes, small strings. */
+export const step_ns = 10_000_000;
+const byte_ns = 4;
+const value_ns = 100;
+const member_ns = 1000;
+
+/** Blanks and digits need no parsing for long, but they are walked. */
+const walked_bytes = 4 * 1024 * 1024;
+
+export function parsingCost_ns(shape: { bytes: number; values: number; members: number }): number {
+  return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
+}
+
+/** Throws what JSON.parse or a decoder throws; positions in a SyntaxError's words are those of a part. */
+export function* parseInSteps(bytes: Uint8Array, step = step_ns): Generator<void, unknown, void> {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const walk = new Walk(bytes, (from, to) => decoder.decode(bytes.subarray(from, to)), isMarked ? 3 : 0);
+  let cost = 0;
+  let before = 0;
+  let walked = 0;
+  for (let at = walk.from; at < bytes.length; ) {
+    if (at - walked >= walked_bytes) {
+      walked = at;
+      yield;
+    }
+    const byte = bytes[at]!;
+    if (byte === quote) {
+      at = stringEnd(bytes, at + 1) || bytes.length;
+      continue;
+    }
+    if (byte === comma) {
+      walk.comma(at);
+      cost += (at - before) * byte_ns + value_ns;
+      before = at;
+      if (cost >= step) {
+        walk.make(at);
+        cost = 0;
+        yield;
+      }
+    } else if (byte === colon) {
+      walk.colon(at);
+      cost += member_ns;
+    } else if (opens(byte)) {
+      walk.open(at, byte === 0x5b);
+      cost += value_ns;
+    } else if (closes(byte)) walk.close(at, byte === 0x5d);
+    at++;
+  }
+  return walk.end(bytes.length);
+}
+
+class Walk {
+  readonly from: number;
+  /** The first is around the body itself, as an array of one item. */
+  readonly #open: Open[];
+  readonly #bytes: Uint8Array;
+  readonly #text: (from: number, to: number) => string;
+
+  constructor(bytes: Uint8Array, text: (from: number, to: number) => string, from: number) {
+    this.#bytes = bytes;
+    this.#text = text;
+    this.from = from;
+    this.#open = [opened(from, true)];
+  }
+
+  get #top(): Open {
+    return this.#open[this.#open.length - 1]!;
+  }
+
+  comma(at: number): void {
+    if (this.#open.length === 1) throw broken();
+    this.#top.comma = at;
+  }
+
+  colon(at: number): void {
+    this.#top.colon = at;
+  }
+
+  open(at: number, isArray: boolean): void {
+    this.#open.push(opened(at + 1, isArray));
+  }
+
+  close(at: number, isArray: boolean): void {
+    const top = this.#open.pop()!;
+    if (this.#open.length === 0) throw broken();
+    if (top.made === null) return;
+    if (top.isArray !== isArray) throw broken();
+    this.#take(top, at);
+    this.#top.from = at + 1;
+  }
+
+  /** Everything before the comma at `at` becomes a value; what is open there is made first, from the outside. */
+  make(at: number): void {
+    for (const [index, outer] of this.#open.entries()) {
+      outer.made ??= outer.isArray ? [] : {};
+      const inner = this.#open[index + 1];
+      if (!inner) this.#take(outer, at);
+      else if (inner.made === null) this.#enter(outer, inner);
+    }
+    this.#top.from = at;
+  }
+
+  end(at: number): unknown {
+    const root = this.#top;
+    if (this.#open.length > 1) throw broken();
+    root.made ??= [];
+    this.#take(root, at);
+    if (root.isEmpty) throw broken();
+    return (root.made as unknown[])[0];
+  }
+
+  /** Takes what stands before `inner`, and puts `inner` behind it, under its name. */
+  #enter(outer: Open, inner: Open): void {
+    const hasComma = outer.comma >= outer.from;
+    if (hasComma) this.#take(outer, outer.comma);
+    if (hasComma === outer.isEmpty) throw broken();
+    const begin = hasComma ? outer.comma + 1 : outer.from;
+    inner.made = inner.isArray ? [] : {};
+    if (outer.isArray) {
+      if (!this.#isBlank(begin, inner.from - 1)) throw broken();
+      (outer.made as unknown[]).push(inner.made);
+    } else {
+      if (outer.colon < begin || !this.#isBlank(outer.colon + 1, inner.from - 1)) throw broken();
+      const name: unknown = JSON.parse(this.#text(begin, outer.colon));
+      if (typeof name !== "string") throw broken();
+      put(outer.made as Record<string, unknown>, name, inner.made);
+    }
+    outer.isEmpty = false;
+  }
+
+  #isBlank(from: number, to: number): boolean {
+    return this.#pastBlanks(from, to) === to;
+  }
+
+  #pastBlanks(from: number, to: number): number {
+    let at = from;
+    while (at < to && isBlank(this.#bytes[at]!)) at++;
+    return at;
+  }
+
+  /** The items from where `open` was left to `to`, in front of them the comma that divides them from those before. */
+  #take(open: Open, to: number): void {
+    let from = this.#pastBlanks(open.from, to);
+    if (from === to) return;
+    if (!open.isEmpty) {
+      if (this.#bytes[from] !== comma) throw broken();
+      from += 1;
+      if (this.#isBlank(from, to)) throw broken();
+    }
+    const text = this.#text(from, to);
+    if (open.isArray) {
+      for (const item of JSON.parse(`[${text}]`) as unknown[]) (open.made as unknown[]).push(item);
+    } else {
+      const part = JSON.parse(`{${text}}`) as Record<string, unknown>;
+      for (const name of Object.keys(part)) put(open.made as Record<string, unknown>, name, part[name]);
+    }
+    open.isEmpty = false;
+  }
+}
+
+function opened(from: number, isArray: boolean): Open {
+  return { isArray, from, comma: -1, colon: -1, made: null, isEmpty: true };
+}
+
+/** As JSON.parse does: an own property, whatever its name. */
+function put(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === "__proto__")
+    Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+  else object[name] = value;
+}
+
+function isBlank(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+function broken(): SyntaxError {
+  return new SyntaxError("a bracket, a comma or a name is wrong");
+}

@@ -1,0 +1,20 @@
+/**
+ * The target of an HTTP request: its path and its query. It is cut out of the text that the runtime gives, which is a URL
+ * where the Host header is one, and else a bare path (HTTP/1.0 without Host), for which `new URL` throws. Pure.
+ */
+
+export interface Target {
+  /** Begins with a slash; as it was sent, but for dot segments, which the runtime has resolved in a URL. */
+  path: string;
+  /** Without its question mark. */
+  query: string;
+}
+
+const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
+
+export function targetOf(url: string): Target {
+  const rest = (url.startsWith("/") ? url : url.replace(origin, "")).split("#", 1)[0]!;
+  const mark = rest.indexOf("?");
+  const path = mark < 0 ? rest : rest.slice(0, mark);
+  return { path: path.startsWith("/") ? path : `/${path}`, query: mark < 0 ? "" : rest.slice(mark + 1) };
+}

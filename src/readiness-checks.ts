@@ -1,0 +1,70 @@
+/** What a node must have to admit requests exactly, as checks for /readyz; of main's room. */
+import { schemaOf, unfitting } from "../db/migrate.ts";
+import type { Reloadable } from "./config/reload.ts";
+import type { ReadinessCheck } from "./http/readiness.ts";
+import { whyNoAdmission } from "./postgres/admits.ts";
+import { answeredWithin, type Database } from "./postgres/database.ts";
+import type { RedisConnection } from "./redis/connection.ts";
+
+const answer_ms = 1500;
+const every_ms = 1000;
+/** The embedded database belongs to this process alone: it fails as a whole, and the thread is wanted for requests. */
+const embedded_every_ms = 5000;
+const schema_every_ms = 5000;
+
+export function readinessChecks(
+  database: Database,
+  redis: RedisConnection | null,
+  configuration: Reloadable,
+): ReadinessCheck[] {
+  const isEmbedded = database.kind === "pglite";
+  const checks: ReadinessCheck[] = [
+    {
+      name: "database",
+      severity: "required",
+      every_ms: isEmbedded ? embedded_every_ms : every_ms,
+      run: () => whyNoAdmission(database, answer_ms),
+    },
+    {
+      name: "catalog",
+      severity: "required",
+      every_ms,
+      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog has no models"),
+    },
+  ];
+  if (!isEmbedded) checks.push(schemaCheck(database));
+  if (redis) checks.push(redisCheck(redis));
+  return checks;
+}
+
+/** Somebody else may migrate a server's database while this node runs. */
+function schemaCheck(database: Database): ReadinessCheck {
+  return {
+    name: "schema",
+    severity: "required",
+    every_ms: schema_every_ms,
+    async run() {
+      try {
+        return unfitting(await answeredWithin(schemaOf(database), answer_ms, "the database"));
+      } catch {
+        return "the database does not say which schema it has";
+      }
+    },
+  };
+}
+
+function redisCheck(redis: RedisConnection): ReadinessCheck {
+  return {
+    name: "redis",
+    severity: "warning",
+    every_ms,
+    async run() {
+      try {
+        await redis.ping(answer_ms);
+        return null;
+      } catch {
+        return "Redis does not answer";
+      }
+    },
+  };
+}

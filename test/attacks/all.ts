@@ -1,0 +1,8 @@
+// Every attack; `npm run attacks` prints them as a table, and attacks.test.ts runs the quick ones.
+
+import { allowedBodies } from "./allowed-bodies.ts";
+import type { Attack } from "./attack.ts";
+import { honestBodies } from "./honest-bodies.ts";
+import { refusedBodies } from "./refused-bodies.ts";
+
+export const attacks: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];

@@ -1,0 +1,97 @@
+// Bodies just within the limits, at three sizes: as dense, as deep and as odd as may be.
+
+import { serviceLimits } from "../../src/config/limits.ts";
+import { bytesPerMember, bytesPerValue } from "../../src/protocol/body-scan.ts";
+import type { Attack } from "./attack.ts";
+import { asking, type BodyOptions, body, filled, listed, mib, padded, paths, saying, schema } from "./body.ts";
+
+const { messages, responses, count } = paths;
+
+export const allowedBodies: readonly Attack[] = [0.25, 4, 30].flatMap(ofSize);
+
+/** What the body may hold beside the few that a request takes. */
+function allowance(bytes: number) {
+  const few = 100;
+  return {
+    members: serviceLimits.body_members_max.default + Math.floor(bytes / bytesPerMember) - few,
+    values: serviceLimits.body_values_max.default + Math.floor(bytes / bytesPerValue) - few,
+  };
+}
+
+function ofSize(size_mib: number): Attack[] {
+  const bytes = size_mib * mib;
+  const room = bytes - 1000;
+  const allowed = allowance(bytes);
+  // Of the densest forms fewer fit into a small body than may be in it.
+  const members = Math.min(allowed.members, Math.floor(bytes / 20));
+  const values = Math.min(allowed.values, Math.floor(bytes / 12));
+  const one = (name: string, options: BodyOptions, text: (model: string) => string) =>
+    body(`${name}, ${size_mib} MiB`, { isQuick: false, ...options }, (model) => padded(text(model), bytes));
+  const quick = { isQuick: size_mib === 4 };
+  const turns = () => shortTurns(Math.min(100_000, members / 2));
+  return [
+    one("chains of names of their own", quick, (model) => schema(model, `"x":[${chains(members)}]`)),
+    one("objects of one name each", {}, (model) => schema(model, `"x":[${listed(members, (at) => `{"k${at}":0}`)}]`)),
+    one("as many fields as may be", { path: responses }, (model) =>
+      asking(
+        model,
+        listed(members, (at) => `"k${at}":0`),
+      ),
+    ),
+    one("as many unknown fields", { wanted: "400" }, (model) =>
+      asking(
+        model,
+        listed(members, (at) => `"k${at}":0`),
+      ),
+    ),
+    one("empty arrays", {}, (model) => schema(model, `"x":[${listed(values / 2, () => "[]")}]`)),
+    one("small strings", {}, (model) => schema(model, `"x":[${listed(values, (at) => `"s${at}"`)}]`)),
+    one("small strings to stop at", { wanted: "400" }, (model) =>
+      asking(model, `"stop":[${listed(values, () => '"s"')}]`),
+    ),
+    one("numbers", {}, (model) =>
+      schema(model, `"x":[${listed(Math.min(values, room / 26), () => "1.2345678901234567e-30")}]`),
+    ),
+    one("parts, the last one bad", { path: messages, wanted: "400" }, (model) =>
+      saying(model, `[${listed(Math.min(9_999, members / 2), () => '{"type":"text","text":"a"}')},{"type":"x"}]`),
+    ),
+    one("short messages", { ...quick, path: messages }, (model) => conversation(model, "messages", turns())),
+    one("short items", { path: responses }, (model) => conversation(model, "input", turns())),
+    one("short messages, counted twice", { path: count, parallel: 2 }, (model) =>
+      conversation(model, "messages", turns()),
+    ),
+    one("a long string", {}, (model) => saying(model, `"${filled("hello world ", room)}"`)),
+    one("escapes", quick, (model) => saying(model, `"${filled("\\n\\t", room)}"`)),
+    one("escaped nothing", {}, (model) => saying(model, `"${filled("\\u0000", room)}"`)),
+    one("escaped quotes", {}, (model) => saying(model, `"${filled('\\"', room)}"`)),
+    one("beyond Latin", {}, (model) => saying(model, `"${filled("é€😀", room * 0.4)}"`)),
+    one("a number of many digits", { wanted: "400" }, (model) => asking(model, `"seed":${filled("7", room)}`)),
+    one("a pattern that backtracks", {}, (model) => schema(model, `"pattern":"${filled("(a+)+", room)}$"`)),
+    one("a long name of a model", { wanted: "400" }, () => asking(filled("m", room), '"n":1')),
+    one("blanks", {}, (model) => saying(model, '"hi"')),
+    one("not closed", { wanted: "400" }, (model) => asking(model, `"x":[${listed(values, () => "1")}`).slice(0, -1)),
+  ];
+}
+
+/** Objects in objects, each with a name of its own: what a parser pays most for. */
+function chains(members: number): string {
+  const depth = 80;
+  const chain = (at: number) => {
+    const opening = Array.from({ length: depth }, (_, level) => `{"a${at}_${level}":`).join("");
+    return `${opening}0${"}".repeat(depth)}`;
+  };
+  return listed(members / depth, chain);
+}
+
+/** An odd number: the user has the last word. */
+function shortTurns(turns: number): string {
+  return listed(
+    turns - 1 + (Math.floor(turns) % 2),
+    (at) => `{"role":"${at % 2 ? "assistant" : "user"}","content":"a"}`,
+  );
+}
+
+function conversation(model: string, field: string, turns: string): string {
+  const cap = field === "input" ? '"store":false' : '"max_tokens":10';
+  return `{"model":"${model}",${cap},"${field}":[${turns}]}`;
+}

@@ -1,0 +1,63 @@
+// What an attack is, and what it may do to a node at most. A new one is a value in a list of `all.ts`.
+
+export interface Attack {
+  name: string;
+  /** Part of `npm test`; the others run with `npm run attacks`. */
+  isQuick?: boolean;
+  /** Sends whatever it sends, and waits until the node has answered it or has closed. */
+  run(target: Target): Promise<Sent>;
+  /** What it may do, given what it sent; else that of the bodies (bounds.ts). */
+  bounds?(sent: Sent): Bounds;
+  /** What else has to be so. Says what is not. */
+  judge?(sent: Sent): string | null;
+}
+
+export interface Target {
+  url: string;
+  /** Of an organization without limits. */
+  key: string;
+  /** Serves everything, with a context that no body fills. */
+  model: string;
+  pid: number;
+}
+
+/** What it cost the attacker, and what came back. */
+export interface Sent {
+  /** Over the wire. */
+  bytes: number;
+  /** After decompression, of all bodies that were in flight at once. */
+  unpackedBytes: number;
+  /** Statuses, and codes of faults: `413 request_too_large`. */
+  answers: string[];
+}
+
+export interface Bounds {
+  /** The longest that the event loop may stand still: wall clock or CPU of its thread, whichever is less. */
+  step_ms: number;
+  /** By how much the process may grow. */
+  growth_bytes: number;
+}
+
+export interface Measured {
+  sent: Sent;
+  bounds: Bounds;
+  step_ms: number;
+  /** The slowest GET /livez beside it, from another process. For the table: what else the machine does counts in it. */
+  livez_ms: number;
+  growth_bytes: number;
+  cpu_ms: number;
+  took_ms: number;
+  /** What is beyond its bound, in words; none where it held. */
+  broken: string[];
+}
+
+const mib = 1024 * 1024;
+/** The largest that must not be felt at all. */
+const small_bytes = 4.1 * mib;
+
+/** docs/design/service.md, Cost before trust. What is accepted is also translated and sent on. */
+export function bodyBounds({ unpackedBytes, answers }: Sent, largest_bytes = unpackedBytes): Bounds {
+  const isAccepted = answers.some((answer) => answer.startsWith("2"));
+  const growth_bytes = isAccepted ? 8 * unpackedBytes + 64 * mib : 4 * unpackedBytes + 16 * mib;
+  return { step_ms: largest_bytes <= small_bytes ? 50 : 150, growth_bytes };
+}

@@ -1,0 +1,82 @@
+// An attack that is one body, sent once or a few times at once; and the words that such bodies are written in.
+
+import { gzipSync } from "node:zlib";
+import { type Attack, bodyBounds, type Target } from "./attack.ts";
+
+export const mib = 1024 * 1024;
+export const paths = {
+  chat: "/v1/chat/completions",
+  messages: "/v1/messages",
+  count: "/v1/messages/count_tokens",
+  responses: "/v1/responses",
+} as const;
+
+export interface BodyOptions {
+  path?: (typeof paths)[keyof typeof paths];
+  gzip?: boolean;
+  /** So many at once. */
+  parallel?: number;
+  isQuick?: boolean;
+  /** What every answer must begin with: `413`, `400 invalid_json`. */
+  wanted?: string;
+}
+
+/** `text` makes the whole body; `model` is one that there is. */
+export function body(name: string, options: BodyOptions, text: (model: string) => string): Attack {
+  const { path = paths.chat, gzip = false, parallel = 1, isQuick = false, wanted } = options;
+  return {
+    name,
+    isQuick,
+    async run(target) {
+      const plain = Buffer.from(text(target.model));
+      const sent = gzip ? gzipSync(plain, { level: 9 }) : plain;
+      const answers = await Promise.all(Array.from({ length: parallel }, () => post(target, path, sent, gzip)));
+      return { bytes: sent.length * parallel, unpackedBytes: plain.length * parallel, answers };
+    },
+    bounds: (sent) => bodyBounds(sent, sent.unpackedBytes / parallel),
+    judge({ answers }) {
+      const other = wanted === undefined ? undefined : answers.find((answer) => !answer.startsWith(wanted));
+      return other === undefined ? null : `answered ${other}, not ${wanted}`;
+    },
+  };
+}
+
+async function post({ url, key }: Target, path: string, bytes: Uint8Array, gzip: boolean): Promise<string> {
+  const headers: Record<string, string> = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  if (gzip) headers["content-encoding"] = "gzip";
+  const signal = AbortSignal.timeout(120_000);
+  const answer = await fetch(url + path, { method: "POST", headers, body: bytes, signal });
+  const text = await answer.text();
+  if (answer.ok) return String(answer.status);
+  const { error } = JSON.parse(text) as { error: { code?: string; details?: { error_code?: string } } };
+  return `${answer.status} ${error.code ?? error.details?.error_code}`;
+}
+
+/** `0,1,2` */
+export function listed(count: number, item: (at: number) => string): string {
+  return Array.from({ length: Math.floor(count) }, (_, at) => item(at)).join(",");
+}
+
+export function filled(word: string, bytes: number): string {
+  return word.repeat(Math.max(0, Math.floor(bytes / word.length)));
+}
+
+/** A request that says hello, with further fields. Responses takes the fields and refuses the rest. */
+export function asking(model: string, fields: string): string {
+  return `{"model":"${model}","max_tokens":10,"messages":[{"role":"user","content":"hi"}],${fields}}`;
+}
+
+export function saying(model: string, content: string): string {
+  return `{"model":"${model}","max_tokens":10,"messages":[{"role":"user","content":${content}}]}`;
+}
+
+/** A tool of chat whose parameters have these fields. */
+export function schema(model: string, fields: string): string {
+  const parameters = `"parameters":{"type":"object",${fields}}`;
+  return asking(model, `"tools":[{"type":"function","function":{"name":"f",${parameters}}}]`);
+}
+
+/** A body with blanks up to its size. */
+export function padded(text: string, bytes: number): string {
+  return text + filled(" ", bytes - text.length);
+}

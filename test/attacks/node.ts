@@ -1,0 +1,172 @@
+// A node to attack: a process of its own, watched from inside and from outside, before an engine that takes everything.
+
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { type Attack, bodyBounds, type Measured, type Target } from "./attack.ts";
+import { cpu_ms, forgetPeak, peak_bytes, resident_bytes } from "./process.ts";
+import type { Stop } from "./watch.ts";
+
+export interface AttackedNode {
+  target: Target;
+  measure(attack: Attack): Promise<Measured>;
+  stop(): Promise<void>;
+}
+
+const model = "acme/writer-1";
+
+/** `more`: further lines of sluice.yaml. */
+export async function startAttackedNode(more = ""): Promise<AttackedNode> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-attack-"));
+  const watched = join(folder, "stops");
+  const engine = startEngine();
+  const sluice = await startSluice({
+    config: configOf(Number(engine.url.port), more),
+    env: { BUN_OPTIONS: `--preload=${join(import.meta.dir, "watch.ts")}`, ATTACK_WATCH: watched },
+  });
+  const target = await readyTarget(sluice);
+  const prober = await startProber(sluice.url);
+  const stops = (): Stop[] =>
+    existsSync(watched)
+      ? readFileSync(watched, "utf8")
+          .trim()
+          .split("\n")
+          .filter(Boolean)
+          .map((line) => JSON.parse(line))
+      : [];
+
+  return {
+    target,
+    async measure(attack) {
+      const { pid } = target;
+      await prober.slowest_ms();
+      const before = { rss: resident_bytes(pid), cpu: cpu_ms(pid), at_ms: Date.now(), stops: stops().length };
+      forgetPeak(pid);
+      const sent = await attack.run(target);
+      // What stands still just now is told when it goes on.
+      await (await fetch(`${target.url}/livez`)).text();
+      await Bun.sleep(50);
+      const bounds = attack.bounds?.(sent) ?? bodyBounds(sent);
+      const step_ms = Math.max(
+        0,
+        ...stops()
+          .slice(before.stops)
+          .map(({ wall_ms, cpu_ms: used_ms }) => Math.min(wall_ms, used_ms)),
+      );
+      const growth_bytes = Math.max(0, peak_bytes(pid) - before.rss);
+      const measured = {
+        ...{ sent, bounds, step_ms, growth_bytes },
+        livez_ms: await prober.slowest_ms(),
+        cpu_ms: cpu_ms(pid) - before.cpu,
+        took_ms: Date.now() - before.at_ms,
+      };
+      return { ...measured, broken: brokenBy(measured, attack.judge?.(sent) ?? null) };
+    },
+    async stop() {
+      prober.stop();
+      await sluice.stop();
+      await engine.stop(true);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function brokenBy({ step_ms, growth_bytes, bounds }: Omit<Measured, "broken">, judged: string | null): string[] {
+  const broken = judged === null ? [] : [judged];
+  if (step_ms > bounds.step_ms) broken.push(`stood still for ${step_ms.toFixed(0)} ms, more than ${bounds.step_ms}`);
+  if (growth_bytes > bounds.growth_bytes)
+    broken.push(`grew by ${mibOf(growth_bytes)} MiB, more than ${mibOf(bounds.growth_bytes)}`);
+  return broken;
+}
+
+export function mibOf(bytes: number): string {
+  return (bytes / 1024 / 1024).toFixed(1);
+}
+
+function configOf(port: number, more: string): string {
+  return `
+upstreams: { main: { url: "http://127.0.0.1:${port}/v1" } }
+models:
+  - id: ${model}
+    created: 1790000000
+    context_window: 100000000
+    max_output_tokens: 1000
+    capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input]
+    prices: { input: 1, cached_input: 1, cache_write: 1, output: 1 }
+    routes: [{ upstream: main, model: writer }]
+plans: { free: {} }
+${more}`;
+}
+
+/** With a key, and warm. */
+async function readyTarget(sluice: Sluice): Promise<Target> {
+  try {
+    const target = { url: sluice.url, key: await unlimitedKey(sluice), model, pid: sluice.pid };
+    await warmUp(target);
+    return target;
+  } catch (failure) {
+    await sluice.stop();
+    throw failure;
+  }
+}
+
+async function unlimitedKey(sluice: Sluice): Promise<string> {
+  await sluice.json("org", "create", "attacker", "--plan", "free");
+  return (await sluice.json<{ key: string }>("key", "create", "--org", "attacker", "--name", "attacker")).key;
+}
+
+/** Takes any body and answers a word. */
+function startEngine() {
+  const choices = [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }];
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+  return Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    maxRequestBodySize: 256 * 1024 * 1024,
+    async fetch(request) {
+      await request.arrayBuffer();
+      return Response.json({ id: "1", object: "chat.completion", created: 1, model: "writer", choices, usage });
+    },
+  });
+}
+
+/** A cold node compiles while it works, and its heap is small: agents' bodies of every protocol come first. */
+async function warmUp({ url, key }: Target): Promise<void> {
+  const messages = Array.from({ length: 301 }, (_, at) => ({
+    role: at % 2 === 0 ? "user" : "assistant",
+    content: `hello ${at} `.repeat(80),
+  }));
+  const bodies: Record<string, object> = {
+    "/v1/chat/completions": { model, max_tokens: 10, messages },
+    "/v1/messages": { model, max_tokens: 10, messages },
+    "/v1/messages/count_tokens": { model, messages },
+    "/v1/responses": { model, max_output_tokens: 10, input: messages, store: false },
+  };
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  for (const [path, body] of Object.entries(bodies)) {
+    const text = JSON.stringify(body);
+    for (let round = 0; round < 20; round++) {
+      const answer = await fetch(url + path, { method: "POST", headers, body: text });
+      if (!answer.ok) throw new Error(`warming up: ${path} answered ${answer.status} ${await answer.text()}`);
+      await answer.text();
+    }
+  }
+}
+
+async function startProber(url: string) {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "prober.ts"), url], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const slowest_ms = async () => {
+    child.stdin.write("?\n");
+    await child.stdin.flush();
+    const { value } = await lines.read();
+    return Number(value?.trim().split("\n").at(-1));
+  };
+  await slowest_ms();
+  return { slowest_ms, stop: () => child.kill() };
+}

@@ -1,0 +1,165 @@
+/**
+ * Probes tell the truth, at once: a prober with a timeout of a second ejects no node for a dependency that hangs, and a
+ * node that can admit nothing says so.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import postgres from "postgres";
+import { faultyPostgres, faultyRedis, type Store } from "../faults/stores.ts";
+import { account } from "../harness/daemon.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
+
+setDefaultTimeout(120_000);
+
+let database: Store;
+let redis: Store;
+let node: Sluice;
+let url: string;
+
+beforeAll(async () => {
+  [database, redis] = await Promise.all([faultyPostgres(), faultyRedis()]);
+  url = `postgres://postgres@127.0.0.1:${database.port}/postgres`;
+  const env = { DATABASE_URL: url, REDIS_URL: `redis://127.0.0.1:${redis.port}` };
+  node = await startSluice({ store: "pglite", env });
+});
+afterAll(async () => {
+  redis.thaw();
+  database.thaw();
+  await node.stop();
+  await Promise.all([database.stop(), redis.stop()]);
+});
+
+/** What many probers wait for an answer. */
+const prober_ms = 1000;
+
+interface Readyz {
+  status: number;
+  ms: number;
+  checks: Record<string, string>;
+}
+
+async function readyz(query = "?verbose"): Promise<Readyz> {
+  const started = performance.now();
+  const response = await node.fetch(`/readyz${query}`, { key: null });
+  const { checks } = (await response.json()) as { checks: Record<string, string> };
+  return { status: response.status, ms: performance.now() - started, checks };
+}
+
+/** The slowest of the answers while `what` is so, which must have been seen. */
+async function whileSaying(check: string, says: RegExp): Promise<number> {
+  let slowest_ms = 0;
+  let last: Readyz | undefined;
+  const seen = async () => {
+    last = await readyz();
+    slowest_ms = Math.max(slowest_ms, last.ms);
+    return says.test(last.checks[check] ?? "");
+  };
+  await until(seen, 30_000, `${check} to say ${says}`);
+  for (let probe = 0; probe < 10; probe++) expect(await seen()).toBe(true);
+  return slowest_ms;
+}
+
+const ready = () => until(async () => (await readyz()).status === 200, 60_000, "the node to be ready");
+const sql = async (...statements: string[]) => {
+  const client = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    for (const statement of statements) await client.unsafe(statement);
+  } finally {
+    await client.end({ timeout: 1 });
+  }
+};
+
+test("Redis that hangs delays no answer, and is a warning", async () => {
+  await ready();
+  redis.freeze();
+  const slowest_ms = await whileSaying("redis", /^warning: Redis does not answer/);
+  expect(slowest_ms).toBeLessThan(prober_ms);
+  expect((await readyz("")).status).toBe(200);
+  redis.thaw();
+  await until(async () => (await readyz()).checks.redis === "ok", 30_000, "Redis to answer");
+});
+
+test("Postgres that hangs delays no answer either, and the node is not ready", async () => {
+  await ready();
+  database.freeze();
+  const slowest_ms = await whileSaying("database", /does not answer/);
+  expect(slowest_ms).toBeLessThan(prober_ms);
+  expect((await readyz("")).status).toBe(503);
+  database.thaw();
+  await ready();
+});
+
+test("a database that only reads can admit nothing", async () => {
+  await ready();
+  await sql("alter database postgres set default_transaction_read_only = on");
+  await sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice'");
+  await whileSaying("database", /^the database is read-only$/);
+  expect((await readyz("")).status).toBe(503);
+  await sql("set default_transaction_read_only = off", "alter database postgres reset default_transaction_read_only");
+  await sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice'");
+  await ready();
+});
+
+test("a database without room for a row can admit nothing", async () => {
+  await ready();
+  // As Postgres reports it, wherever the room is missing.
+  await sql(`
+    create function no_room() returns trigger language plpgsql as
+      $$ begin raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; end $$;
+    create trigger no_room before insert on usage_hold execute function no_room()`);
+  await whileSaying("database", /^the disk of the database is full$/);
+  await sql("drop trigger no_room on usage_hold");
+  await ready();
+});
+
+// A disk of its own that is really full: where this user may mount one.
+const disk = mkdtempSync("/tmp/sluice-disk-");
+const hasDisk = mounted();
+test.skipIf(!hasDisk)("a disk that is full, where one can be made", async () => {
+  await ready();
+  if (account.uid !== undefined) chownSync(disk, account.uid, account.gid!);
+  await sql(`create tablespace small location '${disk}'`);
+  await sql("alter table usage_hold set tablespace small; create table filler (text text) tablespace small");
+  // Until nothing more fits, so that the table of holds cannot grow either.
+  const fill = "insert into filler select repeat('x', 1000) from generate_series(1, 100)";
+  await expect(
+    (async () => {
+      for (;;) await sql(fill);
+    })(),
+  ).rejects.toMatchObject({ code: "53100" });
+  await whileSaying("database", /^the disk of the database is full$/);
+  await sql("drop table filler");
+  await sql("alter table usage_hold set tablespace pg_default");
+  await ready();
+  await sql("drop tablespace small");
+});
+afterAll(() => {
+  if (hasDisk) execFileSync("umount", ["-l", disk]);
+  rmSync(disk, { recursive: true, force: true });
+});
+
+function mounted(): boolean {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return false;
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=512k", "tmpfs", disk], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("a schema of a newer build, unless that build left it usable; and one that was taken away", async () => {
+  await ready();
+  await sql("insert into schema_migration (name, checksum, additive) values ('9999_later', 'x', true)");
+  // Long enough for the check to have seen it: it says nothing, so another change is waited for.
+  await sql("update schema_migration set additive = false where name = '9999_later'");
+  await whileSaying("schema", /newer than this build.*9999_later/);
+  await sql("update schema_migration set additive = true where name = '9999_later'");
+  await ready();
+  await sql("delete from schema_migration where name >= '0009'");
+  await whileSaying("schema", /older than this build.*0009_calibration.*sluice migrate/);
+  expect(node.stderr()).toContain('"event":"not_ready"');
+  expect(node.stderr()).toContain('"event":"ready"');
+});

@@ -1,0 +1,118 @@
+// The scan of a body and the parser in steps, against slow references.
+
+import fc from "fast-check";
+import { BodyScan, type BodyShape } from "../../src/protocol/body-scan.ts";
+import { parseInSteps } from "../../src/protocol/json-steps.ts";
+import { type Fuzzer, law } from "./fuzzer.ts";
+import { brokenText, soundText, textOf, type Written, written } from "./json-text.ts";
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const anyBytes = fc.oneof(
+  brokenText.map(bytesOf),
+  fc.array(fc.constantFrom(...bytesOf('"\\[]{},:ax ')), { maxLength: 400 }).map((bytes) => Uint8Array.from(bytes)),
+  fc.uint8Array({ maxLength: 200 }),
+);
+const cuts = fc.array(fc.nat(), { maxLength: 8 });
+
+export const bodyScanFuzzer: Fuzzer = {
+  name: "body-scan",
+  properties: {
+    "a sound text has the shape of its value": law(written, fc.constantFrom("", " \n"), (value, blank) => {
+      const { depth, values, members } = scanned([bytesOf(textOf(value, blank))]);
+      same({ depth, values, members }, shapeOf(value));
+    }),
+    "any bytes have the shape that a walk byte by byte finds, however they are cut": law(
+      anyBytes,
+      cuts,
+      (bytes, at) => {
+        same(scanned(cut(bytes, at)), walked(bytes));
+      },
+    ),
+    "parsed in steps, a text is what JSON.parse makes of it": law(
+      fc.oneof(soundText, brokenText),
+      fc.integer({ min: 1, max: 5_000 }),
+      (text, step_ns) =>
+        same(
+          outcome(() => inSteps(bytesOf(text), step_ns)),
+          outcome(() => parsed(bytesOf(text))),
+        ),
+    ),
+    "and what is no UTF-8 is none": law(anyBytes, fc.integer({ min: 1, max: 5_000 }), (bytes, step_ns) => {
+      same(
+        outcome(() => inSteps(bytes, step_ns)),
+        outcome(() => parsed(bytes)),
+      );
+    }),
+  },
+};
+
+function scanned(pieces: Uint8Array[]): BodyShape {
+  const scan = new BodyScan();
+  for (const piece of pieces) scan.take(piece);
+  const { bytes, depth, values, members } = scan;
+  return { bytes, depth, values, members };
+}
+
+function cut(bytes: Uint8Array, at: number[]): Uint8Array[] {
+  const places = [0, ...at.map((place) => place % (bytes.length + 1)).sort((one, other) => one - other), bytes.length];
+  return places.slice(1).map((place, index) => bytes.subarray(places[index], place));
+}
+
+function shapeOf(value: Written): Omit<BodyShape, "bytes"> {
+  if (typeof value !== "object" || value === null) return { depth: 0, values: 0, members: 0 };
+  const inner = Array.isArray(value) ? value : value.members.map(([, item]) => item);
+  const shapes = inner.map(shapeOf);
+  const sum = (of: (shape: Omit<BodyShape, "bytes">) => number) => shapes.reduce((all, shape) => all + of(shape), 0);
+  return {
+    depth: 1 + Math.max(0, ...shapes.map(({ depth }) => depth)),
+    values: 1 + Math.max(0, inner.length - 1) + sum(({ values }) => values),
+    members: (Array.isArray(value) ? 0 : inner.length) + sum(({ members }) => members),
+  };
+}
+
+function walked(bytes: Uint8Array): BodyShape {
+  const shape = { bytes: bytes.length, depth: 0, values: 0, members: 0 };
+  let level = 0;
+  let inString = false;
+  let isEscaped = false;
+  for (const byte of bytes) {
+    const mark = String.fromCharCode(byte);
+    if (inString) {
+      if (!isEscaped && mark === '"') inString = false;
+      isEscaped = !isEscaped && mark === "\\";
+    } else if (mark === '"') inString = true;
+    else if (mark === ",") shape.values++;
+    else if (mark === ":") shape.members++;
+    else if ("[{".includes(mark)) {
+      shape.values++;
+      shape.depth = Math.max(shape.depth, ++level);
+    } else if ("]}".includes(mark)) level--;
+  }
+  return shape;
+}
+
+function inSteps(bytes: Uint8Array, step_ns: number): unknown {
+  const steps = parseInSteps(bytes, step_ns);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+}
+
+/** As text, in the order of its members; `refused` where there is none. */
+function outcome(work: () => unknown): string {
+  try {
+    return JSON.stringify(work());
+  } catch {
+    return "refused";
+  }
+}
+
+function same(got: unknown, wanted: unknown): void {
+  const [one, other] = [JSON.stringify(got), JSON.stringify(wanted)];
+  if (one !== other) throw new Error(`got ${one}, wanted ${other}`);
+}

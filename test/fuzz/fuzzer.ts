@@ -1,0 +1,31 @@
+// What a fuzzer is: properties that hold for every input. `npm run fuzz` looks for minutes or hours, `npm test` for a moment.
+
+import fc from "fast-check";
+
+export interface Fuzzer {
+  /** As it is asked for: `npm run fuzz -- body-scan`. */
+  name: string;
+  /** Each says in its key what must hold. */
+  properties: Record<string, fc.IProperty<never>>;
+}
+
+export interface Found {
+  property: string;
+  /** fast-check's own words: the counterexample, shrunk, and why it is one. */
+  report: string;
+}
+
+/** Asks each property for so many inputs of a seed. */
+export function fuzzOnce({ properties }: Fuzzer, seed: number, inputs: number): Found[] {
+  return Object.entries(properties).flatMap(([property, law]) => {
+    const details = fc.check(law as fc.IProperty<unknown>, { seed, numRuns: inputs });
+    return details.failed ? [{ property, report: fc.defaultReportMessage(details as never) ?? "" }] : [];
+  });
+}
+
+/** So that properties of different inputs stand in one list. */
+export function law<Input extends [unknown, ...unknown[]]>(
+  ...words: [...inputs: { [Index in keyof Input]: fc.Arbitrary<Input[Index]> }, holds: (...input: Input) => void]
+): fc.IProperty<never> {
+  return fc.property(...(words as unknown as Parameters<typeof fc.property>)) as unknown as fc.IProperty<never>;
+}

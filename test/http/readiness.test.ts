@@ -1,0 +1,82 @@
+/** /readyz reads the checks' last words: nothing that hangs delays it, and what hangs makes it fail. */
+import { describe, expect, test } from "bun:test";
+import { type CheckResult, type ReadinessCheck, readinessOf } from "../../src/http/readiness.ts";
+import { VirtualClock } from "../admission/virtual-time.ts";
+
+const draining = { draining: false };
+const check = (run: ReadinessCheck["run"], more: Partial<ReadinessCheck> = {}): ReadinessCheck => ({
+  ...{ name: "it", severity: "required", every_ms: 1000, run },
+  ...more,
+});
+const problemOf = (results: CheckResult[]) => results.find(({ name }) => name === "it")?.problem;
+
+describe("a check", () => {
+  test("that hangs is called up after its time, and says so until it answers again", async () => {
+    const time = new VirtualClock();
+    let hangs = false;
+    let runs = 0;
+    const run = () => {
+      runs += 1;
+      return hangs ? new Promise<never>(() => {}) : Promise.resolve(null);
+    };
+    const { results, began, stop } = readinessOf([check(run)], { lifecycle: draining, clock: time });
+    expect(problemOf(results())).toBe("not checked yet");
+    await began;
+    expect(problemOf(results())).toBeNull();
+    hangs = true;
+    await time.advance(1000);
+    expect([runs, problemOf(results())]).toEqual([2, null]);
+    await time.advance(2000);
+    expect(problemOf(results())).toBe("no answer within 2000 ms");
+    hangs = false;
+    await time.advance(1000);
+    expect([runs, problemOf(results())]).toEqual([3, null]);
+    stop();
+    await time.advance(60_000);
+    expect(runs).toBe(3);
+  });
+
+  test("whose word is old has no word", async () => {
+    const time = new VirtualClock();
+    const { results, began, stop } = readinessOf([check(async () => null)], { lifecycle: draining, clock: time });
+    await began;
+    stop();
+    await time.advance(5000);
+    expect(problemOf(results())).toBeNull();
+    await time.advance(1);
+    expect(problemOf(results())).toBe("last checked 5 s ago");
+  });
+
+  test("that throws is a problem without the words of the failure", async () => {
+    const time = new VirtualClock();
+    const failing = check(() => Promise.reject(new Error("postgres://user:secret@host")));
+    const { results, began, stop } = readinessOf([failing], { lifecycle: draining, clock: time });
+    await began;
+    expect(problemOf(results())).toBe("the check failed");
+    stop();
+  });
+
+  test("that only warns delays no start, and turns nothing", async () => {
+    const time = new VirtualClock();
+    const turns: string[][] = [];
+    let answer: string | null = null;
+    const checks = [
+      check(async () => answer),
+      check(() => new Promise(() => {}), { name: "other", severity: "warning" }),
+    ];
+    const { began, stop } = readinessOf(checks, {
+      lifecycle: draining,
+      clock: time,
+      turned: (failing) => turns.push(failing.map(({ name }) => name)),
+    });
+    await began;
+    await time.advance(10_000);
+    expect(turns).toEqual([]);
+    answer = "away";
+    await time.advance(3000);
+    answer = null;
+    await time.advance(3000);
+    expect(turns).toEqual([["it"], []]);
+    stop();
+  });
+});

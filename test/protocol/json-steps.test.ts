@@ -1,0 +1,53 @@
+/** A body parsed in steps: refused where JSON.parse refuses, at the seams between two steps too. More: test/fuzz/body-scan.ts. */
+import { describe, expect, test } from "bun:test";
+import { parseInSteps } from "../../src/protocol/json-steps.ts";
+
+function parsed(text: string, step_ns: number): { value: unknown; steps: number } {
+  const walk = parseInSteps(new TextEncoder().encode(text), step_ns);
+  for (let steps = 0; ; steps++) {
+    const step = walk.next();
+    if (step.done) return { value: step.value, steps };
+  }
+}
+
+describe("in steps", () => {
+  test.each([
+    "[[1,2] 3]",
+    '{"a":[1,2] "b":1}',
+    "[[1,2],]",
+    "[,[1,2]]",
+    "[[1,2}]",
+    '{"a" [1,2]}',
+    "{1:[1,2]}",
+    '{"a":[1,2],}',
+    '["a":[1,2]]',
+    '{"a":1 [1,2]}',
+    "[1,2],3",
+    "[1,2]]",
+    "[1,2",
+    "",
+    " ",
+    "\ufeff\ufeff[1,2]",
+  ])("%p is no JSON, cut at each comma", (text) => {
+    expect(() => parsed(text, 1)).toThrow(SyntaxError);
+  });
+
+  test("a large body takes many steps, and is what JSON.parse makes of it", () => {
+    const rows = Array.from({ length: 5_000 }, (_, at) => ({
+      [`k${at}`]: at,
+      text: 'a "quoted"\n word',
+      list: [at, [], {}],
+    }));
+    const text = JSON.stringify({ rows, __proto__: null, last: { a: 1 } });
+    const { value, steps } = parsed(text, 1_000_000);
+    expect(JSON.stringify(value)).toBe(text);
+    expect(steps).toBeGreaterThan(10);
+  });
+
+  test("a name that repeats keeps its first place and its last value; __proto__ is a name like any other", () => {
+    const text = '{"a":[1,2],"__proto__":{"x":[1,2]},"b":1,"a":{"c":[3,4]}}';
+    const { value } = parsed(text, 1);
+    expect(JSON.stringify(value)).toBe(JSON.stringify(JSON.parse(text)));
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  });
+});

@@ -1,0 +1,87 @@
+/** The demo's key: shown to a person, else in a file of its owner's, and good for a month. */
+import { expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { keyPattern } from "../src/auth/key.ts";
+import { management } from "../src/management/management.ts";
+import { welcome } from "../src/welcome.ts";
+import { memoryDirectory } from "./auth/memory-directory.ts";
+import { shell } from "./cli/shell.ts";
+import { startSluice } from "./harness/sluice.ts";
+import { emptyLedger } from "./management/empty-ledger.ts";
+
+const day_ms = 86_400_000;
+
+async function welcomed(isTerminal: boolean, prepare: (file: string) => void = () => {}) {
+  const dataDir = mkdtempSync(join(tmpdir(), "sluice-welcome-"));
+  const file = join(dataDir, "demo-key");
+  prepare(file);
+  const directory = memoryDirectory();
+  const { catalog } = await shell().services.configuration();
+  const manage = management({
+    administration: directory,
+    ...emptyLedger(),
+    catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
+    actor: "service",
+    now_ms: () => directory.clock.now_ms,
+    newUuid: () => Bun.randomUUIDv7(),
+    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+  });
+  let said = "";
+  const say = (text: string) => {
+    said += text;
+  };
+  const again = () =>
+    welcome({ manage, url: "http://localhost:1", catalog, dataDir, now_ms: directory.clock.now_ms, isTerminal, say });
+  await again();
+  const [{ key } = { key: null }] = await manage.listKeys({ organization: "demo" });
+  const days = ((key?.expiresAt?.getTime() ?? 0) - directory.clock.now_ms) / day_ms;
+  return { said: () => said, file, days, again, clean: () => rmSync(dataDir, { recursive: true }) };
+}
+
+test("a terminal shows it once, and no file has it", async () => {
+  const { said, file, days, again, clean } = await welcomed(true);
+  expect(said()).toMatch(new RegExp(`^ {2}${keyPattern}$`, "m"));
+  expect([days, existsSync(file)]).toEqual([30, false]);
+  const once = said();
+  await again();
+  expect(said()).toBe(once);
+  clean();
+});
+
+test("what may be kept does not: a new file of mode 0600 has it, and a command that reads it", async () => {
+  const elsewhere = join(mkdtempSync(join(tmpdir(), "sluice-elsewhere-")), "file");
+  for (const prepare of [
+    () => {},
+    (at: string) => {
+      writeFileSync(at, "old");
+      chmodSync(at, 0o644);
+    },
+    (at: string) => symlinkSync(elsewhere, at),
+  ]) {
+    const { said, file, days, clean } = await welcomed(false, prepare);
+    expect(said()).not.toMatch(new RegExp(keyPattern));
+    expect(said()).toContain(`$(cat '${file}')`);
+    expect(readFileSync(file, "utf8")).toMatch(new RegExp(`^${keyPattern}\n$`));
+    expect([statSync(file).mode & 0o777, days, existsSync(elsewhere)]).toEqual([0o600, 30, false]);
+    clean();
+  }
+  rmSync(join(elsewhere, ".."), { recursive: true });
+});
+
+test("a server whose output is a pipe prints no key", async () => {
+  const node = await startSluice({ store: "pglite" });
+  expect(node.stdout() + node.stderr()).not.toMatch(new RegExp(keyPattern));
+  expect((await node.fetch("/v1/models")).status).toBe(200);
+  await node.stop();
+}, 60_000);
