@@ -39,6 +39,7 @@ import { health } from "./routing/health.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
+import { promptCount } from "./tokens/prompt-count.ts";
 import { startThread } from "./tokens/thread.ts";
 import { client } from "./upstream/http1/client.ts";
 import { bookCheck } from "./usage/book-check.ts";
@@ -47,7 +48,7 @@ import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
-import { runs } from "./usage/run.ts";
+import { type Ended, runs } from "./usage/run.ts";
 import { type Attempted, type WalkParts, walk } from "./usage/walk.ts";
 import { welcome } from "./welcome.ts";
 
@@ -161,8 +162,15 @@ export async function serve(serving: Serving): Promise<number> {
     runs: runs({
       admission: admitting,
       inputEstimate: estimate,
+      countPrompt: promptCount(counter),
       outputCalibration: calibration,
-      watcher: { granted: (source) => metrics.decision("granted", source), ended: metrics.inference },
+      watcher: {
+        granted: (source) => metrics.decision("granted", source),
+        ended(ended) {
+          metrics.inference(ended);
+          if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
+        },
+      },
       open: (errand) => walk(walking, errand),
     }),
     ledger: book,
@@ -272,6 +280,11 @@ function attempted(
   // Where clients can read the metrics, they say nothing of engines.
   metrics.attempt(isPrivate ? upstream : "", end.kind);
   if (end.kind === "refused") log.event("error", "upstream_refused", { upstream, model, status: end.status });
+}
+
+/** What an engine said, for the log, which names no engine: `request show` does. */
+function reportShown({ requestId, model, reportRejected }: Ended) {
+  return { request_id: requestId, model, ...reportRejected };
 }
 
 /** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */

@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { SettleAnswer } from "../store/ledger.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
+import { divergence } from "../usage/divergence.ts";
 import type { Ended } from "../usage/run.ts";
 
 export interface Metrics {
@@ -76,6 +77,23 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     labelNames: ["model", "class"] as const,
     registers,
   });
+  const rejected = new Counter({
+    name: "usage_reports_rejected_total",
+    help: "Reports of engines that were not taken as they are, by upstream, half (input or output) and kind.",
+    labelNames: ["upstream", "half", "kind"] as const,
+    registers,
+  });
+  const diverged = divergence();
+  new Gauge({
+    name: "usage_report_divergence",
+    help: "Output tokens that engines reported ÷ those that were counted, of late answers, by public model and quantile.",
+    labelNames: ["model", "quantile"] as const,
+    registers,
+    collect() {
+      this.reset();
+      for (const { model, quantile, ratio } of diverged.read()) this.set({ model, quantile }, ratio);
+    },
+  });
   const firstPart = new Histogram({
     name: "inference_time_to_first_part_seconds",
     help: "From the request's arrival to the first part of the answer.",
@@ -99,13 +117,18 @@ export function prometheusMetrics(build: { version: string }): Metrics {
       requests.inc({ route, status: String(status) });
       duration.observe({ route }, seconds);
     },
-    inference({ operation, model, outcome, usage, firstPart_ms }) {
+    inference({ operation, model, upstream, outcome, usage, firstPart_ms, reportRejected, divergence }) {
       inference.inc({ operation, model, outcome });
       tokens.inc({ model, class: "input" }, usage.inputTokens);
       tokens.inc({ model, class: "cached_input" }, usage.cachedInputTokens);
       tokens.inc({ model, class: "cache_write" }, usage.cacheWriteTokens);
       tokens.inc({ model, class: "output" }, usage.outputTokens);
       if (firstPart_ms !== null) firstPart.observe({ model }, firstPart_ms / 1000);
+      if (divergence !== null) diverged.observe(model, divergence);
+      for (const half of ["input", "output"] as const) {
+        const kind = reportRejected?.[half];
+        if (kind) rejected.inc({ upstream: upstream ?? "", half, kind });
+      }
     },
     attempt: (upstream, outcome) => attempts.inc({ upstream, outcome }),
     decision: (decision, reason) => decisions.inc({ decision, reason }),

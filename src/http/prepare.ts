@@ -6,6 +6,7 @@ import { activePlan, outputTokensAllowed, requireContext } from "../admission/al
 import type { Principal } from "../auth/authenticate.ts";
 import { withoutLostHints } from "../inference/hints.ts";
 import { refuseImages } from "../inference/image-url.ts";
+import { mediaOf } from "../inference/media.ts";
 import { allowedModel, assertCapable } from "../routing/catalog.ts";
 import type { RateReadings } from "../store/rates.ts";
 import type { Asked } from "../usage/run.ts";
@@ -49,9 +50,11 @@ export async function prepare<Wire extends InferenceWire, Reply>(
 
   const plan = activePlan(catalog.plans, principal.organization);
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
+  const expected = dependencies.inputEstimate.expected(model, mediaOf(request), inputBytes);
   requireContext(model, inputTokens);
   return {
     ...{ requestId: call.requestId, principal, operation, wire, request, model, plan, inputTokens, inputBytes },
+    inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: outputTokensAllowed(model, inputTokens),
     identity: {
       responseId: adapter.idPrefix + dependencies.newId(),

@@ -149,6 +149,7 @@ function serve(saboteur: Saboteur): Bench {
           },
         },
         inputEstimate: estimate,
+        countPrompt: () => null,
         outputCalibration: outputCalibration(),
         watcher: { granted() {}, ended() {} },
         open: (errand) => walk(walking({ settings: () => ({ unstreamed_tokens_max: 0 }) }), errand),
