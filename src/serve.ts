@@ -8,8 +8,10 @@ import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
 import { engineNames } from "./config/engine-names.ts";
+import { descriptorLimit, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
+import { bounds } from "./http/bounds.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
@@ -90,8 +92,18 @@ export async function serve(serving: Serving): Promise<number> {
   const authentication = authenticator({
     directory: directory(database),
     now_ms: () => performance.now(),
+    limits: { failures_of_one_address_per_minute: limits.failed_authentications_per_minute },
     failed: outage("last_use_unwritten"),
   });
+  const bounded = bounds(
+    {
+      ...limits,
+      memory_bytes: limits.memory_bytes || memoryMarkBytes(),
+      descriptors_max: descriptorLimit(),
+      trustedProxies: server.trustedProxies,
+    },
+    { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
+  );
   const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
   const rates = ratesOver(database, redis, log);
   const book = ledger(database, { recovery: metering.recovery });
@@ -131,7 +143,7 @@ export async function serve(serving: Serving): Promise<number> {
   });
 
   const unlisten = await revocations(database, {
-    changed: (id) => authentication.forget(id),
+    changed: authentication.forget,
     took: metrics.revocationPropagation,
   });
 
@@ -157,7 +169,7 @@ export async function serve(serving: Serving): Promise<number> {
 
   const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
-    authenticate: (headers) => authentication.authenticate(headers),
+    authenticate: authentication.authenticate,
     attempts: attempts(() => performance.now()),
     runs: runs({
       admission: admitting,
@@ -181,6 +193,7 @@ export async function serve(serving: Serving): Promise<number> {
     messages: () => configuration.current().messages,
     images: () => configuration.current().images,
     limits,
+    bounds: bounded,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
     readiness: readiness.results,
     configurationHash: configuration.hash,
@@ -199,6 +212,12 @@ export async function serve(serving: Serving): Promise<number> {
     hash: configuration.hash(),
   }));
   metrics.gauge("http_open_requests", "Open requests.", () => life.openCount);
+  metrics.gauge(
+    "http_memory_in_flight_bytes",
+    "Bytes that open requests hold of the node's budget.",
+    () => bounded.memory.bytes,
+  );
+  metrics.gauge("authentication_absent_keys", "API keys that are remembered not to exist.", authentication.absent);
   metrics.gauge("usage_holds", "Requests of this node with a hold on usage.", admitting.holds);
   metrics.gauge(
     "usage_settlement_waiting",
@@ -233,8 +252,8 @@ export async function serve(serving: Serving): Promise<number> {
 
   const use = () => planUse(database);
   await Promise.all([tellAtStart(configuration, use, log), readiness.began]);
-  const listening = listen(app(dependencies, { metrics: server.operator === null }), server);
-  const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
+  const listening = listen(app(dependencies, { metrics: server.operator === null }), { ...server, ...limits });
+  const operator = server.operator ? listen(operatorApp(dependencies), { ...server.operator, ...limits }) : null;
   serving.onReload(() => void reload(configuration, use, log));
   if (isEmbedded) {
     const { say, isTerminal } = serving;

@@ -61,6 +61,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
 
 /** The stream has ended or was left: the run ends, then the log is told what it used. */
 async function closed(dependencies: Dependencies, call: Call, owned: AsyncDisposableStack): Promise<void> {
+  call.answered();
   try {
     await owned.disposeAsync();
     dependencies.closed(call, 200);

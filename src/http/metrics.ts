@@ -8,6 +8,10 @@ import type { Ended } from "../usage/run.ts";
 export interface Metrics {
   request(route: string, status: number, seconds: number): void;
   inference(ended: Ended): void;
+  /** A credential was refused, with this fault's code. */
+  unauthenticated(code: string): void;
+  /** A request was refused because something of the node is full: memory or descriptors. */
+  shed(what: Shed): void;
   /** Over one inference request of a known caller: granted from `plan` or `extra`, or refused with a fault's code. */
   decision(decision: "granted" | "refused", reason: string): void;
   /** An attempt at an engine has ended. */
@@ -23,6 +27,9 @@ export interface Metrics {
   revocationPropagation(seconds: number): void;
   render(): Promise<string>;
 }
+
+/** `key`, `node`, `process`: of memory (memory.ts). */
+export type Shed = "key" | "node" | "process" | "descriptors";
 
 export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -58,6 +65,18 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     name: "upstream_attempts_total",
     help: "Attempts at engines, by upstream and how they ended.",
     labelNames: ["upstream", "outcome"] as const,
+    registers,
+  });
+  const failures = new Counter({
+    name: "authentication_failures_total",
+    help: "Requests whose API key was refused or could not be checked, by the refusal's code.",
+    labelNames: ["code"] as const,
+    registers,
+  });
+  const sheds = new Counter({
+    name: "http_shed_total",
+    help: "Requests refused because something is full: the memory of a key, of the node or of the process, or descriptors.",
+    labelNames: ["full"] as const,
     registers,
   });
   const recovered = new Counter({
@@ -131,6 +150,8 @@ export function prometheusMetrics(build: { version: string }): Metrics {
       }
     },
     attempt: (upstream, outcome) => attempts.inc({ upstream, outcome }),
+    unauthenticated: (code) => failures.inc({ code }),
+    shed: (full) => sheds.inc({ full }),
     decision: (decision, reason) => decisions.inc({ decision, reason }),
     settled(answer) {
       if (answer.answer !== "settled") return;

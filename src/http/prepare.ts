@@ -3,7 +3,7 @@
  * answer is a value; a refusal is a thrown Fault.
  */
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
-import type { Principal } from "../auth/authenticate.ts";
+import type { Principal } from "../auth/verdict.ts";
 import { withoutLostHints } from "../inference/hints.ts";
 import { refuseImages } from "../inference/image-url.ts";
 import { mediaOf } from "../inference/media.ts";
@@ -16,6 +16,7 @@ import { breather, breathing } from "./breather.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { limitHeaders } from "./limit-headers.ts";
+import { reserve } from "./shed.ts";
 
 export interface Prepared<Wire> extends Asked {
   /** The body, with what is stored in place of what refers to it. */
@@ -40,6 +41,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const resolved = await adapter.resolve?.(body.value, principal.organization.id);
   const wire = resolved?.wire ?? body.value;
   const inputBytes = body.bytes + (resolved?.bytes ?? 0);
+  reserve(dependencies, call, inputBytes);
   const steps = codec.request.decodingSteps?.(wire);
   const decoded = steps ? await breathing(steps, inputBytes) : codec.request.decode(wire);
   await breather(inputBytes);
