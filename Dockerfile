@@ -22,7 +22,7 @@ LABEL org.opencontainers.image.title="sluice"
 COPY --from=build /src/dist/sluice /usr/local/bin/sluice
 # The embedded database is here, unless DATABASE_URL is set.
 COPY --from=build --chown=65532:65532 /src/dist/empty /data
-ENV HOST=0.0.0.0 PORT=8080 SLUICE_DATA_DIR=/data BUN_CONFIG_MAX_HTTP_REQUESTS=65535
+ENV HOST=0.0.0.0 PORT=8080 SLUICE_DATA_DIR=/data
 # Mount your configuration as /etc/sluice/sluice.yaml.
 WORKDIR /etc/sluice
 VOLUME /data

@@ -14,6 +14,7 @@ import { readConfigurationFile } from "./file.ts";
 import { ConfigurationError } from "./problem.ts";
 import type { ConfigurationFile } from "./schema.ts";
 import { type ReadFile, reasonOf } from "./source.ts";
+import { tlsOf } from "./tls.ts";
 
 export interface Sources {
   env: Environment;
@@ -31,7 +32,9 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   const { server, storage } = environment.settings;
   const unusable = unusableFiles(server.tls, storage.redisTls, readFile);
   if (unusable.length > 0) return new ConfigurationError(unusable);
-  const configuration = assemble(environment.settings, source.file, simulatorUrl);
+  const tls = tlsOf(source.file?.upstreams ?? {}, readFile);
+  if ("problems" in tls) return new ConfigurationError(tls.problems);
+  const configuration = assemble(environment.settings, source.file, simulatorUrl, tls.settings);
   return { ...configuration, notices: [...configuration.notices, ...source.notices] };
 }
 
