@@ -49,6 +49,7 @@ import { promptCount } from "./tokens/prompt-count.ts";
 import { startThread } from "./tokens/thread.ts";
 import { client } from "./upstream/http1/client.ts";
 import { bookCheck } from "./usage/book-check.ts";
+import { bookUpkeep } from "./usage/book-upkeep.ts";
 import { calibrationSaver } from "./usage/calibration-saver.ts";
 import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
@@ -123,6 +124,11 @@ export async function serve(serving: Serving): Promise<number> {
     ledger: book,
     found: (differences) => log.event("error", "usage_mismatch", { differences: differences.slice(0, 20) }),
     failed: outage("usage_unchecked"),
+  });
+  const upkeep = bookUpkeep({
+    ledger: book,
+    putOff: (what) => log.event("info", "usage_upkeep_put_off", { what }),
+    failed: outage("usage_upkeep_failed"),
   });
   const estimate = inputEstimate();
   const calibration = outputCalibration();
@@ -234,6 +240,11 @@ export async function serve(serving: Serving): Promise<number> {
     "Totals of recent windows that differ from the sum of their records, at the last hourly check.",
     checks.differences,
   );
+  metrics.gauge(
+    "usage_partitions_ahead",
+    "Coming months that have a partition for their records, at the last hourly upkeep.",
+    upkeep.monthsAhead,
+  );
 
   const manageAs = (actor: string) =>
     management({
@@ -289,7 +300,8 @@ export async function serve(serving: Serving): Promise<number> {
   await operator?.stop();
   await socket?.stop();
   readiness.stop();
-  await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop(), checks.stop()]);
+  await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop()]);
+  await Promise.all([checks.stop(), upkeep.stop()]);
   counter.stop();
   engines.close();
   const unsettled = await admitting.stop(settle_ms_max);

@@ -1,4 +1,4 @@
--- What an operator and the daily upkeep do with the book.
+-- What an operator and the upkeep do with the book.
 
 -- A compensating entry: a record of no request that adds to one window of now, or takes from it, down to nothing.
 -- Boundaries stay. Answers what was added; null: no such organization, or no session is open. Done once per id.
@@ -13,6 +13,7 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
     ends timestamptz;
     added bigint;
   begin
+    perform usage_partition(entry_id);
     perform usage_lock(array[organization]);
     clock := store_now();
     select r.charged into added from usage_record r where r.request_id = entry_id;
@@ -92,45 +93,56 @@ create function usage_differences(begun_after timestamptz default null)
     where coalesce(n.running, 0) <> coalesce(h.count, 0)
   $$;
 
--- Makes the partitions of this month and of those to come, moves out of the default one what belongs in them, and drops
--- those whose every record is older than what is kept. Answers the names of what it made and dropped (with a minus).
--- Safe beside running batches, and beside itself.
-create function usage_partitions(months_to_come integer default 3, months_kept integer default 13) returns setof text
+-- The partitions of records, those included that are leaving or have left: only a table is then to be dropped.
+create function usage_partitions() returns table (name text, month timestamptz, is_attached boolean, is_leaving boolean)
+  language sql stable
+  as $$
+    select c.relname::text,
+      make_timestamptz(split_part(c.relname, '_', 3)::integer, split_part(c.relname, '_', 4)::integer, 1, 0, 0, 0, 'UTC'),
+      i.inhrelid is not null, coalesce(i.inhdetachpending, false)
+    from pg_class records
+    join pg_class c on c.relnamespace = records.relnamespace and c.relkind = 'r' and c.relname ~ '^usage_record_[0-9]+_[0-9]{2}$'
+    left join pg_inherits i on i.inhrelid = c.oid and i.inhparent = records.oid
+    where records.oid = 'usage_record'::regclass
+  $$;
+
+-- The first ids of this month and of those to come.
+create function usage_months(ahead integer) returns setof uuid
+  language sql stable
+  as $$
+    select usage_record_id((date_trunc('month', store_now() at time zone 'UTC') + make_interval(months => n)) at time zone 'UTC')
+    from generate_series(0, ahead) n
+  $$;
+
+-- Makes the partition that an id belongs in, unless it is there. Nobody waits for that: the lock of an attachment is one
+-- that neither readers nor batches meet, as long as there is no default partition. The new table is empty and nobody's.
+create function usage_partition(id uuid) returns void
   language plpgsql volatile
   as $$
   declare
-    this_month timestamp := date_trunc('month', store_now() at time zone 'UTC');
-    month timestamp;
-    next_month timestamp;
-    partition text;
-    old record;
+    starts timestamp := date_trunc('month', usage_record_time(id) at time zone 'UTC');
+    partition text := 'usage_record_' || to_char(starts, 'YYYY_MM');
   begin
-    perform pg_advisory_xact_lock(hashtextextended('usage_partitions', 0));
-    for ahead in 0..months_to_come loop
-      month := this_month + make_interval(months => ahead);
-      next_month := month + interval '1 month';
-      partition := 'usage_record_' || to_char(month, 'YYYY_MM');
-      continue when to_regclass(partition) is not null;
-      execute format('create table %I (like usage_record including all)', partition);
-      execute format(
-        'with moved as (delete from usage_record_default where request_id >= %2$L and request_id < %3$L returning *)
-         insert into %1$I select * from moved',
-        partition, usage_record_id(month at time zone 'UTC'), usage_record_id(next_month at time zone 'UTC'));
-      execute format('alter table usage_record attach partition %I for values from (%L) to (%L)',
-        partition, usage_record_id(month at time zone 'UTC'), usage_record_id(next_month at time zone 'UTC'));
-      return next partition;
-    end loop;
-    for old in
-      select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-      where i.inhparent = 'usage_record'::regclass and c.relname ~ '^usage_record_[0-9]{4}_[0-9]{2}$'
-        and to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month'
-          <= (store_now() at time zone 'UTC') - make_interval(months => months_kept)
-    loop
-      execute format('drop table %I', old.name);
-      return next '-' || old.name;
-    end loop;
-    delete from usage_record_default where ended_at < store_now() - make_interval(months => months_kept);
-    delete from usage_past where ends_at < store_now() - make_interval(months => months_kept + 1);
+    if exists (select from usage_partitions() p where p.name = partition and p.is_attached and not p.is_leaving) then
+      return;
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended('usage_partition', 0));
+    if exists (select from usage_partitions() p where p.name = partition and p.is_attached and not p.is_leaving) then
+      return;
+    end if;
+    execute format('create table %I (like usage_record including all)', partition);
+    perform usage_attach(partition);
   end $$;
 
-select usage_partitions();
+-- Makes a table the partition that its name says.
+create function usage_attach(partition text) returns void
+  language plpgsql volatile
+  as $$
+  declare
+    starts timestamptz := (select p.month from usage_partitions() p where p.name = partition);
+  begin
+    execute format('alter table usage_record attach partition %I for values from (%L) to (%L)', partition,
+      usage_record_id(starts), usage_record_id((starts at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
+  end $$;
+
+select usage_partition(id) from usage_months(6) id;

@@ -23,6 +23,7 @@ import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { type AnswerRow, batchCall, decodeAnswer, encodeBatch } from "./ledger-batch.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
+import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
 import { plainly } from "./rows.ts";
 
 export interface LedgerSettings {
@@ -44,6 +45,19 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
   const answer_ms = settings.answer_ms ?? 5_000;
 
   async function batch(commands: readonly Command[]): Promise<Answer[]> {
+    try {
+      return await send(commands);
+    } catch (error) {
+      if (!lacksPartition(error)) throw error;
+      await makePartitions(
+        db,
+        commands.map(({ requestId }) => bare(requestId, "req_")),
+      );
+      return send(commands);
+    }
+  }
+
+  async function send(commands: readonly Command[]): Promise<Answer[]> {
     const parameters = encodeBatch(commands);
     const rows = await lanes.use(async (lane) => {
       const called = lane.query<AnswerRow>(batchCall, [...parameters]);
@@ -116,9 +130,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     },
     setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
     adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),
-    async maintain() {
-      await db.query("select usage_partitions()");
-    },
+    maintain: () => keepUpPartitions(db),
     close: () => lanes.close(),
   };
 }

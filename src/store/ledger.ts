@@ -181,9 +181,16 @@ export interface Ledger {
    * was added; null: no such organization, or no session is open. `entryId` has a request's form; sent twice, it counts once.
    */
   adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): Promise<number | null>;
-  /** Makes room for the records of coming months and drops those that are no longer kept. Once a day is plenty. */
-  maintain(): Promise<void>;
+  /** Makes room for the records of coming months and drops those that are no longer kept. Keeps nobody waiting. */
+  maintain(): Promise<Upkeep>;
   close(): Promise<void>;
+}
+
+export interface Upkeep {
+  /** Coming months whose records have their place already. */
+  monthsAhead: number;
+  /** What could not be done at once, because somebody else is at it; the next time tries again. */
+  putOff: string[];
 }
 
 export interface LedgerDifference {

@@ -1,0 +1,127 @@
+/**
+ * The upkeep of records' partitions: months made ahead, old ones dropped. One node of the fleet does it at a time, in
+ * statements that are transactions of their own, and none waits longer for a lock than `lock_ms`: while one waits, whoever
+ * comes after it would wait behind it. What cannot be done now is put off until the next time
+ * (docs/design/metering.md, Partitions).
+ */
+import type { Upkeep } from "../store/ledger.ts";
+import { type Database, DatabaseError, type Lane } from "./database.ts";
+
+const months_ahead = 6;
+const months_kept = 13;
+const lock_ms = 100;
+/** Of past windows, dropped by one statement. */
+const windows_max = 5_000;
+
+const fleetLock = "hashtextextended('usage_upkeep', 0)";
+
+export async function keepUpPartitions(db: Database): Promise<Upkeep> {
+  // A connection that ends gives its lock back.
+  const lane = await db.lane(db.kind === "postgres" ? { lock_timeout: String(lock_ms) } : {});
+  try {
+    const [own] = await lane.query<{ locked: boolean }>(`select pg_try_advisory_lock(${fleetLock}) as locked`);
+    const putOff = own!.locked ? await work(lane, db.kind) : [];
+    return { monthsAhead: await monthsAhead(lane), putOff };
+  } finally {
+    await lane.close();
+  }
+}
+
+async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
+  try {
+    const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
+    while ((await dropWindows(lane)) === windows_max) await Bun.sleep(1);
+    return putOff;
+  } finally {
+    await lane.query(`select pg_advisory_unlock(${fleetLock})`);
+  }
+}
+
+/** Makes the partitions of such ids, where there are none: those of a node whose clock is far off. */
+export async function makePartitions(db: Pick<Database, "query">, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await db.query("select usage_partition($1)", [id]);
+}
+
+/** Whether a statement failed because a record has no partition. */
+export const lacksPartition = (error: unknown): boolean => error instanceof DatabaseError && error.code === "23514";
+
+async function makeMonths(lane: Lane): Promise<string[]> {
+  const putOff: string[] = [];
+  for (const { id } of await lane.query<{ id: string }>("select id from usage_months($1) id", [months_ahead])) {
+    if (!(await atOnce(() => lane.query("select usage_partition($1)", [id])))) putOff.push(id);
+  }
+  return putOff;
+}
+
+interface Old {
+  name: string;
+  is_attached: boolean;
+  is_leaving: boolean;
+}
+
+async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]> {
+  const old = await lane.query<Old>(
+    `select name, is_attached, is_leaving from usage_partitions()
+     where month at time zone 'UTC' + interval '1 month' <= ${keptSince} order by is_leaving desc, month`,
+    [months_kept],
+  );
+  for (const [index, month] of old.entries()) {
+    // Only one can be leaving at a time: the others wait behind it.
+    if (!(await atOnce(() => dropMonth(lane, kind, month)))) return old.slice(index).map(({ name }) => name);
+  }
+  return [];
+}
+
+const keptSince = "store_now() at time zone 'UTC' - make_interval(months => $1)";
+
+/** Each step can be the last for now. Once a partition has left, nothing is written into it: what it has then decides. */
+async function dropMonth(lane: Lane, kind: Database["kind"], { name, is_attached, is_leaving }: Old): Promise<void> {
+  if (is_leaving) await lane.query(`alter table usage_record detach partition ${name} finalize`);
+  else if (is_attached) {
+    if (await hasYoung(lane, name)) return;
+    const way = kind === "postgres" ? " concurrently" : "";
+    await lane.query(`alter table usage_record detach partition ${name}${way}`);
+  }
+  if (await hasYoung(lane, name)) await lane.query("select usage_attach($1)", [name]);
+  else await lane.query(`drop table ${name}`);
+}
+
+/** A node whose clock is slow by a year has records of today in an old month. */
+async function hasYoung(lane: Lane, name: string): Promise<boolean> {
+  const [row] = await lane.query<{ young: boolean }>(
+    `select exists (select from ${name} where ended_at >= (${keptSince}) at time zone 'UTC') as young`,
+    [months_kept],
+  );
+  return row!.young;
+}
+
+async function dropWindows(lane: Lane): Promise<number> {
+  const gone = await lane.query(
+    `delete from usage_past where ctid = any (array(
+       select ctid from usage_past where ends_at < store_now() - make_interval(months => $1) limit $2
+     )) returning 1 as one`,
+    [months_kept + 1, windows_max],
+  );
+  return gone.length;
+}
+
+/** How many of the coming months have their partition. */
+async function monthsAhead(lane: Lane): Promise<number> {
+  const [row] = await lane.query<{ count: number }>(
+    `select count(*) as count from usage_months($1) id join usage_partitions() p on p.month = usage_record_time(id)
+     where p.is_attached and p.month > store_now()`,
+    [months_ahead],
+  );
+  return row!.count;
+}
+
+/** False: somebody has a lock that `step` needs. */
+async function atOnce(step: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await step();
+    return true;
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === "55P03") return false;
+    throw error;
+  }
+}
