@@ -141,8 +141,8 @@ export const ledger: Mutant[] = [
   {
     name: "a month with records of today is dropped",
     file: "src/postgres/partitions.ts",
-    find: "ended_at >= (${keptSince})",
-    replace: "ended_at < (${keptSince})",
+    find: " where ended_at >= (",
+    replace: " where ended_at < (",
     caughtBy: [`${book} a node whose clock says 1970-01-01`],
     rule: "docs/design/metering.md, Partitions",
   },
