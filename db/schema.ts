@@ -2,6 +2,7 @@
  * The tables, as Drizzle knows them: the one place that knows column names. The migrations make them; a test compares.
  * Ids are bare UUIDs here; `store/ids.ts` gives them their prefixes. Instants are timestamptz, units 64-bit integers.
  */
+import { sql } from "drizzle-orm";
 import {
   bigint,
   boolean,
@@ -238,8 +239,43 @@ export const usageRecord = pgTable(
     attempts: integer("attempts"),
     firstPart_ms: units("first_part_ms"),
     reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
+    xact: units("xact").notNull().default(sql`pg_current_xact_id()::text::bigint`),
   },
-  (table) => [index("usage_record_by_end").using("brin", table.endedAt)],
+  (table) => [
+    index("usage_record_by_end").using("brin", table.endedAt),
+    index("usage_record_by_xact").using("brin", table.xact),
+  ],
+);
+
+/** How far the audit has read, and what its last look found: one row. */
+export const usageAudit = pgTable("usage_audit", {
+  id: boolean("id").primaryKey().default(true),
+  readUntil: units("read_until").notNull(),
+  lookedAt: instant("looked_at"),
+  differing: integer("differing").notNull().default(0),
+  unsealed: integer("unsealed").notNull().default(0),
+});
+
+const auditedWindow = {
+  subjectId: uuid("subject_id").notNull(),
+  kind: usageWindowKind("kind").notNull(),
+  startsAt: instant("starts_at").notNull(),
+  endsAt: instant("ends_at").notNull(),
+  recorded: units("recorded").notNull(),
+  records: units("records").notNull(),
+};
+
+export const usageTally = pgTable("usage_tally", auditedWindow, (table) => [
+  primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
+]);
+
+export const usageSeal = pgTable(
+  "usage_seal",
+  { ...auditedWindow, sealedAt: instant("sealed_at").notNull() },
+  (table) => [
+    primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
+    index("usage_seal_by_end").using("brin", table.endsAt),
+  ],
 );
 
 export const usageRate = pgTable(

@@ -241,6 +241,11 @@ export async function serve(serving: Serving): Promise<number> {
     checks.differences,
   );
   metrics.gauge(
+    "usage_seals_behind",
+    "Ended windows that the last hourly check could not seal yet.",
+    checks.sealsBehind,
+  );
+  metrics.gauge(
     "usage_partitions_ahead",
     "Coming months that have a partition for their records, at the last hourly upkeep.",
     upkeep.monthsAhead,

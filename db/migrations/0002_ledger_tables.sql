@@ -145,7 +145,10 @@ create table usage_record (
   attempts integer,
   first_part_ms bigint,
   -- What the engine reported, where it was not taken as it is, and why.
-  report_rejected jsonb
+  report_rejected jsonb,
+  -- The transaction that wrote it, by which the audit knows what it has read (docs/design/metering.md, Audit).
+  xact bigint not null default pg_current_xact_id()::text::bigint
 ) partition by range (request_id);
+create index usage_record_by_xact on usage_record using brin (xact);
 -- Finds what ended lately in whatever month its id says: 24 kB for 130,000 records.
 create index usage_record_by_end on usage_record using brin (ended_at);

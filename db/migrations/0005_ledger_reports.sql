@@ -48,51 +48,6 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
     return added;
   end $$;
 
--- The book against itself: each total beside the sum it must equal, where they differ. Windows whose records may have
--- been dropped by now are left out. `running` compares the count of open requests. With `begun_after` only windows that
--- began after it are compared, and of the records only those are read whose ids are not older by more than an hour.
-create function usage_differences(begun_after timestamptz default null)
-  returns table (organization_id uuid, kind text, starts_at timestamptz,
-    used bigint, recorded bigint, held bigint, holding bigint)
-  language sql stable
-  as $$
-    with since as (select coalesce(begun_after, store_now() - interval '12 months') as at),
-    entries as (
-      select r.organization_id, w.kind, w.starts_at, r.charged as recorded, 0::bigint as holding
-      from usage_record r
-      cross join lateral (values
-        ('session'::usage_window_kind, r.session_starts_at), ('week', r.week_starts_at), ('month', r.month_starts_at),
-        ('extra', r.month_starts_at)
-      ) w (kind, starts_at)
-      where r.request_id >= coalesce(usage_record_id(begun_after - interval '1 hour'), '00000000-0000-0000-0000-000000000000')
-        and (r.source = 'extra') = (w.kind = 'extra') and w.starts_at is not null
-      union all
-      select h.organization_id, w.kind, w.starts_at, 0, h.units
-      from usage_hold h
-      cross join lateral (values
-        ('session'::usage_window_kind, h.session_starts_at), ('week', h.week_starts_at), ('month', h.month_starts_at),
-        ('extra', h.month_starts_at)
-      ) w (kind, starts_at)
-      where (h.source = 'extra') = (w.kind = 'extra')
-    ),
-    sums as (
-      select e.organization_id, e.kind, e.starts_at, sum(e.recorded)::bigint as recorded, sum(e.holding)::bigint as holding
-      from entries e group by 1, 2, 3
-    )
-    select coalesce(w.subject_id, s.organization_id), coalesce(w.kind, s.kind)::text, coalesce(w.starts_at, s.starts_at),
-      coalesce(w.used, 0), coalesce(s.recorded, 0), coalesce(w.held, 0), coalesce(s.holding, 0)
-    from usage_window w
-    full join sums s on s.organization_id = w.subject_id and s.kind = w.kind and s.starts_at = w.starts_at
-    cross join since
-    where coalesce(w.starts_at, s.starts_at) > since.at
-      and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
-    union all
-    select coalesce(n.subject_id, h.organization_id), 'running', null, 0, 0, coalesce(n.running, 0), coalesce(h.count, 0)
-    from usage_now n
-    full join (select o.organization_id, count(*) as count from usage_hold o group by 1) h on h.organization_id = n.subject_id
-    where coalesce(n.running, 0) <> coalesce(h.count, 0)
-  $$;
-
 -- The partitions of records, those included that are leaving or have left: only a table is then to be dropped.
 create function usage_partitions() returns table (name text, month timestamptz, is_attached boolean, is_leaving boolean)
   language sql stable

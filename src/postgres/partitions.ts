@@ -6,6 +6,7 @@
  */
 import type { Upkeep } from "../store/ledger.ts";
 import { type Database, DatabaseError, type Lane } from "./database.ts";
+import { onOneNode } from "./fleet.ts";
 
 const months_ahead = 6;
 const months_kept = 13;
@@ -13,28 +14,18 @@ const lock_ms = 100;
 /** Of past windows, dropped by one statement. */
 const windows_max = 5_000;
 
-const fleetLock = "hashtextextended('usage_upkeep', 0)";
-
 export async function keepUpPartitions(db: Database): Promise<Upkeep> {
-  // A connection that ends gives its lock back.
-  const lane = await db.lane(db.kind === "postgres" ? { lock_timeout: String(lock_ms) } : {});
-  try {
-    const [own] = await lane.query<{ locked: boolean }>(`select pg_try_advisory_lock(${fleetLock}) as locked`);
-    const putOff = own!.locked ? await work(lane, db.kind) : [];
-    return { monthsAhead: await monthsAhead(lane), putOff };
-  } finally {
-    await lane.close();
-  }
+  const settings = { lock_timeout: String(lock_ms) };
+  const putOff = await onOneNode(db, "usage_upkeep", (lane) => work(lane, db.kind), settings);
+  return { monthsAhead: await monthsAhead(db), putOff: putOff ?? [] };
 }
 
 async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
-  try {
-    const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
-    while ((await dropWindows(lane)) === windows_max) await Bun.sleep(1);
-    return putOff;
-  } finally {
-    await lane.query(`select pg_advisory_unlock(${fleetLock})`);
+  const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
+  for (const table of ["usage_past", "usage_seal", "usage_tally"]) {
+    while ((await dropWindows(lane, table)) === windows_max) await Bun.sleep(1);
   }
+  return putOff;
 }
 
 /** Makes the partitions of such ids, where there are none: those of a node whose clock is far off. */
@@ -95,10 +86,10 @@ async function hasYoung(lane: Lane, name: string): Promise<boolean> {
   return row!.young;
 }
 
-async function dropWindows(lane: Lane): Promise<number> {
+async function dropWindows(lane: Lane, table: string): Promise<number> {
   const gone = await lane.query(
-    `delete from usage_past where ctid = any (array(
-       select ctid from usage_past where ends_at < store_now() - make_interval(months => $1) limit $2
+    `delete from ${table} where ctid = any (array(
+       select ctid from ${table} where ends_at < store_now() - make_interval(months => $1) limit $2
      )) returning 1 as one`,
     [months_kept + 1, windows_max],
   );
@@ -106,8 +97,8 @@ async function dropWindows(lane: Lane): Promise<number> {
 }
 
 /** How many of the coming months have their partition. */
-async function monthsAhead(lane: Lane): Promise<number> {
-  const [row] = await lane.query<{ count: number }>(
+async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
     `select count(*) as count from usage_months($1) id join usage_partitions() p on p.month = usage_record_time(id)
      where p.is_attached and p.month > store_now()`,
     [months_ahead],

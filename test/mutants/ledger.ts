@@ -5,6 +5,8 @@ import type { Mutant } from "./mutant.ts";
 const file = "db/migrations/0004_ledger_verbs.sql";
 const windows = "db/migrations/0003_ledger_windows.sql";
 const book = "test/store/ledger.test.ts > the ledger on postgres";
+const audit = "db/migrations/0010_ledger_audit.sql";
+const looks = "test/store/audit.test.ts > the audit on postgres";
 
 export const ledger: Mutant[] = [
   {
@@ -180,10 +182,66 @@ export const ledger: Mutant[] = [
   },
   {
     name: "two nodes keep up the partitions at once",
-    file: "src/postgres/partitions.ts",
-    find: "own!.locked ? await work(lane, db.kind) : []",
-    replace: "await work(lane, db.kind)",
+    file: "src/postgres/fleet.ts",
+    find: "if (!own!.locked) return null;",
+    replace: "",
     caughtBy: ["test/postgres/partitions.test.ts > upkeep one node of the fleet"],
     rule: "docs/design/metering.md, Partitions",
+  },
+  {
+    name: "a window is sealed while a hold points to it",
+    file: audit,
+    find: "and p.held = 0\n        and not exists (select from holding h where h.organization_id = t.subject_id and h.starts_at = t.starts_at)",
+    replace: "",
+    caughtBy: [`${looks} a window to which a hold points`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "a look reads past transactions that are under way",
+    file: audit,
+    find: "horizon := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;",
+    replace: "horizon := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;",
+    caughtBy: [`${looks} a settlement that is under way during a look`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "what is recorded after a seal is forgotten",
+    file: audit,
+    find: "recorded = s.recorded + excluded.recorded",
+    replace: "recorded = s.recorded",
+    caughtBy: [`${looks} what is recorded of a sealed window`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "a window that differs is sealed",
+    file: audit,
+    find: "and p.used = t.recorded + coalesce(s.recorded, 0) and",
+    replace: "and",
+    caughtBy: [`${looks} a total that is changed is found`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "a record is read twice",
+    file: audit,
+    find: "r.xact < until",
+    replace: "r.xact <= until",
+    caughtBy: [looks],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "a restored book is read on from another server's number",
+    file: audit,
+    find: "if horizon < since then",
+    replace: "if false then",
+    caughtBy: [`${looks} a book that was restored`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "every node looks",
+    file: "src/postgres/audit.ts",
+    find: "if (last!.fresh) return [];",
+    replace: "",
+    caughtBy: [`${looks} one node looks in an hour`],
+    rule: "docs/design/metering.md, Audit",
   },
 ];

@@ -34,6 +34,8 @@ for (const name of ["postgres", "pglite"] as const) {
     }, 60_000);
     afterAll(async () => {
       expect(await book.check()).toEqual([]);
+      expect(await book.audit()).toMatchObject({ differing: 0 });
+      expect(await book.check()).toEqual([]);
       await book.close();
       await store.close();
     }, 30_000);
