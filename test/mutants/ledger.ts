@@ -225,7 +225,7 @@ export const ledger: Mutant[] = [
     file: audit,
     find: "r.xact < until",
     replace: "r.xact <= until",
-    caughtBy: [looks],
+    caughtBy: [`${looks} records are read once each`],
     rule: "docs/design/metering.md, Audit",
   },
   {

@@ -179,6 +179,16 @@ for (const name of ["postgres", "pglite"] as const) {
       await agrees();
     });
 
+    test("records are read once each, however small the pieces are", async () => {
+      await book.audit();
+      for (const units of [1, 20, 300]) await served(units);
+      const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
+      while ((await store.db.query(unread)).length > 0) await store.db.query("select usage_audit_read(1)");
+      await moveOn(6);
+      expect(await book.audit()).toMatchObject({ differing: 0 });
+      expect(await seals()).toEqual([sessionSeal(321, 3)]);
+    });
+
     test("an operator's entry is a record like others", async () => {
       await served(5);
       await book.audit();
