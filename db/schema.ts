@@ -213,6 +213,7 @@ export const usageRecord = pgTable("usage_record", {
   upstream: text("upstream"),
   attempts: integer("attempts"),
   firstPart_ms: units("first_part_ms"),
+  reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
 });
 
 export const usageRate = pgTable(
@@ -273,8 +274,11 @@ export const modelCalibration = pgTable("model_calibration", {
   modelId: text("model_id").primaryKey(),
   inputRatio: doublePrecision("input_ratio"),
   inputSpread: doublePrecision("input_spread"),
+  inputBytes: doublePrecision("input_bytes"),
   outputTokens: doublePrecision("output_tokens"),
   outputDeltas: doublePrecision("output_deltas"),
   outputCodeUnits: doublePrecision("output_code_units"),
+  outputWholeTokens: doublePrecision("output_whole_tokens"),
+  outputWholeCodeUnits: doublePrecision("output_whole_code_units"),
   updatedAt: instant("updated_at").notNull(),
 });

@@ -8,8 +8,10 @@ import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
 import { engineNames } from "./config/engine-names.ts";
+import { descriptorLimit, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { app, listen, operatorApp } from "./http/app.ts";
+import { bounds } from "./http/bounds.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
@@ -38,6 +40,7 @@ import { open } from "./routing/open.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
+import { promptCount } from "./tokens/prompt-count.ts";
 import { startThread } from "./tokens/thread.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { calibrationSaver } from "./usage/calibration-saver.ts";
@@ -45,7 +48,7 @@ import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
-import { runs } from "./usage/run.ts";
+import { type Ended, runs } from "./usage/run.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
@@ -86,8 +89,18 @@ export async function serve(serving: Serving): Promise<number> {
   const authentication = authenticator({
     directory: directory(database),
     now_ms: () => performance.now(),
+    limits: { failures_of_one_address_per_minute: limits.failed_authentications_per_minute },
     failed: outage("last_use_unwritten"),
   });
+  const bounded = bounds(
+    {
+      ...limits,
+      memory_bytes: limits.memory_bytes || memoryMarkBytes(),
+      descriptors_max: descriptorLimit(),
+      trustedProxies: server.trustedProxies,
+    },
+    { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
+  );
   const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
   const rates = ratesOver(database, redis, log);
   const book = ledger(database, { recovery: metering.recovery });
@@ -127,7 +140,7 @@ export async function serve(serving: Serving): Promise<number> {
   });
 
   const unlisten = await revocations(database, {
-    changed: (id) => authentication.forget(id),
+    changed: authentication.forget,
     took: metrics.revocationPropagation,
   });
 
@@ -143,13 +156,20 @@ export async function serve(serving: Serving): Promise<number> {
 
   const dependencies: Dependencies = {
     catalog: () => configuration.current().catalog,
-    authenticate: (headers) => authentication.authenticate(headers),
+    authenticate: authentication.authenticate,
     attempts: attempts(() => performance.now()),
     runs: runs({
       admission: admitting,
       inputEstimate: estimate,
+      countPrompt: promptCount(counter),
       outputCalibration: calibration,
-      watcher: { granted: (source) => metrics.decision("granted", source), ended: metrics.inference },
+      watcher: {
+        granted: (source) => metrics.decision("granted", source),
+        ended(ended) {
+          metrics.inference(ended);
+          if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
+        },
+      },
       open: ({ model, request, identity }, room, signal) =>
         open(model, request, room, identity, signal, configuration.current().metering),
     }),
@@ -161,6 +181,7 @@ export async function serve(serving: Serving): Promise<number> {
     messages: () => configuration.current().messages,
     images: () => configuration.current().images,
     limits,
+    bounds: bounded,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
     readiness: readiness.results,
     configurationHash: configuration.hash,
@@ -179,6 +200,12 @@ export async function serve(serving: Serving): Promise<number> {
     hash: configuration.hash(),
   }));
   metrics.gauge("http_open_requests", "Open requests.", () => life.openCount);
+  metrics.gauge(
+    "http_memory_in_flight_bytes",
+    "Bytes that open requests hold of the node's budget.",
+    () => bounded.memory.bytes,
+  );
+  metrics.gauge("authentication_absent_keys", "API keys that are remembered not to exist.", authentication.absent);
   metrics.gauge("usage_holds", "Requests of this node with a hold on usage.", admitting.holds);
   metrics.gauge(
     "usage_settlement_waiting",
@@ -213,8 +240,8 @@ export async function serve(serving: Serving): Promise<number> {
 
   const use = () => planUse(database);
   await Promise.all([tellAtStart(configuration, use, log), readiness.began]);
-  const listening = listen(app(dependencies, { metrics: server.operator === null }), server);
-  const operator = server.operator ? listen(operatorApp(dependencies), server.operator) : null;
+  const listening = listen(app(dependencies, { metrics: server.operator === null }), { ...server, ...limits });
+  const operator = server.operator ? listen(operatorApp(dependencies), { ...server.operator, ...limits }) : null;
   serving.onReload(() => void reload(configuration, use, log));
   if (isEmbedded) {
     const { say, isTerminal } = serving;
@@ -248,6 +275,11 @@ export async function serve(serving: Serving): Promise<number> {
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+/** What an engine said, for the log, which names no engine: `request show` does. */
+function reportShown({ requestId, model, reportRejected }: Ended) {
+  return { request_id: requestId, model, ...reportRejected };
 }
 
 /** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */

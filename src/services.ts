@@ -11,6 +11,7 @@ import { processTerminal } from "./cli/terminal.ts";
 import { systemUser } from "./cli/user.ts";
 import type { Configuration, StorageSettings } from "./config/configuration.ts";
 import { readEnvironment } from "./config/environment.ts";
+import { descriptorLimit } from "./config/machine.ts";
 import { ConfigurationError } from "./config/problem.ts";
 import { type Reloadable, reloadable } from "./config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "./config/simulator.ts";
@@ -73,6 +74,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         await database.close();
       }
     },
+    descriptorLimit: () => descriptorLimit(),
     async inspectRedis(url) {
       const { redisConnection } = await import("./redis/connection.ts");
       const redis = redisConnection(url, () => {});

@@ -121,6 +121,8 @@ create table usage_record (
   month_used_after bigint,
   upstream text,
   attempts integer,
-  first_part_ms bigint
+  first_part_ms bigint,
+  -- What the engine reported, where it was not taken as it is, and why.
+  report_rejected jsonb
 ) partition by range (request_id);
 create table usage_record_default partition of usage_record default;

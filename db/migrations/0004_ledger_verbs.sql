@@ -28,7 +28,7 @@ create type usage_settle_command as (
   input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
   reasoning_tokens bigint, usage_source text,
   units bigint, outcome text, stopped_by text, error_code text,
-  upstream text, attempts integer, first_part_ms bigint
+  upstream text, attempts integer, first_part_ms bigint, report_rejected jsonb
 );
 
 -- Windows are as they were just before the command, four of them, and of an admission alone.
@@ -89,7 +89,7 @@ create function usage_settle(
           command.input_tokens, command.cached_input_tokens, command.cache_write_tokens, command.output_tokens,
           command.reasoning_tokens, command.usage_source,
           null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
-          command.upstream, command.attempts, command.first_part_ms
+          command.upstream, command.attempts, command.first_part_ms, command.report_rejected
         )::usage_record;
         continue;
       end if;
@@ -148,7 +148,7 @@ create function usage_settle(
         hold.session_starts_at, hold.session_ends_at, hold.session_limit, hold.session_used, windows[places[1]].used,
         hold.week_starts_at, hold.week_ends_at, hold.week_limit, hold.week_used, windows[places[2]].used,
         hold.month_starts_at, hold.month_ends_at, hold.month_limit, hold.month_used, windows[places[3]].used,
-        command.upstream, command.attempts, command.first_part_ms
+        command.upstream, command.attempts, command.first_part_ms, command.report_rejected
       )::usage_record;
     end loop;
     owners[owner] := owned;
@@ -510,7 +510,7 @@ create function usage_recover(most integer, charge_holds boolean) returns intege
         case when charge_holds then h.units else least(1000000000000000,
           h.input_tokens * h.price_input + h.cached_input_tokens * h.price_cached_input
           + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
-        'failed', null, 'internal_error', null, null, null
+        'failed', null, 'internal_error', null, null, null, null
       )::usage_settle_command
       from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock);
     book := usage_load(organizations, clock);

@@ -25,7 +25,8 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
     )) then
       return null;
     end if;
-    added := greatest(units, -total.used);
+    -- No total beyond 2^53 - 1 could be read exactly.
+    added := greatest(least(units, 9007199254740991 - total.used), -total.used);
     insert into usage_record (
       request_id, organization_id, operation, model, stream, price_input, price_cached_input, price_cache_write, price_output,
       source, held, charged, uncharged, admitted_at, ended_at, outcome, recovered,

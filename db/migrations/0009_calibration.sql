@@ -3,12 +3,15 @@
 
 create table model_calibration (
   model_id text primary key,
-  -- Tokens a byte of the body, and the mean distance of single inputs from that.
+  -- Tokens a byte of the body, the mean distance of single inputs from that, and the bytes that the ratio rests on.
   input_ratio double precision,
   input_spread double precision,
-  -- Sums over whole streams; older ones have faded. Code units are of UTF-16.
+  input_bytes double precision,
+  -- Sums over complete answers; older ones have faded. Code units are of UTF-16. `whole` are those that were not streamed.
   output_tokens double precision,
   output_deltas double precision,
   output_code_units double precision,
+  output_whole_tokens double precision,
+  output_whole_code_units double precision,
   updated_at timestamptz not null
 ) with (fillfactor = 50);

@@ -124,6 +124,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       stoppedBy: null,
       errorCode: fault.code,
       route: null,
+      reportRejected: null,
     } as const;
     batcher.submit({ verb: "settle", ...facts, limits, ...end }).catch(() => {});
   }

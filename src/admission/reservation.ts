@@ -17,7 +17,10 @@ import { bookable, type HoldPlan, promptUnits, whole } from "./hold.ts";
 import { lease } from "./lease.ts";
 import { room } from "./room.ts";
 
-export type Settlement = Pick<Settle, "usage" | "units" | "outcome" | "stoppedBy" | "errorCode" | "route">;
+export type Settlement = Pick<
+  Settle,
+  "usage" | "units" | "outcome" | "stoppedBy" | "errorCode" | "route" | "reportRejected"
+>;
 
 export interface Reservation {
   readonly grant: Granted;
@@ -56,7 +59,7 @@ export function reservation(parts: ReservationParts): Reservation {
   const { permits, countPrompt } = room({ ...parts, lease: held });
   let settled: Promise<void> | null = null;
 
-  async function tell({ usage, units, outcome, stoppedBy, errorCode, route }: Settlement): Promise<void> {
+  async function tell({ usage, units, ...ending }: Settlement): Promise<void> {
     held.end();
     const answer = await batcher.submit({
       verb: "settle",
@@ -64,10 +67,7 @@ export function reservation(parts: ReservationParts): Reservation {
       limits,
       usage: bookable(usage),
       units: whole(units, units_max),
-      outcome,
-      stoppedBy,
-      errorCode,
-      route,
+      ...ending,
     });
     parts.settled?.(answer);
   }

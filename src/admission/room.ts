@@ -60,9 +60,9 @@ export function room({ batcher, lease, facts, limits, hold, grant }: RoomParts):
       const command = { verb: "grow", requestId, organizationId, limits, unitsTotal, unitsTotal_min } as const;
       const answer = await batcher.submit(command, lease.deadline_ms());
       if (answer.answer === "gone") lease.lose();
-      else if (answer.answer === "full") full = true;
+      else if (answer.answer === "full" || answer.units <= heldUnits) full = true;
       else {
-        heldUnits = Math.max(heldUnits, answer.units);
+        heldUnits = answer.units;
         covered = coveredTokens();
       }
     } catch {

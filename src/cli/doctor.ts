@@ -21,6 +21,8 @@ interface Finding {
 const upstream_ms = 5000;
 /** Room for an embedded database to grow until somebody checks again. */
 const free_bytes_min = 512 * 1024 * 1024;
+/** Some thousand clients at once, with their engines. */
+const descriptors_min = 8192;
 
 export function addDoctorCommand(program: Command, { services }: CommandContext): void {
   program
@@ -78,6 +80,7 @@ async function examine(services: Services): Promise<Finding[]> {
   }
   await Promise.all((configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engine(one))));
   if (configuration) await inspect("metrics", async () => metrics(configuration!.server));
+  await inspect("descriptors", async () => descriptors(services.descriptorLimit()));
   await inspect("server", () => server(services));
   return findings;
 }
@@ -162,6 +165,13 @@ function metrics({ host, operator }: ServerSettings): string {
   if (operator) return `/metrics on ${operator.host}, port ${operator.port}`;
   if (loopback.test(host)) return "/metrics on the port of the API, which only this machine reaches";
   throw new Warning("/metrics is public: whoever reaches the API reads it; set SLUICE_OPERATOR_PORT");
+}
+
+/** Each client's connection takes one, and each request one more to its engine. */
+function descriptors(limit: number | null): string {
+  if (limit === null) return "this system does not say how many this process may open";
+  if (limit >= descriptors_min) return `this process may open ${limit}`;
+  throw new Warning(`this process may open ${limit}; raise the limit to ${descriptors_min} or more (ulimit -n)`);
 }
 
 async function server(services: Services): Promise<string> {

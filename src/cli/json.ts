@@ -122,12 +122,13 @@ export function adjustmentJson({ organization, reason, entries }: UsageAdjustmen
 /** The receipt as its owner can read it, and what only operators see. */
 export function requestJson({ organization, receipt, refused }: FoundRequest) {
   const own = receipt ? receiptShown(receipt) : refused ? refusedShown(refused) : null;
-  const { route = null, createdAt = null, endedAt = null } = receipt ?? {};
+  const { route = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
   return {
     ...own,
     organization_id: receipt?.organizationId ?? refused?.organizationId ?? null,
     organization: organization?.slug ?? null,
     route: route && { upstream: route.upstream, attempts: route.attempts, first_part_ms: route.firstPart_ms },
+    report_rejected: reportRejected,
     duration_ms: createdAt && endedAt ? endedAt.getTime() - createdAt.getTime() : null,
   };
 }

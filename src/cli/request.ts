@@ -1,6 +1,7 @@
 /** `sluice request show`: one inference request with its route. For operators: keys see only receipts. */
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
+import type { RejectedReport } from "../inference/usage.ts";
 import type { FoundRequest } from "../management/usage.ts";
 import { windowKinds } from "../store/ledger.ts";
 import { withManagement } from "./connect.ts";
@@ -26,8 +27,19 @@ export function addRequestCommands(program: Command, { services }: CommandContex
 }
 
 function describeRequest(terminal: Terminal, found: FoundRequest): string {
-  const { id, outcome, organization, organization_id, route, duration_ms, usage, units, windows, ...receipt } =
-    requestJson(found);
+  const {
+    id,
+    outcome,
+    organization,
+    organization_id,
+    route,
+    report_rejected,
+    duration_ms,
+    usage,
+    units,
+    windows,
+    ...receipt
+  } = requestJson(found);
   const ms = (value: number | null | undefined) =>
     value === null || value === undefined ? null : `${grouped(value)} ms`;
   return facts(terminal, [
@@ -53,6 +65,7 @@ function describeRequest(terminal: Terminal, found: FoundRequest): string {
             "units",
             `${grouped(units.charged)} charged, ${grouped(units.held)} held, ${grouped(units.uncharged)} uncharged`,
           ],
+          ["report rejected", report_rejected && describeReport(report_rejected)],
           ["billed to", receipt.billing_source ?? null],
         ] as const)
       : []),
@@ -63,4 +76,11 @@ function describeRequest(terminal: Terminal, found: FoundRequest): string {
       return [kind, percents ? `${percents}, resets ${window?.reset_at}` : null] as const;
     }),
   ]);
+}
+
+/** `output above_cap; said: prompt_tokens 12, output_tokens 5000000` */
+function describeReport({ input, output, said }: RejectedReport): string {
+  const flaws = [input && `input ${input}`, output && `output ${output}`].filter(Boolean).join(", ");
+  const words = Object.entries(said).map(([name, word]) => `${name} ${word}`);
+  return `${flaws}; said: ${words.join(", ")}`;
 }

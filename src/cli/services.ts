@@ -36,6 +36,8 @@ export interface Services {
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
   /** One sentence on its state; throws an Error that says what is wrong. */
   inspectRedis(redisUrl: string): Promise<string>;
+  /** How many descriptors a process may open; null where the system does not say. */
+  descriptorLimit(): number | null;
 
   /** Asks an engine for its models and drafts a sluice.yaml for it. */
   draftConfiguration(upstream: { url: string; protocol: UpstreamProtocol; apiKey: string | null }): Promise<Draft>;

@@ -45,6 +45,11 @@ export interface ServiceLimits {
   body_values_max: number;
   body_members_max: number;
   body_ratio_max: number;
+  memory_bytes: number;
+  in_flight_bytes_max: number;
+  key_in_flight_bytes_max: number;
+  failed_authentications_per_minute: number;
+  idle_ms: number;
   grant_ms: number;
   first_event_hold_ms: number;
   heartbeat_ms: number;
@@ -85,6 +90,8 @@ export interface ServerSettings {
   operator: { host: string; port: number } | null;
   /** Whether a start may bring an older database up to date. */
   migrates: boolean;
+  /** Addresses and networks of the proxies whose word for the client's address is taken. */
+  trustedProxies: string[];
 }
 
 export interface StorageSettings {

@@ -3,6 +3,7 @@ import { isIPv6 } from "node:net";
 import { closestName } from "../schema/closest.ts";
 import { checkedKey } from "./api-key.ts";
 import type { ServerSettings, StorageSettings } from "./configuration.ts";
+import { isNetwork } from "./network.ts";
 import { shortened } from "./problem.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
@@ -29,6 +30,7 @@ export const variables = [
   "SLUICE_OPERATOR_PORT",
   "SLUICE_OPERATOR_HOST",
   "SLUICE_MIGRATE",
+  "SLUICE_TRUSTED_PROXIES",
 ] as const;
 type Variable = (typeof variables)[number];
 
@@ -43,6 +45,7 @@ export function readEnvironment(environment: Environment): { settings: Environme
       port: portOf("PORT", get, add) ?? 8080,
       operator: operatorOf(get, add),
       migrates: switchOf("SLUICE_MIGRATE", get, add) ?? true,
+      trustedProxies: proxiesOf(get, add),
     },
     storage: {
       databaseUrl: addressOf("DATABASE_URL", /^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name", get, add),
@@ -101,6 +104,14 @@ function operatorOf(get: Get, add: Add): ServerSettings["operator"] {
   }
   const host = hostOf("SLUICE_OPERATOR_HOST", get, add);
   return { host, port: portOf("SLUICE_OPERATOR_PORT", get, add) ?? 0 };
+}
+
+function proxiesOf(get: Get, add: Add): string[] {
+  const networks = (get("SLUICE_TRUSTED_PROXIES") ?? "").split(/[\s,]+/).filter(Boolean);
+  const wrong = networks.find((network) => !isNetwork(network));
+  if (wrong !== undefined)
+    add("SLUICE_TRUSTED_PROXIES", `must list addresses or networks such as 10.0.0.0/8 or ::1, not ${excerpt(wrong)}`);
+  return wrong === undefined ? networks : [];
 }
 
 /** The address of a store. It may hold a password, so it is never shown. */

@@ -53,6 +53,40 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     description:
       "How many times its size a compressed body may unpack to, where that is more than 1 MiB. Beyond, it is answered 413.",
   },
+  memory_bytes: {
+    default: 0,
+    minimum: 0,
+    maximum: 1024 ** 4,
+    description:
+      "Above so many resident bytes of the process, new inference is answered 503 overloaded. 0: 85 % of the container's limit, or half of the machine's memory.",
+  },
+  in_flight_bytes_max: {
+    default: 0,
+    minimum: 0,
+    maximum: 1024 ** 4,
+    description:
+      "How many bytes of bodies, stored conversations and streams the requests of a node may hold together. 0: a quarter of memory_bytes.",
+  },
+  key_in_flight_bytes_max: {
+    default: 0,
+    minimum: 0,
+    maximum: 1024 ** 4,
+    description:
+      "How many of them the requests of one key may hold. 0: an eighth of the node's, and four of the largest bodies at least.",
+  },
+  failed_authentications_per_minute: {
+    default: 300,
+    minimum: 1,
+    maximum: 1_000_000,
+    description:
+      "How many requests without a valid key one client address may send a minute. Beyond, keys that the node does not know are answered 429.",
+  },
+  idle_ms: {
+    default: 60_000,
+    minimum: 1000,
+    maximum: 255_000,
+    description: "How long a connection may be silent, and how long a client may take to send a request's head.",
+  },
   grant_ms: {
     default: 3000,
     minimum: 10,

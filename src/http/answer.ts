@@ -19,7 +19,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
   { operation, codec, saver }: Adapter<Wire, Reply>,
-  { wire, request, principal, identity, inputTokens }: Prepared<Wire>,
+  { wire, request, principal, identity, inputTokensExpected }: Prepared<Wire>,
   run: Run,
   owner: AsyncDisposableStack,
 ): Promise<Response> {
@@ -44,7 +44,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   const context = {
     requestId: call.requestId,
     identity,
-    inputTokensEstimate: Math.max(1, inputTokens),
+    inputTokensEstimate: Math.max(1, inputTokensExpected),
     endedAtSeconds,
   };
   const encoder = codec.stream.encoder(wire, context);
@@ -61,6 +61,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
 
 /** The stream has ended or was left: the run ends, then the log is told what it used. */
 async function closed(dependencies: Dependencies, call: Call, owned: AsyncDisposableStack): Promise<void> {
+  call.answered();
   try {
     await owned.disposeAsync();
     dependencies.closed(call, 200);

@@ -37,6 +37,7 @@ export function mount(dependencies: Dependencies, mounted: readonly Operation[])
     return identified(json(500, encodeFault(fault, requestId)), requestId);
   });
   const paths = [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
+  const connectionOf = connections(dependencies);
   const unknown = frame(dependencies, unknownPath(paths.map(([first]) => first)));
   const route = (method: string, pattern: string, serve: Serve, detail: object) =>
     elysia.route(method, pattern, ({ request, server }) => serve(request, connectionOf(request, server)), {
@@ -83,11 +84,13 @@ function otherMethod(dependencies: Dependencies, here: readonly [Operation, ...O
   });
 }
 
-function connectionOf(request: Request, server: Pick<Bun.Server<unknown>, "requestIP" | "timeout"> | null): Connection {
-  return {
-    address: () => server?.requestIP(request)?.address ?? "",
-    keepOpen: () => server?.timeout(request, 0),
-  };
+type Server = Pick<Bun.Server<unknown>, "requestIP" | "timeout">;
+
+function connections({ bounds, limits }: Dependencies) {
+  return (request: Request, server: Server | null): Connection => ({
+    address: () => bounds.clientAddress(server?.requestIP(request)?.address ?? "", request.headers),
+    keepOpen: (isKept) => server?.timeout(request, isKept ? 0 : seconds(limits.idle_ms)),
+  });
 }
 
 /** An id without a prefix may hold slashes, as ids of models do. */
@@ -103,17 +106,22 @@ export interface Listening {
 
 /** Above our own limit, so that a body that is too large gets our answer and not the runtime's bare 413. */
 const runtime_body_bytes_max = 1024 * 1024 * 1024;
-/** Silence on a connection that carries no request of ours yet. */
-const idle_s = 60;
 
-export function listen(elysia: ReturnType<typeof app>, address: { host: string; port: number }): Listening {
+export interface ListeningOptions {
+  host: string;
+  port: number;
+  /** Silence on a connection that carries no request of ours yet; the runtime takes it for the deadline of a head, too. */
+  idle_ms: number;
+}
+
+export function listen(elysia: ReturnType<typeof app>, address: ListeningOptions): Listening {
   const server: NonNullable<typeof elysia.server> = Bun.serve({
     hostname: address.host,
     port: address.port,
     development: false,
     // Else a port that is taken would be shared in silence.
     reusePort: false,
-    idleTimeout: idle_s,
+    idleTimeout: seconds(address.idle_ms),
     maxRequestBodySize: runtime_body_bytes_max,
     fetch: (request) => elysia.fetch(withOrigin(request)),
   });
@@ -129,6 +137,11 @@ export function listen(elysia: ReturnType<typeof app>, address: { host: string; 
 function withOrigin(request: Request): Request {
   const { url } = request;
   return url.startsWith("/") ? Object.defineProperty(request, "url", { value: `http://localhost${url}` }) : request;
+}
+
+/** As the runtime takes it; 0 would be no limit. */
+function seconds(ms: number): number {
+  return Math.max(1, Math.round(ms / 1000));
 }
 
 /** How a person reaches a host that was bound to. */

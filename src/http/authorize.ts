@@ -1,5 +1,7 @@
-/** Credential, organization and scope, in that order; the log learns who it was. Throws Fault 401, 403 or 503. */
-import { type Principal, requireScope, Suspended } from "../auth/authenticate.ts";
+/** Credential, organization and scope, in that order; the log learns who it was. Throws Fault 401, 403, 429 or 503. */
+import { requireScope } from "../auth/authenticate.ts";
+import { type Principal, Suspended } from "../auth/verdict.ts";
+import { Fault } from "../inference/fault.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { RequiredScope } from "./operation.ts";
@@ -17,13 +19,14 @@ export async function authorize(
 
 async function authenticate(dependencies: Dependencies, call: Call): Promise<Principal> {
   try {
-    const principal = await dependencies.authenticate(call.request.headers);
+    const principal = await dependencies.authenticate(call.request.headers, call.connection.address);
     Object.assign(call.notes, { organization: principal.organization.id, key: principal.key.id });
     return principal;
   } catch (thrown) {
     if (thrown instanceof Suspended) {
       Object.assign(call.notes, { organization: thrown.organizationId, key: thrown.keyId });
     }
+    if (thrown instanceof Fault) dependencies.metrics.unauthenticated(thrown.code);
     throw thrown;
   }
 }

@@ -20,9 +20,17 @@ export interface JsonBody<Value = unknown> {
   bytes: number;
 }
 
-export async function readJson(request: Request, limits: BodyLimits): Promise<JsonBody> {
+/** Hears how many bytes are held of a body, before they are; a Fault that it throws refuses the request. */
+export type Hold = (bytes: number) => void;
+
+export async function readJson(request: Request, limits: BodyLimits, hold: Hold): Promise<JsonBody> {
   const { body_values_max, body_members_max } = limits;
-  const { bytes, shape } = await readBody(request, limits, Math.min(small_bytes, body_values_max, body_members_max));
+  const { bytes, shape } = await readBody(
+    request,
+    limits,
+    hold,
+    Math.min(small_bytes, body_values_max, body_members_max),
+  );
   const size = bytes.byteLength;
   const value = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
   if (size > slice_bytes) release(bytes);
@@ -30,18 +38,19 @@ export async function readJson(request: Request, limits: BodyLimits): Promise<Js
 }
 
 /** The bytes of a body that says it is JSON, decompressed and looked over, not yet parsed. */
-export async function readJsonBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
-  return (await readBody(request, limits, 0)).bytes;
+export async function readJsonBytes(request: Request, limits: BodyLimits, hold: Hold): Promise<Uint8Array> {
+  return (await readBody(request, limits, hold, 0)).bytes;
 }
 
 /** Up to `unseen_bytes` a body is not looked over: so small a one can hold no more than it may. */
-async function readBody(request: Request, limits: BodyLimits, unseen_bytes: number): Promise<ScannedBody> {
+async function readBody(request: Request, limits: BodyLimits, hold: Hold, unseen_bytes: number): Promise<ScannedBody> {
   requireJson(request.headers.get("content-type"));
   const unpack = unpackerFor(request.headers.get("content-encoding"));
   const body = gathering(unpack ? keep : release);
   const scan = new BodyScan();
   let unseen: Uint8Array[] = [];
   const look = async (piece: Uint8Array) => {
+    hold(body.bytes() + piece.byteLength);
     body.add(piece);
     unseen.push(piece);
     if (body.bytes() <= unseen_bytes) return;
@@ -50,9 +59,12 @@ async function readBody(request: Request, limits: BodyLimits, unseen_bytes: numb
   };
   if (unpack) {
     const sent = gathering(release);
-    await readInto(request, limits, sent.add);
+    await readInto(request, limits, hold, (piece) => {
+      hold(sent.bytes() + piece.byteLength);
+      sent.add(piece);
+    });
     await unpack(sent.whole(), limits, look);
-  } else await readInto(request, limits, look);
+  } else await readInto(request, limits, hold, look);
   assertShape(scan, limits);
   return { bytes: body.whole(), shape: unseen.length > 0 ? null : scan };
 }
@@ -65,10 +77,11 @@ function requireJson(contentType: string | null): void {
   );
 }
 
-async function readInto(request: Request, limits: BodyLimits, take: TakePiece): Promise<void> {
+async function readInto(request: Request, limits: BodyLimits, hold: Hold, take: TakePiece): Promise<void> {
   const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > bytes_max) throw tooLarge(bytes_max);
+  hold(announced);
   if (!request.body) return;
   const reading = await readPieces(request.body, { bytes_max, ms }, take);
   if (reading === "too_large") throw tooLarge(bytes_max);

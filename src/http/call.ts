@@ -3,6 +3,7 @@ import { Fault } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import type { Caller, Ended } from "../usage/run.ts";
+import type { Reservation } from "./memory.ts";
 
 /** What the log says of a request, beyond its line. Never content, never a secret. */
 export interface CallNotes {
@@ -21,10 +22,10 @@ export interface CallNotes {
 
 /** What a request's connection can tell, and be told. */
 export interface Connection {
-  /** Of the peer. */
+  /** Of the client, as far as the proxies in between are trusted (client-address.ts). */
   address(): string;
-  /** Lifts the runtime's own idle timeout, which would cut a quiet stream. */
-  keepOpen(): void;
+  /** Lifts the runtime's own idle timeout, which would cut a quiet stream; or sets it again. */
+  keepOpen(isKept: boolean): void;
 }
 
 export class Call implements Caller {
@@ -34,6 +35,8 @@ export class Call implements Caller {
   streaming = false;
   #abort = new AbortController();
   #left = false;
+  #isKeptOpen = false;
+  #memory: Reservation | null = null;
 
   constructor(
     /** `req_` + UUIDv7 hex, ours, never the client's. */
@@ -80,8 +83,29 @@ export class Call implements Caller {
     Object.assign(this.notes, { outcome, usage, firstPart_ms: firstPart_ms ?? undefined });
   }
 
+  /** For a caller who is known: what carries a body may take long to arrive, and longer to be answered. */
   keepOpen(): void {
-    this.connection.keepOpen();
+    this.#isKeptOpen = true;
+    this.connection.keepOpen(true);
+  }
+
+  /**
+   * Its answer is made: what it held is free again, and so is the connection. To be said before the last byte is written:
+   * later, the runtime does not hear of it, and the connection would idle for ever.
+   */
+  answered(): void {
+    this.#memory?.[Symbol.dispose]();
+    if (this.#isKeptOpen) this.connection.keepOpen(false);
+    this.#isKeptOpen = false;
+  }
+
+  /** What it holds of the node's memory; nothing while its caller is unknown. */
+  get memory(): Reservation | null {
+    return this.#memory;
+  }
+
+  holds(memory: Reservation): void {
+    this.#memory = memory;
   }
 
   elapsed_ms(): number {

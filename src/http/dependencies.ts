@@ -1,6 +1,6 @@
 /** What the operations need of the rooms behind them; `serve.ts` fills it. Everything arrives here, nothing is fetched. */
 import type { Attempts } from "../admission/attempts.ts";
-import type { Principal } from "../auth/authenticate.ts";
+import type { Principal } from "../auth/verdict.ts";
 import type { ImageSettings } from "../inference/image-url.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";
@@ -11,6 +11,7 @@ import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
 import type { BodyLimits } from "./body.ts";
+import type { Bounds } from "./bounds.ts";
 import type { Call } from "./call.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
@@ -21,7 +22,7 @@ import type { UnreadBodies } from "./unread.ts";
 export interface Dependencies {
   /** The catalog in force at this moment. */
   catalog(): Catalog;
-  authenticate(headers: Headers): Promise<Principal>;
+  authenticate(headers: Headers, address: () => string): Promise<Principal>;
   attempts: Attempts;
   runs: Runs;
   ledger: Pick<Ledger, "windows" | "receipt">;
@@ -34,7 +35,8 @@ export interface Dependencies {
   messages(): MessagesOptions;
   /** Which images an engine may be asked to fetch. */
   images(): ImageSettings;
-  limits: BodyLimits & StreamLimits;
+  limits: BodyLimits & StreamLimits & ConnectionLimits;
+  bounds: Bounds;
   unread: UnreadBodies;
   readiness: Readiness["results"];
   /** Of the configuration in force. */
@@ -62,6 +64,11 @@ export interface ResponseSettings {
   store: boolean;
   /** Of each organization's together. */
   organization_bytes_max: number;
+}
+
+export interface ConnectionLimits {
+  /** How long a connection may be silent, and a request's head may take to arrive. */
+  idle_ms: number;
 }
 
 export interface StreamLimits {

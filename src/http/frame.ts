@@ -2,6 +2,7 @@
  * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log. Inside
  * it, work is a straight line that returns a Response or throws a Fault.
  */
+import { SlowRefusal } from "../auth/strangers.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import { refuseAmbiguous } from "./ambiguous.ts";
 import { Call, type Connection } from "./call.ts";
@@ -20,19 +21,29 @@ export interface Framed {
 export type Serve = (request: Request, connection: Connection) => Promise<Response>;
 
 export function frame(dependencies: Dependencies, framed: Framed): Serve {
+  const { pressure, slowness } = dependencies.bounds;
+  /** Whether the wait before a slow refusal was to its end. */
+  const waited = (call: Call) => {
+    call.watchClient();
+    return slowness.wait(call.signal);
+  };
   return async (request, connection) => {
     const call = new Call(`req_${dependencies.newId()}`, request, framed.path, connection);
     dependencies.lifecycle.enter(call);
     let response: Response;
+    let isSlow = false;
     try {
       refuseAmbiguous(request.headers);
       response = await framed.work(call);
     } catch (thrown) {
+      isSlow = thrown instanceof SlowRefusal;
       response = answerFault(call, asFault(thrown), framed);
     }
     if (!call.streaming) {
       const isRead = await dependencies.unread.discard(request, connection.address, call.signal);
-      if (!isRead) response.headers.set("connection", "close");
+      const isWelcome = isRead && !pressure.descriptorsAreFew() && (!isSlow || (await waited(call)));
+      if (!isWelcome) response.headers.set("connection", "close");
+      call.answered();
       dependencies.closed(call, response.status);
     }
     // The answer to a HEAD too: the runtime leaves its body out, and says the length that GET's has.

@@ -5,6 +5,7 @@ import { type JsonBody, readJson } from "./body.ts";
 import { breather } from "./breather.ts";
 import type { Call } from "./call.ts";
 import type { RequestBody } from "./operation.ts";
+import { reserve } from "./shed.ts";
 
 /** `validate` throws the Fault of the first offence; `extraParams` are the fields that the model accepts beyond the contract. */
 export function inferenceBody<Wire>(
@@ -14,7 +15,9 @@ export function inferenceBody<Wire>(
   return {
     schema,
     async read(dependencies, call) {
-      const { value, bytes } = await readJson(call.request, dependencies.limits);
+      const { value, bytes } = await readJson(call.request, dependencies.limits, (held) =>
+        reserve(dependencies, call, held),
+      );
       const catalog = dependencies.catalog();
       noteAsked(call, catalog, value);
       await breather(bytes);

@@ -1,11 +1,16 @@
 /** Counters for Prometheus. Low cardinality: public models and outcomes, never keys or organizations. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { SettleAnswer } from "../store/ledger.ts";
+import { divergence } from "../usage/divergence.ts";
 import type { Ended } from "../usage/run.ts";
 
 export interface Metrics {
   request(route: string, status: number, seconds: number): void;
   inference(ended: Ended): void;
+  /** A credential was refused, with this fault's code. */
+  unauthenticated(code: string): void;
+  /** A request was refused because something of the node is full: memory or descriptors. */
+  shed(what: Shed): void;
   /** Over one inference request of a known caller: granted from `plan` or `extra`, or refused with a fault's code. */
   decision(decision: "granted" | "refused", reason: string): void;
   /** So many holds of nodes that are gone were settled. */
@@ -19,6 +24,9 @@ export interface Metrics {
   revocationPropagation(seconds: number): void;
   render(): Promise<string>;
 }
+
+/** `key`, `node`, `process`: of memory (memory.ts). */
+export type Shed = "key" | "node" | "process" | "descriptors";
 
 export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -50,6 +58,18 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     labelNames: ["decision", "reason"] as const,
     registers,
   });
+  const failures = new Counter({
+    name: "authentication_failures_total",
+    help: "Requests whose API key was refused or could not be checked, by the refusal's code.",
+    labelNames: ["code"] as const,
+    registers,
+  });
+  const sheds = new Counter({
+    name: "http_shed_total",
+    help: "Requests refused because something is full: the memory of a key, of the node or of the process, or descriptors.",
+    labelNames: ["full"] as const,
+    registers,
+  });
   const recovered = new Counter({
     name: "usage_recovered_total",
     help: "Lapsed holds of dead nodes that this node has settled at their last checkpoint.",
@@ -66,6 +86,23 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     help: "Tokens of admitted requests, by public model and class.",
     labelNames: ["model", "class"] as const,
     registers,
+  });
+  const rejected = new Counter({
+    name: "usage_reports_rejected_total",
+    help: "Reports of engines that were not taken as they are, by upstream, half (input or output) and kind.",
+    labelNames: ["upstream", "half", "kind"] as const,
+    registers,
+  });
+  const diverged = divergence();
+  new Gauge({
+    name: "usage_report_divergence",
+    help: "Output tokens that engines reported ÷ those that were counted, of late answers, by public model and quantile.",
+    labelNames: ["model", "quantile"] as const,
+    registers,
+    collect() {
+      this.reset();
+      for (const { model, quantile, ratio } of diverged.read()) this.set({ model, quantile }, ratio);
+    },
   });
   const firstPart = new Histogram({
     name: "inference_time_to_first_part_seconds",
@@ -90,14 +127,21 @@ export function prometheusMetrics(build: { version: string }): Metrics {
       requests.inc({ route, status: String(status) });
       duration.observe({ route }, seconds);
     },
-    inference({ operation, model, outcome, usage, firstPart_ms }) {
+    inference({ operation, model, upstream, outcome, usage, firstPart_ms, reportRejected, divergence }) {
       inference.inc({ operation, model, outcome });
       tokens.inc({ model, class: "input" }, usage.inputTokens);
       tokens.inc({ model, class: "cached_input" }, usage.cachedInputTokens);
       tokens.inc({ model, class: "cache_write" }, usage.cacheWriteTokens);
       tokens.inc({ model, class: "output" }, usage.outputTokens);
       if (firstPart_ms !== null) firstPart.observe({ model }, firstPart_ms / 1000);
+      if (divergence !== null) diverged.observe(model, divergence);
+      for (const half of ["input", "output"] as const) {
+        const kind = reportRejected?.[half];
+        if (kind) rejected.inc({ upstream: upstream ?? "", half, kind });
+      }
     },
+    unauthenticated: (code) => failures.inc({ code }),
+    shed: (full) => sheds.inc({ full }),
     decision: (decision, reason) => decisions.inc({ decision, reason }),
     settled(answer) {
       if (answer.answer !== "settled") return;

@@ -4,7 +4,7 @@
  * is one new file and one new entry there.
  */
 import type { Static, TObject, TSchema } from "typebox";
-import type { Principal } from "../auth/authenticate.ts";
+import type { Principal } from "../auth/verdict.ts";
 import type { Fault, FaultCode } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";

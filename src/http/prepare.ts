@@ -3,9 +3,10 @@
  * answer is a value; a refusal is a thrown Fault.
  */
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
-import type { Principal } from "../auth/authenticate.ts";
+import type { Principal } from "../auth/verdict.ts";
 import { withoutLostHints } from "../inference/hints.ts";
 import { refuseImages } from "../inference/image-url.ts";
+import { mediaOf } from "../inference/media.ts";
 import { allowedModel, assertCapable } from "../routing/catalog.ts";
 import type { RateReadings } from "../store/rates.ts";
 import type { Asked } from "../usage/run.ts";
@@ -15,6 +16,7 @@ import { breather, breathing } from "./breather.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { limitHeaders } from "./limit-headers.ts";
+import { reserve } from "./shed.ts";
 
 export interface Prepared<Wire> extends Asked {
   /** The body, with what is stored in place of what refers to it. */
@@ -39,6 +41,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const resolved = await adapter.resolve?.(body.value, principal.organization.id);
   const wire = resolved?.wire ?? body.value;
   const inputBytes = body.bytes + (resolved?.bytes ?? 0);
+  reserve(dependencies, call, inputBytes);
   const steps = codec.request.decodingSteps?.(wire);
   const decoded = steps ? await breathing(steps, inputBytes) : codec.request.decode(wire);
   await breather(inputBytes);
@@ -49,9 +52,11 @@ export async function prepare<Wire extends InferenceWire, Reply>(
 
   const plan = activePlan(catalog.plans, principal.organization);
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
+  const expected = dependencies.inputEstimate.expected(model, mediaOf(request), inputBytes);
   requireContext(model, inputTokens);
   return {
     ...{ requestId: call.requestId, principal, operation, wire, request, model, plan, inputTokens, inputBytes },
+    inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: outputTokensAllowed(model, inputTokens),
     identity: {
       responseId: adapter.idPrefix + dependencies.newId(),

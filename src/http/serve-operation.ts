@@ -2,7 +2,7 @@
  * What stands before every handler, in the decided order (docs/design/service.md, Order of checks): credential,
  * organization and scope; how often the key has asked; parameters; body. An operation declares what it needs; nobody checks it by hand.
  */
-import type { Principal } from "../auth/authenticate.ts";
+import type { Principal } from "../auth/verdict.ts";
 import { authorize } from "./authorize.ts";
 import type { Call } from "./call.ts";
 import { decided } from "./decision.ts";
@@ -12,13 +12,19 @@ import { frame, type Serve } from "./frame.ts";
 import type { Operation } from "./operation.ts";
 import { guard } from "./parameters.ts";
 import { idIn, queryOf } from "./path.ts";
+import { requireDescriptors } from "./shed.ts";
 
 export function serveOperation(dependencies: Dependencies, operation: Operation): Serve {
   const { path, scope, metered, faultShape, request: body } = operation;
   const guarded = guardsOf(operation);
   const work = async (call: Call) => {
+    if (scope !== null) requireDescriptors(dependencies);
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
-    if (body && principal) countAttempt(dependencies, operation, principal);
+    if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
+    if (body && principal) {
+      countAttempt(dependencies, operation, principal);
+      call.keepOpen();
+    }
     const parameters = guarded(call.request);
     const read = body ? await body.read(dependencies, call) : null;
     return operation.handle(dependencies, call, { principal, ...parameters, body: read });
@@ -27,11 +33,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
     path,
     faultBody: faultBodyOf(faultShape),
     ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
-    work(call) {
-      // What carries a body may take long to arrive, and longer to be answered.
-      if (body) call.keepOpen();
-      return metered ? decided(dependencies, call, metered, () => work(call)) : work(call);
-    },
+    work: (call) => (metered ? decided(dependencies, call, metered, () => work(call)) : work(call)),
   });
 }
 

@@ -8,7 +8,7 @@
  */
 import type { Fault } from "./fault.ts";
 import type { Native } from "./request.ts";
-import type { Usage } from "./usage.ts";
+import type { RejectedReport, Usage } from "./usage.ts";
 
 export type InferenceEvent =
   | { type: "response-start"; responseId: string; model: string; createdAtSeconds: number }
@@ -16,7 +16,8 @@ export type InferenceEvent =
   | { type: "part-delta"; index: number; delta: string; logprobs?: TokenLogprob[] }
   /** `signature` proves a reasoning part; `citations` belong to a text part, in the words of the engine's protocol. */
   | { type: "part-end"; index: number; signature?: string; citations?: Native[] }
-  | { type: "usage"; usage: Usage }
+  /** `rejected`: what of an engine's words is no count; it stands as 0 in `usage`. */
+  | { type: "usage"; usage: Usage; rejected?: RejectedReport }
   | { type: "response-end"; reason: StopReason; stopSequence?: string }
   | { type: "response-failed"; fault: Fault };
 

@@ -14,9 +14,12 @@ export function calibrations(db: Pick<Database, "query">): Calibrations {
         models.map(({ model }) => model),
         models.map(({ input }) => input?.ratio),
         models.map(({ input }) => input?.spread),
+        models.map(({ input }) => input?.bytes),
         models.map(({ output }) => output?.tokens),
         models.map(({ output }) => output?.deltas),
         models.map(({ output }) => output?.codeUnits),
+        models.map(({ output }) => output?.wholeTokens),
+        models.map(({ output }) => output?.wholeCodeUnits),
       ]);
     },
   };
@@ -26,35 +29,49 @@ interface CalibrationRow {
   model_id: string;
   input_ratio: number | null;
   input_spread: number | null;
+  input_bytes: number | null;
   output_tokens: number | null;
   output_deltas: number | null;
   output_code_units: number | null;
+  output_whole_tokens: number | null;
+  output_whole_code_units: number | null;
 }
 
-function inputOf({ input_ratio: ratio, input_spread: spread }: CalibrationRow) {
-  return ratio === null || spread === null ? null : { ratio, spread };
+function inputOf({ input_ratio: ratio, input_spread: spread, input_bytes: bytes }: CalibrationRow) {
+  return ratio === null || spread === null || bytes === null ? null : { ratio, spread, bytes };
 }
 
-function outputOf({ output_tokens: tokens, output_deltas: deltas, output_code_units: codeUnits }: CalibrationRow) {
-  return tokens === null || deltas === null || codeUnits === null ? null : { tokens, deltas, codeUnits };
+function outputOf(row: CalibrationRow) {
+  const { output_tokens: tokens, output_deltas: deltas, output_code_units: codeUnits } = row;
+  const { output_whole_tokens: wholeTokens, output_whole_code_units: wholeCodeUnits } = row;
+  if (tokens === null || deltas === null || codeUnits === null || wholeTokens === null || wholeCodeUnits === null)
+    return null;
+  return { tokens, deltas, codeUnits, wholeTokens, wholeCodeUnits };
 }
 
 const reading = `
   select * from (select * from model_calibration order by updated_at desc, model_id limit $1) latest
   order by updated_at, model_id`;
 
+const columnNames = [
+  "input_ratio",
+  "input_spread",
+  "input_bytes",
+  "output_tokens",
+  "output_deltas",
+  "output_code_units",
+  "output_whole_tokens",
+  "output_whole_code_units",
+];
+const columns = columnNames.join(", ");
+
 /** In the order of the ids, so that nodes that write the same models wait for each other and never in a circle. */
 const writing = `
-  insert into model_calibration as known
-    (model_id, input_ratio, input_spread, output_tokens, output_deltas, output_code_units, updated_at)
-  select model_id, input_ratio, input_spread, output_tokens, output_deltas, output_code_units, store_now()
-  from unnest($1::text[], $2::float8[], $3::float8[], $4::float8[], $5::float8[], $6::float8[])
-    as learned (model_id, input_ratio, input_spread, output_tokens, output_deltas, output_code_units)
+  insert into model_calibration as known (model_id, ${columns}, updated_at)
+  select model_id, ${columns}, store_now()
+  from unnest($1::text[], ${columnNames.map((_, at) => `$${at + 2}::float8[]`).join(", ")})
+    as learned (model_id, ${columns})
   order by model_id
   on conflict (model_id) do update set
-    input_ratio = coalesce(excluded.input_ratio, known.input_ratio),
-    input_spread = coalesce(excluded.input_spread, known.input_spread),
-    output_tokens = coalesce(excluded.output_tokens, known.output_tokens),
-    output_deltas = coalesce(excluded.output_deltas, known.output_deltas),
-    output_code_units = coalesce(excluded.output_code_units, known.output_code_units),
+    ${columnNames.map((name) => `${name} = coalesce(excluded.${name}, known.${name})`).join(",\n    ")},
     updated_at = excluded.updated_at`;

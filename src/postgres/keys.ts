@@ -33,6 +33,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           secret: masked(input.secret),
         };
         await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
+        await announceChange(tx, input.id, input.secret.hash);
         return (await readKey(tx, id))!;
       }),
 
@@ -73,7 +74,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           subject: input.id,
           details,
         });
-        await announceChange(tx, input.id);
+        await announceChange(tx, input.id, input.secret.hash);
         return readKey(tx, key.id);
       }),
 

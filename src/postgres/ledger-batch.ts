@@ -13,6 +13,7 @@ import {
   type UsageLimits,
   type WindowKind,
   type WindowReadings,
+  window_units_max,
   windowKinds,
 } from "../store/ledger.ts";
 import { compositeArray, type Field } from "./composite.ts";
@@ -61,7 +62,7 @@ export function encodeBatch(commands: readonly Command[]): string[] {
 
 /** Commands of a batch have few plans among them: each one's limits are sent once, and named by their number, from 1. */
 function numberOf(known: Map<string, number>, limits: UsageLimits): number {
-  const row = `{${windowKinds.map((kind) => limits[kind] ?? "NULL").join(",")}}`;
+  const row = `{${windowKinds.map((kind) => limits[kind] ?? window_units_max).join(",")}}`;
   const number = known.get(row) ?? known.size + 1;
   known.set(row, number);
   return number;
@@ -95,6 +96,7 @@ function fieldsOf(command: Command, limits: (of: UsageLimits) => number): Field[
         command.route?.upstream,
         command.route?.attempts,
         command.route && command.route.firstPart_ms !== null ? Math.round(command.route.firstPart_ms) : null,
+        command.reportRejected && JSON.stringify(command.reportRejected),
       ];
   }
 }
@@ -154,7 +156,9 @@ function admitAnswer(command: Admit, row: AnswerRow): AdmitAnswer {
   }
   if (row.answer === "concurrency") return { answer: "concurrency", windows, at };
   const answer = row.answer === "reserved" ? "reserved" : "exhausted";
-  return { answer, kinds: fullKinds(command, answer, windows), windows, extra: extraOf(row), at };
+  const kinds = fullKinds(command, answer, windows);
+  for (const kind of kinds) windows[kind].limit ??= window_units_max;
+  return { answer, kinds, windows, extra: extraOf(row), at };
 }
 
 function extraOf(row: AnswerRow): ExtraReading {
@@ -167,7 +171,7 @@ function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: Wi
   return windowKinds
     .filter((kind) => {
       const { limit, used, held } = windows[kind];
-      return limit !== null && limit - used - (answer === "reserved" ? held : 0) < least;
+      return (limit ?? window_units_max) - used - (answer === "reserved" ? held : 0) < least;
     })
     .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
 }

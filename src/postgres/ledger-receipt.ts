@@ -2,9 +2,16 @@
 import { and, eq, ne, sql } from "drizzle-orm";
 import { usageHold, usageRecord } from "../../db/schema.ts";
 import type { Prices } from "../inference/model.ts";
-import type { Usage, UsageSource } from "../inference/usage.ts";
+import type { RejectedReport, Usage, UsageSource } from "../inference/usage.ts";
 import { bare, idOf } from "../store/ids.ts";
-import { type Operation, type Outcome, type Receipt, type WindowKind, windowKinds } from "../store/ledger.ts";
+import {
+  type Operation,
+  type Outcome,
+  type Receipt,
+  type WindowKind,
+  window_units_max,
+  windowKinds,
+} from "../store/ledger.ts";
 import type { Database } from "./database.ts";
 import { plainly } from "./rows.ts";
 
@@ -62,6 +69,7 @@ function recordReceipt(row: RecordRow): Receipt {
       row.upstream === null || row.attempts === null
         ? null
         : { upstream: row.upstream, attempts: row.attempts, firstPart_ms: row.firstPart_ms },
+    reportRejected: row.reportRejected as RejectedReport | null,
   };
 }
 
@@ -77,6 +85,7 @@ function holdReceipt(row: HoldRow): Receipt {
     units: { held: row.units, charged: 0, uncharged: 0 },
     windows: windowsOf(row, (kind) => ({ usedBefore: row[`${kind}Used`], usedAfter: null })),
     route: null,
+    reportRejected: null,
   };
 }
 
@@ -110,6 +119,11 @@ function usageOf(row: RecordRow | HoldRow, outputTokens: number): Usage {
   return { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, source };
 }
 
+/** What no plan limits was admitted up to the most that a window takes. */
+function limitOf(units: number | null): number | null {
+  return units === window_units_max ? null : units;
+}
+
 type Uses = (kind: WindowKind) => { usedBefore: number; usedAfter: number | null };
 
 function windowsOf(row: RecordRow | HoldRow, uses: Uses): Receipt["windows"] {
@@ -118,7 +132,7 @@ function windowsOf(row: RecordRow | HoldRow, uses: Uses): Receipt["windows"] {
     const startsAt = row[`${kind}StartsAt`];
     const resetAt = row[`${kind}EndsAt`];
     if (startsAt === null || resetAt === null) return null;
-    windows[kind] = { startsAt, resetAt, limit: row[`${kind}Limit`], ...uses(kind) };
+    windows[kind] = { startsAt, resetAt, limit: limitOf(row[`${kind}Limit`]), ...uses(kind) };
   }
   return windows as NonNullable<Receipt["windows"]>;
 }

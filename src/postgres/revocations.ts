@@ -6,15 +6,19 @@ import type { Database, Transaction } from "./database.ts";
 
 const channel = "key_changed";
 
-/** `id`: of the key or the organization (`key_…`, `org_…`). The message says when it changed, too, by the store's clock. */
-export async function announceChange(tx: Transaction, id: string): Promise<void> {
+/**
+ * `id`: of the key or the organization (`key_…`, `org_…`). `secretHash`: of a secret that the key got, so that it is no
+ * stranger to any node. The message says when it changed, too, by the store's clock.
+ */
+export async function announceChange(tx: Transaction, id: string, secretHash?: Uint8Array): Promise<void> {
   const [row] = await tx.query<{ at: Date }>("select store_now() as at");
-  await tx.notify(channel, `${id} ${row!.at.getTime()}`);
+  const words = [id, row!.at.getTime(), ...(secretHash ? [secretHash.toHex()] : [])];
+  await tx.notify(channel, words.join(" "));
 }
 
 export interface RevocationEars {
   /** The id of what changed; also on the node that changed it. */
-  changed(keyOrOrganizationId: string): void;
+  changed(keyOrOrganizationId: string, secretHash?: string): void;
   /** After a lost connection is back: changes may have gone by unheard. */
   missed?(): void;
   /** How long one message took, from the change until a moment after it was heard, all by the store's clock. */
@@ -25,8 +29,8 @@ export interface RevocationEars {
 export function revocations(db: Database, ears: RevocationEars): Promise<() => Promise<void>> {
   let hasBegun = false;
   const heard = (message: string) => {
-    const [id = "", at_ms] = message.split(" ");
-    ears.changed(id);
+    const [id = "", at_ms, secretHash] = message.split(" ");
+    ears.changed(id, secretHash);
     if (ears.took && at_ms !== undefined) void measure(db, Number(at_ms), ears.took);
   };
   return db.listen(channel, heard, () => {

@@ -4,18 +4,23 @@
  */
 
 export interface InputRatio {
-  /** Tokens a byte of the body. */
+  /** Tokens a byte of the body: of all late inputs together, so that what is charged by it is right in sum. */
   ratio: number;
   /** Mean distance of single inputs from the ratio. */
   spread: number;
+  /** Of those inputs, the older the less: how much the ratio rests on. */
+  bytes: number;
 }
 
-/** Sums over whole streams; older ones have faded, so none need be whole. */
+/** Sums over complete answers; older ones have faded, so none need be whole. A letter is a UTF-16 unit. */
 export interface OutputSums {
+  /** Of answers that were streamed, part for part. */
   tokens: number;
   deltas: number;
-  /** UTF-16 units. */
   codeUnits: number;
+  /** Of answers of which a part came whole: its deltas say nothing. */
+  wholeTokens: number;
+  wholeCodeUnits: number;
 }
 
 export interface ModelCalibration {

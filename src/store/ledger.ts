@@ -6,10 +6,12 @@
  * Units are micro-units, whole numbers, exact to 10^15. Tokens are whole numbers.
  */
 import type { Prices } from "../inference/model.ts";
-import type { Usage } from "../inference/usage.ts";
+import type { RejectedReport, Usage } from "../inference/usage.ts";
 
 /** Units are exact to here, sums of them too. */
 export const units_max = 1e15;
+/** The most that one window takes, whatever its limit: beyond it no total could be read exactly. */
+export const window_units_max = Number.MAX_SAFE_INTEGER;
 
 export const meteredOperations = ["chat.completions", "messages", "responses"] as const;
 export type Operation = (typeof meteredOperations)[number];
@@ -17,7 +19,7 @@ export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
 export type BillingSource = "plan" | "extra";
 
-/** Null does not limit. */
+/** Null does not limit; a window then takes `window_units_max`. */
 export interface UsageLimits {
   session: number | null;
   week: number | null;
@@ -110,6 +112,8 @@ export interface Settle extends RequestFacts {
   errorCode: string | null;
   /** For operators: which upstream served, how often it was tried, when the first part came. */
   route: { upstream: string; attempts: number; firstPart_ms: number | null } | null;
+  /** For operators: what the engine reported, where it was not taken as it is. */
+  reportRejected: RejectedReport | null;
 }
 export type Command = Admit | Grow | Checkpoint | Settle;
 
@@ -216,6 +220,7 @@ export interface Receipt {
   /** Null: given up before it was admitted. */
   windows: Record<WindowKind, ReceiptWindow> | null;
   route: Settle["route"];
+  reportRejected: RejectedReport | null;
 }
 
 export interface ReceiptWindow {

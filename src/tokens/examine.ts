@@ -6,11 +6,13 @@ import { parseJsonBody } from "../protocol/json-body.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
 import { countPrompt } from "./count.ts";
 import { chatOf } from "./prompt.ts";
-import { isTokenizer, templates, type Vocabularies } from "./tokenizers.ts";
+import { isTokenizer, type TokenizerName, templates, type Vocabularies } from "./tokenizers.ts";
 
 export interface Asked {
   /** Looked over already (src/protocol/body-scan.ts). */
   body: Uint8Array;
+  /** Whether the body is a chat request of our own making, and not one for a count. */
+  isChat?: boolean;
   options: MessagesOptions;
   /** Name of a known tokenizer, by model id. */
   tokenizers: Readonly<Record<string, string>>;
@@ -26,6 +28,7 @@ export interface Examined {
 /** Throws the Fault of the body's first offence. */
 export async function examine(asked: Asked, vocabularies: Vocabularies): Promise<Examined> {
   const { body, options, tokenizers } = asked;
+  if (asked.isChat) return examineChat(asked, vocabularies);
   const request = decodeRequest(validateCountTokens(parseJsonBody(body)), options);
   const media = mediaOf(request);
   const { model } = request;
@@ -36,6 +39,23 @@ export async function examine(asked: Asked, vocabularies: Vocabularies): Promise
     { ...request, nativeNeeds: [] },
     { model, stream: false, outputTokens_max: 1 },
   );
-  const prompt = templates[name](chatOf(JSON.parse(JSON.stringify(wire)) as Record<string, unknown>));
-  return { model, textTokens: countPrompt(prompt, await vocabularies[name]()), media };
+  const textTokens = await countChat(JSON.parse(JSON.stringify(wire)), name, vocabularies);
+  return { model, textTokens, media };
+}
+
+async function examineChat({ body, tokenizers }: Asked, vocabularies: Vocabularies): Promise<Examined> {
+  const wire = parseJsonBody(body) as Record<string, unknown>;
+  const model = String(wire.model);
+  const name = tokenizers[model];
+  const media = { bytes: 0, tokens: 0 };
+  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
+  return { model, textTokens: await countChat(wire, name, vocabularies), media };
+}
+
+async function countChat(
+  wire: Record<string, unknown>,
+  name: TokenizerName,
+  vocabularies: Vocabularies,
+): Promise<number> {
+  return countPrompt(templates[name](chatOf(wire)), await vocabularies[name]());
 }

@@ -1,6 +1,7 @@
 /**
  * TOKENS: how many tokens an input is, by the vocabulary and the chat template of the model that reads it. Used where a
- * count is asked for (`count_tokens`), in a worker of its own; holds are sized by an estimate (src/usage/input-estimate.ts).
+ * count is asked for (`count_tokens`), and for what a client that left is charged, in a worker of its own; holds are sized
+ * by an estimate (src/usage/input-estimate.ts).
  *
  * A prompt here is what a template makes of a chat request, as far as it can be counted: texts, each standing between two
  * special tokens, and how many tokens everything else is.

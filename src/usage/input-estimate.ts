@@ -1,7 +1,7 @@
 /**
- * How many tokens an input will be, from its bytes: an upper estimate that only sizes a hold, never a tokenizer over an
- * agent-sized body. Each model has a ratio of its own, learned from what its engine reports: docs/design/usage.md, The
- * input estimate.
+ * How many tokens an input will be, from its bytes: an upper estimate that sizes a hold, and a middle one that is charged
+ * where no engine reports; never a tokenizer over an agent-sized body. Each model has a ratio of its own, learned from what
+ * its engine reports: docs/design/usage.md, The input estimate.
  */
 import { type Media, mediaOf } from "../inference/media.ts";
 import type { Model } from "../inference/model.ts";
@@ -37,11 +37,15 @@ const envelopeTokens = 16;
 /** A learned ratio stays within these, whatever an engine says. */
 const ratio_min = 0.02;
 const ratio_max = 1.5;
-/** How much one report moves what is known. */
+/** How much one report moves the spread. */
 const weight = 1 / 16;
+/** So many late reports are remembered, and no input among them outweighs the others. */
+const reports_remembered = 256;
+/** What is expected before the first report weighs as much as an input of so many bytes: a greeting teaches little. */
+const expectedBytes = 1024;
 
-function isPlausible({ ratio, spread }: InputRatio): boolean {
-  return ratio >= ratio_min && ratio <= ratio_max && spread >= 0 && spread <= ratio_max;
+function isPlausible({ ratio, spread, bytes }: InputRatio): boolean {
+  return ratio >= ratio_min && ratio <= ratio_max && spread >= 0 && spread <= ratio_max && bytes > 0 && bytes < 1e15;
 }
 
 export function inputEstimate(settings: EstimateSettings = estimateSettings): InputEstimate {
@@ -64,12 +68,19 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
       const { bytes } = mediaOf(request);
       if (usage.source !== "reported" || bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
       const seen = Math.min(ratio_max, Math.max(ratio_min, tokens / bodyBytes));
-      const known = models.get(id) ?? { ratio: seen, spread: seen / 4 };
-      models.learn(id, {
-        ratio: known.ratio + (seen - known.ratio) * weight,
-        spread: known.spread + (Math.abs(seen - known.ratio) - known.spread) * weight,
-      });
+      const known = models.get(id) ?? { ratio: ratioExpected, spread: seen / 4, bytes: 0 };
+      models.learn(id, learnedFrom(known, seen, bodyBytes));
     },
     ratios: models,
+  };
+}
+
+function learnedFrom({ ratio, spread, bytes }: InputRatio, seen: number, bodyBytes: number): InputRatio {
+  const before = bytes === 0 ? expectedBytes : bytes * (1 - 1 / reports_remembered);
+  const more = bytes === 0 ? bodyBytes : Math.min(bodyBytes, before);
+  return {
+    ratio: (ratio * before + seen * more) / (before + more),
+    spread: spread + (bytes === 0 ? 0 : (Math.abs(seen - ratio) - spread) * weight),
+    bytes: before + more,
   };
 }

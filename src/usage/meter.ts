@@ -5,11 +5,11 @@
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { withOverflow } from "../inference/overflow.ts";
-import { noUsage, type Usage } from "../inference/usage.ts";
-import type { OutputCalibration } from "./output-calibration.ts";
-import { tally } from "./tally.ts";
+import { noUsage, type RejectedReport, type Usage } from "../inference/usage.ts";
+import { type TallyParts, tally } from "./tally.ts";
 
 type Batch = readonly InferenceEvent[];
+type Tally = ReturnType<typeof tally>;
 
 /** How a request ended, as the meter saw it. */
 export interface Ending {
@@ -18,6 +18,16 @@ export interface Ending {
   /** Set where a usage window's end cut the answer short. */
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
+  /** What the engine reported, where it is not taken as it is. */
+  reportRejected: RejectedReport | null;
+  /** What the engine reported of a complete answer ÷ our count of it; null where either is missing. */
+  divergence: number | null;
+}
+
+/** The same, before it is settled. */
+export interface MeterEnding extends Ending {
+  /** Set where the input is charged as what was expected of it: the usage, were it so many tokens. */
+  usageWith: ((inputTokens: number) => Usage) | null;
 }
 
 /** What the meter needs of admission: room for tokens. */
@@ -28,16 +38,9 @@ export interface Hold {
   progress(usage: Usage): void;
 }
 
-export interface Metering {
+export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
   hold: Hold;
-  /** Public model id. */
-  model: string;
-  /** The model's context. */
-  contextTokens: number;
-  /** Upper estimate of the input, charged where the engine never reported. */
-  inputTokensEstimate: number;
-  calibration: OutputCalibration;
   /** Set where a usage window alone is why the engine was told to write no more than so many tokens. */
   windowTokens?: number | null;
   /** Whether the caller, not the engine, was the reason that the stream broke off. */
@@ -52,7 +55,7 @@ export interface Meter {
   /** The engine's events, as far as they are held. They end in `response-end` or `response-failed`; nothing is thrown. */
   events: AsyncGenerator<Batch, void, void>;
   /** How the request ended; asked before the end, as one that broke off here. */
-  ending(): Ending;
+  ending(): MeterEnding;
 }
 
 export function meter(metering: Metering): Meter {
@@ -70,7 +73,7 @@ export function meter(metering: Metering): Meter {
           const fits = await fitting(batch, hold, count);
           stoppedBy = "usage_window";
           completed = true;
-          yield [...fits, ...count.cutShort()];
+          yield [...believed(fits, count), ...count.cutShort()];
           return;
         }
         const isFirst = !count.anyPart;
@@ -79,15 +82,15 @@ export function meter(metering: Metering): Meter {
         hold.progress(count.usage());
         if (terminal?.type === "response-failed") {
           // The engine may have said how long the input is; here it is known how long it may be.
-          failure = withOverflow(terminal.fault, metering.contextTokens, metering.inputTokensEstimate);
-          yield [...batch.slice(0, -1), { ...terminal, fault: failure }];
+          failure = withOverflow(terminal.fault, metering.contextTokens, metering.inputTokensExpected);
+          yield [...believed(batch, count).slice(0, -1), { ...terminal, fault: failure }];
         } else if (terminal?.type === "response-end") {
           completed = true;
           if (isAtWindowsEnd(terminal, count.usage(), metering)) stoppedBy = "usage_window";
           // An engine that never reported is spoken for: what the caller reads and what the book says are the same numbers.
-          yield count.reported ? batch : [...batch.slice(0, -1), { type: "usage", usage: count.usage() }, terminal];
+          yield count.reported ? batch : [...believed(batch, count).slice(0, -1), spokenFor(count), terminal];
         } else {
-          yield batch;
+          yield believed(batch, count);
         }
         if (terminal) return;
       }
@@ -105,22 +108,31 @@ export function meter(metering: Metering): Meter {
     events: metered(),
     ending() {
       const outcome = completed ? "completed" : metering.callerLeft() ? "cancelled" : "failed";
+      const isFree = outcome === "failed" && !count.anyOutput;
       return {
-        usage: outcome === "failed" && !count.anyOutput ? noUsage : count.usage(),
+        usage: isFree ? noUsage : count.usage(),
+        usageWith: !isFree && count.isInputExpected ? count.usageWith : null,
         outcome,
         stoppedBy,
         errorCode: outcome === "failed" ? (failure?.code ?? "internal_error") : null,
+        reportRejected: count.rejected,
+        divergence: stoppedBy ? null : count.divergence(),
       };
     },
   };
 }
 
+/** What the caller reads: no report that is not taken as it is. */
+function believed(batch: Batch, count: Tally): Batch {
+  return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;
+}
+
+function spokenFor(count: Tally): InferenceEvent {
+  return { type: "usage", usage: count.usage() };
+}
+
 /** What of a batch there is still room for: a window is used to its end, whatever one read brought. It is counted here. */
-async function fitting(
-  batch: readonly InferenceEvent[],
-  hold: Hold,
-  count: ReturnType<typeof tally>,
-): Promise<InferenceEvent[]> {
+async function fitting(batch: readonly InferenceEvent[], hold: Hold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
   for (const event of batch) {
     if (event.type === "response-end" || event.type === "response-failed") break;

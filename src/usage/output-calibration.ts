@@ -1,19 +1,27 @@
 /**
- * How many tokens a stream has produced so far, before its engine reports: the larger of its deltas and its code units divided
- * by the model's ratio. Reports calibrate both: an engine that sends a token a delta is counted by deltas alone, exactly.
+ * How many tokens an answer has so far, before its engine reports. What is streamed is the larger of its deltas and its
+ * code units divided by the model's ratio; a part that came whole has one delta, and is counted by its code units. Reports
+ * calibrate both, each apart: an engine that sends a token a delta is counted by deltas alone, exactly.
  *
  * A delta is one `part-delta` of the centre, whatever frames it came in. A code unit is one of UTF-16, which is what a string's
  * length tells at no cost: the ratio is learned in the same measure, so bytes would be no truer.
  */
 
 import type { OutputSums } from "../store/calibration.ts";
+import type { Amount } from "./forwarded.ts";
 import { type Kept, learned, models_learned_max } from "./learned.ts";
 
+/** What was forwarded of an answer. */
+export interface Sent {
+  streamed: Readonly<Amount>;
+  whole: Readonly<Amount>;
+}
+
 export interface OutputCalibration {
-  /** Tokens produced by `deltas` deltas with `codeUnits` UTF-16 code units in all. */
-  tokens(model: string, deltas: number, codeUnits: number): number;
-  /** An engine's report of a whole stream, for the text that was sent. */
-  observe(model: string, observed: OutputSums): void;
+  /** Tokens of what was forwarded. */
+  tokens(model: string, sent: Sent): number;
+  /** An engine's report of a complete answer, as far as it is about what was sent. */
+  observe(model: string, observed: Sent & { tokens: number }): void;
   /** The sums of each model, to be kept over a restart. */
   sums: Kept<OutputSums>;
 }
@@ -27,31 +35,60 @@ const sum_max = 1e9;
 /** No text has more tokens for a code unit than this: most of what is reported beyond it was never sent. */
 const tokens_per_code_unit_max = 3;
 
+const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, wholeTokens: 0, wholeCodeUnits: 0 });
+
 export function outputCalibration(): OutputCalibration {
   const models = learned(models_learned_max, isPlausible);
   return {
-    tokens(model, deltas, codeUnits) {
-      const known = models.get(model);
-      if (!known) return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));
-      if (known.tokens <= known.deltas * 1.01) return deltas;
-      return Math.max(deltas, Math.ceil((codeUnits * known.tokens) / known.codeUnits));
+    tokens(model, { streamed, whole }) {
+      const known = models.get(model) ?? nothing;
+      return streamedTokens(known, streamed) + wholeTokens(known, whole);
     },
-    observe(model, observed) {
-      if (!isPlausible(observed)) return;
-      const { tokens, deltas, codeUnits } = observed;
-      const known = models.get(model) ?? { tokens: 0, deltas: 0, codeUnits: 0 };
+    observe(model, { tokens, streamed, whole }) {
+      const { deltas } = streamed;
+      const codeUnits = streamed.codeUnits + whole.codeUnits;
+      const seen: OutputSums =
+        whole.deltas === 0
+          ? { ...nothing, tokens, deltas, codeUnits }
+          : { ...nothing, wholeTokens: tokens, wholeCodeUnits: codeUnits };
+      if (!isPlausible(seen)) return;
+      const known = models.get(model) ?? nothing;
       const fade = known.tokens > tokens_remembered ? 0.5 : 1;
+      const wholeFade = known.wholeTokens > tokens_remembered ? 0.5 : 1;
       models.learn(model, {
-        tokens: known.tokens * fade + tokens,
-        deltas: known.deltas * fade + deltas,
-        codeUnits: known.codeUnits * fade + codeUnits,
+        tokens: known.tokens * fade + seen.tokens,
+        deltas: known.deltas * fade + seen.deltas,
+        codeUnits: known.codeUnits * fade + seen.codeUnits,
+        wholeTokens: known.wholeTokens * wholeFade + seen.wholeTokens,
+        wholeCodeUnits: known.wholeCodeUnits * wholeFade + seen.wholeCodeUnits,
       });
     },
     sums: models,
   };
 }
 
-function isPlausible({ tokens, deltas, codeUnits }: OutputSums): boolean {
-  const areCounts = [tokens, deltas, codeUnits].every((sum) => sum >= 1 && sum <= sum_max);
+function streamedTokens(known: OutputSums, { deltas, codeUnits }: Amount): number {
+  if (known.tokens === 0) return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));
+  if (known.tokens <= known.deltas * 1.01) return deltas;
+  return Math.max(deltas, Math.ceil((codeUnits * known.tokens) / known.codeUnits));
+}
+
+/** By all that is known of the model's code units: a text has as many tokens either way. */
+function wholeTokens(known: OutputSums, { deltas, codeUnits }: Amount): number {
+  const tokens = known.tokens + known.wholeTokens;
+  if (tokens === 0) return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));
+  return Math.max(deltas, Math.round((codeUnits * tokens) / (known.codeUnits + known.wholeCodeUnits)));
+}
+
+function isPlausible({ tokens, deltas, codeUnits, wholeTokens, wholeCodeUnits }: OutputSums): boolean {
+  const isStreamed = isRatio(tokens, codeUnits) && deltas >= 1 && deltas <= sum_max;
+  const isNone = tokens === 0 && deltas === 0 && codeUnits === 0;
+  const isWhole = isRatio(wholeTokens, wholeCodeUnits);
+  const isNoneWhole = wholeTokens === 0 && wholeCodeUnits === 0;
+  return (isStreamed || isNone) && (isWhole || isNoneWhole) && !(isNone && isNoneWhole);
+}
+
+function isRatio(tokens: number, codeUnits: number): boolean {
+  const areCounts = [tokens, codeUnits].every((sum) => sum >= 1 && sum <= sum_max);
   return areCounts && tokens <= codeUnits * tokens_per_code_unit_max;
 }

@@ -11,13 +11,15 @@ import type { CatalogModel } from "../routing/catalog.ts";
 import { ahead, type Opened, type OutputRoom } from "../routing/open.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
 import type { InputEstimate } from "./input-estimate.ts";
-import { type Ending, type Meter, meter } from "./meter.ts";
+import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
 
 /** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
 export interface Asked extends Omit<RatedEntry, "ahead"> {
   model: CatalogModel;
+  /** The middle of what the whole prompt may be, charged where no engine reports. At most `inputTokens`. */
+  inputTokensExpected: number;
   /** Size of the request with all that it refers to, which `inputTokens` was estimated from. */
   inputBytes: number;
   /** Output tokens that the model and its context allow. */
@@ -44,9 +46,12 @@ export interface Caller extends Watcher {
 }
 
 export interface Ended extends Ending {
+  requestId: string;
   operation: Operation;
   /** Public model id. */
   model: string;
+  /** Its name in the configuration; null where none was asked. */
+  upstream: string | null;
   /** From the request's arrival; null where no part of an answer came. */
   firstPart_ms: number | null;
 }
@@ -72,6 +77,8 @@ export interface RunParts {
   watcher: Watcher;
   /** One of the model's engines. Nothing is sent before the first event is asked for. */
   open(asked: Asked, room: OutputRoom, signal: AbortSignal): Opened;
+  /** Counts the prompt with the model's tokenizer, off the path; null where that is not known. */
+  countPrompt(asked: Asked): Promise<number> | null;
 }
 
 export function runs(parts: RunParts): Runs {
@@ -104,7 +111,7 @@ class GrantedRun implements Run {
   #opened: Opened | null = null;
   #meter: Meter | null = null;
   #firstPart_ms: number | null = null;
-  #isSettled = false;
+  #settled: Promise<void> | null = null;
 
   constructor(
     readonly parts: RunParts,
@@ -135,8 +142,9 @@ class GrantedRun implements Run {
       hold: reservation,
       model: asked.model.id,
       contextTokens: asked.model.contextTokens,
+      outputTokensCap: Math.min(asked.request.outputTokens_max ?? Infinity, asked.model.outputTokens_max),
       // A caller that left while the ledger decided: its engine is never asked, and reads nothing.
-      inputTokensEstimate: caller.signal.aborted && !isAsked ? 0 : asked.inputTokens,
+      inputTokensExpected: caller.signal.aborted && !isAsked ? 0 : asked.inputTokensExpected,
       calibration: parts.outputCalibration,
       windowTokens: opened.windowTokens,
       callerLeft: () => caller.left,
@@ -149,17 +157,32 @@ class GrantedRun implements Run {
 
   /** The engine is let go first, or nothing would wake what waits for it. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#isSettled) this.caller.end(asFault(new Error("the run was given up before its end")));
+    if (!this.#settled) this.caller.end(asFault(new Error("the run was given up before its end")));
     await Promise.all([this.#meter?.events.return(), this.#opened?.events.return()]).finally(() => this.#settle());
+    // Nobody waits for the answer any more; a stopping node waits for the record.
+    if (this.caller.left) await this.#settled;
   }
 
-  /** First of all the ledger is told, once; what else wants to know comes after. */
+  /** Once. What a caller that left is charged for its input is counted first, where that can be: nobody reads it here. */
   #settle(): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
+    if (this.#settled) return;
+    const { usageWith, ...ending } = this.#ending();
+    const counting = usageWith && this.caller.left ? this.parts.countPrompt(this.asked) : null;
+    this.#settled = Promise.resolve();
+    if (counting && usageWith) {
+      this.#settled = counting.then(
+        (inputTokens) => this.#tell({ ...ending, usage: usageWith(inputTokens) }),
+        () => this.#tell(ending),
+      );
+    } else {
+      this.#tell(ending);
+    }
+  }
+
+  /** First of all the ledger is told; what else wants to know comes after. */
+  #tell(ending: Ending): void {
     const { parts, asked, caller, reservation } = this;
-    const ending = this.#ending();
-    const { usage, outcome, stoppedBy, errorCode } = ending;
+    const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
     const firstPart_ms = this.#firstPart_ms;
     const upstream = this.#opened?.route.upstream.name;
     void reservation.settle({
@@ -169,19 +192,30 @@ class GrantedRun implements Run {
       stoppedBy,
       errorCode,
       route: upstream === undefined ? null : { upstream, attempts: 1, firstPart_ms },
+      reportRejected,
     });
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
-    const ended = { ...ending, operation: asked.operation, model: asked.model.id, firstPart_ms };
+    const { requestId, operation, model } = asked;
+    const ended = { ...ending, requestId, operation, model: model.id, upstream: upstream ?? null, firstPart_ms };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }
 
-  #ending(): Ending {
+  #ending(): MeterEnding {
     try {
       if (this.#meter) return this.#meter.ending();
     } catch {
       // A defect in the count: what is not known is not charged.
     }
     const outcome = this.caller.left ? "cancelled" : "failed";
-    return { usage: noUsage, outcome, stoppedBy: null, errorCode: outcome === "failed" ? "internal_error" : null };
+    const errorCode = outcome === "failed" ? "internal_error" : null;
+    return {
+      usage: noUsage,
+      outcome,
+      stoppedBy: null,
+      errorCode,
+      reportRejected: null,
+      divergence: null,
+      usageWith: null,
+    };
   }
 }

@@ -1,115 +1,193 @@
-/** The count of one stream: the engine's report where it gives one, else deltas and code units (output-calibration.ts). */
+/**
+ * The count of one stream: the engine's report where there is one that is believed (report.ts), else what was forwarded
+ * (output-calibration.ts). A batch is looked at before it is forwarded, and counted when it is.
+ */
 import type { InferenceEvent } from "../inference/event.ts";
-import type { Usage } from "../inference/usage.ts";
+import type { RejectedReport, ReportFlaw, Usage } from "../inference/usage.ts";
+import { Forwarded } from "./forwarded.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
+import { rejectionOf, type Told } from "./report.ts";
 
-export function tally(of: { model: string; inputTokensEstimate: number; calibration: OutputCalibration }) {
-  let parts = 0;
-  let deltas = 0;
-  let codeUnits = 0;
-  let reasoningDeltas = 0;
-  const open = new Set<number>();
-  const reasoningParts = new Set<number>();
-  let report: Usage | null = null;
-  let finished = false;
-  /** Whether output came after the last report: engines report at their start, and some never again. */
-  let outgrown = false;
+type Batch = readonly InferenceEvent[];
 
-  const isFinal = () => report !== null && finished && !outgrown;
-  const counted = (moreDeltas = 0, moreCodeUnits = 0) =>
-    of.calibration.tokens(of.model, deltas + moreDeltas, codeUnits + moreCodeUnits);
-  const outputTokens = () =>
-    report && isFinal() ? report.outputTokens : Math.max(report?.outputTokens ?? 0, counted());
+export interface TallyParts {
+  /** Public model id. */
+  model: string;
+  contextTokens: number;
+  /** The most output that was asked for. */
+  outputTokensCap: number;
+  /** What the input is charged as where no report of it is believed. */
+  inputTokensExpected: number;
+  calibration: OutputCalibration;
+}
+
+export function tally(of: TallyParts) {
+  let now = new Count(of);
+  /** The last batch that was looked at, and the count with it. */
+  let looked: { batch: Batch; count: Count } | null = null;
+
+  function countWith(batch: Batch): Count {
+    if (looked?.batch !== batch) looked = { batch, count: now.with(batch) };
+    return looked.count;
+  }
 
   return {
-    /** Whether the engine has reported all that it has produced. */
+    /** Whether the engine has reported all that it has produced, and is believed. */
     get reported() {
-      return report !== null && !outgrown;
+      return now.report !== null && now.rejected === null && !now.outgrown;
+    },
+    /** Of the last report, where it is not taken as it is. */
+    get rejected() {
+      return now.rejected;
     },
     get anyPart() {
-      return parts > 0;
+      return now.forwarded.parts > 0;
     },
     get anyOutput() {
-      return deltas > 0;
+      return now.forwarded.deltas > 0;
     },
 
-    producesOutput: (batch: readonly InferenceEvent[]) => batch.some((event) => event.type === "part-delta"),
+    producesOutput: (batch: Batch) => batch.some((event) => event.type === "part-delta"),
 
     /** What the count would be with this batch. */
-    outputTokensWith(batch: readonly InferenceEvent[]): number {
-      let moreDeltas = 0;
-      let moreCodeUnits = 0;
-      let said = report?.outputTokens ?? 0;
-      let isLast = !outgrown;
-      for (const event of batch) {
-        if (event.type === "part-delta") {
-          moreDeltas += 1;
-          moreCodeUnits += event.delta.length;
-          isLast = false;
-        } else if (event.type === "usage") {
-          said = event.usage.outputTokens;
-          isLast = true;
-        } else if (event.type === "response-end" && said > 0 && isLast) return said;
-      }
-      return Math.max(said, counted(moreDeltas, moreCodeUnits));
-    },
+    outputTokensWith: (batch: Batch) => countWith(batch).outputTokens,
 
     /** Counts a batch; answers the event that ends the stream, where the batch holds it. */
-    add(batch: readonly InferenceEvent[]): InferenceEvent | undefined {
-      for (const event of batch) {
-        switch (event.type) {
-          case "part-delta":
-            deltas += 1;
-            codeUnits += event.delta.length;
-            outgrown = report !== null;
-            if (reasoningParts.has(event.index)) reasoningDeltas += 1;
-            break;
-          case "part-start":
-            parts += 1;
-            open.add(event.index);
-            if (event.part.kind === "reasoning") reasoningParts.add(event.index);
-            break;
-          case "part-end":
-            open.delete(event.index);
-            break;
-          case "usage":
-            report = event.usage;
-            outgrown = false;
-            break;
-          case "response-end":
-            finished = true;
-            return event;
-          case "response-failed":
-            return event;
-        }
-      }
-      return undefined;
+    add(batch: Batch): InferenceEvent | undefined {
+      now = countWith(batch);
+      looked = null;
+      return now.terminal;
     },
 
-    usage(): Usage {
-      if (report && isFinal()) return report;
-      const output = outputTokens();
-      return {
-        inputTokens: report?.inputTokens ?? of.inputTokensEstimate,
-        cachedInputTokens: report?.cachedInputTokens ?? 0,
-        cacheWriteTokens: report?.cacheWriteTokens ?? 0,
-        outputTokens: output,
-        reasoningTokens: Math.min(Math.max(report?.reasoningTokens ?? 0, reasoningDeltas), output),
-        source: output > 0 && output === deltas ? "counted" : "estimated",
-      };
+    usage: () => now.usage(),
+    /** The same, where a tokenizer has counted the input. */
+    usageWith: (inputTokens: number) => now.usage(inputTokens),
+    /** Whether the input is charged as what was expected of it. */
+    get isInputExpected() {
+      return now.isInputExpected;
     },
 
     /** The end that a window sets: grammatical, with what was forwarded until now. */
     cutShort(): InferenceEvent[] {
-      const parts = [...open].map((index): InferenceEvent => ({ type: "part-end", index }));
-      return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
+      const parts = now.forwarded.open.map((index): InferenceEvent => ({ type: "part-end", index }));
+      return [...parts, { type: "usage", usage: now.usage() }, { type: "response-end", reason: "length" }];
     },
 
-    /** Teaches the calibration what a whole stream held. Reasoning that nobody saw has neither deltas nor code units. */
+    /** Teaches the calibration what a whole answer held. Reasoning that nobody saw has neither deltas nor code units. */
     calibrate(): void {
-      if (!report || !isFinal()) return;
-      const unseen = reasoningDeltas === 0 ? report.reasoningTokens : 0;
-      of.calibration.observe(of.model, { tokens: report.outputTokens - unseen, deltas, codeUnits });
+      if (!now.isFinal || now.rejected) return;
+      of.calibration.observe(of.model, { tokens: now.sentTokens, ...now.forwarded });
+    },
+
+    /** What the engine reported of all that was shown ÷ our count of it; null where either is missing. */
+    divergence(): number | null {
+      const { countedTokens } = now;
+      return now.isFinal && now.isRead && countedTokens > 0 ? now.sentTokens / countedTokens : null;
     },
   };
+}
+
+const isUnread: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
+
+/** The count after some batches. */
+class Count {
+  forwarded = new Forwarded();
+  report: Told["usage"] | null = null;
+  rejected: RejectedReport | null = null;
+  /** Whether output came after the last report: engines report at their start, and some never again. */
+  outgrown = false;
+  terminal: InferenceEvent | undefined;
+  /** The largest output that was reported and believed since output began. */
+  #reportedTokens = 0;
+  /** What was forwarded, in tokens. It only rises, also where a part turns out to be streamed. */
+  countedTokens = 0;
+
+  constructor(readonly of: TallyParts) {}
+
+  with(batch: Batch): Count {
+    const next = new Count(this.of);
+    next.forwarded = this.forwarded.copy();
+    next.report = this.report;
+    next.rejected = this.rejected;
+    next.outgrown = this.outgrown;
+    next.#reportedTokens = this.#reportedTokens;
+    next.countedTokens = this.countedTokens;
+    for (const event of batch) if (next.#add(event)) break;
+    next.#count();
+    return next;
+  }
+
+  /** Whether the engine has reported the whole answer, believed or not. */
+  get isFinal(): boolean {
+    return this.report !== null && this.terminal?.type === "response-end" && !this.outgrown;
+  }
+
+  /** Whether the reported output is a count at all. */
+  get isRead(): boolean {
+    return this.rejected?.output === undefined || !isUnread.has(this.rejected.output);
+  }
+
+  /** Of the reported output, what had deltas. */
+  get sentTokens(): number {
+    const { outputTokens, reasoningTokens } = this.report!;
+    return outputTokens - (this.forwarded.reasoningDeltas === 0 ? reasoningTokens : 0);
+  }
+
+  get outputTokens(): number {
+    const said = this.report && !this.rejected?.output ? this.report.outputTokens : null;
+    if (said !== null && this.isFinal) return said;
+    return Math.max(said ?? 0, this.countedTokens);
+  }
+
+  get isInputExpected(): boolean {
+    return (this.report === null || this.rejected?.input !== undefined) && this.of.inputTokensExpected > 0;
+  }
+
+  /** `inputCounted`: by a tokenizer, in place of what was expected. */
+  usage(inputCounted?: number): Usage {
+    const { report, rejected, forwarded, outputTokens } = this;
+    if (report && !rejected && this.isFinal) return report;
+    const input = rejected?.input ? null : report;
+    const reported = rejected?.output ? null : report;
+    const inputTokens = input?.inputTokens ?? inputCounted ?? this.of.inputTokensExpected;
+    const isInputCounted = !this.isInputExpected || inputCounted !== undefined;
+    const isByTokens = isInputCounted && (outputTokens === forwarded.deltas || this.#isSaid);
+    return {
+      inputTokens,
+      cachedInputTokens: input?.cachedInputTokens ?? 0,
+      cacheWriteTokens: input?.cacheWriteTokens ?? 0,
+      outputTokens,
+      reasoningTokens: Math.min(Math.max(reported?.reasoningTokens ?? 0, forwarded.reasoningDeltas), outputTokens),
+      source: isByTokens ? "counted" : "estimated",
+    };
+  }
+
+  /** Whether the engine's word on the output stands. */
+  get #isSaid(): boolean {
+    return this.isFinal && !this.rejected?.output;
+  }
+
+  #count(): void {
+    this.countedTokens = Math.max(this.countedTokens, this.of.calibration.tokens(this.of.model, this.forwarded));
+  }
+
+  /** Answers whether the stream ends here. */
+  #add(event: InferenceEvent): boolean {
+    if (event.type === "usage") this.#told(event);
+    else if (event.type === "part-delta") this.outgrown = this.report !== null;
+    else if (event.type === "response-end" || event.type === "response-failed") this.terminal = event;
+    this.forwarded.add(event);
+    return this.terminal !== undefined;
+  }
+
+  #told(told: Told): void {
+    this.#count();
+    const { of, countedTokens } = this;
+    const { deltas, codeUnits } = this.forwarded;
+    const facts = { deltas, codeUnits, countedTokens, reportedTokens: this.#reportedTokens };
+    this.rejected = rejectionOf(told, { ...of, ...facts });
+    this.report = told.usage;
+    this.outgrown = false;
+    if (deltas > 0 && !this.rejected?.output) this.#reportedTokens = told.usage.outputTokens;
+  }
 }

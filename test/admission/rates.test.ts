@@ -52,7 +52,14 @@ const faultOf = async (limits: Partial<Plan>) => {
   expect(thrown).toBeInstanceOf(Fault);
   return thrown as Fault;
 };
-const end = { units: 0, outcome: "completed", stoppedBy: null, errorCode: null, route: null } as const;
+const end = {
+  units: 0,
+  outcome: "completed",
+  stoppedBy: null,
+  errorCode: null,
+  route: null,
+  reportRejected: null,
+} as const;
 
 test("a refusal of the ledger leaves no trace in the rates", async () => {
   refuses = new Fault("concurrency_limit_exceeded", "busy");

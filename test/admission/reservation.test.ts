@@ -39,6 +39,7 @@ const ending: Settlement = {
   stoppedBy: null,
   errorCode: null,
   route: null,
+  reportRejected: null,
 };
 
 function node(change: Partial<EntranceSettings> = {}) {
@@ -169,6 +170,19 @@ describe("the hold", () => {
     const { entered } = node();
     const free = await entered({ model: { ...model, prices: { ...model.prices, output: 0 } }, plan: { session: 300 } });
     expect(free.permits(1e9)).toBe(true);
+  });
+
+  test("ends where no total can grow: an engine that says 10^9 tokens at a dear price on a plan without limits", async () => {
+    const { clock, entered, sent } = node();
+    const reservation = await entered({ model: { ...model, prices: { ...model.prices, output: 1e9 } } });
+    const room = reservation.permits(1e9);
+    await clock.advance(60_000);
+    expect(await room).toBe(false);
+    expect(sent("grow").length).toBeLessThan(4);
+    const settled = reservation.settle({ ...ending, units: Number.POSITIVE_INFINITY });
+    await clock.advance(10);
+    await settled;
+    expect(clock.timers).toBe(0);
   });
 
   test("covers less when the prompt turns out larger than estimated", async () => {

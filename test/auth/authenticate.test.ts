@@ -65,7 +65,8 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
       rows.set(hashKey(key).toHex(), row);
       return { key, row };
     },
-    with: (key: string) => auth.authenticate(new Headers({ authorization: `Bearer ${key}` })),
+    with: (key: string, address = "192.0.2.1") =>
+      auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), () => address),
   };
 }
 

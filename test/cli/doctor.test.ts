@@ -117,6 +117,7 @@ describe("doctor", () => {
       "redis: ok",
       "engine main: ok",
       "metrics: ok",
+      "descriptors: ok",
       "server: ok",
     ]);
   });
@@ -128,7 +129,7 @@ describe("doctor", () => {
       inspectDatabase: () => Promise.reject(new Error("cannot use the database at db:5432/sluice:\nrefused")),
       inspectRedis: () => Promise.reject(new Error("redis does not answer")),
     });
-    expect([code, err]).toEqual([1, "sluice: 3 of 7 checks failed: database, redis, engine main\n"]);
+    expect([code, err]).toEqual([1, "sluice: 3 of 8 checks failed: database, redis, engine main\n"]);
     expect(of("database")).toMatchObject({
       status: "problem",
       says: "cannot use the database at db:5432/sluice: refused",
@@ -173,6 +174,11 @@ describe("doctor", () => {
       const { of, code } = await examined({ configuration: async () => ({ ...settings, server }) });
       expect([host, port, of("metrics").status, code]).toEqual([host, port, status, 0]);
     }
+  });
+
+  test("warns of few descriptors, and says what to do", async () => {
+    const { of } = await examined({ upstreams: [], descriptorLimit: () => 1024 });
+    expect(of("descriptors")).toMatchObject({ status: "warning", says: expect.stringContaining("ulimit -n") });
   });
 
   test("a configuration that cannot be used is said, and the rest is looked at all the same", async () => {

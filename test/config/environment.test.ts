@@ -4,7 +4,7 @@ import { configured, problemsOf } from "./reading.ts";
 describe("the environment", () => {
   test("when it says nothing, the service listens on 127.0.0.1:8080 and keeps its data in ./data", () => {
     const { server, storage, notices } = configured(null);
-    expect(server).toEqual({ host: "127.0.0.1", port: 8080, operator: null, migrates: true });
+    expect(server).toEqual({ host: "127.0.0.1", port: 8080, operator: null, migrates: true, trustedProxies: [] });
     expect(storage).toEqual({ databaseUrl: null, redisUrl: null, dataDir: "./data" });
     expect(notices).toEqual([]);
   });
@@ -24,8 +24,15 @@ describe("the environment", () => {
       SLUICE_OPERATOR_PORT: "9090",
       SLUICE_OPERATOR_HOST: "10.0.0.1",
       SLUICE_MIGRATE: "false",
+      SLUICE_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.1 ::1",
     });
-    expect(server).toEqual({ host: "::", port: 0, operator: { host: "10.0.0.1", port: 9090 }, migrates: false });
+    expect(server).toEqual({
+      host: "::",
+      port: 0,
+      operator: { host: "10.0.0.1", port: 9090 },
+      migrates: false,
+      trustedProxies: ["10.0.0.0/8", "192.0.2.1", "::1"],
+    });
     expect(storage).toEqual({
       databaseUrl: "postgres://sluice@db.example:5432/sluice",
       redisUrl: "rediss://:secret@cache.example:6380/1",

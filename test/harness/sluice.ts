@@ -18,6 +18,8 @@ export interface SluiceOptions {
   /** An existing data folder, to start once more on what another left. */
   dataDir?: string;
   store?: "pglite" | "postgres";
+  /** How many descriptors the process may have open. */
+  descriptors?: number;
 }
 
 export interface Sluice {
@@ -66,7 +68,8 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     env.SLUICE_CONFIG = join(folder, "sluice.yaml");
   }
 
-  const child = Bun.spawn([...program, "serve"], { cwd: folder, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const words = [...(options.descriptors ? limited(options.descriptors) : []), ...program, "serve"];
+  const child = Bun.spawn(words, { cwd: folder, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const out = gathered(child.stdout);
   const err = gathered(child.stderr);
   const cli = async (...words: string[]) => {
@@ -169,6 +172,8 @@ function demoKey(said: string): string | null {
   const file = /^ {2}(\S.*\/demo-key)$/m.exec(said)?.[1];
   return file ? readFileSync(file, "utf8").trim() : null;
 }
+
+const limited = (descriptors: number) => ["sh", "-c", `ulimit -n ${descriptors} && exec "$0" "$@"`];
 
 async function createdKey(json: <T>(...words: string[]) => Promise<T>): Promise<string> {
   await json("org", "create", "test", "--plan", "unlimited");

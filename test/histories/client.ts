@@ -67,6 +67,7 @@ function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
     model,
     plan: organization.plan,
     inputTokens: plan.inputTokensEstimate,
+    inputTokensExpected: plan.inputTokensEstimate,
     inputBytes: plan.inputTokensEstimate,
     outputTokensAllowed: model.outputTokens_max,
     identity: { responseId: plan.id, createdAtSeconds: 0, model: model.id },
@@ -120,6 +121,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
       },
     },
     inputEstimate: { observe() {} },
+    countPrompt: () => null,
     // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
@@ -160,10 +162,11 @@ async function* engine(
     tokensOf.set(event, produced);
     return event;
   };
-  const reported = (): InferenceEvent => {
-    const usage = { ...noUsage, inputTokens: plan.inputTokens, outputTokens: produced, source: "reported" } as const;
-    const event = { type: "usage", usage } as const;
-    reports.add(event);
+  let told = 0;
+  /** The report that ends a batch so far. Where it is not believed nobody reads it, but its input counts all the same. */
+  const reported = (before: InferenceEvent): InferenceEvent => {
+    const event = reportOf(plan, produced, told++);
+    if (plan.lie !== "input") reports.add(event).add(before);
     return event;
   };
   try {
@@ -178,7 +181,7 @@ async function* engine(
       batch.push(delta(tokens - half));
       const ends = plan.engine === "whole" && index === last && !plan.breaksOff;
       if (ends) batch.push({ type: "part-end", index: 0 });
-      if (plan.engine !== "silent") batch.push(reported());
+      if (plan.engine !== "silent") batch.push(reported(batch.at(-1)!));
       if (ends) batch.push({ type: "response-end", reason: "stop" });
       yield batch;
       if (ends) return;
@@ -186,10 +189,33 @@ async function* engine(
     await sleep(node, 1, signal);
     if (plan.breaksOff) throw new Fault("upstream_unavailable", "The engine broke off.");
     const end: InferenceEvent[] = produced > 0 ? [{ type: "part-end", index: 0 }] : [];
-    if (plan.engine !== "silent") end.push(reported());
-    yield [...end, { type: "response-end", reason: "stop" }];
+    const over: InferenceEvent = { type: "response-end", reason: "stop" };
+    if (plan.engine !== "silent") end.push(reported(over));
+    yield [...end, over];
   } catch (thrown) {
     yield [{ type: "response-failed", fault: asFault(thrown) }];
+  }
+}
+
+/** What an engine says after so many reports, honest or not. */
+function reportOf({ inputTokens, lie }: RequestPlan, produced: number, told: number): InferenceEvent {
+  const usage = { ...noUsage, inputTokens, outputTokens: produced, source: "reported" as const };
+  switch (lie) {
+    case null:
+      return { type: "usage", usage };
+    case "more":
+      return { type: "usage", usage: { ...usage, outputTokens: 1e9 + told } };
+    case "none":
+      return { type: "usage", usage: { ...usage, outputTokens: 0 } };
+    case "less":
+      return {
+        type: "usage",
+        usage: { ...usage, outputTokens: told === 0 ? produced : Math.max(0, produced - told * 1e6) },
+      };
+    case "half":
+      return { type: "usage", usage: { ...usage, outputTokens: 0 }, rejected: { output: "missing", said: {} } };
+    case "input":
+      return { type: "usage", usage: { ...usage, inputTokens: 1e9 } };
   }
 }
 

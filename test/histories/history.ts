@@ -111,6 +111,7 @@ function prime({ scenario, store }: World): void {
       stoppedBy: null,
       errorCode: null,
       route: null,
+      reportRejected: null,
     } as const;
     const commands: Command[] = [
       { verb: "admit", ...facts, limits, ...least },

@@ -19,6 +19,7 @@ import type { World } from "./world.ts";
 /** What happened, for those who want to know what histories try. */
 export const noCounts = {
   granted: 0,
+  "reports that were not believed": 0,
   "granted on extra usage": 0,
   "engines asked before the grant": 0,
   grown: 0,
@@ -152,6 +153,7 @@ export class Judge {
   ended(account: Account, ending: Ending): void {
     account.ending = ending;
     if (ending.errorCode === "internal_error") this.say("available", `${account.plan.id} was ended by a defect`);
+    if (ending.reportRejected) this.counts["reports that were not believed"] += 1;
     if (ending.stoppedBy) this.counts["cut short at a window's end"] += 1;
   }
 

@@ -41,6 +41,8 @@ export interface RequestPlan {
   organization: number;
   /** `reports`: says with each part how much it was; `silent`: never says; `whole`: gives its answer in one piece. */
   engine: "reports" | "silent" | "whole";
+  /** What is wrong with each of its reports; null: nothing. */
+  lie: Lie | null;
   inputTokensEstimate: number;
   inputTokens: number;
   outputTokens_max: number | undefined;
@@ -52,6 +54,10 @@ export interface RequestPlan {
   /** From the permission to forward a part until its bytes are out. */
   write_ms: number;
 }
+
+/** More output than the model can write, none of what was written, less each time, no output at all, or no such input. */
+export type Lie = "more" | "none" | "less" | "half" | "input";
+const lies: readonly Lie[] = ["more", "none", "less", "half", "input"];
 
 export type FaultPlan = { index: number; at_ms: number } & (
   | { kind: "crash"; node: number; restart_ms: number | null }
@@ -203,6 +209,7 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
     breaksOff: chance.next() < 0.1,
     leaves_ms: chance.next() < 0.25 ? spread(chance, 1, 12_000) : null,
     write_ms: spread(chance, 5, 700),
+    lie: engine !== "silent" && chance.next() < 0.15 ? chance.pick(lies) : null,
   };
 }
 

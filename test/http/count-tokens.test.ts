@@ -1,6 +1,8 @@
 /** POST /v1/messages/count_tokens over real sockets: exact, cheap, and in nobody's way. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
 
 const path = "/v1/messages/count_tokens";
 const exact = "openai/gpt-oss-20b";
@@ -25,6 +27,28 @@ const codeOf = async (response: Response) => {
   return `${response.status} ${error.details.error_code}`;
 };
 
+/** The usage of a request whose client left once it was admitted. */
+async function leftAfter(body: object): Promise<RequestReceipt["usage"]> {
+  const leaving = new AbortController();
+  const logged = service.stderr().length;
+  const answer = service.post("/v1/messages", { ...body, max_tokens: 600 }, { signal: leaving.signal });
+  const gone = answer.then(() => {}).catch(() => {});
+  const holds = async () => /^usage_holds 1$/m.test(await (await service.fetch("/metrics")).text());
+  await until(holds, 10_000, "the grant");
+  leaving.abort();
+  await gone;
+  let id: string | undefined;
+  const line = /"event":"request","request_id":"(req_\w+)",.*"status":499,/;
+  const told = () => {
+    id = line.exec(service.stderr().slice(logged))?.[1];
+    return id !== undefined;
+  };
+  await until(told, 10_000, "its line in the log");
+  const found = async () => (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as RequestReceipt;
+  await until(async () => (await found()).outcome === "cancelled", 10_000, "the record");
+  return (await found()).usage;
+}
+
 describe("a count", () => {
   test("is exact for a model whose tokenizer the catalog names", async () => {
     expect(await count(foo(exact))).toEqual({ status: 200, input_tokens: 68 });
@@ -44,6 +68,15 @@ describe("a count", () => {
     const { input_tokens } = await count(foo(estimated, text));
     expect(Math.abs(input_tokens / reported - 1)).toBeLessThan(0.05);
   });
+
+  test("is what a client is charged that leaves before its answer", async () => {
+    const body = foo(exact, `[simulator: ttft=20000] ${"Every morning the gardener counts her tulips. ".repeat(50)}`);
+    const { input_tokens } = await count(body);
+    // A worker that a busy machine gives no time within its second leaves the charge to the estimate.
+    let usage = await leftAfter(body);
+    for (let attempt = 0; attempt < 5 && usage.source === "estimated"; attempt++) usage = await leftAfter(body);
+    expect(usage).toMatchObject({ input_tokens, output_tokens: 0, source: "counted" });
+  }, 90_000);
 
   test("needs a key, and no scope of it", async () => {
     expect(await codeOf(await service.post(path, foo(exact), { key: null }))).toBe("401 missing_api_key");

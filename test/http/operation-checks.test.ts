@@ -14,6 +14,7 @@ import { parametersOf } from "../../src/http/parameters.ts";
 import { unreadBodies, unreadLimits } from "../../src/http/unread.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Scope } from "../../src/store/directory.ts";
+import { plentifulBounds } from "../harness/bounds.ts";
 
 const model = "acme/writer-1";
 const served = [...operations, ...unlistedOperations, ...metricsOperations];
@@ -24,7 +25,7 @@ let refused: { operation: string; errorCode: string }[] = [];
 beforeAll(() => {
   const handle = () => new Response("{}", { status: handled });
   const handling = served.map((one) => ({ ...one, handle }));
-  listening = listen(mount(dependencies(), handling), { host: "127.0.0.1", port: 0 });
+  listening = listen(mount(dependencies(), handling), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
 });
 afterAll(() => listening.stop());
 
@@ -48,12 +49,13 @@ function dependencies(): Dependencies {
         body_ratio_max: 100,
         body_read_ms: 60_000,
       },
-      ...{ first_event_hold_ms: 1_000, heartbeat_ms: 1_000 },
+      ...{ first_event_hold_ms: 1_000, heartbeat_ms: 1_000, idle_ms: 60_000 },
     },
+    bounds: plentifulBounds(),
     refused: { add: (one) => void refused.push(one), find: async () => null },
     unread: unreadBodies(unreadLimits(100_000)),
     lifecycle: lifecycle(),
-    metrics: { decision() {} } as never,
+    metrics: { decision() {}, unauthenticated() {} } as never,
     log: { request() {}, event() {}, flush() {} },
     closed() {},
     newId: () => "0".repeat(32),
@@ -243,6 +245,7 @@ test("a handler has what its operation declares, and no principal where it asks 
   const server = listen(mount(dependencies(), [one("/open", null), one("/closed", "models:read")]), {
     host: "127.0.0.1",
     port: 0,
+    idle_ms: 60_000,
   });
   const headers = { authorization: "Bearer models:read" };
   try {

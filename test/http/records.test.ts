@@ -64,7 +64,7 @@ describe("a record", () => {
     const events = await eventsOf(response);
     const { usage } = JSON.parse(events.at(-2) ?? "");
     const receipt = await settled(idOf(response));
-    expect(receipt.usage).toMatchObject({ output_tokens: 25, source: "counted" });
+    expect(receipt.usage).toMatchObject({ output_tokens: 25, source: "estimated" });
     expect(usage.completion_tokens).toBe(25);
     expect(usage.prompt_tokens).toBe(receipt.usage.input_tokens);
   });

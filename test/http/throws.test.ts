@@ -26,6 +26,7 @@ import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { inputEstimate } from "../../src/usage/input-estimate.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { runs } from "../../src/usage/run.ts";
+import { plentifulBounds } from "../harness/bounds.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { newHex, type Store, stores } from "../store/ledger-stores.ts";
@@ -148,6 +149,7 @@ function serve(saboteur: Saboteur): Bench {
           },
         },
         inputEstimate: estimate,
+        countPrompt: () => null,
         outputCalibration: outputCalibration(),
         watcher: { granted() {}, ended() {} },
         open: ({ model, request, identity }, room, signal) =>
@@ -177,8 +179,9 @@ function serve(saboteur: Saboteur): Bench {
         body_ratio_max: 100,
         body_read_ms: 5_000,
       },
-      ...{ first_event_hold_ms: 5_000, heartbeat_ms: 5_000 },
+      ...{ first_event_hold_ms: 5_000, heartbeat_ms: 5_000, idle_ms: 60_000 },
     },
+    bounds: plentifulBounds(),
     unread: unreadBodies(unreadLimits(1e7)),
     readiness: () => [],
     images: () => ({ denyPrivate: false, deniedHosts: [] }),
@@ -208,7 +211,7 @@ function serve(saboteur: Saboteur): Bench {
       ({ request, server }) =>
         answer(request, {
           address: () => "127.0.0.1",
-          keepOpen: () => server?.timeout(request, 0),
+          keepOpen: (isKept) => server?.timeout(request, isKept ? 0 : 60),
         }),
       { parse: "none" },
     );
@@ -216,7 +219,7 @@ function serve(saboteur: Saboteur): Bench {
   mount("/chat", createChatCompletion, chatAdapter);
   mount("/messages", createMessage, messagesAdapter(dependencies));
   mount("/responses", createResponse, responsesAdapter(sabotaged));
-  const listening = listen(elysia as never, { host: "127.0.0.1", port: 0 });
+  const listening = listen(elysia as never, { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
   return {
     url: listening.url,
     granted,

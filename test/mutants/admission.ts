@@ -64,6 +64,14 @@ export const admission: Mutant[] = [
     rule: "docs/design/usage.md, Growth",
   },
   {
+    name: "a hold that can grow no more is asked to, for ever",
+    file: "src/admission/room.ts",
+    find: 'answer.answer === "full" || answer.units <= heldUnits',
+    replace: 'answer.answer === "full"',
+    caughtBy: [reservation],
+    rule: "docs/design/usage.md, Growth",
+  },
+  {
     name: "one token more than what is held may leave",
     file: "src/admission/room.ts",
     find: "if (outputTokens > covered) return waitFor(outputTokens);",

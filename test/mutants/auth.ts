@@ -14,7 +14,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a key is served in the millisecond in which it expires",
-    file: "src/auth/authenticate.ts",
+    file: "src/auth/verdict.ts",
     find: "readAt.getTime() >= deadline.getTime()",
     replace: "readAt.getTime() > deadline.getTime()",
     caughtBy: [authenticate],
@@ -30,7 +30,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a revoked key is served",
-    file: "src/auth/authenticate.ts",
+    file: "src/auth/verdict.ts",
     find: '  if (key.revokedAt) return "revoked";\n',
     replace: "",
     caughtBy: [authenticate],
@@ -38,7 +38,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "the old secret of a rotated key is served when it was revoked",
-    file: "src/auth/authenticate.ts",
+    file: "src/auth/verdict.ts",
     find: '  if (secret.revokedAt) return "replaced";\n',
     replace: "",
     caughtBy: [authenticate],
@@ -46,7 +46,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "the key of a suspended organization is served",
-    file: "src/auth/authenticate.ts",
+    file: "src/auth/verdict.ts",
     find: 'organization.status === "active" ? null : "suspended"',
     replace: "null",
     caughtBy: [authenticate],
@@ -70,7 +70,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a revocation of an organization leaves its keys cached",
-    file: "src/auth/authenticate.ts",
+    file: "src/auth/verdict.ts",
     find: "verdict.principal.key.id === id || verdict.principal.organization.id === id",
     replace: "verdict.principal.key.id === id",
     caughtBy: [authenticate],
@@ -78,16 +78,16 @@ export const auth: Mutant[] = [
   },
   {
     name: "guesses evict known keys",
-    file: "src/auth/authenticate.ts",
-    find: "isUnknown(entry.verdict) ? unknown : known",
-    replace: "known",
+    file: "src/auth/remembered.ts",
+    find: "entry.verdict && isUnknown(entry.verdict) ? this.#absent : this.#known",
+    replace: "this.#known",
     caughtBy: [authenticate],
     rule: "docs/design/keys.md, A known key is at most one second old",
   },
   {
     name: "the cache of keys grows without a bound",
-    file: "src/auth/authenticate.ts",
-    find: "if (cache.size > limits.cache_entries_max)",
+    file: "src/auth/remembered.ts",
+    find: "if (cache.size > this.entries_max)",
     replace: "if (cache.size < 0)",
     caughtBy: [authenticate],
     rule: "docs/design/keys.md, A known key is at most one second old",
@@ -111,9 +111,9 @@ export const auth: Mutant[] = [
   {
     name: "a refused request counts as a use of its key",
     file: "src/auth/authenticate.ts",
-    find: '      if ("refusal" in verdict) throw refusedAs(verdict);\n',
+    find: '    if ("refusal" in verdict) throw refusedAs(verdict);\n',
     replace:
-      '      if ("refusal" in verdict && verdict.ids) uses.add(verdict.ids[0]);\n      if ("refusal" in verdict) throw refusedAs(verdict);\n',
+      '    if ("refusal" in verdict && verdict.ids) uses.add(verdict.ids[0]);\n    if ("refusal" in verdict) throw refusedAs(verdict);\n',
     caughtBy: [authenticate],
     rule: "docs/design/keys.md, Organizations",
   },

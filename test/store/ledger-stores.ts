@@ -126,6 +126,7 @@ export function settleOf(
     stoppedBy: null,
     errorCode: null,
     route: { upstream: "main", attempts: 1, firstPart_ms: 12 },
+    reportRejected: null,
     ...change,
   };
 }

@@ -4,7 +4,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { noUsage } from "../../src/inference/usage.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { uuidOf } from "../../src/store/ids.ts";
-import type { Admit, AdmitAnswer, Answer, Ledger, UsageLimits } from "../../src/store/ledger.ts";
+import {
+  type Admit,
+  type AdmitAnswer,
+  type Answer,
+  type Ledger,
+  type UsageLimits,
+  units_max,
+  window_units_max,
+} from "../../src/store/ledger.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 
@@ -67,6 +75,54 @@ for (const name of ["postgres", "pglite"] as const) {
         held: 0,
         resetAt: hours(11),
       });
+    });
+
+    test("no sum of units shuts an organization out: a window takes 2^53 - 1 and no more, also where no plan limits it", async () => {
+      const organization = await store.newOrganization();
+      const dear = { inputUnits: units_max, outputTokens: 0, outputTokens_min: 0 };
+      const admitted: [Admit, string][] = [];
+      for (let request = 0; request < 10; request++) {
+        const command = admitOf(organization, dear);
+        admitted.push([command, (await admit(command)).answer]);
+      }
+      expect(admitted.map(([, answer]) => answer)).toEqual([...Array(9).fill("granted"), "reserved"]);
+      for (const [command] of admitted.slice(0, 9)) await run(settleOf(command, units_max));
+      expect(await admit(admitOf(organization, dear))).toMatchObject({
+        answer: "exhausted",
+        kinds: ["month", "week", "session"],
+        windows: { session: { used: 9 * units_max, limit: window_units_max } },
+      });
+      // What an engine made of a small hold is charged as far as there is room.
+      const small = admitOf(organization, { inputUnits: 1, outputTokens: 0, outputTokens_min: 0 });
+      expect(await admit(small)).toMatchObject({ answer: "granted", windows: { month: { limit: null } } });
+      const room = window_units_max - 9 * units_max;
+      expect(await run(settleOf(small, units_max))).toEqual({
+        answer: "settled",
+        charged: room,
+        uncharged: units_max - room,
+      });
+      expect(await book.receipt(organization, small.requestId)).toMatchObject({
+        windows: { session: { limit: null } },
+      });
+      expect(await book.adjust(newRequestId(), organization, "month", units_max)).toBe(0);
+      expect((await book.windows(organization, unlimited)).month).toMatchObject({ used: window_units_max, held: 0 });
+      // What is beyond it ends with an adjustment, or with the window.
+      expect(await book.adjust(newRequestId(), organization, "month", -units_max)).toBe(-units_max);
+      expect(await book.check()).toEqual([]);
+    });
+
+    test("a report that was not taken as it is stands in the record, whatever the engine wrote", async () => {
+      const organization = await store.newOrganization();
+      const command = admitOf(organization);
+      await admit(command);
+      const said = { output_tokens: '"{}\\\',\\u0000(NULL)"', prompt_tokens: 1e300 };
+      const reportRejected = { output: "malformed", said } as const;
+      await run(settleOf(command, 700, { reportRejected }));
+      expect(await book.receipt(organization, command.requestId)).toMatchObject({ reportRejected });
+      const plain = admitOf(organization);
+      await admit(plain);
+      await run(settleOf(plain, 700));
+      expect((await book.receipt(organization, plain.requestId))?.reportRejected).toBeNull();
     });
 
     test("what is refused, and what is only read, opens no session", async () => {

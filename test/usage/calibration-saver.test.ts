@@ -19,6 +19,8 @@ const request: InferenceRequest = {
   needs: [],
 };
 
+const none = { deltas: 0, codeUnits: 0 };
+
 function memoryStore() {
   const rows = new Map<string, ModelCalibration>();
   const store = {
@@ -61,12 +63,14 @@ function nodeOver(store: Calibrations, settings: Partial<CalibrationSaverSetting
     hears(model: string, inputTokens: number) {
       estimate.observe({ id: model }, 1_000, request, { ...noUsage, inputTokens, source: "reported" });
     },
-    streamed: (model: string, tokens: number) => calibration.observe(model, { tokens, deltas: 1, codeUnits: 1_000 }),
+    streamed: (model: string, tokens: number) =>
+      calibration.observe(model, { tokens, streamed: { deltas: 1, codeUnits: 1_000 }, whole: none }),
     /** What 1,000 bytes in and 1,000 code units out are taken for. */
     takes: (model: string) => [
       estimate.tokens({ id: model }, request, 1_000),
       estimate.expected({ id: model }, { bytes: 0, tokens: 0 }, 1_000),
-      calibration.tokens(model, 1, 1_000),
+      calibration.tokens(model, { streamed: { deltas: 1, codeUnits: 1_000 }, whole: none }),
+      calibration.tokens(model, { streamed: none, whole: { deltas: 1, codeUnits: 1_000 } }),
     ],
   };
 }
@@ -94,11 +98,11 @@ test("a node that is killed has written before, and writes only what it observed
   await until(() => store.writes.length === 1, 2_000, "the first write");
   const known = rows.get("acme/a");
   // Another node's word, which is fresher than what this one knows.
-  await store.write([{ model: "acme/a", input: { ratio: 0.9, spread: 0 }, output: null }]);
+  await store.write([{ model: "acme/a", input: { ratio: 0.9, spread: 0, bytes: 500 }, output: null }]);
   node.streamed("acme/b", 100);
   await until(() => store.writes.length === 3, 2_000, "the next write");
   expect(store.writes[2]).toEqual(["acme/b"]);
-  expect(known?.input?.ratio).toBe(0.1);
+  expect(known?.input?.ratio).toBeLessThan(0.2);
   expect(rows.get("acme/a")?.input?.ratio).toBe(0.9);
   await node.stop();
   expect(store.writes).toHaveLength(3);
@@ -111,10 +115,12 @@ test("a store that is away is told of once, and gets the newest when it is back"
   node.hears("acme/a", 100);
   node.streamed("acme/c", 100);
   await until(() => store.attempts >= 3, 2_000, "three attempts");
+  const [known = 0] = node.takes("acme/a");
   node.hears("acme/a", 900);
   store.isAway = false;
   await until(() => rows.size === 2, 2_000, "the write");
-  expect(rows.get("acme/a")?.input?.ratio).toBeGreaterThan(0.1);
+  expect(node.takes("acme/a")[0]).toBeGreaterThan(known);
+  expect(rows.get("acme/a")?.input?.ratio).toBeGreaterThan(0.3);
   expect(rows.get("acme/c")?.output?.tokens).toBe(100);
   expect(node.failures).toHaveLength(1);
   store.isAway = true;
@@ -140,7 +146,9 @@ test("a store that fails or is silent holds up neither a start nor a stop; a lat
   await waiting.recall();
   waiting.hears("acme/a", 100);
   const heard = waiting.takes("acme/a");
-  late.resolve(["acme/a", "acme/b"].map((model) => ({ model, input: { ratio: 0.9, spread: 0 }, output: null })));
+  late.resolve(
+    ["acme/a", "acme/b"].map((model) => ({ model, input: { ratio: 0.9, spread: 0, bytes: 500 }, output: null })),
+  );
   await until(() => waiting.takes("acme/b")[0] !== ignorant[0], 2_000, "the late answer");
   expect(waiting.takes("acme/a")).toEqual(heard);
   await waiting.stop();
@@ -150,25 +158,27 @@ test("a store that fails or is silent holds up neither a start nor a stop; a lat
 test("nonsense in the store teaches nothing, and is not held against the model's other half", async () => {
   const { rows, store } = memoryStore();
   const mad = [Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300];
-  const ratios = [...mad, 0].flatMap((ratio) => [{ ratio, spread: 0.1 }]);
-  const spreads = mad.map((spread) => ({ ratio: 0.3, spread }));
-  const good = { tokens: 100, deltas: 50, codeUnits: 400 };
+  const ratios = [...mad, 0].flatMap((ratio) => [{ ratio, spread: 0.1, bytes: 500 }]);
+  const spreads = mad.map((spread) => ({ ratio: 0.3, spread, bytes: 500 }));
+  const good = { tokens: 100, deltas: 50, codeUnits: 400, wholeTokens: 0, wholeCodeUnits: 0 };
   const sums = mad.flatMap((sum) => [
     { ...good, tokens: sum },
     { ...good, deltas: sum },
     { ...good, codeUnits: sum },
+    { ...good, wholeTokens: sum },
+    { ...good, wholeCodeUnits: sum },
   ]);
-  sums.push({ tokens: 1e8, deltas: 1, codeUnits: 1 });
+  sums.push({ ...good, tokens: 1e8, deltas: 1, codeUnits: 1 });
   for (const [at, input] of [...ratios, ...spreads].entries())
     rows.set(`in/${at}`, { model: `in/${at}`, input, output: good });
   for (const [at, output] of sums.entries())
-    rows.set(`out/${at}`, { model: `out/${at}`, input: { ratio: 0.5, spread: 0 }, output });
+    rows.set(`out/${at}`, { model: `out/${at}`, input: { ratio: 0.5, spread: 0, bytes: 500 }, output });
   const node = nodeOver(store);
-  const [holds, expects, produced] = node.takes("acme/none");
+  const [holds, expects, produced, whole] = node.takes("acme/none");
   await node.recall();
   for (const model of rows.keys()) {
-    if (model.startsWith("in/")) expect(node.takes(model)).toEqual([holds!, expects!, 250]);
-    else expect(node.takes(model)).toEqual([516, 500, produced!]);
+    if (model.startsWith("in/")) expect(node.takes(model)).toEqual([holds!, expects!, 250, 250]);
+    else expect(node.takes(model)).toEqual([516, 500, produced!, whole!]);
   }
   await node.stop();
 });

@@ -81,7 +81,7 @@ test("what is written down is what was learned since, and of a model that made r
   observe({ id: "c/c" }, 10_000, text, reported(1_000));
   expect(written()).toEqual(["b/b", "c/c"]);
   const more = inputEstimate({ ratio_initial: 1, models_max: 2 });
-  for (const id of ["a/a", "b/b", "c/c"]) more.ratios.recall(id, { ratio: 0.1, spread: 0 });
+  for (const id of ["a/a", "b/b", "c/c"]) more.ratios.recall(id, { ratio: 0.1, spread: 0, bytes: 1_000 });
   expect(more.tokens({ id: "a/a" }, text, 10_000)).toBeLessThan(2_000);
   expect(more.tokens({ id: "c/c" }, text, 10_000)).toBeGreaterThan(9_000);
   expect([...more.ratios.changes()]).toEqual([]);

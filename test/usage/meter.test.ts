@@ -4,7 +4,7 @@ import { compact } from "../../src/inference/compact.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
-import { type Ending, type Hold, meter } from "../../src/usage/meter.ts";
+import { type Hold, type MeterEnding, meter } from "../../src/usage/meter.ts";
 import {
   type OutputCalibration,
   outputCalibration,
@@ -40,7 +40,7 @@ async function run(
     calibration?: OutputCalibration;
   } = {},
 ) {
-  const settled: Ending[] = [];
+  const settled: MeterEnding[] = [];
   const progress: Usage[] = [];
   let upstreamClosed = false;
   async function* upstream() {
@@ -57,7 +57,8 @@ async function run(
     hold: { permits: () => true, progress: (usage) => void progress.push(usage), ...options.hold },
     model: "acme/m",
     contextTokens: 4096,
-    inputTokensEstimate: 40,
+    inputTokensExpected: 40,
+    outputTokensCap: 2000,
     calibration: options.calibration ?? outputCalibration(),
     windowTokens: options.windowTokens ?? null,
     callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,
@@ -81,13 +82,16 @@ describe("the meter", () => {
         outcome: "completed",
         stoppedBy: null,
         errorCode: null,
+        reportRejected: null,
+        divergence: 1,
+        usageWith: null,
       },
     ]);
     expect(grammarProblem(out)).toBeNull();
   });
 
   test("an explicit report of 0 stays 0", async () => {
-    const { settled } = await run([[start, text, token, close, reported(0, 0), end]]);
+    const { settled } = await run([[start, text, close, reported(0, 0), end]]);
     expect(settled[0]?.usage).toMatchObject({ inputTokens: 0, outputTokens: 0, source: "reported" });
   });
 
@@ -95,7 +99,7 @@ describe("the meter", () => {
     const { settled, out } = await run([[start, text], [token], [token], [token, close, end]]);
     const shown = out.find((event) => event.type === "usage");
     expect(shown).toEqual({ type: "usage", usage: settled[0]!.usage });
-    expect(settled[0]?.usage).toMatchObject({ inputTokens: 40, outputTokens: 3, source: "counted" });
+    expect(settled[0]?.usage).toMatchObject({ inputTokens: 40, outputTokens: 3, source: "estimated" });
     expect(grammarProblem(out)).toBeNull();
   });
 
@@ -191,17 +195,118 @@ describe("the meter", () => {
   });
 });
 
+describe("an engine that lies", () => {
+  const words = Array<InferenceEvent>(20).fill(token);
+  const lie = (outputTokens: number, change: Partial<Usage> = {}): InferenceEvent => {
+    const event = reported(12, outputTokens);
+    return event.type === "usage" ? { ...event, usage: { ...event.usage, ...change } } : event;
+  };
+
+  test("is not believed: the count stands, in the book, for the client and for the hold", async () => {
+    const asked: number[] = [];
+    const hold = { permits: (tokens: number) => asked.push(tokens) > 0 };
+    for (const batches of [
+      [[start, text, ...words, close, lie(5_000_000), end]],
+      [[start, text], words, [close, lie(5_000_000)], [end]],
+    ]) {
+      const { settled, out, progress } = await run(batches, { hold: hold as Partial<Hold> });
+      expect(settled[0]).toMatchObject({
+        usage: { inputTokens: 12, outputTokens: 20, source: "counted" },
+        outcome: "completed",
+        reportRejected: { output: "above_cap", said: { prompt_tokens: 12, output_tokens: 5_000_000 } },
+        divergence: 250_000,
+      });
+      expect(out.filter(({ type }) => type === "usage")).toEqual([{ type: "usage", usage: settled[0]!.usage }]);
+      expect(grammarProblem(out)).toBeNull();
+      expect(Math.max(...asked, ...progress.map(({ outputTokens }) => outputTokens))).toBe(20);
+    }
+  });
+
+  test("of its input is charged what was expected, marked as an estimate; its output stands", async () => {
+    const { settled } = await run([[start, text, ...words, close, lie(21, { inputTokens: 5_000 }), end]]);
+    expect(settled[0]).toMatchObject({
+      usage: { inputTokens: 40, outputTokens: 21, source: "estimated" },
+      reportRejected: { input: "above_context" },
+    });
+  });
+
+  test("by saying less and less is counted", async () => {
+    const { settled } = await run([
+      [start, text, ...words, lie(20)],
+      [...words, lie(15), close, end],
+    ]);
+    expect(settled[0]).toMatchObject({ usage: { outputTokens: 40 }, reportRejected: { output: "decreasing" } });
+  });
+
+  test("teaches nothing, and one that thinks better of it is believed", async () => {
+    const calibration = outputCalibration();
+    await run([[start, text, ...words, close, lie(3), end], []], { calibration });
+    await run([[start, text, ...words, close, lie(2_001), end]], { calibration });
+    expect([...calibration.sums.changes()]).toEqual([]);
+    const { settled } = await run(
+      [
+        [start, text, ...words, lie(9e9)],
+        [close, lie(20), end],
+      ],
+      { calibration },
+    );
+    expect(settled[0]).toMatchObject({ usage: { outputTokens: 20, source: "reported" }, reportRejected: null });
+  });
+});
+
+const none = { deltas: 0, codeUnits: 0 };
+
 describe("the calibration", () => {
   test("an engine that sends a token a delta is counted by deltas alone", () => {
     const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, deltas: 100, codeUnits: 300 });
-    expect(calibration.tokens("m", 7, 1000)).toBe(7);
+    calibration.observe("m", { tokens: 100, streamed: { deltas: 100, codeUnits: 300 }, whole: none });
+    expect(calibration.tokens("m", { streamed: { deltas: 7, codeUnits: 1000 }, whole: none })).toBe(7);
   });
 
   test("one that bundles is counted by its ratio of code units", () => {
     const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, deltas: 20, codeUnits: 400 });
-    expect(calibration.tokens("m", 5, 100)).toBe(25);
+    calibration.observe("m", { tokens: 100, streamed: { deltas: 20, codeUnits: 400 }, whole: none });
+    expect(calibration.tokens("m", { streamed: { deltas: 5, codeUnits: 100 }, whole: none })).toBe(25);
+  });
+
+  test("an answer that comes whole is counted by its text, however its engine streams", async () => {
+    const calibration = outputCalibration();
+    const streamed = [start, text, ...Array<InferenceEvent>(25).fill(token), close, reported(7, 25), end];
+    for (let answer = 0; answer < 4; answer++) await run([streamed], { calibration });
+    const whole: InferenceEvent = { type: "part-delta", index: 0, delta: "word ".repeat(25) };
+    const { settled } = await run([[start, text, whole, close, end]], { calibration });
+    expect(settled[0]?.usage).toMatchObject({ outputTokens: 25, source: "estimated" });
+    const counted = await run([streamed.filter(({ type }) => type !== "usage")], { calibration });
+    expect(counted.settled[0]?.usage).toMatchObject({ outputTokens: 25 });
+  });
+
+  test("answers that come whole teach what whole ones are, and nothing of deltas", async () => {
+    const calibration = outputCalibration();
+    const whole: InferenceEvent = { type: "part-delta", index: 0, delta: "word ".repeat(30) };
+    const words = Array<InferenceEvent>(30).fill(token);
+    for (let answer = 0; answer < 50; answer++) {
+      await run([[start, text, whole, close, reported(7, 30), end]], { calibration });
+      await run([[start, text, ...words, close, reported(7, 30), end]], { calibration });
+    }
+    const shown = { streamed: { deltas: 7, codeUnits: 1000 }, whole: none };
+    expect(calibration.tokens("acme/m", shown)).toBe(7);
+    expect(calibration.tokens("acme/m", { streamed: none, whole: { deltas: 1, codeUnits: 1000 } })).toBe(200);
+  });
+
+  test("a call that comes whole is counted by its text, beside text that is streamed", async () => {
+    const calibration = outputCalibration();
+    calibration.observe("acme/m", { tokens: 100, streamed: { deltas: 100, codeUnits: 400 }, whole: none });
+    const call: InferenceEvent = {
+      type: "part-start",
+      index: 1,
+      part: { kind: "tool-call", callId: "c", toolName: "t" },
+    };
+    const input: InferenceEvent = { type: "part-delta", index: 1, delta: JSON.stringify({ path: "x".repeat(189) }) };
+    const { settled } = await run(
+      [[start, text, token, token, close, call, input, { type: "part-end", index: 1 }, end]],
+      { calibration },
+    );
+    expect(settled[0]?.usage).toMatchObject({ outputTokens: 2 + 50 });
   });
 
   test("reasoning that was reported and never shown does not make what is shown dearer", async () => {
@@ -217,7 +322,7 @@ describe("the calibration", () => {
       if (report.type === "usage") report.usage.reasoningTokens = reasoningTokens;
       await run([[start, text, ...words, close, report, end]], { calibration });
       const { settled } = await run([[start, text, ...words]], { calibration, leaveAfter: 1 });
-      expect(settled[0]?.usage).toMatchObject({ outputTokens: 20, source: "counted" });
+      expect(settled[0]?.usage).toMatchObject({ outputTokens: 20 });
     }
   });
 });

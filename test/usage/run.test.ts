@@ -33,14 +33,23 @@ const asked = {
   principal: { key: { id: "key_1" }, organization: { id: "org_1" } },
   operation: "chat.completions",
   request: { ...request, model: "acme/m" },
-  model: { id: "acme/m", contextTokens: 4096, prices: { input: 100, cachedInput: 10, cacheWrite: 1000, output: 1 } },
+  model: {
+    id: "acme/m",
+    contextTokens: 4096,
+    outputTokens_max: 1000,
+    prices: { input: 100, cachedInput: 10, cacheWrite: 1000, output: 1 },
+  },
   plan: { ...noLimits, name: "pro" },
-  inputTokens: 40,
+  inputTokens: 60,
+  inputTokensExpected: 40,
   inputBytes: 120,
   outputTokensAllowed: 1000,
 } as unknown as Asked;
 
-function bench(batches: InferenceEvent[][], options: { refusal?: Fault; early?: boolean } = {}) {
+function bench(
+  batches: InferenceEvent[][],
+  options: { refusal?: Fault; early?: boolean; counted?: () => Promise<number> } = {},
+) {
   const settlements: Settlement[] = [];
   const learned: Usage[] = [];
   const ended: Ended[] = [];
@@ -81,6 +90,7 @@ function bench(batches: InferenceEvent[][], options: { refusal?: Fault; early?: 
       },
     },
     inputEstimate: { observe: (...seen: [unknown, number, unknown, Usage]) => void learned.push(seen[3]) },
+    countPrompt: () => options.counted?.() ?? null,
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
     open: () => ({ route: { upstream: { name: "main" } }, windowTokens: null, events: events() }),
@@ -125,6 +135,36 @@ describe("a run that was granted is settled once", () => {
     ]);
     expect(engine.isOpen).toBe(false);
     expect(learned).toEqual([]);
+  });
+
+  test("when its caller left and its prompt can be counted: at the count, or at what was expected where that fails", async () => {
+    for (const [counted, usage] of [
+      [() => Promise.resolve(33), { inputTokens: 33, source: "counted" }],
+      [() => Promise.reject(new Error("the worker is gone")), { inputTokens: 40, source: "estimated" }],
+    ] as const) {
+      const { start, settlements, leave } = bench([[begun, text, token], [token]], { counted });
+      const run = await start();
+      await run.events.next();
+      leave();
+      await run[Symbol.asyncDispose]();
+      expect(settlements).toMatchObject([
+        { units: usage.inputTokens * 100 + 1, outcome: "cancelled", usage: { ...usage, outputTokens: 1 } },
+      ]);
+    }
+  });
+
+  test("whose prompt is never counted where the engine reported it, or somebody reads what it cost", async () => {
+    const counted = () => Promise.reject(new Error("nobody may ask"));
+    const early: InferenceEvent = { type: "usage", usage: { ...noUsage, inputTokens: 9, source: "reported" } };
+    const left = bench([[begun, early, text, token], [token]], { counted });
+    const run = await left.start();
+    await run.events.next();
+    left.leave();
+    await run[Symbol.asyncDispose]();
+    expect(left.settlements).toMatchObject([{ usage: { inputTokens: 9, outputTokens: 1, source: "counted" } }]);
+    const stayed = bench([[begun, text, token, close, end]], { counted });
+    await read(await stayed.start());
+    expect(stayed.settlements).toMatchObject([{ usage: { inputTokens: 40, source: "estimated" } }]);
   });
 
   test("when its caller left while the ledger decided: nobody was asked, and nothing is charged", async () => {

@@ -13,7 +13,13 @@ const report = (inputTokens: number, outputTokens: number): InferenceEvent => ({
 });
 
 function counted(...events: InferenceEvent[]) {
-  const count = tally({ model: "acme/m", inputTokensEstimate: 40, calibration: outputCalibration() });
+  const count = tally({
+    model: "acme/m",
+    contextTokens: 4096,
+    outputTokensCap: 1000,
+    inputTokensExpected: 40,
+    calibration: outputCalibration(),
+  });
   const ahead = count.outputTokensWith(events);
   count.add(events);
   const { inputTokens, outputTokens, source } = count.usage();

@@ -5,6 +5,7 @@ import { readJsonBytes } from "../body.ts";
 import { json } from "../json.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
+import { reserve } from "../shed.ts";
 import { jsonType } from "./examples.ts";
 import { countRequests } from "./messages-examples.ts";
 
@@ -20,7 +21,8 @@ export const countTokens = operation({
   request: {
     schema: CountTokensRequest,
     // A worker parses it and checks it.
-    read: (dependencies, call) => readJsonBytes(call.request, dependencies.limits),
+    read: (dependencies, call) =>
+      readJsonBytes(call.request, dependencies.limits, (held) => reserve(dependencies, call, held)),
   },
   success: {
     description: "The count.",

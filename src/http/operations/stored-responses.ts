@@ -1,15 +1,18 @@
 /** GET and DELETE /v1/responses/{id}, GET /v1/responses/{id}/input_items: what the calling organization has stored. */
 import Type from "typebox";
+import type { Principal } from "../../auth/verdict.ts";
 import { Fault } from "../../inference/fault.ts";
 import { DeletedResponse, InputItemList, ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import { publicItem, type StoredItem } from "../../protocol/openai-responses/references.ts";
 import type { KeptResponse } from "../../store/responses.ts";
+import type { Call } from "../call.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { json } from "../json.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
 import { wrongParameter } from "../parameters.ts";
 import { queryOf } from "../path.ts";
+import { reserve } from "../shed.ts";
 import { lookUp } from "../stored-responses.ts";
 import { jsonType } from "./examples.ts";
 import { completed, hex, id, path } from "./responses-examples.ts";
@@ -48,7 +51,7 @@ export const getResponse = operation({
         param: "stream",
       });
     }
-    const { response, output } = await storedResponse(dependencies, principal.organization.id, params.id);
+    const { response, output } = await storedResponse(dependencies, call, principal, params.id);
     return json(200, { ...JSON.parse(response), output: JSON.parse(output) });
   },
 });
@@ -121,8 +124,8 @@ export const listInputItems = operation({
       },
     },
   },
-  async handle(dependencies, _call, { principal, params, query: { limit, order, after } }) {
-    const { input } = await storedResponse(dependencies, principal.organization.id, params.id);
+  async handle(dependencies, call, { principal, params, query: { limit, order, after } }) {
+    const { input } = await storedResponse(dependencies, call, principal, params.id);
     const items = (JSON.parse(input) as StoredItem[]).map(publicItem);
     if (order === "desc") items.reverse();
     const from = after === undefined ? 0 : items.findIndex((item) => item.id === after) + 1;
@@ -138,9 +141,15 @@ export const listInputItems = operation({
   },
 });
 
-async function storedResponse({ responses }: Dependencies, organizationId: string, id: string): Promise<KeptResponse> {
-  const stored = await lookUp(() => responses.store.find(organizationId, id));
+async function storedResponse(
+  dependencies: Dependencies,
+  call: Call,
+  { organization }: Principal,
+  id: string,
+): Promise<KeptResponse> {
+  const stored = await lookUp(() => dependencies.responses.store.find(organization.id, id));
   if (!stored) throw notFound();
+  reserve(dependencies, call, stored.input.length + stored.output.length + stored.response.length);
   return stored;
 }
 

@@ -4,15 +4,15 @@
  */
 import type { InferenceEvent } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
-import type { Usage } from "../../inference/usage.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
+import type { Report, ReportWords } from "../report.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { decodeErrorEvent } from "./fault.ts";
 import { decodeStop } from "./stop-reason.ts";
-import { decodeUsage, saysNothing } from "./usage.ts";
+import { decodeEarlyUsage, decodeUsage, wordsOf } from "./usage.ts";
 
 export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> {
   const answer = answerDecoder(identity);
@@ -61,7 +61,7 @@ function answerDecoder(identity: ResponseIdentity) {
   const parts = new AnswerParts(identity.responseId);
   let started = false;
   let over = false;
-  let usage: Usage | null = null;
+  let words: ReportWords | undefined;
   let stopReason: string | null = null;
   let stopSequence: string | undefined;
 
@@ -72,17 +72,21 @@ function answerDecoder(identity: ResponseIdentity) {
   }
 
   function report(value: unknown): InferenceEvent[] {
-    const said = decodeUsage(value, usage);
-    if (!said) return [];
-    usage = said;
-    return [{ type: "usage", usage }];
+    const said = wordsOf(value, words);
+    if (said === words) return [];
+    words = said;
+    return told(decodeUsage(said));
   }
 
-  /** At its start an engine may not have counted yet, and a zero then is no count. */
   function earlyReport(message: unknown): InferenceEvent[] {
-    const value = isObject(message) ? message.usage : undefined;
-    const said = decodeUsage(value, null);
-    return said && !saysNothing(said) ? report(value) : [];
+    const said = wordsOf(isObject(message) ? message.usage : undefined);
+    const early = decodeEarlyUsage(said);
+    if (early) words = said;
+    return told(early);
+  }
+
+  function told(said: Report | null): InferenceEvent[] {
+    return said ? [{ type: "usage", ...said }] : [];
   }
 
   function push(type: string, event: JsonObject): InferenceEvent[] {

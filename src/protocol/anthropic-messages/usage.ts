@@ -1,6 +1,7 @@
 /** `usage` of Messages, both ways. Its classes are disjoint, as the centre's are: input excludes what was cached. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
-import { countOf, isObject } from "../json.ts";
+import { isObject } from "../json.ts";
+import { type Report, type ReportWords, reportOf } from "../report.ts";
 import type { MessagesUsage } from "./contract.ts";
 
 export function encodeUsage(usage: Usage): MessagesUsage {
@@ -13,31 +14,36 @@ export function encodeUsage(usage: Usage): MessagesUsage {
   };
 }
 
-/**
- * A report, on top of the one before it: `message_delta` repeats only what changed, and totals overwrite. Null where
- * nothing in it is a count.
- */
-export function decodeUsage(value: unknown, before: Usage | null): Usage | null {
-  if (!isObject(value)) return null;
-  const input = countOf(value.input_tokens);
-  const cached = countOf(value.cache_read_input_tokens);
-  const written = countOf(value.cache_creation_input_tokens);
-  const output = countOf(value.output_tokens);
-  if (input === null && cached === null && written === null && output === null) return null;
+/** `message_delta` repeats only what changed, and totals overwrite: what was said before, with what is said now. */
+export function wordsOf(value: unknown, before: ReportWords = silent): ReportWords {
+  if (!isObject(value)) return before;
   const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
-  const outputTokens = output ?? before?.outputTokens ?? 0;
-  const reasoning = countOf(details.thinking_tokens) ?? before?.reasoningTokens ?? 0;
+  const counts = [value.input_tokens, value.cache_read_input_tokens, value.cache_creation_input_tokens];
+  if (![...counts, value.output_tokens].some((count) => count !== undefined && count !== null)) return before;
   return {
-    inputTokens: input ?? before?.inputTokens ?? 0,
-    cachedInputTokens: cached ?? before?.cachedInputTokens ?? 0,
-    cacheWriteTokens: written ?? before?.cacheWriteTokens ?? 0,
-    outputTokens,
-    reasoningTokens: Math.min(reasoning, outputTokens),
-    source: "reported",
+    prompt: value.input_tokens ?? before.prompt,
+    cached: value.cache_read_input_tokens ?? before.cached,
+    written: value.cache_creation_input_tokens ?? before.written,
+    output: value.output_tokens ?? before.output,
+    reasoning: details.thinking_tokens ?? before.reasoning,
   };
 }
 
-/** Engines that do not know their input yet start with zeros, which are no report. */
-export function saysNothing(usage: Usage): boolean {
-  return promptTokens(usage) === 0;
+const silent: ReportWords = {
+  prompt: undefined,
+  cached: undefined,
+  written: undefined,
+  output: undefined,
+  reasoning: undefined,
+};
+
+/** Null where neither half says anything: no report. */
+export function decodeUsage(words: ReportWords): Report | null {
+  return reportOf(words, { inclusive: false });
+}
+
+/** At its start an engine may not have counted its input yet: its zero is then no report. What it will write it cannot know. */
+export function decodeEarlyUsage(words: ReportWords): Report | null {
+  const report = reportOf({ ...words, output: words.output ?? 0 }, { inclusive: false });
+  return report && (report.rejected || promptTokens(report.usage) > 0) ? report : null;
 }

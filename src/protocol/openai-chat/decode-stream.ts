@@ -130,8 +130,8 @@ function answerDecoder(identity: ResponseIdentity) {
         if (brokenOff.has(first.finish_reason)) events.push(...this.fail(answerCutShort("finish_reason")));
       }
       if (over) return events;
-      const usage = decodeUsage(chunk.usage);
-      if (usage) events.push({ type: "usage", usage });
+      const report = decodeUsage(chunk.usage);
+      if (report) events.push({ type: "usage", ...report });
       return events;
     },
 

@@ -1,6 +1,7 @@
 /** `usage` of chat completions, both ways. There, prompt tokens include cached ones; in the centre, classes are disjoint. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import { usageReported } from "../openai-usage.ts";
+import type { Report } from "../report.ts";
 import type { ChatUsage } from "./contract.ts";
 
 export function encodeUsage(usage: Usage): ChatUsage {
@@ -17,6 +18,6 @@ export function encodeUsage(usage: Usage): ChatUsage {
   };
 }
 
-export function decodeUsage(value: unknown): Usage | null {
+export function decodeUsage(value: unknown): Report | null {
   return usageReported(value, "prompt", "completion");
 }

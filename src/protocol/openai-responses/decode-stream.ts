@@ -64,12 +64,12 @@ function answerDecoder(identity: ResponseIdentity, outputTokens_max = Number.POS
 
   function end(response: JsonObject, cut: StopReason | null): InferenceEvent[] {
     const events = [...start(), ...parts.final(response.output)];
-    const usage = decodeUsage(response.usage);
-    if (usage) events.push({ type: "usage", usage });
+    const report = decodeUsage(response.usage);
+    if (report) events.push({ type: "usage", ...report });
     if (parts.unnamed) return [...events, ...fail(malformedAnswer(new Error("a tool call without a name")))];
     over = true;
     // llama.cpp and transformers say `completed` of an answer that its cap ended.
-    const isFull = usage !== null && usage.outputTokens >= outputTokens_max;
+    const isFull = report !== null && report.usage.outputTokens >= outputTokens_max;
     const reason = cut ?? (isFull ? "length" : parts.calls > 0 ? "tool_calls" : "stop");
     events.push({ type: "response-end", reason });
     return events;

@@ -1,6 +1,7 @@
 /** `usage` of Responses, both ways. There, input tokens include cached ones; in the centre, classes are disjoint. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import { usageReported } from "../openai-usage.ts";
+import type { Report } from "../report.ts";
 import type { ResponsesUsage } from "./contract.ts";
 
 /** All keys, always: Codex takes a usage without its totals for a broken answer. */
@@ -15,6 +16,6 @@ export function encodeUsage(usage: Usage): ResponsesUsage {
   };
 }
 
-export function decodeUsage(value: unknown): Usage | null {
+export function decodeUsage(value: unknown): Report | null {
   return usageReported(value, "input", "output");
 }

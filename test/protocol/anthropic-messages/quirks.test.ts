@@ -282,11 +282,11 @@ describe("a stream", () => {
   test("whose usage comes in pieces: totals overwrite, zeros at the start are no count, an explicit 0 at the end is one", () => {
     const usage = (first: unknown, last: unknown) => {
       const events = eventsOf(raw(start(first), ...text(0, "x"), ...ended("end_turn", {}, last)));
-      return events.flatMap((event) =>
-        event.type === "usage"
-          ? [[event.usage.inputTokens, event.usage.cachedInputTokens, event.usage.outputTokens]]
-          : [],
-      );
+      return events.flatMap((event) => {
+        if (event.type !== "usage") return [];
+        const { inputTokens, cachedInputTokens, outputTokens } = event.usage;
+        return [[inputTokens, cachedInputTokens, outputTokens, ...Object.values(event.rejected ?? {}).slice(0, -1)]];
+      });
     };
     expect(usage({ input_tokens: 25, output_tokens: 1 }, { output_tokens: 9 })).toEqual([
       [25, 0, 1],
@@ -297,7 +297,17 @@ describe("a stream", () => {
       [25, 5, 0],
       [7, 5, 0],
     ]);
-    expect(usage({ input_tokens: -1, output_tokens: "3" }, { output_tokens: 1e300 })).toEqual([]);
+    expect(usage({ input_tokens: 25 }, { output_tokens: 9 })).toEqual([
+      [25, 0, 0],
+      [25, 0, 9],
+    ]);
+    // Their own proxies and ours name an estimate first; an input that was never named is missing.
+    expect(usage({ input_tokens: 0, output_tokens: 0 }, { output_tokens: 9 })).toEqual([[0, 0, 9, "missing"]]);
+    expect(usage({ input_tokens: 25, output_tokens: 1 }, {})).toEqual([[25, 0, 1]]);
+    expect(usage({ input_tokens: -1, output_tokens: "3" }, { output_tokens: 1e300 })).toEqual([
+      [0, 0, 0, "malformed", "malformed"],
+      [0, 0, 0, "malformed", "malformed"],
+    ]);
   });
 });
 

@@ -1,0 +1,68 @@
+/**
+ * REMEMBERED: what the directory said of keys, by the hash of their secret. Keys that exist and keys that don't are kept
+ * apart, so a flood of guesses evicts nobody. An entry whose time is over is believed no more, but its key is still known:
+ * its look-ups come before those of strangers (docs/design/keys.md, Unknown keys). Pure.
+ */
+import { concerns, isUnknown, type Verdict } from "./verdict.ts";
+
+export interface Entry {
+  /** Null: it exists, and nothing else is known of it yet. */
+  verdict: Verdict | null;
+  /** Monotonic; from here on the directory is asked again. */
+  until_ms: number;
+}
+
+export class Remembered {
+  readonly #known = new Map<string, Entry>();
+  readonly #absent = new Map<string, Entry>();
+
+  /** `entries_max`: of known keys, and separately of absent ones. */
+  constructor(readonly entries_max: number) {}
+
+  /** What to believe at this moment. */
+  verdict(hash: string, now: number): Verdict | null {
+    for (const cache of [this.#known, this.#absent]) {
+      const entry = cache.get(hash);
+      if (!entry) continue;
+      cache.delete(hash);
+      if (now < entry.until_ms) {
+        cache.set(hash, entry);
+        return entry.verdict;
+      }
+      if (cache === this.#known) cache.set(hash, entry);
+      return null;
+    }
+    return null;
+  }
+
+  isKnown(hash: string): boolean {
+    return this.#known.has(hash);
+  }
+
+  keep(hash: string, entry: Entry): void {
+    const cache = entry.verdict && isUnknown(entry.verdict) ? this.#absent : this.#known;
+    this.#known.delete(hash);
+    this.#absent.delete(hash);
+    cache.set(hash, entry);
+    // A Map keeps the order of insertion, and `verdict` inserts anew: the first is the one unused for longest.
+    if (cache.size > this.entries_max) cache.delete(cache.keys().next().value as string);
+  }
+
+  /** Nothing is believed of this key, or of this organization's, any more. */
+  forget(id: string): void {
+    for (const entry of this.#known.values()) if (entry.verdict && concerns(entry.verdict, id)) outdate(entry);
+  }
+
+  /** There is a key with this hash, made a moment ago. */
+  expect(hash: string): void {
+    this.keep(hash, { verdict: null, until_ms: Number.NEGATIVE_INFINITY });
+  }
+
+  get absent(): number {
+    return this.#absent.size;
+  }
+}
+
+function outdate(entry: Entry): void {
+  entry.until_ms = Number.NEGATIVE_INFINITY;
+}

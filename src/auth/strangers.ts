@@ -1,0 +1,104 @@
+/**
+ * STRANGERS: what keys that this node has never seen may cost the others. Anybody can compute the checksum of a key, so
+ * each made-up one asks for a look-up. Two bounds, and one owner of both (docs/design/keys.md, Unknown keys):
+ *
+ * - look-ups of strangers: so many at a time, and so many a second that find nothing. One that finds a key costs nothing.
+ * - failures of an address: so many a minute, whatever was wrong. Beyond, its strangers are refused unseen.
+ *
+ * Whoever is refused unseen is answered slowly, too (`SlowRefusal`).
+ */
+import { Fault, type FaultCode } from "../inference/fault.ts";
+import { Bucket, type BucketSize } from "../time/bucket.ts";
+
+export interface StrangerLimits {
+  /** Look-ups of strangers that run at once; further ones wait. */
+  stranger_lookups_max: number;
+  /** Look-ups that find nothing. */
+  fruitless_lookups: BucketSize;
+  failures_of_one_address_per_minute: number;
+  /** Of which failures are remembered; the one that failed longest ago is forgotten first. */
+  addresses_max: number;
+}
+
+export const strangerLimits: StrangerLimits = {
+  stranger_lookups_max: 16,
+  fruitless_lookups: { burst: 128, per_second: 50 },
+  failures_of_one_address_per_minute: 300,
+  addresses_max: 10_000,
+};
+
+/** A refusal that cost no look-up. It is worth a wait: whoever hammers must not get thousands of them a second. */
+export class SlowRefusal extends Fault {}
+
+export interface Strangers {
+  /** A look-up's place, for a stranger from this address. Throws `SlowRefusal` where there is none. */
+  enter(address: string): Promise<{ leave(isFound: boolean): void }>;
+  /** Counts a refused credential; what to answer in its place, once its address has had too many. */
+  failed(address: string, refusal: Fault): Fault;
+}
+
+export function strangers(limits: StrangerLimits, now_ms: () => number): Strangers {
+  const fruitless = new Bucket(limits.fruitless_lookups, now_ms());
+  const failures = new Map<string, Bucket>();
+  const perMinute = limits.failures_of_one_address_per_minute;
+  const size = { burst: perMinute, per_second: perMinute / 60 };
+  const queue: (() => void)[] = [];
+  let running = 0;
+
+  function failuresOf(address: string): Bucket {
+    const bucket = failures.get(address) ?? new Bucket(size, now_ms());
+    failures.delete(address);
+    failures.set(address, bucket);
+    if (failures.size > limits.addresses_max) failures.delete(failures.keys().next().value as string);
+    return bucket;
+  }
+
+  /** A place goes from hand to hand while somebody waits for it. */
+  function next(): void {
+    const first = queue.shift();
+    if (first) first();
+    else running--;
+  }
+
+  return {
+    async enter(address) {
+      const now = now_ms();
+      const own = failures.get(address);
+      if (own && own.tokens(now) < 1) throw tooManyFailures(own.waitSeconds(now));
+      if (!fruitless.take(now)) throw tooManyStrangers(fruitless.waitSeconds(now));
+      if (running < limits.stranger_lookups_max) running++;
+      else await new Promise<void>((resolve) => queue.push(resolve));
+      return {
+        leave(isFound) {
+          if (isFound) fruitless.giveBack();
+          next();
+        },
+      };
+    },
+    failed(address, refusal) {
+      const own = failuresOf(address);
+      const now = now_ms();
+      return own.take(now) ? refusal : tooManyFailures(own.waitSeconds(now));
+    },
+  };
+}
+
+function tooManyFailures(retryAfterSeconds: number): Fault {
+  return slow(
+    "rate_limit_exceeded",
+    "Too many requests from your address had no valid API key. Check your key, and try again later.",
+    retryAfterSeconds,
+  );
+}
+
+function tooManyStrangers(retryAfterSeconds: number): Fault {
+  return slow(
+    "overloaded",
+    "The service is checking too many unknown API keys at once. Please try again.",
+    retryAfterSeconds,
+  );
+}
+
+function slow(code: FaultCode, message: string, retryAfterSeconds: number): Fault {
+  return new SlowRefusal(code, message, { retryAfterSeconds });
+}

@@ -1,0 +1,81 @@
+/** What the directory's answer means for a key: who it stands for, or why it is refused, and until when. Pure. */
+import { Fault } from "../inference/fault.ts";
+import type { Credential } from "../store/directory.ts";
+import { unauthorized } from "./credential.ts";
+
+/** Who is calling. Shared by the requests of a second: never write to it. */
+export interface Principal {
+  readonly key: Readonly<Credential["key"]>;
+  readonly organization: Readonly<Credential["organization"]>;
+}
+
+/** Of the key and its organization. */
+type Ids = readonly [keyId: string, organizationId: string];
+export type Verdict =
+  | { principal: Principal }
+  | { refusal: "suspended"; ids: Ids }
+  | { refusal: keyof typeof refusals; ids: Ids | null };
+type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
+
+/** A valid key of an organization that is not served: the caller is known all the same. */
+export class Suspended extends Fault {
+  constructor(
+    readonly keyId: string,
+    readonly organizationId: string,
+  ) {
+    super(
+      "organization_suspended",
+      "The organization that this API key belongs to is suspended. Ask your administrator.",
+    );
+  }
+}
+
+/** Whether the key exists, is valid, and belongs to an active organization, by the store's clock. */
+export function judge(credential: Credential | null): Verdict {
+  if (!credential) return { refusal: "unknown", ids: null };
+  const { key, organization } = credential;
+  const refusal = refusalOf(credential);
+  if (refusal) return { refusal, ids: [key.id, organization.id] };
+  return { principal: Object.freeze({ key, organization }) };
+}
+
+function refusalOf({ key, secret, organization, readAt }: Credential): Refusal | null {
+  const over = (deadline: Date | null) => deadline !== null && readAt.getTime() >= deadline.getTime();
+  if (key.revokedAt) return "revoked";
+  if (secret.revokedAt) return "replaced";
+  if (over(key.expiresAt)) return "expired";
+  if (over(secret.expiresAt)) return "rotated";
+  return organization.status === "active" ? null : "suspended";
+}
+
+/** Milliseconds from the reading to the next deadline that would change the verdict. */
+export function deadlineIn(credential: Credential | null): number {
+  if (!credential) return Number.POSITIVE_INFINITY;
+  const { key, secret, readAt } = credential;
+  const deadlines = [key.expiresAt, secret.expiresAt].flatMap((at) => (at ? [at.getTime() - readAt.getTime()] : []));
+  return Math.min(...deadlines.filter((ms) => ms > 0), Number.POSITIVE_INFINITY);
+}
+
+/** `id`: of a key or an organization. */
+export function concerns(verdict: Verdict, id: string): boolean {
+  if ("principal" in verdict) return verdict.principal.key.id === id || verdict.principal.organization.id === id;
+  return verdict.ids?.includes(id) ?? false;
+}
+
+export function isUnknown(verdict: Verdict): boolean {
+  return "refusal" in verdict && verdict.refusal === "unknown";
+}
+
+export function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): Fault {
+  return verdict.refusal === "suspended" ? new Suspended(...verdict.ids) : refusals[verdict.refusal]();
+}
+
+const refusals = {
+  unknown: () => unauthorized("invalid_api_key", "This API key does not exist. Check that it belongs to this service."),
+  revoked: () => unauthorized("revoked_api_key", "This API key has been revoked. Use another one."),
+  replaced: () =>
+    unauthorized("revoked_api_key", "This API key was rotated, and its old secret was revoked. Use the new secret."),
+  expired: () => unauthorized("expired_api_key", "This API key has expired. Ask your administrator for a new one."),
+  rotated: () =>
+    unauthorized("expired_api_key", "This API key was rotated and the grace period is over. Use the new secret."),
+};

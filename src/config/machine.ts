@@ -1,0 +1,55 @@
+/** What the machine, or the container, gives a process: memory and descriptors. Its files are read by an argument. */
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { totalmem } from "node:os";
+import { join } from "node:path";
+
+/** The text of a file; null where there is none. */
+export type ReadText = (path: string) => string | null;
+
+export function readText(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+/** The least limit of memory of the control groups that this process is in (version 2 or 1); null where none sets one. */
+export function memoryLimitBytes(read: ReadText): number | null {
+  const limits = memoryFiles(read("/proc/self/cgroup") ?? "").map((path) => Number(read(path)?.trim() || Number.NaN));
+  // A group without a limit says `max`, or a number beyond all machines.
+  const real = limits.filter((bytes) => bytes > 0 && bytes < 2 ** 60);
+  return real.length > 0 ? Math.min(...real) : null;
+}
+
+/** A container often sees its own group as the root, whatever the path says: both places are looked at. */
+function memoryFiles(groups: string): string[] {
+  const own = (controller: string) => new RegExp(`^\\d+:${controller}:(/.*)$`, "m").exec(groups)?.[1] ?? "/";
+  const unified = (path: string) => join("/sys/fs/cgroup", path, "memory.max");
+  const legacy = (path: string) => join("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes");
+  return [unified("/"), unified(own("")), legacy("/"), legacy(own("(?:[^:]*,)?memory(?:,[^:]*)?"))];
+}
+
+/** Where a process should stop taking more: 85 % of its container's limit, else half of the machine. */
+export function memoryMarkBytes(read: ReadText = readText, machine_bytes: number = totalmem()): number {
+  const limit = memoryLimitBytes(read);
+  return Math.floor(limit !== null && limit < machine_bytes ? limit * 0.85 : machine_bytes / 2);
+}
+
+/** How many descriptors a process may have open; null where the system does not say (it is no Linux). */
+export function descriptorLimit(read: ReadText = readText): number | null {
+  const soft = /^Max open files\s+(\d+)/m.exec(read("/proc/self/limits") ?? "")?.[1];
+  return soft === undefined ? null : Number(soft);
+}
+
+/** The lowest descriptor that is free. The system hands it out first, so all below it are open. */
+export function lowestFreeDescriptor(): number {
+  try {
+    const descriptor = openSync("/dev/null", "r");
+    closeSync(descriptor);
+    return descriptor;
+  } catch {
+    // None is left.
+    return Number.POSITIVE_INFINITY;
+  }
+}

@@ -1,0 +1,38 @@
+/** What a node gives those who ask for too much: memory, descriptors, patience. Made once, and handed to the doors. */
+import { type ClientAddress, clientAddresses } from "./client-address.ts";
+import { MemoryBudget } from "./memory.ts";
+import { type Machine, type Pressure, type PressureLimits, pressure } from "./pressure.ts";
+import { type Slowness, slowness, slownessLimits } from "./slowness.ts";
+
+export interface Bounds {
+  memory: MemoryBudget;
+  pressure: Pressure;
+  slowness: Slowness;
+  clientAddress: ClientAddress;
+}
+
+export interface BoundsLimits extends PressureLimits {
+  body_bytes_max: number;
+  /** 0: a quarter of `memory_bytes`, and two whole bodies at least. A body costs its own size again when it is parsed, decoded and encoded. */
+  in_flight_bytes_max: number;
+  /** 0: an eighth of the node's, and four whole bodies at least, as far as the node has them. */
+  key_in_flight_bytes_max: number;
+  trustedProxies: readonly string[];
+}
+
+export function bounds(limits: BoundsLimits, machine: Machine): Bounds {
+  const felt = pressure(limits, machine, () => performance.now());
+  return {
+    memory: new MemoryBudget(memoryLimits(limits), felt.memoryIsHigh),
+    pressure: felt,
+    slowness: slowness(slownessLimits, Math.random),
+    clientAddress: clientAddresses(limits.trustedProxies),
+  };
+}
+
+export function memoryLimits(limits: Omit<BoundsLimits, "trustedProxies" | "descriptors_max">) {
+  const { memory_bytes, body_bytes_max, in_flight_bytes_max, key_in_flight_bytes_max } = limits;
+  const node_bytes_max = in_flight_bytes_max || Math.max(Math.floor(memory_bytes / 4), 2 * body_bytes_max);
+  const ofKey = key_in_flight_bytes_max || Math.max(Math.floor(node_bytes_max / 8), 4 * body_bytes_max);
+  return { node_bytes_max, key_bytes_max: Math.min(ofKey, node_bytes_max) };
+}

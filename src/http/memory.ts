@@ -1,0 +1,82 @@
+/**
+ * MEMORY IN FLIGHT: how many bytes the requests of a node hold together, and those of each key. One owner; whoever is about
+ * to hold something reserves it first, and what a request has reserved ends with the request (docs/design/service.md,
+ * Memory in flight). Pure.
+ */
+export interface MemoryLimits {
+  node_bytes_max: number;
+  key_bytes_max: number;
+}
+
+/** What is full: the share of the key, the budget of the node, or the process as a whole. */
+export type Shortage = "key" | "node" | "process";
+
+export class MemoryBudget {
+  readonly #ofKeys = new Map<string, number>();
+  #bytes = 0;
+
+  /** `isHigh`: whether the process is above its high-water mark. */
+  constructor(
+    readonly limits: MemoryLimits,
+    readonly isHigh: () => boolean,
+  ) {}
+
+  /** Bytes that are reserved now. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  reservation(keyId: string): Reservation {
+    return new Reservation(this, keyId);
+  }
+
+  /** What stands in the way of so many bytes more. Whoever is alone is never in the way of itself. */
+  shortage(keyId: string, bytes: number, own: number): Shortage | null {
+    const { node_bytes_max, key_bytes_max } = this.limits;
+    if (this.#bytes === own) return null;
+    const ofKey = this.#ofKeys.get(keyId) ?? 0;
+    if (ofKey > own && ofKey + bytes > key_bytes_max) return "key";
+    if (this.#bytes + bytes > node_bytes_max) return "node";
+    return this.isHigh() ? "process" : null;
+  }
+
+  /** For `Reservation` alone. */
+  add(keyId: string, bytes: number): void {
+    this.#bytes += bytes;
+    const ofKey = (this.#ofKeys.get(keyId) ?? 0) + bytes;
+    if (ofKey > 0) this.#ofKeys.set(keyId, ofKey);
+    else this.#ofKeys.delete(keyId);
+  }
+}
+
+/** What one request holds. */
+export class Reservation {
+  #bytes = 0;
+
+  constructor(
+    readonly budget: MemoryBudget,
+    readonly keyId: string,
+  ) {}
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Holds so many bytes in all, if it held fewer; where they don't fit, it holds what it held, and says what is full. */
+  growTo(bytes: number): Shortage | null {
+    const more = bytes - this.#bytes;
+    if (more <= 0) return null;
+    const shortage = this.budget.shortage(this.keyId, more, this.#bytes);
+    if (shortage === null) this.#hold(more);
+    return shortage;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#bytes > 0) this.#hold(-this.#bytes);
+  }
+
+  #hold(bytes: number): void {
+    this.#bytes += bytes;
+    this.budget.add(this.keyId, bytes);
+  }
+}

@@ -1,0 +1,44 @@
+/** Refusals of what does not fit: the request's memory, or one more connection. Each is counted. */
+import { Fault } from "../inference/fault.ts";
+import type { Call } from "./call.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { Shortage } from "./memory.ts";
+
+type Needs = Pick<Dependencies, "bounds" | "metrics">;
+
+/** What a request costs beyond its body, the buffers of its streams among it. */
+const request_bytes = 64 * 1024;
+
+/**
+ * Reserves what a request with so large a body holds. Throws Fault 429 `concurrency_limit_exceeded` where its key's share
+ * is used up, 503 `overloaded` where the node's is.
+ */
+export function reserve(dependencies: Needs, call: Call, bytes: number): void {
+  const shortage = call.memory?.growTo(request_bytes + bytes) ?? null;
+  if (shortage === null) return;
+  dependencies.metrics.shed(shortage);
+  throw tooMuch(shortage, dependencies.bounds.memory.limits.key_bytes_max);
+}
+
+function tooMuch(shortage: Shortage, key_bytes_max: number): Fault {
+  const retryAfterSeconds = shortage === "key" ? 2 : 5;
+  if (shortage === "key") {
+    return new Fault(
+      "concurrency_limit_exceeded",
+      `The running requests of this API key would hold more than ${key_bytes_max} bytes together. Wait until some of them have ended.`,
+      { retryAfterSeconds },
+    );
+  }
+  return new Fault("overloaded", "The service has no memory left for this request. Please try again.", {
+    retryAfterSeconds,
+  });
+}
+
+/** Throws Fault 503 `overloaded` where hardly a descriptor is left; the connection is then closed. Probes do not ask. */
+export function requireDescriptors({ bounds, metrics }: Needs): void {
+  if (!bounds.pressure.descriptorsAreFew()) return;
+  metrics.shed("descriptors");
+  throw new Fault("overloaded", "The service has too many open connections. Please try again.", {
+    retryAfterSeconds: 5,
+  });
+}

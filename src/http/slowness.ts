@@ -1,0 +1,34 @@
+/**
+ * The wait before a refusal that cost nothing: whoever hammers with made-up keys gets one answer in a second or two, on
+ * each connection, in place of thousands. The wait differs, so that a thousand of them do not come back at one moment.
+ */
+export interface Slowness {
+  /** False at once where too many wait already: that connection is better closed. Ends early with the signal. */
+  wait(signal: AbortSignal): Promise<boolean>;
+}
+
+export interface SlownessLimits {
+  waiting_max: number;
+  shortest_ms: number;
+  longest_ms: number;
+}
+
+export const slownessLimits: SlownessLimits = { waiting_max: 2000, shortest_ms: 1000, longest_ms: 3000 };
+
+/** `random` answers a number from 0 to 1. */
+export function slowness(limits: SlownessLimits, random: () => number): Slowness {
+  let waiting = 0;
+  return {
+    async wait(signal) {
+      if (signal.aborted || waiting >= limits.waiting_max) return false;
+      waiting++;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, limits.shortest_ms + random() * (limits.longest_ms - limits.shortest_ms));
+      signal.addEventListener("abort", () => resolve(), { once: true });
+      await promise;
+      clearTimeout(timer);
+      waiting--;
+      return !signal.aborted;
+    },
+  };
+}

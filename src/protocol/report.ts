@@ -1,0 +1,85 @@
+/**
+ * What an engine reports → usage, whatever it said: a half of the report that is no count is named beside it, with the
+ * engine's words. Whether a count can be true is judged elsewhere (src/usage/report.ts).
+ */
+import type { RejectedReport, ReportFlaw, ReportFlaws, Usage } from "../inference/usage.ts";
+
+/** The words for each count; null and undefined are none. */
+export interface ReportWords {
+  prompt: unknown;
+  cached: unknown;
+  written: unknown;
+  output: unknown;
+  reasoning: unknown;
+}
+
+export interface Report {
+  usage: Usage;
+  rejected?: RejectedReport;
+}
+
+/** `inclusive`: the prompt counts what was cached and written. Null where neither half says anything: no report. */
+export function reportOf(words: ReportWords, { inclusive }: { inclusive: boolean }): Report | null {
+  if (!isSaid(words.prompt) && !isSaid(words.output)) return null;
+  const [prompt, cached, written, output, reasoning] = [
+    countOf(words.prompt),
+    countOf(words.cached ?? 0),
+    countOf(words.written ?? 0),
+    countOf(words.output),
+    countOf(words.reasoning ?? 0),
+  ];
+  const inputFlaw = flawOf(words.prompt, prompt, [cached, written], inclusive);
+  const outputFlaw = flawOf(words.output, output, [reasoning], true);
+  const read = inputFlaw ? 0 : cached! + written!;
+  const usage: Usage = {
+    inputTokens: inputFlaw ? 0 : prompt! - (inclusive ? read : 0),
+    cachedInputTokens: inputFlaw ? 0 : cached!,
+    cacheWriteTokens: inputFlaw ? 0 : written!,
+    outputTokens: outputFlaw ? 0 : output!,
+    reasoningTokens: outputFlaw ? 0 : reasoning!,
+    source: "reported",
+  };
+  if (!inputFlaw && !outputFlaw) return { usage };
+  const flaws: ReportFlaws = {};
+  if (inputFlaw) flaws.input = inputFlaw;
+  if (outputFlaw) flaws.output = outputFlaw;
+  return { usage, rejected: { ...flaws, said: saidIn(words) } };
+}
+
+/** A whole number from 0 to 2^53 - 1; of anything else, null. */
+function countOf(value: unknown): number | null {
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
+}
+
+function flawOf(
+  word: unknown,
+  whole: number | null,
+  parts: readonly (number | null)[],
+  areInside: boolean,
+): ReportFlaw | null {
+  if (!isSaid(word)) return "missing";
+  if (whole === null || parts.includes(null)) return "malformed";
+  const sum = parts.reduce<number>((total, part) => total + part!, 0);
+  return areInside && sum > whole ? "part_above_whole" : null;
+}
+
+function isSaid(word: unknown): boolean {
+  return word !== undefined && word !== null;
+}
+
+const word_characters_max = 40;
+
+/** Any engine may have said anything: it is kept for people, and must fit into any store. */
+function saidIn(words: ReportWords): Record<string, number | string> {
+  const said: Record<string, number | string> = {};
+  for (const [name, word] of Object.entries(words)) {
+    if (!isSaid(word)) continue;
+    const isNumber = typeof word === "number" && Number.isFinite(word);
+    said[`${name}_tokens`] = isNumber
+      ? word
+      : String(JSON.stringify(word))
+          .replace(/[^ -~]/g, "?")
+          .slice(0, word_characters_max);
+  }
+  return said;
+}

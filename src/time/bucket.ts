@@ -1,0 +1,45 @@
+/**
+ * A bucket of so many tokens, which fills up again at a steady rate: a burst passes, and then so many a second. Pure:
+ * instants are arguments, in monotonic milliseconds.
+ */
+export interface BucketSize {
+  burst: number;
+  per_second: number;
+}
+
+export class Bucket {
+  readonly #size: BucketSize;
+  #tokens: number;
+  #at_ms: number;
+
+  constructor(size: BucketSize, now_ms: number) {
+    this.#size = size;
+    this.#tokens = size.burst;
+    this.#at_ms = now_ms;
+  }
+
+  /** One token, unless there is none. */
+  take(now_ms: number): boolean {
+    if (this.tokens(now_ms) < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+
+  /** A token that was not needed after all. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#size.burst, this.#tokens + 1);
+  }
+
+  tokens(now_ms: number): number {
+    const { burst, per_second } = this.#size;
+    const passed_ms = Math.max(0, now_ms - this.#at_ms);
+    this.#tokens = Math.min(burst, this.#tokens + (passed_ms * per_second) / 1000);
+    this.#at_ms = Math.max(now_ms, this.#at_ms);
+    return this.#tokens;
+  }
+
+  /** Whole seconds until there is a token; 1 at least. */
+  waitSeconds(now_ms: number): number {
+    return Math.max(1, Math.ceil((1 - this.tokens(now_ms)) / this.#size.per_second));
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * How far engines' reports are from our count of the same answers: reported ÷ counted output, by model, of late answers.
+ * An operator sees an engine that miscounts, also one whose every report is taken as it is.
+ */
+
+export interface Divergence {
+  observe(model: string, ratio: number): void;
+  /** The 50th and the 99th percentile of each model. */
+  read(): { model: string; quantile: "0.5" | "0.99"; ratio: number }[];
+}
+
+const answers_remembered = 256;
+
+/** Beyond so many models the one that was seen longest ago makes room. */
+export function divergence(models_max = 1000): Divergence {
+  const models = new Map<string, { ratios: number[]; next: number }>();
+  return {
+    observe(model, ratio) {
+      const known = models.get(model) ?? { ratios: [], next: 0 };
+      known.ratios[known.next] = ratio;
+      known.next = (known.next + 1) % answers_remembered;
+      models.delete(model);
+      if (models.size >= models_max) models.delete(models.keys().next().value!);
+      models.set(model, known);
+    },
+    read() {
+      return [...models].flatMap(([model, { ratios }]) => {
+        const sorted = ratios.toSorted((a, b) => a - b);
+        const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
+        return [
+          { model, quantile: "0.5" as const, ratio: at(0.5) },
+          { model, quantile: "0.99" as const, ratio: at(0.99) },
+        ];
+      });
+    },
+  };
+}

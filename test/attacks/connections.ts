@@ -1,0 +1,123 @@
+// Connections that want nothing: idle ones after a refusal or an answer, and heads that never end. Each attack is a function
+// that answers what it measured.
+
+import { connect, type Socket } from "node:net";
+
+export interface Connections {
+  opened: number;
+  /** Those that the service had closed by the end. */
+  closed: number;
+  /** The slowest sign of life while they were open. */
+  livez_ms_max: number;
+  /** Signs of life that were no 200. */
+  livez_failed: number;
+  seconds: number;
+}
+
+export interface Wanting {
+  url: string;
+  connections: number;
+  /** How long the service may take to close them all. */
+  patience_ms: number;
+}
+
+const answeredWholly = /\r\n\r\n\{[\s\S]*\}$/;
+
+/** Each asks once, without a key unless one is given, reads the answer, and never says anything again. */
+export function idleConnections(wanting: Wanting, key: string | null = null): Promise<Connections> {
+  const credential = key === null ? "" : `authorization: Bearer ${key}\r\n`;
+  const body = "{}";
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n${credential}content-type: application/json\r\n`;
+  return opened(wanting, (socket, ready) => {
+    let got = "";
+    socket.on("data", (data) => {
+      got += data;
+      if (answeredWholly.test(got)) ready();
+    });
+    socket.write(`${head}content-length: ${body.length}\r\n\r\n${body}`);
+  });
+}
+
+/** Each streams one answer to its end, and then says nothing. */
+export function idleAfterStreams(wanting: Wanting, key: string, body: string): Promise<Connections> {
+  return opened(wanting, (socket, ready) => {
+    let got = "";
+    socket.on("data", (data) => {
+      got += data;
+      if (got.endsWith("\r\n0\r\n\r\n")) ready();
+    });
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+  });
+}
+
+/** Each writes a head, one header a second, and never ends it. */
+export function slowloris(wanting: Wanting): Promise<Connections> {
+  return opened(wanting, (socket, ready) => {
+    socket.write("GET /v1/models HTTP/1.1\r\nhost: localhost\r\n");
+    const drip = setInterval(() => socket.write("a: b\r\n"), 1000);
+    socket.on("close", () => clearInterval(drip));
+    ready();
+  });
+}
+
+/** Each opens, and says nothing at all. */
+export function silentConnections(wanting: Wanting): Promise<Connections> {
+  return opened(wanting, (_socket, ready) => ready());
+}
+
+type Begin = (socket: Socket, ready: () => void) => void;
+
+async function opened({ url, connections, patience_ms }: Wanting, begin: Begin): Promise<Connections> {
+  const { port } = new URL(url);
+  const started = performance.now();
+  const sockets: Socket[] = [];
+  const signs = signsOfLife(url);
+  let closed = 0;
+  const dial = () =>
+    new Promise<void>((resolve) => {
+      const socket = connect(Number(port), "127.0.0.1", () => begin(socket, resolve));
+      sockets.push(socket);
+      socket.on("data", () => {});
+      socket.on("error", () => resolve());
+      socket.on("close", () => {
+        closed++;
+        resolve();
+      });
+    });
+  // A hundred at a time: a backlog that overflows would be the kernel's doing.
+  for (let count = 0; count < connections; count += 100)
+    await Promise.all(Array.from({ length: Math.min(100, connections - count) }, dial));
+  const deadline = performance.now() + patience_ms;
+  while (closed < connections && performance.now() < deadline) await Bun.sleep(100);
+  const seconds = (performance.now() - started) / 1000;
+  const measured = { opened: sockets.length, closed, seconds, ...(await signs.end()) };
+  for (const socket of sockets) socket.destroy();
+  return measured;
+}
+
+function signsOfLife(url: string) {
+  let livez_ms_max = 0;
+  let livez_failed = 0;
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) {
+      const asked = performance.now();
+      const status = await fetch(`${url}/livez`, { signal: AbortSignal.timeout(30_000) }).then(
+        (response) => response.status,
+        () => 0,
+      );
+      if (status !== 200) livez_failed++;
+      livez_ms_max = Math.max(livez_ms_max, performance.now() - asked);
+      await Bun.sleep(100);
+    }
+  })();
+  return {
+    async end() {
+      isOver = true;
+      await asking;
+      return { livez_ms_max, livez_failed };
+    },
+  };
+}

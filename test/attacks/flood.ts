@@ -1,0 +1,64 @@
+// Many connections, each of which sends a request with a made-up key, reads the answer and sends the next one with another:
+// `bun test/attacks/flood.ts URL CONNECTIONS`, until it is killed. A process of its own, so that what it costs is not
+// counted to whoever measures. It prints what it was answered, by status, once a second.
+
+import { connect, type Socket } from "node:net";
+import { key_random_bytes, newKey } from "../../src/auth/key.ts";
+
+/** So many connections are opened a turn: a backlog that overflows would be the kernel's doing, not the service's. */
+const dialed_at_once = 50;
+
+export function forgedKey(): string {
+  return newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
+}
+
+export interface Flood {
+  /** What was counted so far, by status. */
+  answered: ReadonlyMap<string, number>;
+  end(): void;
+}
+
+export async function flood(url: string, connections: number): Promise<Flood> {
+  const { port } = new URL(url);
+  const answered = new Map<string, number>();
+  const sockets = new Set<Socket>();
+  let isOver = false;
+  const dial = () => {
+    if (isOver) return;
+    const socket = connect(Number(port), "127.0.0.1", () => ask(socket));
+    sockets.add(socket);
+    socket.on("data", (data) => {
+      const text = data.toString("latin1");
+      if (!text.startsWith("HTTP/1.1 ")) return;
+      const status = text.slice(9, 12);
+      answered.set(status, (answered.get(status) ?? 0) + 1);
+      ask(socket);
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      sockets.delete(socket);
+      setTimeout(dial, 100);
+    });
+  };
+  for (let opened = 0; opened < connections; opened++) {
+    dial();
+    if (opened % dialed_at_once === 0) await Bun.sleep(10);
+  }
+  return {
+    answered,
+    end() {
+      isOver = true;
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function ask(socket: Socket): void {
+  socket.write(`GET /v1/models HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${forgedKey()}\r\n\r\n`);
+}
+
+if (import.meta.main) {
+  const [url = "", connections = "100"] = process.argv.slice(2);
+  const { answered } = await flood(url, Number(connections));
+  setInterval(() => console.log(JSON.stringify(Object.fromEntries(answered))), 1000);
+}

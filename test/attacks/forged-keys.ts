@@ -1,0 +1,47 @@
+// A flood of made-up keys, each with a valid checksum, while somebody with a real key goes on: what it measures is what the
+// flood got, what the directory was asked, and whether anybody honest noticed.
+
+import { flood } from "./flood.ts";
+
+export interface ForgedKeys {
+  connections: number;
+  /** Answers to the flood, by status. */
+  answered: Record<string, number>;
+  /** Made-up keys that reached the directory. */
+  looked_up: number;
+  seconds: number;
+  honest: { requests: number; failed: number; p50_ms: number };
+}
+
+export async function forgedKeys(attack: {
+  url: string;
+  connections: number;
+  seconds: number;
+  /** One request with a real key. */
+  honest(): Promise<Response>;
+  /** What the service counted, as Prometheus reads it. */
+  metrics(): Promise<string>;
+}): Promise<ForgedKeys> {
+  const { connections } = attack;
+  const lookedUp = async () =>
+    Number(/^authentication_failures_total\{code="invalid_api_key"\} (\d+)/m.exec(await attack.metrics())?.[1] ?? 0);
+  const before = await lookedUp();
+  const flooding = await flood(attack.url, connections);
+  const started = performance.now();
+  const latencies: number[] = [];
+  let failed = 0;
+  while (performance.now() - started < attack.seconds * 1000) {
+    const asked = performance.now();
+    const response = await attack.honest();
+    await response.text();
+    latencies.push(performance.now() - asked);
+    if (response.status !== 200) failed++;
+    await Bun.sleep(20);
+  }
+  const seconds = (performance.now() - started) / 1000;
+  const answered = Object.fromEntries(flooding.answered);
+  const looked_up = (await lookedUp()) - before;
+  flooding.end();
+  const p50_ms = latencies.sort((one, other) => one - other)[Math.floor(latencies.length / 2)] ?? 0;
+  return { connections, answered, looked_up, seconds, honest: { requests: latencies.length, failed, p50_ms } };
+}

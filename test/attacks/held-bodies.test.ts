@@ -1,0 +1,85 @@
+/** What is in flight has a budget: of a key, of the node, and of the process as a whole. */
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { model, type Service, says, startService } from "../harness/engine.ts";
+import { until } from "../harness/until.ts";
+import { heldBodies } from "./held-bodies.ts";
+
+setDefaultTimeout(90_000);
+
+const mib = 1024 * 1024;
+const chat = "/v1/chat/completions";
+let service: Service;
+afterEach(async () => {
+  await service.stop();
+});
+
+const inFlight = async () => Number(await metric(/^http_memory_in_flight_bytes (\d+)/m));
+const metric = async (line: RegExp) =>
+  line.exec(await (await service.fetch("/metrics", { key: null })).text())?.[1] ?? null;
+const shedOfKeys = async () => Number(await metric(/^http_shed_total\{full="key"\} (\d+)/m));
+const keyOf = async (slug: string, plan: string) => {
+  await service.json("org", "create", slug, "--plan", plan);
+  return (await service.json<{ key: string }>("key", "create", "--org", slug, "--name", "test")).key;
+};
+
+test("forty connections of one starter key hold its share and no more, announced or in chunks", async () => {
+  service = await startService({ limits: `{ key_in_flight_bytes_max: ${64 * mib}, body_read_ms: 60000 }` });
+  const key = await keyOf("starter", "starter");
+  const attack = { url: service.url, pid: service.pid, key, connections: 40, sent_bytes: 12 * mib };
+  const announced = await heldBodies({ ...attack, announced_bytes: 31 * mib });
+  // Two bodies of 31 MiB and what each request costs beside: the third one is too much.
+  // Four of the refused are read away, and read their answer; the connections of the others are closed at once.
+  expect(await shedOfKeys()).toBe(38);
+  expect(announced.refused).toEqual({ concurrency_limit_exceeded: expect.any(Number) });
+  expect(announced.haveRetryAfter).toBe(true);
+  expect(announced.resident_bytes_more).toBeLessThan(200 * mib);
+  await until(async () => (await inFlight()) === 0, 10_000, "what they held to be free");
+
+  const inChunks = await heldBodies({ ...attack, announced_bytes: 0, chunked: true });
+  expect(await shedOfKeys()).toBeGreaterThanOrEqual(38 + 34);
+  expect(inChunks.resident_bytes_more).toBeLessThan(300 * mib);
+  await until(async () => (await inFlight()) === 0, 10_000, "what they held to be free");
+  expect((await service.post(chat, { model, messages: says("") }, { key })).status).toBe(200);
+});
+
+test("keys together hold the node's budget and no more; others are told to come back, and probes are served", async () => {
+  service = await startService({
+    limits: `{ in_flight_bytes_max: ${40 * mib}, key_in_flight_bytes_max: ${32 * mib}, body_read_ms: 60000 }`,
+  });
+  const [one, two] = [await keyOf("one", "unlimited"), await keyOf("two", "unlimited")];
+  const attack = { url: service.url, pid: service.pid, connections: 1, announced_bytes: 31 * mib, sent_bytes: mib };
+  const first = heldBodies({ ...attack, key: one });
+  await until(async () => (await inFlight()) > 31 * mib, 10_000, "the first body to be held");
+  const second = await heldBodies({ ...attack, key: two });
+  expect(second.refused).toEqual({ overloaded: 1 });
+  expect(second.haveRetryAfter).toBe(true);
+  expect((await first).refused).toEqual({});
+  await until(async () => (await inFlight()) === 0, 10_000, "what they held to be free");
+});
+
+test("a stream holds its body to its end, and not longer", async () => {
+  service = await startService();
+  const body = { model, stream: true, messages: says("tps=1", "x".repeat(100_000)) };
+  const leaving = new AbortController();
+  const headers = { "content-type": "application/json", authorization: `Bearer ${service.key}` };
+  const request = { method: "POST", headers, body: JSON.stringify(body), signal: leaving.signal };
+  const response = await fetch(service.url + chat, request);
+  expect(response.status).toBe(200);
+  expect(await inFlight()).toBeGreaterThan(100_000);
+  leaving.abort();
+  await until(async () => (await inFlight()) === 0, 10_000, "what it held to be free");
+});
+
+test("above the mark of memory new inference is shed, while a running stream goes on and probes are served", async () => {
+  // So low a mark that the process is above it from its start: whoever is alone is served all the same.
+  service = await startService({ limits: "{ memory_bytes: 1048576 }" });
+  const running = await service.post(chat, { model, stream: true, messages: says("tps=20", "word ".repeat(160)) });
+  expect(running.status).toBe(200);
+  const shed = await service.post(chat, { model, messages: says("") });
+  expect([shed.status, ((await shed.json()) as { error: { code: string } }).error.code]).toEqual([503, "overloaded"]);
+  expect(Number(shed.headers.get("retry-after"))).toBeGreaterThan(0);
+  for (const path of ["/livez", "/readyz", "/v1/models"]) expect((await service.fetch(path)).status).toBe(200);
+  expect(await running.text()).toContain("[DONE]");
+  expect((await service.post(chat, { model, messages: says("") })).status).toBe(200);
+  expect(await metric(/^http_shed_total\{full="process"\} (\d+)/m)).toBe("1");
+});

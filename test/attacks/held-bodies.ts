@@ -1,0 +1,68 @@
+// One key sends the beginning of many large bodies, and waits: what it makes the service hold is what it measures.
+
+import { readFileSync } from "node:fs";
+import { type RawClient, rawClient } from "../harness/raw-client.ts";
+
+export interface HeldBodies {
+  connections: number;
+  /** Refused before their bodies were read, by the code of the refusal. */
+  refused: Record<string, number>;
+  /** Of all refusals. */
+  haveRetryAfter: boolean;
+  /** How much more the process had resident at its most than before, in bytes. */
+  resident_bytes_more: number;
+}
+
+export interface Held {
+  url: string;
+  pid: number;
+  key: string;
+  connections: number;
+  /** What each announces, and what it sends of that. */
+  announced_bytes: number;
+  sent_bytes: number;
+  /** In chunks, so that nothing is announced. */
+  chunked?: boolean;
+}
+
+const piece = Buffer.alloc(256 * 1024, " ");
+const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")]);
+/** How long it looks at what it has done: a refused body is read away for five seconds. */
+const watched_ms = 8_000;
+
+export async function heldBodies(held: Held): Promise<HeldBodies> {
+  const before = residentBytes(held.pid);
+  const clients = await Promise.all(Array.from({ length: held.connections }, () => rawClient(held.url)));
+  const answers = Promise.all(clients.map((client) => client.read(undefined, 60_000).catch(() => "")));
+  let most = before;
+  const watch = setInterval(() => {
+    most = Math.max(most, residentBytes(held.pid));
+  }, 50);
+  await Promise.all(clients.map((client) => begin(client, held)));
+  await Bun.sleep(watched_ms);
+  clearInterval(watch);
+  for (const client of clients) client.leave();
+  const refusals = (await answers).filter((answer) => answer.startsWith("HTTP/1.1 "));
+  const codes = refusals.map((answer) => /"code":"(\w+)"/.exec(answer)?.[1] ?? "none");
+  return {
+    connections: held.connections,
+    refused: Object.fromEntries([...Map.groupBy(codes, (code) => code)].map(([code, all]) => [code, all.length])),
+    haveRetryAfter: refusals.every((answer) => /^retry-after: [1-9]/im.test(answer)),
+    resident_bytes_more: most - before,
+  };
+}
+
+async function begin(client: RawClient, { key, announced_bytes, sent_bytes, chunked }: Held): Promise<void> {
+  const size = chunked ? "transfer-encoding: chunked" : `content-length: ${announced_bytes}`;
+  await client.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${size}\r\n\r\n`,
+  );
+  // Whoever was refused is read away, or closed: what it still writes is its own affair.
+  for (let sent = 0; sent < sent_bytes; sent += piece.length)
+    await client.write(chunked ? chunk : piece).catch(() => {});
+}
+
+function residentBytes(pid: number): number {
+  const pages = Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]);
+  return pages * 4096;
+}
