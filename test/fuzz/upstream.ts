@@ -36,7 +36,10 @@ const pieces = [
 ];
 
 const changes = fc.array(
-  fc.tuple(fc.nat(), fc.oneof(fc.constantFrom(null, [], {}, "", -1, 1e308, 0.5, true, "x"), fc.jsonValue())),
+  fc.tuple(
+    fc.nat(),
+    fc.oneof(fc.constantFrom(null, [], {}, "", -1, 1e308, 0.5, true, "x", "constructor", "__proto__"), fc.jsonValue()),
+  ),
   { maxLength: 4 },
 );
 
@@ -98,6 +101,7 @@ function check(events: ReturnType<UpstreamCodec["response"]["decode"]>): void {
   const fold = folding();
   for (const event of events) fold.push(event);
   for (const event of events) {
+    if (event.type === "response-end" && typeof event.reason !== "string") throw new Error("its reason is none");
     if (!("usage" in event) || !event.usage) continue;
     const { inputTokens, outputTokens } = event.usage;
     for (const tokens of [inputTokens, outputTokens]) {
