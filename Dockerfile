@@ -1,7 +1,12 @@
 # Two stages: Bun compiles one executable; the final image has only that and a C library, no shell and no package manager.
 # deploy/replay.ts runs these lines without a container engine.
 
-FROM oven/bun:1.4.5 AS build
+# Tags can move. To build from exactly these images again, give their digests:
+# docker build --build-arg BUN_IMAGE=oven/bun:1.4.5@sha256:… --build-arg BASE_IMAGE=gcr.io/distroless/base-debian12@sha256:… .
+ARG BUN_IMAGE=oven/bun:1.4.5
+ARG BASE_IMAGE=gcr.io/distroless/base-debian12:nonroot
+
+FROM ${BUN_IMAGE} AS build
 WORKDIR /src
 COPY package.json bun.lock bunfig.toml ./
 COPY scripts/already-bundled scripts/already-bundled
@@ -12,14 +17,14 @@ ARG COMMIT=
 RUN SLUICE_BUILD_COMMIT="$COMMIT" sh scripts/run scripts/build.ts
 RUN mkdir -p dist/empty
 
-FROM gcr.io/distroless/base-debian12:nonroot
+FROM ${BASE_IMAGE}
 LABEL org.opencontainers.image.title="sluice"
 COPY --from=build /src/dist/sluice /usr/local/bin/sluice
 COPY --from=build /src/dist/THIRD_PARTY_NOTICES /usr/share/doc/sluice/THIRD_PARTY_NOTICES
 COPY --from=build /src/dist/sluice.cdx.json /usr/share/doc/sluice/sluice.cdx.json
 # The embedded database is here, unless DATABASE_URL is set.
 COPY --from=build --chown=65532:65532 /src/dist/empty /data
-ENV HOST=0.0.0.0 PORT=8080 SLUICE_DATA_DIR=/data BUN_CONFIG_MAX_HTTP_REQUESTS=65535
+ENV HOST=0.0.0.0 PORT=8080 SLUICE_DATA_DIR=/data
 # Mount your configuration as /etc/sluice/sluice.yaml.
 WORKDIR /etc/sluice
 VOLUME /data

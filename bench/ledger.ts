@@ -7,14 +7,19 @@ import { join, resolve } from "node:path";
 import Table from "cli-table3";
 import type { Command, Ledger } from "../src/store/ledger.ts";
 import { freshDatabase } from "../test/harness/services.ts";
-import { admitOf, settleOf } from "../test/store/ledger-stores.ts";
+import type { admitOf, settleOf } from "../test/store/ledger-stores.ts";
 
 const here = join(import.meta.dir, "..");
 const trees = [here, ...process.argv.slice(2, 3).map((path) => resolve(path))];
 const rounds = Number(process.argv[3] ?? 300);
 const only = process.argv[4] ? new RegExp(process.argv[4]) : null;
 
-interface Subject {
+/** Makers of commands as the tree's own code names their fields. */
+interface Makers {
+  admitOf: typeof admitOf;
+  settleOf: typeof settleOf;
+}
+interface Subject extends Makers {
   book: Ledger;
   organizations: string[];
   cpu_us(): number;
@@ -25,6 +30,7 @@ async function subjectIn(tree: string): Promise<Subject> {
   const { migrate } = await import(join(tree, "db/migrate.ts"));
   const { ledger } = await import(join(tree, "src/postgres/ledger.ts"));
   const { serverDatabase } = await import(join(tree, "src/postgres/server.ts"));
+  const { admitOf, settleOf } = (await import(join(tree, "test/store/ledger-stores.ts"))) as Makers;
   const database = await freshDatabase();
   const db = await serverDatabase(database.url);
   await migrate(db);
@@ -42,6 +48,8 @@ async function subjectIn(tree: string): Promise<Subject> {
   );
   return {
     book,
+    admitOf,
+    settleOf,
     organizations,
     cpu_us: () => Number(readFileSync(`/proc/${backend.pid}/schedstat`, "utf8").split(" ")[0]) / 1000,
     close: async () => {
@@ -53,40 +61,40 @@ async function subjectIn(tree: string): Promise<Subject> {
 }
 
 /** Batches that go one after the other, and leave nothing running. */
-type Round = (organizations: string[]) => Command[][];
+type Round = (subject: Subject) => Command[][];
 const limits = { session: 1e14, week: 1e14, month: 1e14, concurrentRequests: 100_000 };
-const admissions = (count: number, organizations: string[]) =>
-  Array.from({ length: count }, (_, at) => admitOf(organizations[at % organizations.length]!, { limits }));
+const admissions = (count: number, owners: number, { admitOf, organizations }: Subject) =>
+  Array.from({ length: count }, (_, at) => admitOf(organizations[at % owners]!, { limits }));
 
 const pairs = (count: number, owners: number): Round => {
-  return (organizations) => {
-    const admits = admissions(count, organizations.slice(0, owners));
-    return [admits, admits.map((one) => settleOf(one, 700))];
+  return (subject) => {
+    const admits = admissions(count, owners, subject);
+    return [admits, admits.map((one) => subject.settleOf(one, 700))];
   };
 };
 /** Each batch settles what the one before admitted, as under steady load. */
 const mixed = (count: number, owners: number): Round => {
-  return (organizations) => {
-    const groups = Array.from({ length: 4 }, () => admissions(count / 2, organizations.slice(0, owners)));
-    return [...groups, []].map((admits, at) => [...(groups[at - 1] ?? []).map((one) => settleOf(one, 700)), ...admits]);
+  return (subject) => {
+    const groups = Array.from({ length: 4 }, () => admissions(count / 2, owners, subject));
+    return [...groups, []].map((admits, at) => [
+      ...(groups[at - 1] ?? []).map((one) => subject.settleOf(one, 700)),
+      ...admits,
+    ]);
   };
 };
 const streams = (count: number, verb: "grow" | "checkpoint"): Round => {
   const usage = { inputTokens: 9, cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 } as const;
-  return (organizations) => {
-    const admits = admissions(count, organizations.slice(0, 1));
+  return (subject) => {
+    const admits = admissions(count, 1, subject);
     const next = (step: number) =>
       admits.map(
-        ({ requestId, organizationId, lease_ms }): Command =>
+        (one): Command =>
           verb === "grow"
-            ? { verb, requestId, organizationId, limits, unitsTotal: 1000 + step, unitsTotal_min: 1000 + step }
-            : {
-                ...{ verb, requestId, organizationId, lease_ms, number: step },
-                usage: { ...usage, outputTokens: step, source: "counted" },
-              },
+            ? { ...one, verb, unitsTotal: 1000 + step, unitsTotal_min: 1000 + step }
+            : { ...one, verb, number: step, usage: { ...usage, outputTokens: step, source: "counted" } },
       );
     const steps = Array.from({ length: 6 }, (_, step) => next(step + 1));
-    return [admits, ...steps, admits.map((one) => settleOf(one, 700))];
+    return [admits, ...steps, admits.map((one) => subject.settleOf(one, 700))];
   };
 };
 const loads: Record<string, Round> = {
@@ -116,8 +124,9 @@ async function main(): Promise<void> {
     if (only && !only.test(name)) continue;
     const samples = subjects.map((): number[] => []);
     for (let turn = -20; turn < rounds; turn++) {
-      for (const [at, { book, organizations, cpu_us }] of subjects.entries()) {
-        const batches = round(organizations);
+      for (const [at, subject] of subjects.entries()) {
+        const { book, cpu_us } = subject;
+        const batches = round(subject);
         const before = cpu_us();
         for (const batch of batches) await book.run(batch);
         if (turn >= 0) samples[at]!.push((cpu_us() - before) / batches.length);

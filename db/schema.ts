@@ -87,11 +87,20 @@ export const auditEntry = pgTable(
 export const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "month", "extra"]);
 export const usageBilling = pgEnum("usage_billing", ["plan", "extra"]);
 
-export const usageAccount = pgTable("usage_account", {
-  organizationId: uuid("organization_id").primaryKey(),
-  running: units("running").notNull().default(0),
-  sessionStartsAt: instant("session_starts_at"),
-});
+export const usageNow = pgTable(
+  "usage_now",
+  {
+    subjectId: uuid("subject_id").notNull(),
+    generation: units("generation").notNull(),
+    updates: integer("updates").notNull(),
+    running: units("running").notNull(),
+    startsAt: instant("starts_at").array().notNull(),
+    endsAt: instant("ends_at").array().notNull(),
+    used: units("used").array().notNull(),
+    held: units("held").array().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.subjectId, table.generation] })],
+);
 
 export const usageAnchor = pgTable(
   "usage_anchor",
@@ -104,18 +113,28 @@ export const usageAnchor = pgTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.monthFrom] })],
 );
 
-export const usageWindow = pgTable(
-  "usage_window",
+export const usagePast = pgTable(
+  "usage_past",
   {
-    organizationId: uuid("organization_id").notNull(),
+    subjectId: uuid("subject_id").notNull(),
     kind: usageWindowKind("kind").notNull(),
     startsAt: instant("starts_at").notNull(),
     endsAt: instant("ends_at").notNull(),
     used: units("used").notNull(),
     held: units("held").notNull(),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.kind, table.startsAt] })],
+  (table) => [primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] })],
 );
+
+/** Every window that was ever used, those of now and those of the past. */
+export const usageWindow = pgView("usage_window", {
+  subjectId: uuid("subject_id").notNull(),
+  kind: usageWindowKind("kind").notNull(),
+  startsAt: instant("starts_at").notNull(),
+  endsAt: instant("ends_at").notNull(),
+  used: units("used").notNull(),
+  held: units("held").notNull(),
+}).existing();
 
 /** The windows of now, one row a kind, and what their organization has open and allows. */
 export const usageWindowNow = pgView("usage_window_now", {
@@ -220,18 +239,27 @@ export const usageRate = pgTable(
   "usage_rate",
   {
     organizationId: uuid("organization_id").notNull(),
-    entry: text("entry").notNull(),
     countsUntil: instant("counts_until").notNull(),
+    entry: text("entry").notNull(),
     requests: units("requests").notNull(),
     tokens: units("tokens").notNull(),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.entry] })],
+  (table) => [primaryKey({ columns: [table.organizationId, table.countsUntil, table.entry] })],
 );
 
-export const usageRateReading = pgTable("usage_rate_reading", {
-  organizationId: uuid("organization_id").primaryKey(),
-  readAt: instant("read_at").notNull(),
-});
+export const usageRateNow = pgTable(
+  "usage_rate_now",
+  {
+    organizationId: uuid("organization_id").notNull(),
+    generation: units("generation").notNull(),
+    updates: integer("updates").notNull(),
+    requests: units("requests").notNull(),
+    tokens: units("tokens").notNull(),
+    sweptUntil: instant("swept_until").notNull(),
+    readAt: instant("read_at"),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.generation] })],
+);
 
 export const usageRefusal = pgTable(
   "usage_refusal",

@@ -4,7 +4,8 @@
 //
 //   sh scripts/run deploy/replay.ts          (Linux, as root: it mounts and changes root)
 //
-// What this cannot show: that the two base images exist, and how an engine itself behaves.
+// What this cannot show: that the base images exist and are those of a digest, that limits of memory and processes are
+// kept, and how an engine itself behaves.
 
 import { execFileSync } from "node:child_process";
 import {
@@ -75,12 +76,15 @@ function must(holds: boolean, otherwise: string): void {
 function build(dockerfile: string): Stage {
   const context = contextFolder();
   const stages: Stage[] = [];
+  /** Of arguments before the first stage, which only FROM sees. */
+  const globals: Record<string, string> = {};
   for (const line of instructions(dockerfile)) {
     say(`> ${line}`);
     const word = line.split(" ", 1)[0]!;
     const rest = line.slice(word.length).trim();
     const stage = stages.at(-1)!;
-    if (word === "FROM") stages.push(newStage(rest, stages.length));
+    if (word === "ARG" && stages.length === 0) globals[rest.split("=", 1)[0]!] = rest.slice(rest.indexOf("=") + 1);
+    else if (word === "FROM") stages.push(newStage(interpolated(rest, globals), stages.length));
     else if (word === "WORKDIR") enter(stage, rest);
     else if (word === "COPY") copy(stage, rest, stages, context);
     else if (word === "RUN") runLine(stage, rest);
@@ -125,7 +129,7 @@ function newStage(from: string, index: number): Stage {
   const [image = "", , name = `${index}`] = from.split(/\s+/);
   const root = join(workplace, `stage-${index}`);
   mkdirSync(root);
-  const version = /^oven\/bun:(\S+)$/.exec(image)?.[1];
+  const version = /^oven\/bun:([^\s@]+)/.exec(image)?.[1];
   if (version !== undefined) {
     const here = execFileSync("node_modules/.bin/bun", ["--version"], { encoding: "utf8" }).trim();
     must(version === here, `the Dockerfile says bun ${version}, package.json ${here}`);
@@ -284,7 +288,10 @@ async function alone(image: Stage): Promise<void> {
 async function composed(image: Stage): Promise<void> {
   const compose = parse(readFileSync("compose.yaml", "utf8"));
   const password = "replayed";
-  const [database, redis] = await Promise.all([startPostgres(), startRedis()]);
+  const given = { POSTGRES_PASSWORD: password, REDIS_PASSWORD: password };
+  const [, ...words] = (compose.services.redis.command as string[]).map((word) => interpolated(word, given));
+  const options = Object.fromEntries(words.flatMap((word, at) => (at % 2 === 0 ? [[word, words[at + 1]!]] : [])));
+  const [database, redis] = await Promise.all([startPostgres(), startRedis(undefined, () => options)]);
   try {
     const sql = postgres(database.url, { max: 1 });
     await sql.unsafe(`create role sluice login password '${password}'`);
@@ -293,9 +300,9 @@ async function composed(image: Stage): Promise<void> {
     const environment = Object.fromEntries(
       Object.entries(compose.services.sluice.environment as Record<string, string>).map(([name, value]) => [
         name,
-        interpolated(value, { POSTGRES_PASSWORD: password })
+        interpolated(value, given)
           .replace("postgres:5432", new URL(database.url).host)
-          .replace("redis:6379", new URL(redis.url).host),
+          .replace("@redis:6379", `@${new URL(redis.url).host}`),
       ]),
     );
     const volume = join(workplace, "second-volume");
@@ -304,6 +311,7 @@ async function composed(image: Stage): Promise<void> {
     const running = await run(image, volume, environment);
     const verbose = await (await fetch(`${running.url}/readyz?verbose`)).text();
     must(/redis/i.test(verbose) && /database/i.test(verbose), `/readyz does not name both: ${verbose}`);
+    must(!/does not answer/.test(verbose), `Redis does not take the password, or the database: ${verbose}`);
     must((await fetch(`${running.url}/v1/models`)).status === 401, "a request without a key was not refused");
     must((await running.stop()) === 0, "SIGTERM did not end it with 0");
     say("composed: healthy on Postgres and Redis, ends with 0");

@@ -7,16 +7,19 @@ import { attempts } from "./admission/attempts.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { adminSocket } from "./cli/socket.ts";
+import { type Identity, type IdentityFiles, readIdentity, tlsTexts } from "./config/certificate.ts";
 import { engineNames } from "./config/engine-names.ts";
 import { descriptorLimit, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
-import { app, listen, operatorApp } from "./http/app.ts";
+import { readFileBounded } from "./config/source.ts";
+import { app, operatorApp } from "./http/app.ts";
 import { bounds } from "./http/bounds.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { lifecycle } from "./http/lifecycle.ts";
+import { listen } from "./http/listen.ts";
 import { type Log, logTo } from "./http/log.ts";
-import { prometheusMetrics } from "./http/metrics.ts";
+import { type Metrics, prometheusMetrics } from "./http/metrics.ts";
 import { metricsOperations, probes } from "./http/operations.ts";
 import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
@@ -36,12 +39,15 @@ import { readinessChecks } from "./readiness-checks.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
 import { reload, tellAtStart } from "./reloading.ts";
-import { open } from "./routing/open.ts";
+import { renewal } from "./renewal.ts";
+import { retryBudgets } from "./routing/budget.ts";
+import { health } from "./routing/health.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
 import { promptCount } from "./tokens/prompt-count.ts";
 import { startThread } from "./tokens/thread.ts";
+import { client } from "./upstream/http1/client.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { calibrationSaver } from "./usage/calibration-saver.ts";
 import { forgetting } from "./usage/forgetting.ts";
@@ -49,6 +55,7 @@ import { inputEstimate } from "./usage/input-estimate.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
 import { refusedLog } from "./usage/refused.ts";
 import { type Ended, runs } from "./usage/run.ts";
+import { type Attempted, type WalkParts, walk } from "./usage/walk.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
@@ -83,7 +90,7 @@ export async function serve(serving: Serving): Promise<number> {
     hidden: () => engineNames(configuration.current()),
   });
   const outage = (what: string) => (cause: unknown) => log.event("warn", what, { cause: String(cause) });
-  const metrics = prometheusMetrics({ version: serving.version });
+  const metrics = prometheusMetrics({ version: serving.version, namesUpstreams: server.operator !== null });
   const life = lifecycle();
 
   const authentication = authenticator({
@@ -101,7 +108,8 @@ export async function serve(serving: Serving): Promise<number> {
     },
     { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
   );
-  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable")) : null;
+  const redisTls = tlsTexts(storage.redisTls, readFileBounded);
+  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls) : null;
   const rates = ratesOver(database, redis, log);
   const book = ledger(database, { recovery: metering.recovery });
   const refused = refusedLog({
@@ -144,6 +152,16 @@ export async function serve(serving: Serving): Promise<number> {
     took: metrics.revocationPropagation,
   });
 
+  const engines = client();
+  const walking: WalkParts = {
+    client: engines,
+    budget: retryBudgets(),
+    health: health(),
+    now_ms: () => performance.now(),
+    draw: Math.random,
+    attempted: (attempt) => attempted(attempt, { metrics, log }),
+    settings: () => configuration.current().metering,
+  };
   const readiness = readinessOf(readinessChecks(database, redis, configuration), {
     lifecycle: life,
     clock: systemClock(),
@@ -170,8 +188,7 @@ export async function serve(serving: Serving): Promise<number> {
           if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
         },
       },
-      open: ({ model, request, identity }, room, signal) =>
-        open(model, request, room, identity, signal, configuration.current().metering),
+      open: (errand) => walk(walking, errand),
     }),
     ledger: book,
     refused,
@@ -240,8 +257,16 @@ export async function serve(serving: Serving): Promise<number> {
 
   const use = () => planUse(database);
   await Promise.all([tellAtStart(configuration, use, log), readiness.began]);
-  const listening = listen(app(dependencies, { metrics: server.operator === null }), { ...server, ...limits });
+  const identity = server.tls ? identityIn(server.tls) : null;
+  const listening = listen(
+    app(dependencies, { metrics: server.operator === null }),
+    { ...server, ...limits },
+    identity,
+  );
   const operator = server.operator ? listen(operatorApp(dependencies), { ...server.operator, ...limits }) : null;
+  const certificate =
+    server.tls && identity ? renewal(server.tls, identity, { readFile: readFileBounded, listening, log }) : null;
+  serving.onReload(() => certificate?.look());
   serving.onReload(() => void reload(configuration, use, log));
   if (isEmbedded) {
     const { say, isTerminal } = serving;
@@ -253,6 +278,7 @@ export async function serve(serving: Serving): Promise<number> {
   serving.say(`sluice is serving on ${listening.url}\n`);
 
   const signal = await serving.stopAsked();
+  await certificate?.stop();
   log.event("info", "draining", { signal, open_requests: life.openCount });
   life.startDraining();
   const again = serving.stopAsked();
@@ -265,6 +291,7 @@ export async function serve(serving: Serving): Promise<number> {
   readiness.stop();
   await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop(), checks.stop()]);
   counter.stop();
+  engines.close();
   const unsettled = await admitting.stop(settle_ms_max);
   if (unsettled > 0)
     log.event("error", "unsettled", { requests: unsettled, next: "another node, or the next start, recovers them" });
@@ -275,6 +302,19 @@ export async function serve(serving: Serving): Promise<number> {
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+function identityIn(files: IdentityFiles): Identity {
+  const read = readIdentity(files, readFileBounded);
+  if ("problem" in read) throw new Error(read.problem);
+  return read.identity;
+}
+
+/** What an operator has to mend is said loudly, each time: it costs every request an attempt. */
+function attempted({ model, route, end }: Attempted, { metrics, log }: { metrics: Metrics; log: Log }): void {
+  const upstream = route.upstream.name;
+  metrics.attempt(upstream, end.kind);
+  if (end.kind === "refused") log.event("error", "upstream_refused", { upstream, model, status: end.status });
 }
 
 /** What an engine said, for the log, which names no engine: `request show` does. */

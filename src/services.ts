@@ -9,6 +9,7 @@ import packageJson from "../package.json" with { type: "json" };
 import type { Services } from "./cli/services.ts";
 import { processTerminal } from "./cli/terminal.ts";
 import { systemUser } from "./cli/user.ts";
+import { tlsTexts } from "./config/certificate.ts";
 import type { Configuration, StorageSettings } from "./config/configuration.ts";
 import { readEnvironment } from "./config/environment.ts";
 import { descriptorLimit } from "./config/machine.ts";
@@ -77,7 +78,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     descriptorLimit: () => descriptorLimit(),
     async inspectRedis(url) {
       const { redisConnection } = await import("./redis/connection.ts");
-      const redis = redisConnection(url, () => {});
+      const redis = redisConnection(url, () => {}, tlsTexts(storageOf(environment).redisTls, readFileBounded));
       try {
         await redis.ping(2000);
         return "Redis responds.";
@@ -85,6 +86,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         redis.close();
       }
     },
+    certificates: async (configuration) => (await import("./certificates.ts")).certificatesOf(configuration),
     async draftConfiguration({ url, protocol, apiKey }) {
       const { initConfiguration } = await import("./config/init.ts");
       return initConfiguration({ url, protocol, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });
@@ -128,7 +130,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
 
 /** Throws ConfigurationError. */
 function storageOf(environment: NodeJS.ProcessEnv): StorageSettings {
-  const read = readEnvironment(environment);
+  const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new ConfigurationError(read.problems);
   return read.settings.storage;
 }

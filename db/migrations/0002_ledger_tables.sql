@@ -4,11 +4,21 @@
 create type usage_window_kind as enum ('session', 'week', 'month', 'extra');
 create type usage_billing as enum ('plan', 'extra');
 
--- What one organization has open: how many requests run, and when the running session began.
-create table usage_account (
-  organization_id uuid primary key,
-  running bigint not null default 0,
-  session_starts_at timestamptz
+-- What one subject, an organization, has open: how many requests run, and the windows in force, in arrays by the order of
+-- their kinds; a session that is not open starts at null. Of each subject one row is live. It is written in place until
+-- it was updated 32 times, and then anew as the next generation: however long vacuum is kept waiting, nobody walks more
+-- than 32 versions, and those of older generations stand before the newest in the index
+-- (docs/design/metering.md, Counters that wait for no vacuum).
+create table usage_now (
+  subject_id uuid not null,
+  generation bigint not null,
+  updates integer not null,
+  running bigint not null,
+  starts_at timestamptz[] not null,
+  ends_at timestamptz[] not null,
+  used bigint[] not null,
+  held bigint[] not null,
+  primary key (subject_id, generation)
 ) with (fillfactor = 50);
 
 -- A new subscription anchor, and from when on it counts: months from the end of the month that ran when it was set,
@@ -21,20 +31,30 @@ create table usage_anchor (
   primary key (organization_id, month_from)
 );
 
--- One row per window that was ever used; never zeroed. `used` is the sum of the records' charges, `held` that of the
--- holds. Kind `extra` is what extra usage took in a billing month.
-create table usage_window (
-  organization_id uuid not null,
+-- Windows that are no longer in force, one row each; never zeroed. The batch that finds one ended moves it here, and what
+-- is settled late goes here too.
+create table usage_past (
+  subject_id uuid not null,
   kind usage_window_kind not null,
   starts_at timestamptz not null,
   ends_at timestamptz not null check (ends_at > starts_at),
   used bigint not null,
   held bigint not null,
-  primary key (organization_id, kind, starts_at)
+  primary key (subject_id, kind, starts_at)
 ) with (fillfactor = 50);
 
--- One row per running request. No index on the lease: its every extension would then be a new index entry, and a
--- sweep reads this small table whole.
+-- Every window that was ever used. `used` is the sum of the records' charges, `held` that of the holds. Kind `extra` is
+-- what extra usage took in a billing month.
+create view usage_window as
+  select n.subject_id, w.kind, w.starts_at, w.ends_at, w.used, w.held
+  from usage_now n
+  cross join lateral unnest(enum_range(null::usage_window_kind), n.starts_at, n.ends_at, n.used, n.held)
+    w (kind, starts_at, ends_at, used, held)
+  where w.starts_at is not null
+  union all
+  select p.subject_id, p.kind, p.starts_at, p.ends_at, p.used, p.held from usage_past p;
+
+-- One row per running request. No index on the lease: its every extension would then be a new index entry.
 create table usage_hold (
   request_id uuid primary key,
   organization_id uuid not null,

@@ -10,6 +10,11 @@ create function usage_record_id(at timestamptz) returns uuid
   language sql immutable parallel safe
   as $$ select rpad(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0'), 32, '0')::uuid $$;
 
+-- When a node made an id, by its clock.
+create function usage_record_time(id uuid) returns timestamptz
+  language sql immutable parallel safe
+  as $$ select 'epoch'::timestamptz + ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint * interval '1 millisecond' $$;
+
 -- Windows are functions of anchor and instant. UTC throughout; hours and not days, so that no zone's summer time counts.
 
 create function usage_week(anchor_at timestamptz, at timestamptz) returns table (starts_at timestamptz, ends_at timestamptz)
@@ -102,137 +107,206 @@ create function usage_set_anchor(organization uuid, anchor timestamptz) returns 
     return effective_at;
   end $$;
 
--- A window and its totals, as a batch works on them.
-create type usage_total as (
-  organization_id uuid, kind usage_window_kind, starts_at timestamptz, ends_at timestamptz,
-  used bigint, held bigint, is_changed boolean
-);
-
--- Four windows of an organization, in the order of their kinds; extra usage is counted by the month.
-create function usage_totals(
-  organization uuid, session_starts_at timestamptz, session_ends_at timestamptz,
-  week_starts_at timestamptz, week_ends_at timestamptz, month_starts_at timestamptz, month_ends_at timestamptz
-) returns setof usage_total
-  language sql stable
-  as $$
-    select organization, n.kind, n.starts_at, n.ends_at, coalesce(w.used, 0), coalesce(w.held, 0), false
-    from (values
-      ('session'::usage_window_kind, session_starts_at, session_ends_at),
-      ('week', week_starts_at, week_ends_at),
-      ('month', month_starts_at, month_ends_at),
-      ('extra', month_starts_at, month_ends_at)
-    ) n (kind, starts_at, ends_at)
-    left join lateral (
-      select b.used, b.held from usage_window b
-      where b.organization_id = organization and b.kind = n.kind and b.starts_at = n.starts_at offset 0
-    ) w on true
-  $$;
-
--- What an organization has open and allows, and which windows it is in. An idle session is five hours from now. Of an
--- organization that does not exist there is neither week nor month.
-create function usage_now(organization uuid, at timestamptz)
+-- The windows in force: each from the row of now or, where that has another, from the past, to which a clock that was set
+-- back returns. An idle session is five hours from now, and not open. Of an organization that does not exist there is
+-- neither week nor month.
+create function usage_in_force(organization uuid, at timestamptz)
   returns table (
-    running bigint, extra_enabled boolean, extra_cap bigint,
-    session_opened_at timestamptz, session_starts_at timestamptz, session_ends_at timestamptz,
-    week_starts_at timestamptz, week_ends_at timestamptz, month_starts_at timestamptz, month_ends_at timestamptz
+    running bigint, is_open boolean, starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[]
   )
   language sql stable
   as $$
-    select coalesce(a.running, 0), o.extra_usage_enabled, o.extra_usage_cap_units,
-      a.session_starts_at, s.starts_at, s.starts_at + interval '5 hours',
-      c.week_starts_at, c.week_ends_at, c.month_starts_at, c.month_ends_at
+    select coalesce(n.running, 0), s.is_open or bool_or(p.kind is not null and w.kind = 'session'), f.starts_at, f.ends_at,
+      array_agg(case when w.was_at = w.starts_at then w.used else coalesce(p.used, 0) end order by w.kind),
+      array_agg(case when w.was_at = w.starts_at then w.held else coalesce(p.held, 0) end order by w.kind)
     from (select 1) one
     left join lateral (
-      select * from usage_account a where a.organization_id = organization offset 0
-    ) a on true
+      select * from usage_now n where n.subject_id = organization order by n.generation desc limit 1
+    ) n on true
+    left join lateral (select o.anchor_at from organization o where o.id = organization offset 0) o on true
+    cross join lateral (select * from usage_calendar(organization, o.anchor_at, at) offset 0) c
+    cross join lateral (select coalesce(n.ends_at[1] > at, false) as is_open offset 0) s
     cross join lateral (
-      select case when a.session_starts_at + interval '5 hours' > at then a.session_starts_at
-        else date_trunc('milliseconds', at) end
-    ) s (starts_at)
-    left join lateral (select * from organization o where o.id = organization offset 0) o on true
-    cross join lateral usage_calendar(organization, o.anchor_at, at) c
+      select
+        array[case when s.is_open then n.starts_at[1] else at end,
+          c.week_starts_at, c.month_starts_at, c.month_starts_at] as starts_at,
+        array[case when s.is_open then n.ends_at[1] else at + interval '5 hours' end,
+          c.week_ends_at, c.month_ends_at, c.month_ends_at] as ends_at
+      offset 0
+    ) f
+    cross join lateral unnest(enum_range(null::usage_window_kind), f.starts_at, n.starts_at, n.used, n.held)
+      w (kind, starts_at, was_at, used, held)
+    left join lateral (
+      select * from usage_past p
+      where p.subject_id = organization and p.kind = w.kind and p.starts_at = w.starts_at offset 0
+    ) p on w.was_at is distinct from w.starts_at
+    group by n.running, s.is_open, f.starts_at, f.ends_at
   $$;
 
 -- The same, for whoever only reads.
 create view usage_window_now as
   select o.id as organization_id, w.kind, w.starts_at, w.ends_at, w.used, w.held,
-    n.running, n.extra_enabled, n.extra_cap as extra_cap_units, clock.at
+    n.running, o.extra_usage_enabled as extra_enabled, o.extra_usage_cap_units as extra_cap_units, clock.at
   from organization o
   cross join lateral (select store_now() as at offset 0) clock
-  cross join lateral usage_now(o.id, clock.at) n
-  cross join lateral usage_totals(o.id, n.session_starts_at, n.session_ends_at,
-    n.week_starts_at, n.week_ends_at, n.month_starts_at, n.month_ends_at) w;
+  cross join lateral usage_in_force(o.id, clock.at) n
+  cross join lateral unnest(enum_range(null::usage_window_kind), n.starts_at, n.ends_at, n.used, n.held)
+    w (kind, starts_at, ends_at, used, held);
 
--- Whose windows they are, as a batch works on it.
-create type usage_owner as (
-  organization_id uuid, running bigint, session_opened_at timestamptz,
-  extra_enabled boolean, extra_cap bigint, is_changed boolean
+-- What a batch works on. The n-th of the organizations has the n-th element of the arrays up to `is_changed`, and the n-th
+-- row of the others, which has its windows in force in the order of their kinds. Behind these, `used` and `held` have a
+-- row for each window of the past that a hold was admitted in; it stands in the column of its kind.
+create type usage_book as (
+  organizations uuid[], generations bigint[], updates integer[], running bigint[], extra_enabled boolean[],
+  extra_caps bigint[], is_open boolean[], is_changed boolean[],
+  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], past usage_past[]
 );
 
--- What a batch reads of its organizations, under their locks: the owners in the given order, and four windows of each.
-create function usage_load(organizations uuid[], at timestamptz, out owners usage_owner[], out windows usage_total[])
-  language plpgsql stable
-  as $$
-  begin
-    with now as (
-      select i.id, i.position, n.*
-      from unnest(organizations) with ordinality i (id, position)
-      cross join lateral usage_now(i.id, at) n
-    )
-    select
-      array(
-        select row(n.id, n.running, n.session_opened_at, n.extra_enabled, n.extra_cap, false)::usage_owner
-        from now n order by n.position),
-      array(
-        select w::usage_total from now n
-        cross join lateral usage_totals(n.id, n.session_starts_at, n.session_ends_at,
-          n.week_starts_at, n.week_ends_at, n.month_starts_at, n.month_ends_at) w
-        order by n.position, w.kind)
-    into owners, windows;
-  end $$;
-
--- Where the windows stand that a hold was admitted in, in the order of kinds: nearly always among those of now, which
--- begin at `first`. Those of a request that runs on past the end of one are read here, and stand behind.
-create function usage_locate(hold usage_hold, first integer, inout windows usage_total[], out places integer[])
-  language plpgsql stable
-  as $$
-  begin
-    if hold.session_starts_at = windows[first].starts_at and hold.week_starts_at = windows[first + 1].starts_at
-      and hold.month_starts_at = windows[first + 2].starts_at
-    then
-      places := array[first, first + 1, first + 2, first + 3];
-      return;
-    end if;
-    with wanted as (
-      select w.* from usage_totals(hold.organization_id, hold.session_starts_at, hold.session_ends_at,
-        hold.week_starts_at, hold.week_ends_at, hold.month_starts_at, hold.month_ends_at) w
-    ), whole as (
-      select windows || array(
-        select w::usage_total from wanted w
-        where not exists (
-          select from unnest(windows) t
-          where t.organization_id = w.organization_id and t.kind = w.kind and t.starts_at = w.starts_at)
-      ) as totals
-    )
-    select whole.totals, array(
-      select t.place from wanted w
-      join unnest(whole.totals) with ordinality t (organization_id, kind, starts_at, ends_at, used, held, is_changed, place)
-        on t.organization_id = w.organization_id and t.kind = w.kind and t.starts_at = w.starts_at
-      order by w.kind)
-    into windows, places from whole;
-  end $$;
-
-create function usage_save(owners usage_owner[], windows usage_total[]) returns void
+-- Finds the windows in force of an owner whose row of now has another or none, and moves what is no longer in force to
+-- the past, and what is out of there. The row itself is written with the batch.
+create function usage_roll(owner integer, clock timestamptz, inout book usage_book)
   language plpgsql volatile
   as $$
+  declare
+    kinds usage_window_kind[] := enum_range(null::usage_window_kind);
+    subject uuid := book.organizations[owner];
+    now record;
   begin
-    with saved as (
-      insert into usage_window (organization_id, kind, starts_at, ends_at, used, held)
-      select w.organization_id, w.kind, w.starts_at, w.ends_at, w.used, w.held from unnest(windows) w where w.is_changed
-      on conflict (organization_id, kind, starts_at) do update set used = excluded.used, held = excluded.held
-    )
-    insert into usage_account (organization_id, running, session_starts_at)
-    select o.organization_id, o.running, o.session_opened_at from unnest(owners) o where o.is_changed
-    on conflict (organization_id) do update
-      set running = excluded.running, session_starts_at = excluded.session_starts_at;
+    select * into now from usage_in_force(subject, clock);
+    for k in 1..4 loop
+      if book.starts_at[owner][k] <> now.starts_at[k] then
+        insert into usage_past values (
+          subject, kinds[k], book.starts_at[owner][k], book.ends_at[owner][k], book.used[owner][k], book.held[owner][k]
+        )
+        on conflict (subject_id, kind, starts_at) do update set used = excluded.used, held = excluded.held;
+        book.is_changed[owner] := true;
+      end if;
+      if book.starts_at[owner][k] is distinct from now.starts_at[k] then
+        delete from usage_past p where p.subject_id = subject and p.kind = kinds[k] and p.starts_at = now.starts_at[k];
+        book.is_changed[owner] := book.is_changed[owner] or found;
+      end if;
+      book.starts_at[owner][k] := now.starts_at[k];
+      book.ends_at[owner][k] := now.ends_at[k];
+      book.used[owner][k] := now.used[k];
+      book.held[owner][k] := now.held[k];
+    end loop;
+    book.is_open[owner] := now.is_open;
+  end $$;
+
+-- Reads what a batch works on, under the locks of its organizations. A window that is open stays what it is, also under a
+-- new anchor: while all of a row are, nothing is calculated.
+create function usage_load(named uuid[], clock timestamptz) returns usage_book
+  language plpgsql volatile
+  as $$
+  declare
+    book usage_book;
+  begin
+    select named, array_agg(n.generation order by i.position), array_agg(coalesce(n.updates, 0) order by i.position),
+      array_agg(coalesce(n.running, 0) order by i.position), array_agg(o.extra_usage_enabled order by i.position),
+      array_agg(o.extra_usage_cap_units order by i.position),
+      array_agg(coalesce(n.ends_at[1] > clock and least(n.ends_at[2], n.ends_at[3]) > clock
+        and greatest(n.starts_at[2], n.starts_at[3]) <= clock, false) order by i.position),
+      array_agg(false),
+      array_agg(coalesce(n.starts_at, array_fill(null::timestamptz, array[4])) order by i.position),
+      array_agg(coalesce(n.ends_at, array_fill(null::timestamptz, array[4])) order by i.position),
+      array_agg(coalesce(n.used, '{0,0,0,0}') order by i.position),
+      array_agg(coalesce(n.held, '{0,0,0,0}') order by i.position), '{}'
+    into book
+    from unnest(named) with ordinality i (id, position)
+    left join lateral (
+      select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
+    ) n on true
+    left join lateral (select * from organization o where o.id = i.id offset 0) o on true;
+    for owner in 1..cardinality(named) loop
+      if not book.is_open[owner] then
+        book := usage_roll(owner, clock, book);
+      end if;
+    end loop;
+    return book;
+  end $$;
+
+-- The hold of a request, if there is one, and its organization's place in the book.
+create function usage_find(request uuid, organization uuid, book usage_book)
+  returns table (owner integer, held bigint, source usage_billing, is_in_force boolean)
+  language sql stable
+  as $$
+    select o.owner, h.units, h.source, h.session_starts_at = book.starts_at[o.owner][1]
+      and h.week_starts_at = book.starts_at[o.owner][2] and h.month_starts_at = book.starts_at[o.owner][3]
+    from (select array_position(book.organizations, organization) as owner offset 0) o
+    left join lateral (
+      select * from usage_hold h where h.request_id = request and h.organization_id = organization offset 0
+    ) h on true
+  $$;
+
+-- Where the windows stand that a hold was admitted in: for each kind a row of `used` and `held`. Those that are not in
+-- force are read here, once.
+create function usage_locate(
+  request uuid, owner integer, inout book usage_book, inout used bigint[], inout held bigint[], out places integer[]
+)
+  language plpgsql stable
+  as $$
+  declare
+    kinds usage_window_kind[] := enum_range(null::usage_window_kind);
+    hold usage_hold := (select h from usage_hold h where h.request_id = request);
+    starts timestamptz[] := array[hold.session_starts_at, hold.week_starts_at, hold.month_starts_at, hold.month_starts_at];
+    ends timestamptz[] := array[hold.session_ends_at, hold.week_ends_at, hold.month_ends_at, hold.month_ends_at];
+    place integer;
+    total usage_past;
+  begin
+    places := array_fill(owner, array[4]);
+    for k in 1..4 loop
+      continue when starts[k] = book.starts_at[owner][k];
+      place := (
+        select p.place from unnest(book.past) with ordinality p (subject_id, kind, starts_at, ends_at, used, held, place)
+        where p.subject_id = hold.organization_id and p.kind = kinds[k] and p.starts_at = starts[k]);
+      if place is null then
+        select hold.organization_id, kinds[k], starts[k], ends[k], coalesce(sum(p.used), 0), coalesce(sum(p.held), 0)
+        into total from usage_past p
+        where p.subject_id = hold.organization_id and p.kind = kinds[k] and p.starts_at = starts[k];
+        book.past := book.past || total;
+        used := used || array_fill(total.used, array[4]);
+        held := held || array_fill(total.held, array[4]);
+        place := cardinality(book.past);
+      end if;
+      places[k] := cardinality(book.organizations) + place;
+    end loop;
+  end $$;
+
+-- Writes what a batch has changed.
+create function usage_save(book usage_book) returns void
+  language plpgsql volatile
+  as $$
+  declare
+    owners integer := cardinality(book.organizations);
+    starts timestamptz[];
+    ends timestamptz[];
+  begin
+    for n in 1..owners loop
+      continue when not book.is_changed[n];
+      starts := array[case when book.is_open[n] then book.starts_at[n][1] end,
+        book.starts_at[n][2], book.starts_at[n][3], book.starts_at[n][4]];
+      ends := array[case when book.is_open[n] then book.ends_at[n][1] end,
+        book.ends_at[n][2], book.ends_at[n][3], book.ends_at[n][4]];
+      if book.updates[n] < 32 then
+        update usage_now set updates = updates + 1, running = book.running[n], starts_at = starts, ends_at = ends,
+          used = array[book.used[n][1], book.used[n][2], book.used[n][3], book.used[n][4]], held = array[book.held[n][1], book.held[n][2], book.held[n][3], book.held[n][4]]
+        where subject_id = book.organizations[n] and generation = book.generations[n];
+        continue when found;
+      end if;
+      insert into usage_now values (
+        book.organizations[n], coalesce(book.generations[n], 0) + 1, 0, book.running[n], starts, ends,
+        array[book.used[n][1], book.used[n][2], book.used[n][3], book.used[n][4]], array[book.held[n][1], book.held[n][2], book.held[n][3], book.held[n][4]]);
+      delete from usage_now where subject_id = book.organizations[n] and generation = book.generations[n];
+    end loop;
+    if cardinality(book.past) > 0 then
+      insert into usage_past
+      select p.subject_id, p.kind, p.starts_at, p.ends_at, t.used, t.held
+      from unnest(book.past) with ordinality p (subject_id, kind, starts_at, ends_at, used, held, place)
+      cross join lateral (
+        select book.used[owners + p.place][k] as used, book.held[owners + p.place][k] as held
+        from array_position(enum_range(null::usage_window_kind), p.kind) k
+      ) t
+      where (t.used, t.held) <> (p.used, p.held)
+      on conflict (subject_id, kind, starts_at) do update set used = excluded.used, held = excluded.held;
+    end if;
   end $$;

@@ -1,20 +1,20 @@
 -- The verbs of the ledger: what commands and answers mean is said in src/store/ledger.ts. Each verb is one function that
 -- carries out all of a batch's commands of its kind, in their order, each seeing those before it; `usage_batch` calls
--- them, and reads and writes the totals once. What a verb works on are arrays: owners ascending by id, and windows, of
--- which the n-th owner's stand from 4n - 3 to 4n. `limits` has a row for each set of limits that commands name by its
--- number, in the order of window kinds; null does not limit, and least() passes nulls by. `over` are requests that have a
--- record. Commands and holds have variables of their own type: fields of a record are looked up by name in every row.
+-- them, and reads and writes the book once. `limits` has a row for each plan that commands name by its number, in the
+-- order of window kinds; null does not limit, and least() passes nulls by. `over` are requests that have a record. Loops
+-- work on numbers in arrays, copied out of the book, and rows are written from arrays at the end: in PL/pgSQL both cost
+-- far less than composites.
 
 -- The commands of a batch. `position` says where the answer belongs.
 
 create type usage_admit_command as (
   position integer, request_id uuid, organization_id uuid, key_id uuid, operation text, model text, stream boolean,
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
-  limits integer, concurrent_limit bigint,
+  plan integer, concurrent_limit bigint,
   input_units bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint
 );
 create type usage_grow_command as (
-  position integer, request_id uuid, organization_id uuid, limits integer, units_total bigint, units_total_min bigint
+  position integer, request_id uuid, organization_id uuid, plan integer, units_total bigint, units_total_min bigint
 );
 create type usage_checkpoint_command as (
   position integer, request_id uuid, organization_id uuid, number integer,
@@ -24,91 +24,68 @@ create type usage_checkpoint_command as (
 create type usage_settle_command as (
   position integer, request_id uuid, organization_id uuid, key_id uuid, operation text, model text, stream boolean,
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
-  limits integer,
+  plan integer,
   input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
   reasoning_tokens bigint, usage_source text,
   units bigint, outcome text, stopped_by text, error_code text,
   upstream text, attempts integer, first_part_ms bigint, report_rejected jsonb
 );
 
--- Windows are as they were just before the command, four of them, and of an admission alone.
+-- Windows are as they were just before the command, a row of four, and of an admission alone.
 create type usage_answer as (
   position integer, answer text, at timestamptz, units bigint, output_tokens bigint, source usage_billing,
-  charged bigint, uncharged bigint, windows usage_total[], extra_enabled boolean, extra_cap bigint
+  charged bigint, uncharged bigint,
+  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], extra_enabled boolean, extra_cap bigint
 );
 
 -- Ends requests. One without a hold was given up before its admission was answered: its record, which charges nothing,
 -- keeps an admission that comes late from running.
 create function usage_settle(
   commands usage_settle_command[], limits bigint[], over uuid[], is_recovery boolean, clock timestamptz,
-  inout owners usage_owner[], inout windows usage_total[], out answers usage_answer[]
+  inout book usage_book, out answers usage_answer[]
 )
   language plpgsql volatile
   as $$
   declare
     step record;
-    command usage_settle_command;
-    hold usage_hold;
-    located usage_hold;
-    location record;
-    owner integer := 1;
-    owned usage_owner := owners[1];
+    used bigint[] := book.used;
+    held bigint[] := book.held;
+    running bigint[] := book.running;
+    is_changed boolean[] := book.is_changed;
+    owner integer;
+    place integer;
     places integer[];
+    location record;
     first integer;
     last integer;
-    total usage_total;
     unused bigint;
     room bigint;
-    charge bigint;
-    records usage_record[] := '{}';
+    -- Of each command; null: it has a record already.
+    charges bigint[] := array_fill(null::bigint, array[cardinality(commands)]);
+    after bigint[] := array_fill(null::bigint, array[cardinality(commands), 3]);
     ended uuid[] := '{}';
   begin
     for step in
-      select c as command, h.hold
-      from unnest(commands) c
-      left join lateral (
-        select h as hold from usage_hold h
-        where h.request_id = c.request_id and h.organization_id = c.organization_id offset 0
-      ) h on true
-      order by c.organization_id, c.position
+      select c.ordinality as n, c.request_id, c.plan, c.units, c.request_id = any (over) as is_over,
+        h.*
+      from unnest(commands) with ordinality c cross join lateral usage_find(c.request_id, c.organization_id, book) h
     loop
-      command := step.command;
-      hold := step.hold;
-      if command.request_id = any (over) then
-        answers := answers
-          || row(command.position, 'already', clock, null, null, null, null, null, null, null, null)::usage_answer;
+      continue when step.is_over;
+      if step.held is null then
+        charges[step.n] := 0;
         continue;
       end if;
-      if hold.request_id is null then
-        answers := answers
-          || row(command.position, 'settled', clock, null, null, null, 0, command.units, null, null, null)::usage_answer;
-        records := records || row(
-          command.request_id, command.organization_id, command.key_id, command.operation, command.model, command.stream,
-          command.price_input, command.price_cached_input, command.price_cache_write, command.price_output,
-          'plan', 0, 0, command.units, clock, clock, command.outcome, command.stopped_by, command.error_code, is_recovery,
-          command.input_tokens, command.cached_input_tokens, command.cache_write_tokens, command.output_tokens,
-          command.reasoning_tokens, command.usage_source,
-          null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
-          command.upstream, command.attempts, command.first_part_ms, command.report_rejected
-        )::usage_record;
-        continue;
-      end if;
-
-      if hold.organization_id is distinct from located.organization_id
-        or hold.session_starts_at <> located.session_starts_at or hold.week_starts_at <> located.week_starts_at
-        or hold.month_starts_at <> located.month_starts_at
-      then
-        owners[owner] := owned;
-        while owned.organization_id <> hold.organization_id loop
-          owner := owner + 1;
-          owned := owners[owner];
-        end loop;
-        located := hold;
-        location := usage_locate(hold, 4 * owner - 3, windows);
-        windows := location.windows;
+      owner := step.owner;
+      if step.is_in_force then
+        places := array[owner, owner, owner, owner];
+      else
+        location := usage_locate(step.request_id, owner, book, used, held);
+        book := location.book;
+        used := location.used;
+        held := location.held;
         places := location.places;
       end if;
-      if hold.source = 'plan' then
+      if step.source = 'plan' then
         first := 1;
         last := 3;
       else
@@ -118,173 +95,169 @@ create function usage_settle(
 
       -- What every limit leaves, without what others hold; but what was granted is not taken back for their holds where
       -- a limit was lowered meanwhile.
-      room := command.units;
+      room := step.units;
       for kind in first..last loop
-        total := windows[places[kind]];
-        unused := case kind when 4 then owned.extra_cap else limits[command.limits][kind] end - total.used;
-        room := least(room, unused - greatest(0, least(total.held, unused) - hold.units));
+        place := places[kind];
+        unused := case kind when 4 then book.extra_caps[owner] else limits[step.plan][kind] end - used[place][kind];
+        room := least(room, unused - greatest(0, least(held[place][kind], unused) - step.held));
       end loop;
-      charge := greatest(0, room);
+      room := greatest(0, room);
       for kind in first..last loop
-        total := windows[places[kind]];
-        total.used := total.used + charge;
-        total.held := total.held - hold.units;
-        total.is_changed := true;
-        windows[places[kind]] := total;
+        place := places[kind];
+        used[place][kind] := used[place][kind] + room;
+        held[place][kind] := held[place][kind] - step.held;
       end loop;
-      owned.running := owned.running - 1;
-      owned.is_changed := true;
-
-      answers := answers || row(command.position, 'settled', clock, null, null, null,
-        charge, command.units - charge, null, null, null)::usage_answer;
-      ended := ended || hold.request_id;
-      records := records || row(
-        hold.request_id, hold.organization_id, hold.key_id, hold.operation, hold.model, hold.stream,
-        hold.price_input, hold.price_cached_input, hold.price_cache_write, hold.price_output,
-        hold.source, hold.units, charge, command.units - charge, hold.admitted_at, clock,
-        command.outcome, command.stopped_by, command.error_code, is_recovery,
-        command.input_tokens, command.cached_input_tokens, command.cache_write_tokens, command.output_tokens,
-        command.reasoning_tokens, command.usage_source,
-        hold.session_starts_at, hold.session_ends_at, hold.session_limit, hold.session_used, windows[places[1]].used,
-        hold.week_starts_at, hold.week_ends_at, hold.week_limit, hold.week_used, windows[places[2]].used,
-        hold.month_starts_at, hold.month_ends_at, hold.month_limit, hold.month_used, windows[places[3]].used,
-        command.upstream, command.attempts, command.first_part_ms, command.report_rejected
-      )::usage_record;
+      charges[step.n] := room;
+      for kind in 1..3 loop
+        after[step.n][kind] := used[places[kind]][kind];
+      end loop;
+      ended := ended || step.request_id;
+      running[owner] := running[owner] - 1;
+      is_changed[owner] := true;
     end loop;
-    owners[owner] := owned;
+    book.used := used;
+    book.held := held;
+    book.running := running;
+    book.is_changed := is_changed;
 
     with gone as (delete from usage_hold where request_id = any (ended))
-    insert into usage_record select * from unnest(records);
+    insert into usage_record
+    select c.request_id, c.organization_id, coalesce(h.key_id, c.key_id), coalesce(h.operation, c.operation),
+      coalesce(h.model, c.model), coalesce(h.stream, c.stream), coalesce(h.price_input, c.price_input),
+      coalesce(h.price_cached_input, c.price_cached_input), coalesce(h.price_cache_write, c.price_cache_write),
+      coalesce(h.price_output, c.price_output), coalesce(h.source, 'plan'), coalesce(h.units, 0),
+      charges[c.n], c.units - charges[c.n], coalesce(h.admitted_at, clock), clock,
+      c.outcome, c.stopped_by, c.error_code, is_recovery,
+      c.input_tokens, c.cached_input_tokens, c.cache_write_tokens, c.output_tokens, c.reasoning_tokens, c.usage_source,
+      h.session_starts_at, h.session_ends_at, h.session_limit, h.session_used, after[c.n][1],
+      h.week_starts_at, h.week_ends_at, h.week_limit, h.week_used, after[c.n][2],
+      h.month_starts_at, h.month_ends_at, h.month_limit, h.month_used, after[c.n][3],
+      c.upstream, c.attempts, c.first_part_ms, c.report_rejected
+    from (select c.*, c.ordinality as n from unnest(commands) with ordinality c) c
+    left join lateral (
+      select * from usage_hold h where h.request_id = c.request_id and h.organization_id = c.organization_id offset 0
+    ) h on true
+    where charges[c.n] is not null;
+
+    answers := array(
+      select row(c.position, case when charges[c.ordinality] is null then 'already' else 'settled' end, clock,
+        null, null, null, charges[c.ordinality], c.units - charges[c.ordinality],
+        null, null, null, null, null, null)::usage_answer
+      from unnest(commands) with ordinality c);
   end $$;
 
 -- Raises holds to a new total, or to as much of it as there is room for.
 create function usage_grow(
-  commands usage_grow_command[], limits bigint[], clock timestamptz,
-  inout owners usage_owner[], inout windows usage_total[], out answers usage_answer[]
+  commands usage_grow_command[], limits bigint[], clock timestamptz, inout book usage_book, out answers usage_answer[]
 )
   language plpgsql volatile
   as $$
   declare
     step record;
-    command usage_grow_command;
-    hold usage_hold;
-    located usage_hold;
-    location record;
-    owner integer := 1;
-    owned usage_owner := owners[1];
+    used bigint[] := book.used;
+    held bigint[] := book.held;
+    owner integer;
+    place integer;
     places integer[];
+    location record;
     first integer;
     last integer;
-    total usage_total;
     room bigint;
     granted bigint;
     grown uuid[] := '{}';
     grown_units bigint[] := '{}';
   begin
     for step in
-      select c as command, h.hold
-      from unnest(commands) c
-      left join lateral (
-        select h as hold from usage_hold h
-        where h.request_id = c.request_id and h.organization_id = c.organization_id offset 0
-      ) h on true
-      order by c.organization_id, c.position
+      select c.position, c.request_id, c.plan, c.units_total, c.units_total_min, h.*
+      from unnest(commands) c cross join lateral usage_find(c.request_id, c.organization_id, book) h
     loop
-      command := step.command;
-      hold := step.hold;
-      if hold.request_id is null then
-        answers := answers
-          || row(command.position, 'gone', clock, null, null, null, null, null, null, null, null)::usage_answer;
+      if step.held is null then
+        answers := answers || row(step.position, 'gone', clock,
+          null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
         continue;
       end if;
-      if hold.organization_id is distinct from located.organization_id
-        or hold.session_starts_at <> located.session_starts_at or hold.week_starts_at <> located.week_starts_at
-        or hold.month_starts_at <> located.month_starts_at
-      then
-        while owned.organization_id <> hold.organization_id loop
-          owner := owner + 1;
-          owned := owners[owner];
-        end loop;
-        located := hold;
-        location := usage_locate(hold, 4 * owner - 3, windows);
-        windows := location.windows;
+      owner := step.owner;
+      if step.is_in_force then
+        places := array[owner, owner, owner, owner];
+      else
+        location := usage_locate(step.request_id, owner, book, used, held);
+        book := location.book;
+        used := location.used;
+        held := location.held;
         places := location.places;
       end if;
-      if hold.source = 'plan' then
+      if step.source = 'plan' then
         first := 1;
         last := 3;
         room := null;
       else
         first := 4;
         last := 4;
-        room := case when not owned.extra_enabled then 0 end;
+        room := case when not book.extra_enabled[owner] then 0 end;
       end if;
 
       for kind in first..last loop
-        total := windows[places[kind]];
-        room := least(room,
-          case kind when 4 then owned.extra_cap else limits[command.limits][kind] end - total.used - total.held);
+        place := places[kind];
+        room := least(room, case kind when 4 then book.extra_caps[owner] else limits[step.plan][kind] end
+          - used[place][kind] - held[place][kind]);
       end loop;
-      granted := greatest(hold.units, least(command.units_total, hold.units + room));
-      if granted < command.units_total_min then
-        answers := answers
-          || row(command.position, 'full', clock, null, null, null, null, null, null, null, null)::usage_answer;
+      granted := greatest(step.held, least(step.units_total, step.held + room));
+      if granted < step.units_total_min then
+        answers := answers || row(step.position, 'full', clock,
+          null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
         continue;
       end if;
-      if granted > hold.units then
+      if granted > step.held then
         for kind in first..last loop
-          total := windows[places[kind]];
-          total.held := total.held + granted - hold.units;
-          total.is_changed := true;
-          windows[places[kind]] := total;
+          place := places[kind];
+          held[place][kind] := held[place][kind] + granted - step.held;
         end loop;
-        grown := grown || hold.request_id;
+        grown := grown || step.request_id;
         grown_units := grown_units || granted;
+        book.is_changed[owner] := true;
       end if;
-      answers := answers
-        || row(command.position, 'granted', clock, granted, null, null, null, null, null, null, null)::usage_answer;
+      answers := answers || row(step.position, 'granted', clock,
+        granted, null, null, null, null, null, null, null, null, null, null)::usage_answer;
     end loop;
+    book.used := used;
+    book.held := held;
 
     update usage_hold set units = grown_units[array_position(grown, request_id)] where request_id = any (grown);
   end $$;
 
 -- The answer to an admission that was granted before. Its own hold is no part of what it saw.
-create function usage_granted_before(
-  "position" integer, clock timestamptz, hold usage_hold, first integer, windows usage_total[], owned usage_owner
-) returns usage_answer
+create function usage_granted_before("position" integer, clock timestamptz, request uuid, owner integer, book usage_book)
+  returns usage_answer
   language plpgsql stable
   as $$
   declare
-    location record := usage_locate(hold, first, windows);
-    seen usage_total[] := array(select location.windows[place] from unnest(location.places) place);
+    hold usage_hold := (select h from usage_hold h where h.request_id = request);
+    at record := usage_locate(request, owner, book, book.used, book.held);
+    own bigint := case hold.source when 'plan' then hold.units else 0 end;
   begin
-    seen[1].used := hold.session_used;
-    seen[2].used := hold.week_used;
-    seen[3].used := hold.month_used;
-    if hold.source = 'plan' then
-      for kind in 1..3 loop
-        seen[kind].held := seen[kind].held - hold.units;
-      end loop;
-    end if;
-    return row("position", 'granted', clock, hold.units, hold.output_tokens, hold.source, null, null, seen,
-      owned.extra_enabled, owned.extra_cap)::usage_answer;
+    return row("position", 'granted', clock, hold.units, hold.output_tokens, hold.source, null, null,
+      array[[hold.session_starts_at, hold.week_starts_at, hold.month_starts_at, hold.month_starts_at]],
+      array[[hold.session_ends_at, hold.week_ends_at, hold.month_ends_at, hold.month_ends_at]],
+      array[[hold.session_used, hold.week_used, hold.month_used, at.used[at.places[4]][4]]],
+      array[[at.held[at.places[1]][1] - own, at.held[at.places[2]][2] - own, at.held[at.places[3]][3] - own,
+        at.held[at.places[4]][4]]],
+      book.extra_enabled[owner], book.extra_caps[owner])::usage_answer;
   end $$;
 
 -- Holds what a request may use: in the plan's windows or, where they are full, as extra usage.
 create function usage_admit(
   commands usage_admit_command[], limits bigint[], over uuid[], clock timestamptz,
-  inout owners usage_owner[], inout windows usage_total[], out answers usage_answer[]
+  inout book usage_book, out answers usage_answer[]
 )
   language plpgsql volatile
   as $$
   declare
     step record;
-    command usage_admit_command;
-    hold usage_hold;
-    owner integer := 1;
-    owned usage_owner := owners[1];
-    base integer := 0;
-    total usage_total;
+    used bigint[] := book.used;
+    held bigint[] := book.held;
+    running bigint[] := book.running;
+    is_changed boolean[] := book.is_changed;
+    owner integer;
     units_whole bigint;
     units_least bigint;
     room bigint;
@@ -292,99 +265,98 @@ create function usage_admit(
     billed usage_billing;
     units bigint;
     tokens bigint;
-    holds usage_hold[] := '{}';
+    answer text;
+    -- Of each command; null: nothing is held.
+    bills usage_billing[] := array_fill(null::usage_billing, array[cardinality(commands)]);
+    holds bigint[] := array_fill(null::bigint, array[cardinality(commands), 5]);
   begin
     for step in
-      select c as command, h.hold
-      from unnest(commands) c
-      left join lateral (
-        select h as hold from usage_hold h
-        where h.request_id = c.request_id and h.organization_id = c.organization_id offset 0
-      ) h on true
-      order by c.organization_id, c.position
+      select c.ordinality as n, c.position, c.request_id, c.plan, c.concurrent_limit, c.price_output, c.input_units,
+        c.output_tokens, c.output_tokens_min, c.request_id = any (over) as is_over, h.owner, h.held
+      from unnest(commands) with ordinality c cross join lateral usage_find(c.request_id, c.organization_id, book) h
     loop
-      command := step.command;
-      hold := step.hold;
-      while owned.organization_id <> command.organization_id loop
-        owners[owner] := owned;
-        owner := owner + 1;
-        owned := owners[owner];
-        base := base + 4;
-      end loop;
-      if command.request_id = any (over) or owned.extra_enabled is null then
-        answers := answers || row(command.position,
-          case when command.request_id = any (over) then 'over' else 'unknown' end, clock,
-          null, null, null, null, null, null, null, null)::usage_answer;
+      owner := step.owner;
+      if step.is_over or book.extra_enabled[owner] is null then
+        answers := answers || row(step.position, case when step.is_over then 'over' else 'unknown' end, clock,
+          null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
         continue;
       end if;
-      if hold.request_id is not null then
+      if step.held is not null then
         -- Granted before; that answer was lost.
-        answers := answers || usage_granted_before(command.position, clock, hold, base + 1, windows, owned);
+        book.used := used;
+        book.held := held;
+        answers := answers || usage_granted_before(step.position, clock, step.request_id, owner, book);
         continue;
       end if;
 
-      units_whole := command.input_units + command.output_tokens * command.price_output;
-      units_least := command.input_units + command.output_tokens_min * command.price_output;
+      units_whole := step.input_units + step.output_tokens * step.price_output;
+      units_least := step.input_units + step.output_tokens_min * step.price_output;
       -- A room of null is without bounds.
       room := null;
       for kind in 1..3 loop
-        total := windows[base + kind];
-        room := least(room, limits[command.limits][kind] - total.used - total.held);
+        room := least(room, limits[step.plan][kind] - used[owner][kind] - held[owner][kind]);
       end loop;
-      total := windows[base + 4];
-      room_extra := owned.extra_cap - total.used - total.held;
+      room_extra := book.extra_caps[owner] - used[owner][4] - held[owner][4];
       billed := case
         when coalesce(units_whole <= room, true) then 'plan'::usage_billing
-        when owned.extra_enabled and coalesce(units_whole <= room_extra, true) then 'extra'
+        when book.extra_enabled[owner] and coalesce(units_whole <= room_extra, true) then 'extra'
         when units_least <= room then 'plan'
-        when owned.extra_enabled and units_least <= room_extra then 'extra' end;
+        when book.extra_enabled[owner] and units_least <= room_extra then 'extra' end;
+      if billed is null or running[owner] >= step.concurrent_limit then
+        answer := case
+          when billed is not null then 'concurrency'
+          -- Full of settled use, or only of what others hold for the moment, the extra usage included?
+          when coalesce(units_least <= least(limits[step.plan][1] - used[owner][1],
+            limits[step.plan][2] - used[owner][2], limits[step.plan][3] - used[owner][3]), true) then 'reserved'
+          when book.extra_enabled[owner] and units_least <= book.extra_caps[owner] - used[owner][4] then 'reserved'
+          else 'exhausted' end;
+        units := null;
+        tokens := null;
+        billed := null;
+      else
+        answer := 'granted';
+        room := case billed when 'plan' then room else room_extra end;
+        tokens := case when coalesce(units_whole <= room, true) then step.output_tokens
+          else (room - step.input_units) / step.price_output end;
+        units := step.input_units + tokens * step.price_output;
+      end if;
+      answers := answers || row(step.position, answer, clock, units, tokens, billed, null, null,
+        book.starts_at[owner:owner], book.ends_at[owner:owner], used[owner:owner], held[owner:owner],
+        book.extra_enabled[owner], book.extra_caps[owner])::usage_answer;
+      continue when billed is null;
 
-      if billed is null or owned.running >= command.concurrent_limit then
-        answers := answers || row(command.position, case
-            when billed is not null then 'concurrency'
-            -- Full of settled use, or only of what others hold for the moment, the extra usage included?
-            when coalesce(units_least <= least(
-              limits[command.limits][1] - windows[base + 1].used,
-              limits[command.limits][2] - windows[base + 2].used,
-              limits[command.limits][3] - windows[base + 3].used), true) then 'reserved'
-            when owned.extra_enabled and units_least <= owned.extra_cap - total.used then 'reserved'
-            else 'exhausted' end,
-          clock, null, null, null, null, null,
-          array[windows[base + 1], windows[base + 2], windows[base + 3], windows[base + 4]],
-          owned.extra_enabled, owned.extra_cap)::usage_answer;
-        continue;
-      end if;
-      room := case billed when 'plan' then room else room_extra end;
-      tokens := case when coalesce(units_whole <= room, true) then command.output_tokens
-        else (room - command.input_units) / command.price_output end;
-      units := command.input_units + tokens * command.price_output;
-      answers := answers || row(command.position, 'granted', clock, units, tokens, billed, null, null,
-        array[windows[base + 1], windows[base + 2], windows[base + 3], windows[base + 4]],
-        owned.extra_enabled, owned.extra_cap)::usage_answer;
-      holds := holds || row(
-        command.request_id, command.organization_id, command.key_id, command.operation, command.model, command.stream,
-        command.price_input, command.price_cached_input, command.price_cache_write, command.price_output,
-        billed, units, tokens, clock, clock + command.lease_ms * interval '1 millisecond',
-        windows[base + 1].starts_at, windows[base + 1].ends_at, limits[command.limits][1], windows[base + 1].used,
-        windows[base + 2].starts_at, windows[base + 2].ends_at, limits[command.limits][2], windows[base + 2].used,
-        windows[base + 3].starts_at, windows[base + 3].ends_at, limits[command.limits][3], windows[base + 3].used,
-        0, 0, 0, 0, 0, 0, 'counted'
-      )::usage_hold;
-      if billed = 'plan' then
-        owned.session_opened_at := windows[base + 1].starts_at;
-      end if;
-      owned.running := owned.running + 1;
-      owned.is_changed := true;
-      for kind in case billed when 'plan' then 1 else 4 end..case billed when 'plan' then 3 else 4 end loop
-        total := windows[base + kind];
-        total.held := total.held + units;
-        total.is_changed := true;
-        windows[base + kind] := total;
+      bills[step.n] := billed;
+      holds[step.n][1] := units;
+      holds[step.n][2] := tokens;
+      for kind in 1..3 loop
+        holds[step.n][2 + kind] := used[owner][kind];
       end loop;
+      for kind in case billed when 'plan' then 1 else 4 end..case billed when 'plan' then 3 else 4 end loop
+        held[owner][kind] := held[owner][kind] + units;
+      end loop;
+      running[owner] := running[owner] + 1;
+      is_changed[owner] := true;
+      if not book.is_open[owner] then
+        book.is_open[owner] := true;
+      end if;
     end loop;
-    owners[owner] := owned;
+    book.held := held;
+    book.running := running;
+    book.is_changed := is_changed;
 
-    insert into usage_hold select * from unnest(holds);
+    insert into usage_hold
+    select c.request_id, c.organization_id, c.key_id, c.operation, c.model, c.stream,
+      c.price_input, c.price_cached_input, c.price_cache_write, c.price_output,
+      bills[c.n], holds[c.n][1], holds[c.n][2], clock, clock + c.lease_ms * interval '1 millisecond',
+      book.starts_at[c.owner][1], book.ends_at[c.owner][1], limits[c.plan][1], holds[c.n][3],
+      book.starts_at[c.owner][2], book.ends_at[c.owner][2], limits[c.plan][2], holds[c.n][4],
+      book.starts_at[c.owner][3], book.ends_at[c.owner][3], limits[c.plan][3], holds[c.n][5],
+      0, 0, 0, 0, 0, 0, 'counted'
+    from (
+      select c.*, c.ordinality as n, array_position(book.organizations, c.organization_id) as owner
+      from unnest(commands) with ordinality c offset 0
+    ) c
+    where bills[c.n] is not null;
   end $$;
 
 -- Extends leases and says how far requests are. Counts only rise, and one that was overtaken on its way changes none.
@@ -416,7 +388,7 @@ create function usage_checkpoint(commands usage_checkpoint_command[], clock time
       returning c.position
     )
     select array_agg(row(c.position, case when c.position in (select e.position from extended e) then 'extended'
-      else 'gone' end, clock, null, null, null, null, null, null, null, null)::usage_answer)
+      else 'gone' end, clock, null, null, null, null, null, null, null, null, null, null, null)::usage_answer)
     into answers from unnest(commands) c;
     return answers;
   end $$;
@@ -440,7 +412,8 @@ create function usage_batch(
       union select c.organization_id from unnest(checkpoints) c union select c.organization_id from unnest(settles) c
       order by 1);
     over uuid[];
-    book record;
+    book usage_book;
+    done record;
     answers usage_answer[] := '{}';
   begin
     perform usage_lock(organizations);
@@ -452,18 +425,21 @@ create function usage_batch(
           select c.request_id from unnest(settles) c union all select c.request_id from unnest(admits) c)));
       book := usage_load(organizations, clock);
       if cardinality(settles) > 0 then
-        book := usage_settle(settles, limits, over, false, clock, book.owners, book.windows);
-        answers := answers || book.answers;
+        done := usage_settle(settles, limits, over, false, clock, book);
+        book := done.book;
+        answers := answers || done.answers;
       end if;
       if cardinality(grows) > 0 then
-        book := usage_grow(grows, limits, clock, book.owners, book.windows);
-        answers := answers || book.answers;
+        done := usage_grow(grows, limits, clock, book);
+        book := done.book;
+        answers := answers || done.answers;
       end if;
       if cardinality(admits) > 0 then
-        book := usage_admit(admits, limits, over, clock, book.owners, book.windows);
-        answers := answers || book.answers;
+        done := usage_admit(admits, limits, over, clock, book);
+        book := done.book;
+        answers := answers || done.answers;
       end if;
-      perform usage_save(book.owners, book.windows);
+      perform usage_save(book);
     end if;
     if cardinality(checkpoints) > 0 then
       answers := answers || usage_checkpoint(checkpoints, clock);
@@ -471,34 +447,51 @@ create function usage_batch(
     return answers;
   end $$;
 
--- Requests whose lease has lapsed, the longest gone first. It reads the small table whole.
-create function usage_lapsed(most integer) returns setof usage_hold
-  language sql volatile
-  set enable_seqscan = on
-  as $$ select * from usage_hold where lease_until <= store_now() order by lease_until limit most $$;
-
--- Settles them at their last checkpoint or, with `charge_holds`, as if all that was held had been used; answers how
--- many. Any node may do it; the lease is looked at again under the lock.
-create function usage_recover(most integer, charge_holds boolean) returns integer
+-- Settles requests whose lease has lapsed, the longest gone first, at their last checkpoint or, with `charge_holds`, as if
+-- all that was held had been used; answers how many. Any node may do it; the lease is looked at again under the lock. Dead
+-- rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
+-- those whose ids begin at `since`, where it is not null; for the next sweep it answers both, and its clock. A node whose
+-- clock is slow by more than a minute makes ids that only a sweep of all finds.
+create function usage_recover(
+  most integer, charge_holds boolean, inout seen uuid[], inout since uuid, out settled integer, out clock timestamptz
+)
   language plpgsql volatile
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   set plan_cache_mode = force_generic_plan
   as $$
   declare
-    clock timestamptz;
+    newest uuid;
     lapsed uuid[];
     limits bigint[];
     organizations uuid[];
     commands usage_settle_command[];
-    book record;
+    book usage_book;
   begin
-    select array_agg(h.request_id order by h.lease_until),
-      array_agg(array[h.session_limit, h.week_limit, h.month_limit] order by h.lease_until),
-      array_agg(distinct h.organization_id order by h.organization_id)
-    into lapsed, limits, organizations from usage_lapsed(most) h;
+    clock := store_now();
+    since := coalesce(since, '00000000-0000-0000-0000-000000000000');
+    with live as materialized (
+      select h.* from unnest(seen) s (request_id) cross join lateral (
+        select * from usage_hold h where h.request_id = s.request_id and h.request_id < since offset 0
+      ) h
+      union all
+      select h.* from usage_hold h where h.request_id >= since
+    ), gone as (
+      select * from live where lease_until <= clock order by lease_until limit most
+    )
+    select array(select request_id from live order by request_id limit 1001),
+      (select request_id from live order by request_id desc limit 1),
+      array_agg(g.request_id order by g.lease_until),
+      array_agg(array[g.session_limit, g.week_limit, g.month_limit] order by g.lease_until),
+      array_agg(distinct g.organization_id order by g.organization_id)
+    into seen, newest, lapsed, limits, organizations from gone g;
+    -- By the clock that is slower, the store's or that of the node which made the newest; where nothing runs, as it was.
+    since := case when newest is null then since else least(seen[1001],
+      usage_record_id(least(clock, usage_record_time(newest)) - interval '1 minute')) end;
+    settled := 0;
     if lapsed is null then
-      return 0;
+      return;
     end if;
+
     perform usage_lock(organizations);
     clock := store_now();
     commands := array(
@@ -514,7 +507,7 @@ create function usage_recover(most integer, charge_holds boolean) returns intege
       )::usage_settle_command
       from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock);
     book := usage_load(organizations, clock);
-    book := usage_settle(commands, limits, '{}', true, clock, book.owners, book.windows);
-    perform usage_save(book.owners, book.windows);
-    return cardinality(commands);
+    book := (usage_settle(commands, limits, '{}', true, clock, book)).book;
+    perform usage_save(book);
+    settled := cardinality(commands);
   end $$;

@@ -7,7 +7,10 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
   as $$
   declare
     clock timestamptz;
-    total usage_total;
+    book usage_book;
+    kind integer := array_position(enum_range(null::usage_window_kind), window_kind);
+    starts timestamptz;
+    ends timestamptz;
     added bigint;
   begin
     perform usage_lock(array[organization]);
@@ -16,17 +19,14 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
     if found then
       return added;
     end if;
-    select w.* into total from usage_now(organization, clock) n
-    cross join lateral usage_totals(organization, n.session_starts_at, n.session_ends_at,
-      n.week_starts_at, n.week_ends_at, n.month_starts_at, n.month_ends_at) w
-    where w.kind = window_kind;
-    if total.ends_at is null or (window_kind = 'session' and not exists (
-      select from usage_window w where w.organization_id = organization and w.kind = 'session' and w.starts_at = total.starts_at
-    )) then
+    book := usage_load(array[organization], clock);
+    starts := book.starts_at[1][kind];
+    ends := book.ends_at[1][kind];
+    if ends is null or (window_kind = 'session' and not book.is_open[1]) then
       return null;
     end if;
     -- No total beyond 2^53 - 1 could be read exactly.
-    added := greatest(least(units, 9007199254740991 - total.used), -total.used);
+    added := greatest(least(units, 9007199254740991 - book.used[1][kind]), -book.used[1][kind]);
     insert into usage_record (
       request_id, organization_id, operation, model, stream, price_input, price_cached_input, price_cache_write, price_output,
       source, held, charged, uncharged, admitted_at, ended_at, outcome, recovered,
@@ -36,14 +36,14 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
       entry_id, organization, 'adjustment', '', false, 0, 0, 0, 0,
       case window_kind when 'extra' then 'extra'::usage_billing else 'plan' end, 0, added, 0, clock, clock, 'completed', false,
       0, 0, 0, 0, 0, 'counted',
-      case window_kind when 'session' then total.starts_at end, case window_kind when 'session' then total.ends_at end,
-      case window_kind when 'week' then total.starts_at end, case window_kind when 'week' then total.ends_at end,
-      case when window_kind in ('month', 'extra') then total.starts_at end,
-      case when window_kind in ('month', 'extra') then total.ends_at end
+      case window_kind when 'session' then starts end, case window_kind when 'session' then ends end,
+      case window_kind when 'week' then starts end, case window_kind when 'week' then ends end,
+      case when window_kind in ('month', 'extra') then starts end,
+      case when window_kind in ('month', 'extra') then ends end
     );
-    total.used := total.used + added;
-    total.is_changed := true;
-    perform usage_save('{}', array[total]);
+    book.used[1][kind] := book.used[1][kind] + added;
+    book.is_changed[1] := true;
+    perform usage_save(book);
     return added;
   end $$;
 
@@ -78,18 +78,18 @@ create function usage_differences(begun_after timestamptz default null)
       select e.organization_id, e.kind, e.starts_at, sum(e.recorded)::bigint as recorded, sum(e.holding)::bigint as holding
       from entries e group by 1, 2, 3
     )
-    select coalesce(w.organization_id, s.organization_id), coalesce(w.kind, s.kind)::text, coalesce(w.starts_at, s.starts_at),
+    select coalesce(w.subject_id, s.organization_id), coalesce(w.kind, s.kind)::text, coalesce(w.starts_at, s.starts_at),
       coalesce(w.used, 0), coalesce(s.recorded, 0), coalesce(w.held, 0), coalesce(s.holding, 0)
     from usage_window w
-    full join sums s on s.organization_id = w.organization_id and s.kind = w.kind and s.starts_at = w.starts_at
+    full join sums s on s.organization_id = w.subject_id and s.kind = w.kind and s.starts_at = w.starts_at
     cross join since
     where coalesce(w.starts_at, s.starts_at) > since.at
       and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
     union all
-    select coalesce(a.organization_id, h.organization_id), 'running', null, 0, 0, coalesce(a.running, 0), coalesce(h.count, 0)
-    from usage_account a
-    full join (select o.organization_id, count(*) as count from usage_hold o group by 1) h on h.organization_id = a.organization_id
-    where coalesce(a.running, 0) <> coalesce(h.count, 0)
+    select coalesce(n.subject_id, h.organization_id), 'running', null, 0, 0, coalesce(n.running, 0), coalesce(h.count, 0)
+    from usage_now n
+    full join (select o.organization_id, count(*) as count from usage_hold o group by 1) h on h.organization_id = n.subject_id
+    where coalesce(n.running, 0) <> coalesce(h.count, 0)
   $$;
 
 -- Makes the partitions of this month and of those to come, moves out of the default one what belongs in them, and drops
@@ -133,7 +133,7 @@ create function usage_partitions() returns setof text
       return next '-' || old.name;
     end loop;
     delete from usage_record_default where ended_at < store_now() - make_interval(months => months_kept);
-    delete from usage_window where ends_at < store_now() - make_interval(months => months_kept + 1);
+    delete from usage_past where ends_at < store_now() - make_interval(months => months_kept + 1);
   end $$;
 
 select usage_partitions();

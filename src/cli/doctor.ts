@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import type { Configuration, ServerSettings, StorageSettings } from "../config/configuration.ts";
 import { simulatorName } from "../config/simulator.ts";
 import type { Upstream } from "../upstream/target.ts";
+import { judged } from "./certificates.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
@@ -79,6 +80,9 @@ async function examine(services: Services): Promise<Finding[]> {
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all((configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engine(one))));
+  for (const one of configuration ? await services.certificates(configuration) : []) {
+    findings.push({ check: `certificate ${one.whose}`, ...judged(one, services.now_ms()) });
+  }
   if (configuration) await inspect("metrics", async () => metrics(configuration!.server));
   await inspect("descriptors", async () => descriptors(services.descriptorLimit()));
   await inspect("server", () => server(services));
@@ -176,7 +180,7 @@ function descriptors(limit: number | null): string {
 
 async function server(services: Services): Promise<string> {
   const url = localUrl(services.environment);
-  const health = await healthOf(url);
+  const health = await healthOf(url, true);
   if (health.ready) return `ready at ${url.origin}`;
   if (health.answered) throw new Warning(`${url.origin}: ${health.message}`);
   return `not running at ${url.origin}; to start it, run: sluice serve`;

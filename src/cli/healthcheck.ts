@@ -1,6 +1,7 @@
 /** `sluice healthcheck`: is the server on this machine ready? For images without curl. */
 import type { Command } from "commander";
 import { readEnvironment } from "../config/environment.ts";
+import { readFileBounded } from "../config/source.ts";
 import type { CommandContext } from "./context.ts";
 
 const answer_ms = 5000;
@@ -13,7 +14,7 @@ export function addHealthcheckCommand(program: Command, { services }: CommandCon
     .action(async ({ url }: { url?: string }, command: Command) => {
       const target = url === undefined ? localUrl(services.environment) : readyUrl(url);
       if (!target) command.error(`error: '${url}' is not a URL`);
-      const health = await healthOf(target);
+      const health = await healthOf(target, url === undefined);
       if (!health.ready) throw new Error(health.message);
       services.terminal.out("ready\n");
     });
@@ -26,11 +27,19 @@ export interface Health {
   message: string;
 }
 
-/** Calls /readyz; an address that nobody serves is a result too. */
-export async function healthOf(url: URL): Promise<Health> {
+/**
+ * Calls /readyz; an address that nobody serves is a result too. The certificate of our own server bears its public name,
+ * not that of this machine, so it isn't compared; nothing secret is sent.
+ */
+export async function healthOf(url: URL, isOwn: boolean): Promise<Health> {
   try {
     const signal = AbortSignal.timeout(answer_ms);
-    const response = await fetch(url, { proxy: false, redirect: "manual", signal });
+    const response = await fetch(url, {
+      proxy: false,
+      redirect: "manual",
+      signal,
+      tls: { rejectUnauthorized: !isOwn },
+    });
     const body = (await response.text()).slice(0, 500);
     if (response.ok) return { ready: true, answered: true, message: "ready" };
     return { ready: false, answered: true, message: `not ready (${response.status}): ${reason(body)}` };
@@ -50,12 +59,12 @@ const noListener = new Set(["ECONNREFUSED", "ConnectionRefused", "FailedToOpenSo
 
 /** Where the local server listens, if it was started with this environment. */
 export function localUrl(environment: Readonly<Record<string, string | undefined>>): URL {
-  const read = readEnvironment(environment);
+  const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new Error(read.problems.join("; "));
-  const { host, port } = read.settings.server;
+  const { host, port, tls } = read.settings.server;
   if (port === 0) throw new Error("PORT is 0, so the server's port is unknown. Specify the server with --url.");
   const name = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-  return new URL(`http://${name}:${port}/readyz`);
+  return new URL(`${tls ? "https" : "http"}://${name}:${port}/readyz`);
 }
 
 /** The URL as given; without a path, its /readyz. */

@@ -2,6 +2,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Command, Option } from "commander";
+import { withSecrets } from "../config/secret.ts";
+import { readFileBounded } from "../config/source.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../upstream/codecs.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
@@ -24,7 +26,9 @@ export function addInitCommand(program: Command, { services }: CommandContext): 
       const { upstream, protocol, output, force } = options;
       const taken = () => new Error(`${output} already exists. Choose another --output, or replace it with --force.`);
       if (!force && existsSync(output)) throw taken();
-      const apiKey = services.environment.SLUICE_UPSTREAM_KEY || null;
+      const { environment, problems } = withSecrets(services.environment, readFileBounded);
+      if (problems.length > 0) throw new Error(problems.join("; "));
+      const apiKey = environment.SLUICE_UPSTREAM_KEY || null;
       const draft = await services.draftConfiguration({ url: upstream, protocol, apiKey });
       try {
         writeFileSync(output, draft.yaml, { flag: force ? "w" : "wx" });

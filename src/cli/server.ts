@@ -66,6 +66,8 @@ Settings come from sluice.yaml and from environment variables:
   SLUICE_MIGRATE       false: as --no-migrate (default: true)
   SLUICE_DATA_DIR      folder of the embedded database (default: ./data)
   REDIS_URL            Redis, for a service of several nodes
+  SLUICE_TLS_CERTIFICATE_FILE, SLUICE_TLS_KEY_FILE
+                       serve HTTPS (default: HTTP)
   SLUICE_CONFIG        configuration file (default: ./sluice.yaml, if it exists)
   SLUICE_UPSTREAM_URL  one engine for all models, if there is no file; see also
                        SLUICE_UPSTREAM_KEY and SLUICE_UPSTREAM_MODEL`;

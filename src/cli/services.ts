@@ -3,6 +3,7 @@
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
 import type { ManagementOptions } from "../management/context.ts";
 import type { UpstreamProtocol } from "../upstream/codecs.ts";
+import type { SeenCertificate } from "./certificates.ts";
 import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -38,6 +39,8 @@ export interface Services {
   inspectRedis(redisUrl: string): Promise<string>;
   /** How many descriptors a process may open; null where the system does not say. */
   descriptorLimit(): number | null;
+  /** Those that the server shows and is shown, as far as they can be had. */
+  certificates(configuration: Configuration): Promise<SeenCertificate[]>;
 
   /** Asks an engine for its models and drafts a sluice.yaml for it. */
   draftConfiguration(upstream: { url: string; protocol: UpstreamProtocol; apiKey: string | null }): Promise<Draft>;

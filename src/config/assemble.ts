@@ -1,6 +1,7 @@
 /** Checked settings and a checked file → the Configuration: who is served by which engine, and every default filled in. */
 import type { Model } from "../inference/model.ts";
 import type { CatalogModel, Route } from "../routing/catalog.ts";
+import type { TlsSettings } from "../upstream/http1/dial.ts";
 import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration, MeteringSettings } from "./configuration.ts";
@@ -17,8 +18,9 @@ export function assemble(
   settings: EnvironmentSettings,
   file: ConfigurationFile | null,
   simulatorUrl: string | null,
+  tls: ReadonlyMap<string, TlsSettings> = new Map(),
 ): Configuration {
-  const named = upstreamsOf(file?.upstreams ?? {});
+  const named = upstreamsOf(file?.upstreams ?? {}, tls);
   const { models, upstreams } = settings.upstream
     ? servedByEnvironment(settings.upstream, file?.models)
     : servedByFile(named, file?.models, simulatorUpstream(simulatorUrl));
@@ -100,11 +102,13 @@ function routesOf(entry: ModelEntry, known: ReadonlyMap<string, Upstream>): Rout
       priority: route.priority ?? 0,
       weight: route.weight ?? 1,
       ...(route.instructions === "head" ? { instructionsInside: false } : {}),
+      ...(route.context_window === undefined ? {} : { contextTokens: route.context_window }),
+      ...(entry.timeouts === undefined ? {} : { timeouts: { ...upstream.timeouts, ...entry.timeouts } }),
     };
   });
 }
 
-function upstreamsOf(entries: Record<string, UpstreamEntry>): Upstream[] {
+function upstreamsOf(entries: Record<string, UpstreamEntry>, tls: ReadonlyMap<string, TlsSettings>): Upstream[] {
   return Object.entries(entries).map(([name, entry]) => {
     const url = checkedUrl(entry.url);
     const key = entry.api_key === undefined ? null : checkedKey(entry.api_key);
@@ -114,6 +118,8 @@ function upstreamsOf(entries: Record<string, UpstreamEntry>): Upstream[] {
       url: url.url,
       protocol: entry.protocol ?? "openai-chat",
       apiKey: key?.key ?? null,
+      ...(entry.headers === undefined ? {} : { headers: entry.headers }),
+      ...(tls.has(name) ? { tls: tls.get(name)! } : {}),
       timeouts: { ...defaultTimeouts, ...entry.timeouts },
     };
   });

@@ -33,10 +33,18 @@ function checkUpstreams(upstreams: Record<string, unknown>, add: Add): void {
     if (!Check(Upstream, entry)) continue;
     const url = checkedUrl(entry.url);
     if ("problem" in url) add([...path, "url"], url.problem);
+    for (const header of Object.keys(entry.headers ?? {})) {
+      if (ownHeaders.has(header.toLowerCase())) add([...path, "headers", header], "is set by Sluice itself; remove it");
+    }
     const key = entry.api_key === undefined ? null : checkedKey(entry.api_key);
     if (key && "problem" in key) add([...path, "api_key"], key.problem);
   }
 }
+
+const ownHeaders = new Set([
+  ...["host", "content-length", "content-type", "transfer-encoding", "connection"],
+  ...["accept-encoding", "expect", "te", "trailer", "upgrade"],
+]);
 
 function checkModels(models: unknown[], upstreams: string[], add: Add): void {
   const ids = new Map<unknown, number>();
@@ -73,6 +81,9 @@ function checkRoutes(model: ModelEntry, path: Path, upstreams: string[], add: Ad
     if (!upstreams.includes(route.upstream)) {
       const hint = didYouMean(route.upstream, upstreams) || `; known are ${upstreams.join(", ")}`;
       add([...here, "upstream"], `names no upstream of this file${hint}`);
+    }
+    if (route.context_window !== undefined && route.context_window > model.context_window) {
+      add([...here, "context_window"], `must be at most the model's (${model.context_window})`);
     }
     const key = JSON.stringify([route.upstream, route.model]);
     const first = seen.get(key);

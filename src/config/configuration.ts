@@ -6,6 +6,7 @@
 import type { ImageSettings } from "../inference/image-url.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { Upstream } from "../upstream/target.ts";
+import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 
 export interface Configuration {
   catalog: Catalog;
@@ -88,6 +89,8 @@ export interface ServerSettings {
   port: number;
   /** The operator's own listener (metrics), or null: then metrics are on the main port. */
   operator: { host: string; port: number } | null;
+  /** The files of the certificate with which the main port speaks HTTPS; absent: HTTP. */
+  tls?: IdentityFiles;
   /** Whether a start may bring an older database up to date. */
   migrates: boolean;
   /** Addresses and networks of the proxies whose word for the client's address is taken. */
@@ -97,5 +100,7 @@ export interface ServerSettings {
 export interface StorageSettings {
   databaseUrl: string | null;
   redisUrl: string | null;
+  /** For a `rediss://` URL; absent: the system's authorities, and no certificate of ours. */
+  redisTls?: TlsFiles;
   dataDir: string;
 }

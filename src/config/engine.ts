@@ -78,7 +78,7 @@ function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtocol): As
       headers: { ...headers, "content-type": "application/json" },
     };
     try {
-      // No proxy, and no redirect, which could carry the key elsewhere: docs/design/runtime.md, Bun fetch.
+      // No proxy, and no redirect, which could carry the key elsewhere: docs/design/runtime.md, Towards engines.
       const direct = { proxy: false } as unknown as RequestInit;
       const response = await fetch(url, { headers, signal, redirect: "manual", ...direct, ...post });
       return { status: response.status, body: response.ok ? await jsonOf(response) : await dropped(response) };

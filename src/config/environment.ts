@@ -1,10 +1,14 @@
 /** The environment's part of the configuration: where to listen, where data lives, which file, which engine. Empty equals unset. */
 import { isIPv6 } from "node:net";
+import { compact } from "../inference/compact.ts";
 import { closestName } from "../schema/closest.ts";
 import { checkedKey } from "./api-key.ts";
+import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { ServerSettings, StorageSettings } from "./configuration.ts";
 import { isNetwork } from "./network.ts";
 import { shortened } from "./problem.ts";
+import { withSecrets } from "./secret.ts";
+import type { ReadFile } from "./source.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -29,13 +33,25 @@ export const variables = [
   "SLUICE_UPSTREAM_MODEL",
   "SLUICE_OPERATOR_PORT",
   "SLUICE_OPERATOR_HOST",
+  "DATABASE_URL_FILE",
+  "REDIS_URL_FILE",
+  "SLUICE_UPSTREAM_KEY_FILE",
+  "SLUICE_TLS_CERTIFICATE_FILE",
+  "SLUICE_TLS_KEY_FILE",
+  "REDIS_CA_FILE",
+  "REDIS_CERTIFICATE_FILE",
+  "REDIS_KEY_FILE",
   "SLUICE_MIGRATE",
   "SLUICE_TRUSTED_PROXIES",
 ] as const;
 type Variable = (typeof variables)[number];
 
-export function readEnvironment(environment: Environment): { settings: EnvironmentSettings } | { problems: string[] } {
-  const problems: string[] = [];
+/** `environment`: with the secrets that stand in files. */
+export function readEnvironment(
+  written: Environment,
+  readFile: ReadFile,
+): { environment: Environment } & ({ settings: EnvironmentSettings } | { problems: string[] }) {
+  const { environment, problems } = withSecrets(written, readFile);
   const get = (name: Variable): string | null => environment[name]?.trim() || null;
   const add = (name: Variable, message: string) => problems.push(`${name} ${message}`);
 
@@ -44,12 +60,14 @@ export function readEnvironment(environment: Environment): { settings: Environme
       host: hostOf("HOST", get, add),
       port: portOf("PORT", get, add) ?? 8080,
       operator: operatorOf(get, add),
+      ...compact({ tls: identityOf("SLUICE_TLS_CERTIFICATE_FILE", "SLUICE_TLS_KEY_FILE", get, add) }),
       migrates: switchOf("SLUICE_MIGRATE", get, add) ?? true,
       trustedProxies: proxiesOf(get, add),
     },
     storage: {
       databaseUrl: addressOf("DATABASE_URL", /^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name", get, add),
       redisUrl: addressOf("REDIS_URL", /^rediss?:\/\/\S+$/i, "redis://host:6379", get, add),
+      ...compact({ redisTls: redisTlsOf(get, add) }),
       dataDir: get("SLUICE_DATA_DIR") ?? "./data",
     },
     upstream: upstreamOf(get, add),
@@ -59,7 +77,7 @@ export function readEnvironment(environment: Environment): { settings: Environme
   if (server.operator && server.port !== 0 && server.operator.port === server.port) {
     add("SLUICE_OPERATOR_PORT", `must differ from PORT (${server.port})`);
   }
-  return problems.length > 0 ? { problems } : { settings };
+  return problems.length > 0 ? { environment, problems } : { environment, settings };
 }
 
 /** `required`: SLUICE_CONFIG names it, so that its absence is an error. */
@@ -112,6 +130,24 @@ function proxiesOf(get: Get, add: Add): string[] {
   if (wrong !== undefined)
     add("SLUICE_TRUSTED_PROXIES", `must list addresses or networks such as 10.0.0.0/8 or ::1, not ${excerpt(wrong)}`);
   return wrong === undefined ? networks : [];
+}
+
+function redisTlsOf(get: Get, add: Add): TlsFiles | undefined {
+  const caFile = get("REDIS_CA_FILE");
+  const identity = identityOf("REDIS_CERTIFICATE_FILE", "REDIS_KEY_FILE", get, add);
+  if (caFile === null && !identity) return undefined;
+  if (!/^rediss:/i.test(get("REDIS_URL") ?? "")) {
+    add("REDIS_URL", "must begin with rediss://, because REDIS_CA_FILE or REDIS_CERTIFICATE_FILE is set");
+  }
+  return { caFile, identity: identity ?? null };
+}
+
+function identityOf(certificate: Variable, key: Variable, get: Get, add: Add): IdentityFiles | undefined {
+  const [certificateFile, keyFile] = [get(certificate), get(key)];
+  if (certificateFile !== null && keyFile !== null) return { certificateFile, keyFile };
+  if (certificateFile !== null) add(certificate, `needs ${key}, which is not set`);
+  if (keyFile !== null) add(key, `needs ${certificate}, which is not set`);
+  return undefined;
 }
 
 /** The address of a store. It may hold a password, so it is never shown. */

@@ -4,22 +4,26 @@ import type { Shape } from "../schema/shape.ts";
 import { offences, type Path } from "../schema/walk.ts";
 import { checkFile } from "./check.ts";
 import { messageFor } from "./diagnose.ts";
+import type { Environment } from "./environment.ts";
 import { Problems, problems_kept_max } from "./problem.ts";
 import { ConfigurationFile } from "./schema.ts";
-import { type Environment, readYaml } from "./yaml.ts";
+import type { ReadFile } from "./source.ts";
+import { readYaml } from "./yaml.ts";
 
 export interface FileText {
   bytes: Uint8Array;
   /** As the operator named it; stands before every problem. */
   path: string;
   environment: Environment;
+  /** For `${file:…}`. */
+  readFile: ReadFile;
   /** SLUICE_UPSTREAM_URL serves every model, whatever the file says. */
   upstreamFromEnvironment: boolean;
 }
 
 export function readConfigurationFile(text: FileText): { file: ConfigurationFile } | { problems: string[] } {
   const problems = new Problems(text.path);
-  const yaml = readYaml(text.bytes, text.environment, problems);
+  const yaml = readYaml(text.bytes, text, problems);
   if (yaml?.empty) {
     problems.add(
       [],

@@ -18,7 +18,7 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     default: 32 * 1024 * 1024,
     minimum: 1024,
     maximum: 1024 * 1024 * 1024,
-    description: "The largest request body in bytes, after decompression. Larger ones get 413.",
+    description: "The largest request body in bytes, after decompression. Larger ones are answered 413.",
   },
   body_read_ms: {
     default: 60_000,
@@ -30,7 +30,7 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     default: 100,
     minimum: 16,
     maximum: 1000,
-    description: "How deeply objects and arrays of a body may be nested.",
+    description: "How deep objects and arrays of a body may be nested.",
   },
   body_values_max: {
     default: 100_000,
@@ -91,33 +91,34 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     default: 3000,
     minimum: 10,
     maximum: 60_000,
-    description: "How long an admission may take before the request gets 503 storage_unavailable.",
+    description: "How long an admission may take before the request is answered 503 storage_unavailable.",
   },
   first_event_hold_ms: {
     default: 5000,
     minimum: 0,
     maximum: 10_000,
     description:
-      "How long a stream's status waits for the first part of the answer, so that early failures get their own status.",
+      "How long the status of a stream is held back for the first part of its answer, so that early failures keep a true status.",
   },
   heartbeat_ms: {
     default: 10_000,
     minimum: 10,
     maximum: 10_000,
-    description: "The longest pause in a stream before a heartbeat is sent.",
+    description: "The longest silence on a stream before a heartbeat is written.",
   },
   drain_delay_ms: {
     default: 0,
     minimum: 0,
     maximum: 600_000,
     description:
-      "After SIGTERM: how long /readyz fails before new connections are refused, so that load balancers notice.",
+      "After SIGTERM: how long /readyz says no before new connections are refused, so that a load balancer sees it.",
   },
   drain_ms: {
     default: 25_000,
     minimum: 0,
     maximum: day_ms,
-    description: "After that: how long running requests may take to finish before they are ended with an error.",
+    description:
+      "After that: how long running requests may take to finish before they are ended with their protocol's error.",
   },
 };
 
@@ -129,10 +130,17 @@ const timeout = (name: keyof UpstreamTimeouts, description: string): Limit => ({
 });
 
 export const upstreamTimeouts: Record<keyof UpstreamTimeouts, Limit> = {
-  connect_ms: timeout("connect_ms", "How long an engine may take to send its status line."),
-  first_part_ms: timeout("first_part_ms", "How long from the status line to the first part of the answer."),
-  idle_ms: timeout("idle_ms", "The longest pause between two parts of an answer."),
-  total_ms: timeout("total_ms", "How long a whole answer may take."),
+  connect_ms: timeout("connect_ms", "How long the name, TCP and TLS may take."),
+  first_part_ms: timeout(
+    "first_part_ms",
+    "From there, how long until the first part of the answer; and 1 s for each 2,000 tokens of input.",
+  ),
+  first_part_spare_ms: timeout(
+    "first_part_spare_ms",
+    "The same, where another route of the model stands ready: then that one is asked instead.",
+  ),
+  idle_ms: timeout("idle_ms", "The longest silence between two parts of an answer."),
+  total_ms: timeout("total_ms", "The longest that a whole answer may take, all attempts together."),
 };
 
 export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery">, Limit> = {
@@ -140,14 +148,14 @@ export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery">,
     default: 60,
     minimum: 0.1,
     maximum: 3600,
-    description: "If a node dies, another one settles its running requests this long after their last checkpoint.",
+    description: "A running request whose node is gone is settled by another this long after its last checkpoint.",
   },
   checkpoint_s: {
     default: 2,
     minimum: 0.02,
     maximum: 600,
     description:
-      "How often a running request saves what it has used. Must be shorter than the lease. If you set only a short lease: a third of it.",
+      "How often a running request writes down what it has used. Shorter than the lease: where only a short lease is given, a third of it.",
   },
   sweep_s: {
     default: 5,
@@ -160,7 +168,7 @@ export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery">,
     minimum: 0,
     maximum: 1_000_000,
     description:
-      "A request that does not stream, and whose cap is at most this, is requested from the engine without streaming. 0: never.",
+      "A request that does not stream, and whose cap is at most this, is asked of the engine unstreamed. 0: never.",
   },
 };
 
@@ -169,13 +177,13 @@ export const responsesLimits: Record<Exclude<keyof ResponsesSettings, "store">, 
     default: 30,
     minimum: 1,
     maximum: 365,
-    description: "How long a response is stored, so that a client can continue from it.",
+    description: "How long a response is kept, so that a client can go on from it.",
   },
   organization_bytes_max: {
     default: 1024 * 1024 * 1024,
     minimum: 1024,
     maximum: 1024 ** 4,
-    description: "The most bytes that an organization's responses may take together. The oldest are deleted first.",
+    description: "How much an organization's responses may take together, in bytes. The oldest make room.",
   },
 };
 

@@ -7,14 +7,14 @@
  * default ones; every other setting is by its own name.
  */
 import { assemble } from "./assemble.ts";
+import { type IdentityFiles, readCertificates, readIdentity, type TlsFiles } from "./certificate.ts";
 import type { Configuration } from "./configuration.ts";
 import { configurationPath, type Environment, readEnvironment } from "./environment.ts";
 import { readConfigurationFile } from "./file.ts";
 import { ConfigurationError } from "./problem.ts";
 import type { ConfigurationFile } from "./schema.ts";
-
-/** The bytes of a file, null where there is none; throws (with `code`) where it cannot be read: source.ts. */
-export type ReadFile = (path: string) => Uint8Array | null;
+import { type ReadFile, reasonOf } from "./source.ts";
+import { tlsOf } from "./tls.ts";
 
 export interface Sources {
   env: Environment;
@@ -24,13 +24,25 @@ export interface Sources {
 }
 
 export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Configuration | ConfigurationError {
-  const environment = readEnvironment(env);
-  const source = readSource(env, readFile);
+  const environment = readEnvironment(env, readFile);
+  const source = readSource(environment.environment, readFile);
   if ("problems" in environment || "problems" in source) {
     return new ConfigurationError([environment, source].flatMap((part) => ("problems" in part ? part.problems : [])));
   }
-  const configuration = assemble(environment.settings, source.file, simulatorUrl);
+  const { server, storage } = environment.settings;
+  const unusable = unusableFiles(server.tls, storage.redisTls, readFile);
+  if (unusable.length > 0) return new ConfigurationError(unusable);
+  const tls = tlsOf(source.file?.upstreams ?? {}, readFile);
+  if ("problems" in tls) return new ConfigurationError(tls.problems);
+  const configuration = assemble(environment.settings, source.file, simulatorUrl, tls.settings);
   return { ...configuration, notices: [...configuration.notices, ...source.notices] };
+}
+
+/** Of the certificates and keys that the environment names. */
+function unusableFiles(tls: IdentityFiles | undefined, redis: TlsFiles | undefined, readFile: ReadFile): string[] {
+  const identities = [tls, redis?.identity].flatMap((files) => (files ? [readIdentity(files, readFile)] : []));
+  const authorities = redis?.caFile ? [readCertificates(redis.caFile, readFile)] : [];
+  return [...identities, ...authorities].flatMap((one) => ("problem" in one ? [one.problem] : []));
 }
 
 type Source = { file: ConfigurationFile | null; notices: string[] } | { problems: string[] };
@@ -46,14 +58,8 @@ function readSource(env: Environment, readFile: ReadFile): Source {
     return { problems: [`${path}: cannot be read: ${reasonOf(cause)}`] };
   }
   const upstreamFromEnvironment = Boolean(env.SLUICE_UPSTREAM_URL?.trim());
-  const read = readConfigurationFile({ bytes, path, environment: env, upstreamFromEnvironment });
+  const read = readConfigurationFile({ bytes, path, environment: env, readFile, upstreamFromEnvironment });
   return "problems" in read ? read : { file: read.file, notices: [] };
 }
 
 const misnamed = "./sluice.yml is not read; rename it to sluice.yaml, or set SLUICE_CONFIG";
-
-function reasonOf(cause: unknown): string {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
-  if (code === "EISDIR") return "it is a folder";
-  return code === "EACCES" || code === "EPERM" ? "this user cannot read it" : code;
-}

@@ -29,9 +29,12 @@ function startingFrom(first: Configuration, next: Configuration): Configuration 
   const sections = ["metering", "limits"] as const;
   const changed = sections.filter((section) => !isDeepStrictEqual(first[section], next[section]));
   const notice = `${changed.join(" and ")} changed in the file; restart the service to apply this`;
-  const notices = changed.length > 0 ? [...next.notices, notice] : next.notices;
-  return { ...next, metering: first.metering, limits: first.limits, notices };
+  const isMoved = !isDeepStrictEqual(first.storage, next.storage);
+  const notices = [...next.notices, ...(changed.length > 0 ? [notice] : []), ...(isMoved ? [moved] : [])];
+  return { ...next, metering: first.metering, limits: first.limits, storage: first.storage, notices };
 }
+
+const moved = "the address in DATABASE_URL_FILE or REDIS_URL_FILE changed; restart the service to apply this";
 
 export function reloadable(first: Configuration, { load, prepare }: ReloadSources): Reloadable {
   let current = first;

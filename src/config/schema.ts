@@ -9,6 +9,7 @@ import Type, { type Static, type TSchema } from "typebox";
 import { units_max } from "../store/ledger.ts";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
 import { upstreamProtocols } from "../upstream/codecs.ts";
+import type { UpstreamTimeouts } from "../upstream/target.ts";
 import { type Limit, meteringLimits, responsesLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -39,10 +40,48 @@ const timeouts = Type.Object(
   {
     connect_ms: limited(upstreamTimeouts.connect_ms),
     first_part_ms: limited(upstreamTimeouts.first_part_ms),
+    first_part_spare_ms: limited(upstreamTimeouts.first_part_spare_ms),
     idle_ms: limited(upstreamTimeouts.idle_ms),
     total_ms: limited(upstreamTimeouts.total_ms),
   },
   { ...closed, description: "How long to wait for an engine, in milliseconds." },
+);
+// A default here would hide what the upstream says.
+const modelTimeouts = Type.Object(
+  Object.fromEntries(
+    Object.entries(upstreamTimeouts).map(([name, { minimum, maximum, description }]) => [
+      name,
+      Type.Optional(whole(minimum, maximum, description)),
+    ]),
+  ) as Record<keyof UpstreamTimeouts, ReturnType<typeof limited>>,
+  { ...closed, description: "How long its engines are waited for, in place of what their upstreams say." },
+);
+
+const path = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 4096, description }));
+
+const tls = Type.Object(
+  {
+    ca_file: path("The authorities that are trusted, in PEM, in place of the system's."),
+    certificate_file: path("The certificate that Sluice shows, in PEM."),
+    key_file: path("Its private key, in PEM."),
+  },
+  { ...closed, description: "Whom https trusts, and who Sluice is. Files are read at the start and on SIGHUP." },
+);
+
+const headers = Type.Record(
+  Type.String({ pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$" }),
+  Type.String({
+    maxLength: 4096,
+    writeOnly: true,
+    pattern: "^[\\x20-\\x7e]*$",
+    patternErrorMessage: "must be text that a header can carry: ASCII, without line breaks",
+  }),
+  {
+    ...closed,
+    maxProperties: 32,
+    description: "Headers of every request to the engine.",
+    "x-key": "must be the name of a header: letters, digits and '-', at most 64",
+  },
 );
 
 export const Upstream = Type.Object(
@@ -67,6 +106,8 @@ export const Upstream = Type.Object(
         description: `The key for the engine, from the environment: "\${NAME}".`,
       }),
     ),
+    headers: Type.Optional(headers),
+    tls: Type.Optional(tls),
     timeouts: Type.Optional(timeouts),
   },
   { ...closed, description: "An engine." },
@@ -81,6 +122,9 @@ const route = Type.Object(
     model: Type.String({ minLength: 1, maxLength: 512, description: "The engine's name for the model." }),
     priority: Type.Optional(whole(0, 1000, "Lower is tried first.", 0)),
     weight: Type.Optional(whole(0, 1_000_000, "The share of requests among routes of one priority.", 1)),
+    context_window: Type.Optional(
+      whole(1, context_tokens_max, "The engine's own context, where it is smaller than the model's."),
+    ),
     instructions: Type.Optional(
       Type.Enum(["anywhere", "head"], {
         type: "string",
@@ -169,6 +213,7 @@ export const Model = Type.Object(
         },
       ),
     ),
+    timeouts: Type.Optional(modelTimeouts),
     routes: Type.Array(route, { minItems: 1, maxItems: 32, description: "The engines that serve the model." }),
   },
   { ...closed, description: "A public model." },

@@ -1,6 +1,11 @@
 /** Reads the configuration file from disk: the one piece of this room that does. */
 import { closeSync, openSync, readSync } from "node:fs";
-import { file_bytes_max } from "./yaml.ts";
+
+/** Of sluice.yaml; nothing else that is read here may be larger. */
+export const file_bytes_max = 1024 * 1024;
+
+/** The bytes of a file, null where there is none; throws (with `code`) where it cannot be read. */
+export type ReadFile = (path: string) => Uint8Array | null;
 
 /** Bytes of the file, null where there is none. Reads little more than the largest file that is accepted, whatever it is. */
 export function readFileBounded(path: string): Uint8Array | null {
@@ -23,4 +28,11 @@ export function readFileBounded(path: string): Uint8Array | null {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Why a file cannot be read, in words. */
+export function reasonOf(cause: unknown): string {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
+  if (code === "EISDIR") return "it is a folder";
+  return code === "EACCES" || code === "EPERM" ? "this user cannot read it" : code;
 }

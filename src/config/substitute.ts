@@ -1,17 +1,32 @@
-/** `${NAME}` in a string of sluice.yaml stands for an environment variable; `$${` stands for `${` itself. */
+/**
+ * `${NAME}` in a string of sluice.yaml stands for an environment variable, `${file:PATH}` for the text of a file; `$${`
+ * stands for `${` itself.
+ */
+import { secretText } from "./secret.ts";
+import type { ReadFile } from "./source.ts";
+
+export interface Sources {
+  environment: Readonly<Record<string, string | undefined>>;
+  readFile: ReadFile;
+}
 
 export interface Substituted {
   text: string;
-  /** One sentence each. They name variables, never their values. */
+  /** One sentence each. They name variables and files, never what they hold. */
   problems: string[];
 }
 
-export function substitute(text: string, environment: Readonly<Record<string, string | undefined>>): Substituted {
+export function substitute(text: string, { environment, readFile }: Sources): Substituted {
   const problems: string[] = [];
   const result = text.replaceAll(/\$\$\{|\$\{([^{}]*)(\}?)/g, (match, name: string | undefined, end: string) => {
     if (match === "$${") return "${";
     if (end !== "}") {
       problems.push(`has a \${ without a closing }; for a literal \${, write $\${`);
+    } else if (name?.startsWith("file:")) {
+      const path = name.slice("file:".length).trim();
+      const found = path === "" ? { problem: "which needs the path of a file" } : secretText(path, readFile);
+      if ("text" in found) return found.text;
+      problems.push(`names \${file:${path}}, ${found.problem}`);
     } else if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name ?? "")) {
       problems.push(`has a \${…} without the name of an environment variable (letters, digits and _)`);
     } else {

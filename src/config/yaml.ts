@@ -12,14 +12,12 @@ import {
 } from "yaml";
 import type { Path } from "../schema/walk.ts";
 import type { Place, Problems } from "./problem.ts";
-import { substitute } from "./substitute.ts";
+import { file_bytes_max } from "./source.ts";
+import { type Sources, substitute } from "./substitute.ts";
 import { syntaxMessage } from "./syntax.ts";
 
-export const file_bytes_max = 1024 * 1024;
 /** sluice.yaml needs seven; far more is an attack on the stack. */
 const depth_max = 64;
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What stands at a path; an alias is resolved, and its place is its own. */
 export interface Location {
@@ -32,13 +30,13 @@ export interface Location {
 export interface YamlFile {
   /** No value at all, or comments alone. */
   empty: boolean;
-  /** With `${NAME}` put in. Undefined is a hole: what was wrong there has been said. */
+  /** With `${NAME}` and `${file:…}` put in. Undefined is a hole: what was wrong there has been said. */
   value: unknown;
   /** What stands there, or around it where nothing does. */
   locate(path: Path): Location;
 }
 
-export function readYaml(bytes: Uint8Array, environment: Environment, problems: Problems): YamlFile | null {
+export function readYaml(bytes: Uint8Array, sources: Sources, problems: Problems): YamlFile | null {
   const text = decoded(bytes);
   if (typeof text !== "string") {
     problems.add([], text.problem, null);
@@ -64,7 +62,7 @@ export function readYaml(bytes: Uint8Array, environment: Environment, problems: 
   }
   for (const [error, place] of [...firsts.values()].slice(0, 5)) problems.add([], syntaxMessage(error, text), place);
   if (problems.any) return null;
-  const reader = new Reader(environment, problems, (node) => (node?.range ? placeAt(node.range[0]) : null));
+  const reader = new Reader(sources, problems, (node) => (node?.range ? placeAt(node.range[0]) : null));
   const value = reader.value(document.contents, []);
   return { empty: document.contents === null, value, locate: (path) => reader.locate(document.contents, path) };
 }
@@ -84,15 +82,15 @@ function decoded(bytes: Uint8Array): string | { problem: string } {
 
 /** Reads each node once, and an alias as the very value of its anchor: aliases of aliases cost no more than their text. */
 class Reader {
-  readonly #environment: Environment;
+  readonly #sources: Sources;
   readonly #problems: Problems;
   readonly #placeOf: (node: Node | null) => Place | null;
   /** The latest of each name. */
   readonly #anchors = new Map<string, { node: Node; value: unknown }>();
   readonly #targets = new Map<Node, Node>();
 
-  constructor(environment: Environment, problems: Problems, placeOf: (node: Node | null) => Place | null) {
-    this.#environment = environment;
+  constructor(sources: Sources, problems: Problems, placeOf: (node: Node | null) => Place | null) {
+    this.#sources = sources;
     this.#problems = problems;
     this.#placeOf = placeOf;
   }
@@ -152,7 +150,7 @@ class Reader {
 
   #scalar(node: { value: unknown } & Node, path: Path): unknown {
     if (typeof node.value !== "string") return node.value;
-    const { text, problems } = substitute(node.value, this.#environment);
+    const { text, problems } = substitute(node.value, this.#sources);
     for (const problem of new Set(problems)) this.#problems.add(path, problem, this.#placeOf(node));
     return problems.length > 0 ? undefined : text;
   }

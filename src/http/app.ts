@@ -1,6 +1,5 @@
 /**
- * HTTP: the only room that knows Elysia, Request and Response. The app mounts the operations, each at its method and path,
- * and listens.
+ * HTTP: the only room that knows Elysia, Request and Response. The app mounts the operations, each at its method and path.
  */
 import { Elysia } from "elysia";
 import { Fault } from "../inference/fault.ts";
@@ -10,6 +9,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { faultBodyOf } from "./fault-body.ts";
 import { frame, identified, methodNotAllowed, type Serve } from "./frame.ts";
 import { json } from "./json.ts";
+import { seconds } from "./listen.ts";
 import type { Operation } from "./operation.ts";
 import { metricsOperations, operations, probes, unlistedOperations } from "./operations.ts";
 import { hasId, isIdThere } from "./path.ts";
@@ -96,56 +96,4 @@ function connections({ bounds, limits }: Dependencies) {
 /** An id without a prefix may hold slashes, as ids of models do. */
 function patternOf({ path, idPrefix }: Operation): string {
   return path.replace("{id}", idPrefix === undefined ? "*" : ":id");
-}
-
-export interface Listening {
-  url: string;
-  /** Stops accepting; requests under way go on. */
-  stop(): Promise<void>;
-}
-
-/** Above our own limit, so that a body that is too large gets our answer and not the runtime's bare 413. */
-const runtime_body_bytes_max = 1024 * 1024 * 1024;
-
-export interface ListeningOptions {
-  host: string;
-  port: number;
-  /** Silence on a connection that carries no request of ours yet; the runtime takes it for the deadline of a head, too. */
-  idle_ms: number;
-}
-
-export function listen(elysia: ReturnType<typeof app>, address: ListeningOptions): Listening {
-  const server: NonNullable<typeof elysia.server> = Bun.serve({
-    hostname: address.host,
-    port: address.port,
-    development: false,
-    // Else a port that is taken would be shared in silence.
-    reusePort: false,
-    idleTimeout: seconds(address.idle_ms),
-    maxRequestBodySize: runtime_body_bytes_max,
-    fetch: (request) => elysia.fetch(withOrigin(request)),
-  });
-  elysia.server = server;
-  return { url: `http://${named(address.host)}:${server.port}`, stop: () => server.stop() };
-}
-
-/**
- * Without a Host that is one (HTTP/1.0, as plain probes of balancers speak) the runtime gives a bare path, in which Elysia
- * would look for the path behind an origin: `/v1/models` would be `/models`, and `/anything/metrics` the metrics. The same
- * request, since the runtime knows its connection by it.
- */
-function withOrigin(request: Request): Request {
-  const { url } = request;
-  return url.startsWith("/") ? Object.defineProperty(request, "url", { value: `http://localhost${url}` }) : request;
-}
-
-/** As the runtime takes it; 0 would be no limit. */
-function seconds(ms: number): number {
-  return Math.max(1, Math.round(ms / 1000));
-}
-
-/** How a person reaches a host that was bound to. */
-function named(host: string): string {
-  if (["127.0.0.1", "0.0.0.0", "::", "::1"].includes(host)) return "localhost";
-  return host.includes(":") ? `[${host}]` : host;
 }

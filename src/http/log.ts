@@ -1,6 +1,6 @@
 /**
- * Structured logs: one JSON line a request, on stderr. No content, no secret, and nothing of
- * upstreams: who needs the route of a request asks `sluice request show`.
+ * Structured logs: one JSON line a request, on stderr. No content and no secret. Upstreams
+ * are named where one refuses us; who needs the route of a request asks `sluice request show`.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Clock } from "../time/clock.ts";

@@ -1,6 +1,7 @@
 /** Counters for Prometheus. Low cardinality: public models and outcomes, never keys or organizations. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { SettleAnswer } from "../store/ledger.ts";
+import type { AttemptKind } from "../upstream/attempt.ts";
 import { divergence } from "../usage/divergence.ts";
 import type { Ended } from "../usage/run.ts";
 
@@ -13,6 +14,8 @@ export interface Metrics {
   shed(what: Shed): void;
   /** Over one inference request of a known caller: granted from `plan` or `extra`, or refused with a fault's code. */
   decision(decision: "granted" | "refused", reason: string): void;
+  /** An attempt at an engine has ended. */
+  attempt(upstream: string, outcome: AttemptKind): void;
   /** So many holds of nodes that are gone were settled. */
   recovered(requests: number): void;
   /** What a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
@@ -30,7 +33,14 @@ export type Shed = "key" | "node" | "process" | "descriptors";
 
 export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-export function prometheusMetrics(build: { version: string }): Metrics {
+export interface MetricsSettings {
+  /** Of the build. */
+  version: string;
+  /** Whether only the operator reads them: clients must not read names of engines. */
+  namesUpstreams: boolean;
+}
+
+export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings): Metrics {
   const registry = new Registry();
   const registers = [registry];
   const requests = new Counter({
@@ -56,6 +66,12 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     name: "admission_decisions_total",
     help: "Inference requests of authenticated callers, by decision and reason: plan or extra usage, or the code of the refusal.",
     labelNames: ["decision", "reason"] as const,
+    registers,
+  });
+  const attempts = new Counter({
+    name: "upstream_attempts_total",
+    help: "Attempts at engines, by upstream and how they ended.",
+    labelNames: ["upstream", "outcome"] as const,
     registers,
   });
   const failures = new Counter({
@@ -118,10 +134,11 @@ export function prometheusMetrics(build: { version: string }): Metrics {
     registers,
   });
   new Gauge({ name: "build_info", help: "The running version.", labelNames: ["version"] as const, registers }).set(
-    { version: build.version },
+    { version },
     1,
   );
 
+  const named = (upstream: string | null) => (namesUpstreams ? (upstream ?? "") : "");
   return {
     request(route, status, seconds) {
       requests.inc({ route, status: String(status) });
@@ -137,9 +154,10 @@ export function prometheusMetrics(build: { version: string }): Metrics {
       if (divergence !== null) diverged.observe(model, divergence);
       for (const half of ["input", "output"] as const) {
         const kind = reportRejected?.[half];
-        if (kind) rejected.inc({ upstream: upstream ?? "", half, kind });
+        if (kind) rejected.inc({ upstream: named(upstream), half, kind });
       }
     },
+    attempt: (upstream, outcome) => attempts.inc({ upstream: named(upstream), outcome }),
     unauthenticated: (code) => failures.inc({ code }),
     shed: (full) => sheds.inc({ full }),
     decision: (decision, reason) => decisions.inc({ decision, reason }),

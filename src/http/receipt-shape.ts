@@ -34,6 +34,12 @@ export const RequestReceipt = Type.Object(
     }),
     stopped_by: nullable(Type.Literal("usage_window")),
     error_code: nullable(Type.String()),
+    attempts: nullable(
+      Type.Integer({
+        minimum: 0,
+        description: "How many times an engine was asked. Null while it runs, and where none was.",
+      }),
+    ),
     recovered: Type.Boolean({ description: "Settled by another node, at its last checkpoint." }),
     usage: Type.Object({
       input_tokens: Type.Integer({ minimum: 0, description: "Without tokens read from or written to a cache." }),

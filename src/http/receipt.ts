@@ -19,6 +19,7 @@ export function receiptShown(receipt: Receipt): RequestReceipt {
     outcome: receipt.outcome,
     stopped_by: receipt.stoppedBy,
     error_code: receipt.errorCode,
+    attempts: receipt.route?.attempts ?? null,
     recovered: receipt.recovered,
     usage: usageShown(usage),
     prices: {
@@ -60,6 +61,7 @@ export function refusedShown(refused: RefusedRequest): RequestReceipt {
     outcome: "refused",
     stopped_by: null,
     error_code: refused.errorCode,
+    attempts: null,
     recovered: false,
     usage: usageShown(noUsage),
     prices: null,

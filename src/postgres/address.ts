@@ -2,15 +2,18 @@
  * A database's address, `postgres://user:password@host:port/name?option=value`, taken apart here and not by the driver:
  * its errors would show the whole of it. Hosts may be several, divided by commas; options are those of libpq.
  */
-import { readFileSync } from "node:fs";
 import type postgres from "postgres";
 import { DatabaseError } from "./database.ts";
+import { type Security, securityOf } from "./tls.ts";
+
+export type Place = { host: string; port: number; label: string } | { path: string; label: string };
 
 export interface Address {
   /** Tried in this order. */
-  places: ({ host: string; port: number; label: string } | { path: string; label: string })[];
-  /** Whom to connect as, to what, and how privately, in the driver's words. */
-  login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "ssl" | "target_session_attrs">;
+  places: Place[];
+  security: Security;
+  /** Whom to connect as, and to what, in the driver's words. */
+  login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "target_session_attrs">;
   /** Parameters of the session, such as `search_path`. */
   settings: Record<string, string>;
   /** `host:port/name`: may be printed. */
@@ -33,18 +36,17 @@ export function addressOf(url: string): Address {
   };
   const places = placesOf(take("host") ?? decoded(hosts), take("port"));
   const database = take("dbname") ?? (name ? decoded(name) : undefined);
-  const ssl = tls(take("sslmode"), take("sslrootcert"));
+  const security = securityOf(take, refuse);
   const target = take("target_session_attrs");
   const login: Address["login"] = {
     ...(user ? { user: decoded(user) } : {}),
     ...(password === undefined ? {} : { password: decoded(password) }),
     ...(database === undefined ? {} : { database }),
-    ...(ssl === undefined ? {} : { ssl }),
     ...(target === undefined ? {} : { target_session_attrs: target as "primary" }),
   };
   for (const option of ignored) asked.delete(option);
   const label = `${places.map((place) => place.label).join(",")}/${database ?? ""}`;
-  return { places, login, settings: Object.fromEntries(asked), label };
+  return { places, security, login, settings: Object.fromEntries(asked), label };
 }
 
 function placesOf(hosts: string, port = "5432"): Address["places"] {
@@ -58,34 +60,6 @@ function placesOf(hosts: string, port = "5432"): Address["places"] {
     if (Number(own) < 1 || Number(own) > 65_535) refuse("a port in it is not one");
     return { host: host!.replace(/^\[|\]$/g, ""), port: Number(own), label: `${host}:${own}` };
   });
-}
-
-/** As libpq: `require` encrypts without looking who it is, `verify-full` looks; a file of authorities makes it look. */
-function tls(mode: string | undefined, authorities: string | undefined): Tls | undefined {
-  if (mode !== undefined && !modes.has(mode)) refuse(`its sslmode is none of ${[...modes.keys()].join(", ")}`);
-  if (authorities === undefined) return mode === undefined ? undefined : modes.get(mode);
-  if (authorities === "system") return mode === undefined ? "verify-full" : modes.get(mode);
-  const ca = readAuthorities(authorities);
-  return mode === "verify-full" ? { ca } : { ca, ...anyName };
-}
-
-type Tls = NonNullable<postgres.Options<never>["ssl"]>;
-const anyName = { checkServerIdentity: () => undefined };
-const modes = new Map<string, Tls>([
-  ["disable", false],
-  ["allow", "prefer"],
-  ["prefer", "prefer"],
-  ["require", "require"],
-  ["verify-ca", anyName],
-  ["verify-full", "verify-full"],
-]);
-
-function readAuthorities(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return refuse(`its sslrootcert cannot be read: ${path}`);
-  }
 }
 
 function decoded(text: string): string {

@@ -4,12 +4,11 @@
  * wrong (docs/design/runtime.md, Drizzle and Postgres). So it is refused a second socket. It has no deadline for a silent
  * server either: each statement gets one here.
  */
-import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import postgres from "postgres";
-import { within } from "../time/deadline.ts";
 import type { Address } from "./address.ts";
 import { DatabaseError, type Session } from "./database.ts";
+import { dialled } from "./dial.ts";
 import { parameter, parsers } from "./values.ts";
 
 /** Statements are sent in the order of the calls. */
@@ -137,6 +136,8 @@ function driverOptions(
 ): DriverOptions {
   return {
     ...address.login,
+    // The sockets that it gets are private already.
+    ssl: false,
     max: 1,
     max_lifetime: null,
     connect_timeout: connect_ms / 1_000,
@@ -159,7 +160,7 @@ function driverOptions(
     host: places.map(() => "place").join(),
     async socket() {
       try {
-        return await dialled(places, connect_ms);
+        return await dialled(places, address, connect_ms);
       } catch (error) {
         lose(failure(error));
         throw error;
@@ -167,30 +168,6 @@ function driverOptions(
     },
   };
 }
-
-/** A socket to the first place that takes one; it and those before it are struck off. */
-async function dialled(places: Address["places"], connect_ms: number): Promise<Socket> {
-  let failed: unknown = new DatabaseError("no server there is of the kind that the address asks for", "unavailable");
-  for (let place = places.shift(); place; place = places.shift()) {
-    const socket = connect("path" in place ? place : { ...place, noDelay: true });
-    try {
-      await within(once(socket, "connect"), connect_ms, place.label);
-      // Where the driver looks for the name that a certificate must bear.
-      return Object.assign(socket, "host" in place ? { host: place.host } : {});
-    } catch (error) {
-      socket.destroy();
-      const { code = "", message } = error as NodeJS.ErrnoException;
-      const why = code ? `${place.label} ${reasons[code] ?? `cannot be reached (${code})`}` : message;
-      failed = new DatabaseError(why, "unavailable");
-    }
-  }
-  throw failed;
-}
-
-const reasons: Record<string, string> = {
-  ECONNREFUSED: "refuses connections (ECONNREFUSED): is a Postgres running there?",
-  ENOTFOUND: "is no known host (ENOTFOUND)",
-};
 
 /** Ours for every type, so that parameters are sent as they are and nothing is guessed. */
 const types: Record<string, postgres.PostgresType> = Object.fromEntries(

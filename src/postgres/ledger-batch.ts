@@ -37,7 +37,7 @@ export interface AnswerRow extends AnswerWindows {
 }
 
 const windowColumns = [...windowKinds, "extra"].flatMap((kind, at) =>
-  ["starts_at", "ends_at", "used", "held"].map((field) => `a.windows[${at + 1}].${field} as ${kind}_${field}`),
+  ["starts_at", "ends_at", "used", "held"].map((field) => `a.${field}[1][${at + 1}] as ${kind}_${field}`),
 );
 
 /** Its parameters are what `encodeBatch` gives. */

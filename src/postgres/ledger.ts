@@ -22,6 +22,7 @@ import type {
 import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { type AnswerRow, batchCall, decodeAnswer, encodeBatch } from "./ledger-batch.ts";
 import { receipts } from "./ledger-receipt.ts";
+import { recoverer } from "./ledger-sweep.ts";
 import { plainly } from "./rows.ts";
 
 export interface LedgerSettings {
@@ -79,13 +80,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
       }
       return answers;
     },
-    async recover(limit) {
-      const [row] = await db.query<{ settled: number }>("select usage_recover($1, $2) as settled", [
-        limit,
-        settings.recovery === "hold",
-      ]);
-      return row!.settled;
-    },
+    recover: recoverer(db, settings.recovery === "hold"),
     async windows(organizationId, limits: UsageLimits) {
       return readingsOf(await now(organizationId), limits);
     },

@@ -31,6 +31,7 @@ interface Waiting {
 interface Change {
   /** Bare. */
   owner: string;
+  countsUntil: Date;
   entry: string;
   requests: number;
   tokens: number;
@@ -39,6 +40,7 @@ interface Change {
 interface CountRow {
   position: number;
   taken: boolean;
+  counts_until: Date;
   entry: string;
   tokens_taken: number;
   requests: number;
@@ -90,7 +92,7 @@ export function postgresRates(db: Pick<Database, "query">, options: PostgresRate
     if (!count.taken) return refusalOf(count, limits);
     const change = (requests: number, more: number) =>
       new Promise<void>((done) => {
-        changes.push({ owner, entry: row.entry, requests, tokens: more, done });
+        changes.push({ owner, countsUntil: row.counts_until, entry: row.entry, requests, tokens: more, done });
         start();
       });
     return {
@@ -131,6 +133,6 @@ function takeRow({ owner, request }: Waiting, position: number) {
   ];
 }
 
-function changeRow({ owner, entry, requests, tokens }: Change) {
-  return [owner, entry, requests, tokens];
+function changeRow({ owner, countsUntil, entry, requests, tokens }: Change) {
+  return [owner, countsUntil.toISOString(), entry, requests, tokens];
 }

@@ -24,9 +24,24 @@ const retry_ms_max = 2000;
 /** Nothing that came for so long on a connection that waits for an answer: it is dead, and opened anew. */
 const silence_ms = 5000;
 
-/** Connects in the background and for ever: a Redis that is away at the start is a warning, not a failure. */
-export function redisConnection(url: string, failed: (cause: unknown) => void): RedisConnection {
+/** In PEM; what is absent is the system's authorities, and no certificate of ours. */
+export interface RedisTls {
+  ca?: string;
+  cert?: string;
+  key?: string;
+}
+
+/**
+ * Connects in the background and for ever: a Redis that is away at the start is a warning, not a failure. `tls` is called
+ * for each connection of a `rediss://` URL, so that a renewed certificate needs no restart.
+ */
+export function redisConnection(
+  url: string,
+  failed: (cause: unknown) => void,
+  tls: () => RedisTls = () => ({}),
+): RedisConnection {
   const options = {
+    ...(/^rediss:/i.test(url) ? { tls: askedAnew(tls) } : {}),
     connectTimeout: connect_ms,
     commandTimeout: command_ms,
     socketTimeout: silence_ms,
@@ -110,12 +125,19 @@ function reporting<Client extends Redis | Cluster>(client: Client, failed: (caus
   return client;
 }
 
+/** ioredis copies the fields of this object whenever it connects: each is a question. */
+function askedAnew(tls: () => RedisTls): RedisTls {
+  const names = ["ca", "cert", "key"] as const;
+  const present = names.filter((name) => tls()[name] !== undefined);
+  const fields = present.map((name) => [name, { enumerable: true, get: () => tls()[name] }]);
+  return Object.defineProperties({}, Object.fromEntries(fields));
+}
+
 /** What every node of a cluster is told; a cluster has one database, so a number in the path says nothing. */
-function credentialsOf(url: string): Pick<RedisOptions, "username" | "password" | "tls"> {
-  const { username, password, protocol } = new URL(url);
+function credentialsOf(url: string): Pick<RedisOptions, "username" | "password"> {
+  const { username, password } = new URL(url);
   return {
     ...(username ? { username: decodeURIComponent(username) } : {}),
     ...(password ? { password: decodeURIComponent(password) } : {}),
-    ...(protocol === "rediss:" ? { tls: {} } : {}),
   };
 }

@@ -4,7 +4,7 @@ import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Plan } from "../store/plan.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
-import type { Upstream } from "../upstream/target.ts";
+import type { Upstream, UpstreamTimeouts } from "../upstream/target.ts";
 
 export interface Route {
   upstream: Upstream;
@@ -15,6 +15,18 @@ export interface Route {
   weight: number;
   /** False where the engine's chat template takes instructions at the head of a conversation alone. */
   instructionsInside?: boolean;
+  /** The engine's own context, where it is smaller than the model's. */
+  contextTokens?: number;
+  /** Where the model has some of its own. */
+  timeouts?: UpstreamTimeouts;
+}
+
+export function contextTokensOf(model: Pick<Model, "contextTokens">, route: Route): number {
+  return Math.min(model.contextTokens, route.contextTokens ?? model.contextTokens);
+}
+
+export function timeoutsOf(route: Route): UpstreamTimeouts {
+  return route.timeouts ?? route.upstream.timeouts;
 }
 
 export interface CatalogModel extends Model {

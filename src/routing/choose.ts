@@ -4,16 +4,28 @@
  */
 import type { Route } from "./catalog.ts";
 
-export function choose(routes: readonly Route[], draw: number): Route {
-  const best = Math.min(...routes.map((route) => route.priority));
-  const candidates = routes.filter((route) => route.priority === best && route.weight > 0);
-  const pool = candidates.length > 0 ? candidates : routes;
-  let left = draw * pool.reduce((sum, route) => sum + route.weight, 0);
-  for (const route of pool) {
+export function choose(routes: readonly Route[], draw: number): Route | null {
+  const open = routes.filter((route) => route.weight > 0);
+  const pool = open.length > 0 ? open : routes;
+  const best = Math.min(...pool.map((route) => route.priority));
+  const candidates = pool.filter((route) => route.priority === best);
+  let left = draw * candidates.reduce((sum, route) => sum + route.weight, 0);
+  for (const route of candidates) {
     left -= route.weight;
     if (left < 0) return route;
   }
-  const last = pool.at(-1);
-  if (!last) throw new Error("a model without routes cannot be in the catalog");
-  return last;
+  return candidates.at(-1) ?? null;
+}
+
+/** A stable number from 0 to 1. */
+export function affinity(key: string): number {
+  return Number(BigInt.asUintN(32, BigInt(Bun.hash(key)))) / 2 ** 32;
+}
+
+/** Those whose context holds so many tokens; where none does, the largest: the engine has the last word. */
+export function fitting(routes: readonly Route[], tokens: number, contextOf: (route: Route) => number): Route[] {
+  const fits = routes.filter((route) => contextOf(route) >= tokens);
+  if (fits.length > 0) return fits;
+  const largest = Math.max(...routes.map(contextOf));
+  return routes.filter((route) => contextOf(route) === largest);
 }

@@ -1,5 +1,5 @@
 /**
- * UPSTREAM: talking to one engine over HTTP: encode → fetch → sse → decode, with a deadline on every wait.
+ * UPSTREAM: one attempt at one engine over HTTP: encode → send → sse → decode, with a deadline on every wait.
  *
  * Whatever happens on the wire, the stream that leaves here is grammatical and its last event is `response-end` or
  * `response-failed`; nothing is thrown. Leaving the generator early aborts the request, which closes the socket.
@@ -11,18 +11,49 @@ import type { ResponseIdentity, Transducer, UpstreamAsk, UpstreamCodec } from ".
 import { SseDecoder } from "../sse/decode.ts";
 import type { SseMessage } from "../sse/message.ts";
 import { within } from "../time/deadline.ts";
+import {
+  type AttemptEnd,
+  faultOfCause,
+  kindOfCause,
+  kindOfFault,
+  kindOfRefusal,
+  retryAfterOf,
+  tooSlow,
+} from "./attempt.ts";
 import { readAtMost } from "./body.ts";
+import type { Client } from "./http1/client.ts";
+import type { Reply } from "./http1/exchange.ts";
 import type { Upstream } from "./target.ts";
 import { watchdog } from "./watchdog.ts";
 
 /** Whether an engine streams is read off its answer, whatever it was asked. */
 export interface Question extends UpstreamAsk {
+  client: Client;
   upstream: Upstream;
   codec: UpstreamCodec;
   request: InferenceRequest;
   identity: ResponseIdentity;
+  patience: Patience;
+  /** On a connection of its own, because one that had served before has failed. */
+  isFresh?: boolean;
   /** The caller's patience: its abort ends the request, and its reason (a Fault) the stream. */
   signal: AbortSignal;
+  /** Told once how it ended, before the last event leaves. */
+  ended?(end: AttemptEnd): void;
+}
+
+/** How long this attempt may take, each in milliseconds. */
+export interface Patience {
+  /** The name, TCP and TLS. */
+  connect_ms: number;
+  /** From there until the first part of the answer. */
+  first_part_ms: number;
+  /** Between two parts. */
+  idle_ms: number;
+  /** All of it. */
+  total_ms: number;
+  /** Set where another engine stands ready: when it may be asked instead. */
+  spare: { after_ms: number; isAsked(): boolean } | null;
 }
 
 /** An engine's whole reply, and its refusals: more is not read. */
@@ -30,58 +61,81 @@ const reply_bytes_max = 64 * 1024 * 1024;
 const refusal_bytes_max = 64 * 1024;
 
 export async function* ask(question: Question): AsyncGenerator<InferenceEvent[], void, void> {
-  const { upstream, codec, identity, signal } = question;
+  const { codec, identity, signal, patience } = question;
   const abort = new AbortController();
   const onAbort = () => abort.abort(signal.reason);
   if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });
-  const answer: Reading = { whole: false, rest: null };
-  const dog = watchdog((waitedFor) => abort.abort(tooSlow(waitedFor)));
-  dog.limit(upstream.timeouts.total_ms, "the whole answer");
+  const answer: Reading = { reply: null, isEnded: false };
+  const dog = watchdog((waitedFor) => {
+    if (waitedFor === spareWait && !patience.spare?.isAsked()) dog.expect(restOf(patience), firstWait);
+    else abort.abort(tooSlow(waitedFor));
+  });
+  const told = once((end) => question.ended?.(signal.aborted ? { kind: "abandoned" } : end));
+  dog.limit(patience.total_ms, "the whole answer");
   try {
-    dog.expect(upstream.timeouts.connect_ms, "the status line");
-    const response = await post(question, abort.signal);
-    if (response.status !== 200) {
-      yield [{ type: "response-failed", fault: await refusalOf(response, codec) }];
+    const reply = await post(question, abort.signal, () => {
+      dog.expect(patience.spare?.after_ms ?? patience.first_part_ms, patience.spare ? spareWait : firstWait);
+    });
+    answer.reply = reply;
+    if (reply.status !== 200) {
+      const { fault, end } = await refusalOf(reply, codec);
+      told(end);
+      yield [{ type: "response-failed", fault }];
       return;
     }
-    dog.expect(upstream.timeouts.first_part_ms, "the first part");
-    const contentType = response.headers.get("content-type") ?? "";
+    const contentType = reply.headers.get("content-type") ?? "";
     if (contentType.includes("text/event-stream")) {
-      const heard = () => dog.expect(upstream.timeouts.idle_ms, "the next part");
-      yield* streamed(response, codec.stream.decoder(identity, question.request.outputTokens_max), heard, answer);
+      const heard = () => dog.expect(patience.idle_ms, "the next part");
+      yield* streamed(reply, codec.stream.decoder(identity, question.request.outputTokens_max), heard, answer, told);
     } else if (contentType.includes("json")) {
-      const reply = await readAtMost(response, reply_bytes_max);
-      answer.whole = true;
-      yield codec.response.decode(JSON.parse(reply), identity, question.request.outputTokens_max);
+      const whole = await readAtMost(reply, reply_bytes_max);
+      const events = codec.response.decode(JSON.parse(whole), identity, question.request.outputTokens_max);
+      told(endOf(events));
+      yield events;
     } else {
       throw new Error(`the upstream answered with content type '${contentType.slice(0, 100)}'`);
     }
   } catch (cause) {
-    yield [{ type: "response-failed", fault: faultOf(abort.signal, cause) }];
+    const isOurs = abort.signal.aborted && abort.signal.reason instanceof Fault;
+    told({ kind: isOurs ? "timeout" : kindOfCause(cause) });
+    yield [{ type: "response-failed", fault: isOurs ? abort.signal.reason : faultOfCause(cause) }];
   } finally {
+    told({ kind: "abandoned" });
     dog.stop();
     signal.removeEventListener("abort", onAbort);
-    if (answer.rest) void readOut(answer.rest, abort);
-    else if (!answer.whole) abort.abort();
+    if (answer.reply && answer.isEnded) void readOut(answer.reply, abort);
+    else abort.abort();
   }
+}
+
+const firstWait = "the first part";
+const spareWait = "the first part, while another engine stands ready";
+
+function restOf({ first_part_ms, spare }: Patience): number {
+  return Math.max(0, first_part_ms - (spare?.after_ms ?? 0));
+}
+
+function once(tell: (end: AttemptEnd) => void): (end: AttemptEnd) => void {
+  let isTold = false;
+  return (end) => {
+    if (isTold) return;
+    isTold = true;
+    tell(end);
+  };
 }
 
 /** How far an answer has been read: a connection whose answer was read to its end serves the next request. */
 interface Reading {
-  whole: boolean;
-  /** Its events have ended, and the engine has not closed it yet. */
-  rest: Rest | null;
-}
-
-interface Rest {
-  read(): Promise<{ done: boolean }>;
+  reply: Reply | null;
+  /** Its events have ended, and the engine may not have closed it yet. */
+  isEnded: boolean;
 }
 
 /** What follows the end is a few bytes at most; an engine that says more, or nothing, is let go. */
-async function readOut(rest: Rest, abort: AbortController): Promise<void> {
+async function readOut(reply: Reply, abort: AbortController): Promise<void> {
   const toItsEnd = async () => {
-    for (let reads = 0; reads <= rest_reads_max; reads++) if ((await rest.read()).done) return;
+    for (let reads = 0; reads <= rest_reads_max; reads++) if ((await reply.read()) === null) return;
     throw new Error("the engine sent more after the end of its answer");
   };
   await within(toItsEnd(), rest_ms_max, "the engine").catch(() => abort.abort());
@@ -90,30 +144,29 @@ const rest_ms_max = 1000;
 const rest_reads_max = 16;
 
 async function* streamed(
-  response: Response,
+  reply: Reply,
   decoder: Transducer<SseMessage, InferenceEvent>,
   heard: () => void,
   answer: Reading,
+  told: (end: AttemptEnd) => void,
 ) {
   const frames = new SseDecoder();
-  const reader = (response.body ?? new Blob([]).stream()).getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      const messages = done ? [] : frames.push(value);
-      // What one read brought leaves in one batch: events that travel together cost a tenth.
-      const batch = messages.flatMap((message) => decoder.push(message));
-      if (done) batch.push(...decoder.end());
-      if (done) answer.whole = true;
-      else if (batch.some((event) => event.type === "response-end")) answer.rest = reader;
-      if (batch.length > 0) {
-        heard();
-        yield batch;
-      }
-      if (done || batch.some(isTerminal)) return;
+  for (;;) {
+    const pieces = await reply.read();
+    // What one read brought leaves in one batch: events that travel together cost a tenth.
+    const batch: InferenceEvent[] = [];
+    for (const piece of pieces ?? []) {
+      for (const message of frames.push(piece)) batch.push(...decoder.push(message));
     }
-  } finally {
-    if (!answer.rest && !answer.whole) reader.cancel().catch(() => {});
+    if (pieces === null) batch.push(...decoder.end());
+    if (pieces === null || batch.some((event) => event.type === "response-end")) answer.isEnded = true;
+    const isLast = batch.some(isTerminal);
+    if (isLast) told(endOf(batch));
+    if (batch.length > 0) {
+      heard();
+      yield batch;
+    }
+    if (pieces === null || isLast) return;
   }
 }
 
@@ -121,27 +174,32 @@ function isTerminal(event: InferenceEvent): boolean {
   return event.type === "response-end" || event.type === "response-failed";
 }
 
-/**
- * A pooled connection may have been closed by the engine just now: one more try, where no answer had begun, and on a
- * connection of its own, because the next of the pool may be closed as well (llama.cpp does it after every stream).
- */
-async function post(question: Question, signal: AbortSignal): Promise<Response> {
-  const { upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = question;
-  const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
-  const body = JSON.stringify(asked);
-  const headers: Record<string, string> = { "content-type": "application/json", ...credentials(upstream) };
-  const send = (keepalive: boolean) =>
-    fetch(upstream.url + codec.path, { method: "POST", headers, body, signal, keepalive, ...transport });
-  try {
-    return await send(true);
-  } catch (cause) {
-    if (signal.aborted || !isStaleConnection(cause)) throw cause;
-    return await send(false);
-  }
+function endOf(batch: readonly InferenceEvent[]): AttemptEnd {
+  const last = batch.find(isTerminal);
+  return { kind: last?.type === "response-failed" ? kindOfFault(last.fault) : "answered" };
 }
 
-/** No proxy from the environment, no timeout of the runtime's: docs/design/runtime.md, Bun fetch. */
-const transport = { redirect: "manual", proxy: false, timeout: false } as unknown as RequestInit;
+/** Once: whether a request may be sent again is decided by whoever knows what was shown. */
+async function post(question: Question, signal: AbortSignal, connected: () => void): Promise<Reply> {
+  const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = question;
+  const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
+  return client.post({
+    url: upstream.url + codec.path,
+    headers: {
+      "content-type": "application/json",
+      accept: "text/event-stream, application/json",
+      "user-agent": "sluice",
+      ...credentials(upstream),
+      ...upstream.headers,
+    },
+    body: JSON.stringify(asked),
+    tls: upstream.tls ?? null,
+    connect_ms: question.patience.connect_ms,
+    isFresh: question.isFresh ?? false,
+    connected,
+    signal,
+  });
+}
 
 function credentials(upstream: Upstream): Record<string, string> {
   if (upstream.apiKey === null) return {};
@@ -150,48 +208,19 @@ function credentials(upstream: Upstream): Record<string, string> {
     : { authorization: `Bearer ${upstream.apiKey}` };
 }
 
-function isStaleConnection(cause: unknown): boolean {
-  const code = (cause as { code?: unknown } | null)?.code;
-  return code === "ECONNRESET" || code === "EPIPE" || code === "ConnectionClosed";
-}
-
-async function refusalOf(response: Response, codec: UpstreamCodec): Promise<Fault> {
-  const text = await readAtMost(response, refusal_bytes_max).catch(() => "");
+async function refusalOf(reply: Reply, codec: UpstreamCodec): Promise<{ fault: Fault; end: AttemptEnd }> {
+  const { status } = reply;
+  const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
   let body: unknown = text;
   try {
     body = JSON.parse(text);
   } catch {
     // An engine's proxy answers in HTML; the status says enough.
   }
-  const fault = codec.fault.decode(response.status, body);
-  const wait = retryAfterOf(response);
-  return wait === null ? fault : new Fault(fault.code, fault.message, { ...fault.details, retryAfterSeconds: wait });
-}
-
-/** Relayed, at most a minute: agents wait on what is named, and an engine's "one day" is not ours to promise. */
-function retryAfterOf(response: Response): number | null {
-  const seconds = Number(response.headers.get("retry-after"));
-  if (!response.headers.has("retry-after") || !Number.isFinite(seconds) || seconds < 0) return null;
-  return response.status === 429 || response.status >= 500 ? Math.min(60, Math.max(1, Math.ceil(seconds))) : null;
-}
-
-function tooSlow(waitedFor: string): Fault {
-  return new Fault("upstream_timeout", "The model's engine took too long to answer. Please try again.", {
-    retryAfterSeconds: 1,
-    cause: new Error(`the upstream took too long: ${waitedFor}`),
-  });
-}
-
-function faultOf(signal: AbortSignal, cause: unknown): Fault {
-  if (signal.aborted && signal.reason instanceof Fault) return signal.reason;
-  // What this engine's protocol has no words for is the caller's to change.
-  if (cause instanceof Fault) return cause;
-  return new Fault(
-    "upstream_unavailable",
-    "The model's engine could not be reached, or stopped before its answer was complete. Please try again.",
-    {
-      retryAfterSeconds: 1,
-      cause,
-    },
-  );
+  const fault = codec.fault.decode(status, body);
+  const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status };
+  const wait_s = retryAfterOf(reply);
+  if (wait_s === null) return { fault, end };
+  const details = { ...fault.details, retryAfterSeconds: Math.min(60, Math.max(1, Math.ceil(wait_s))) };
+  return { fault: new Fault(fault.code, fault.message, details), end: { ...end, retryAfter_ms: wait_s * 1000 } };
 }

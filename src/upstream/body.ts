@@ -1,19 +1,20 @@
-/** The text of a response, up to a limit; more is an error, and is not read. */
-export async function readAtMost(response: Response, bytes_max: number): Promise<string> {
-  if (!response.body) return "";
+import type { Reply } from "./http1/exchange.ts";
+
+/** The text of an answer, up to a limit; more is an error, and is not read. */
+export async function readAtMost(reply: Pick<Reply, "read" | "drop">, bytes_max: number): Promise<string> {
   const decoder = new TextDecoder();
-  const reader = response.body.getReader();
-  const pieces: string[] = [];
+  const texts: string[] = [];
   let bytes = 0;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return pieces.join("") + decoder.decode();
-      bytes += value.byteLength;
-      if (bytes > bytes_max) throw new Error(`the upstream's answer is larger than ${bytes_max} bytes`);
-      pieces.push(decoder.decode(value, { stream: true }));
+  for (;;) {
+    const pieces = await reply.read();
+    if (pieces === null) return texts.join("") + decoder.decode();
+    for (const piece of pieces) {
+      bytes += piece.byteLength;
+      if (bytes > bytes_max) {
+        reply.drop();
+        throw new Error(`the upstream's answer is larger than ${bytes_max} bytes`);
+      }
+      texts.push(decoder.decode(piece, { stream: true }));
     }
-  } finally {
-    reader.cancel().catch(() => {});
   }
 }

@@ -1,4 +1,5 @@
 import type { UpstreamProtocol } from "./codecs.ts";
+import type { TlsSettings } from "./http1/dial.ts";
 
 /** Where an engine is and how it is spoken to, as the catalog names it. Nothing of this ever reaches a client. */
 export interface Upstream {
@@ -8,23 +9,40 @@ export interface Upstream {
   url: string;
   protocol: UpstreamProtocol;
   apiKey: string | null;
+  /** Sent with every request. */
+  headers?: Readonly<Record<string, string>>;
+  /** Whom https trusts, and who we are; the system's authorities and nobody, where left out. */
+  tls?: TlsSettings;
   timeouts: UpstreamTimeouts;
 }
 
 export interface UpstreamTimeouts {
-  /** Until the status line. */
+  /** The name, TCP and TLS. */
   connect_ms: number;
-  /** Until the first part of an answer. */
+  /** From there until the first part of an answer; more for a long input. */
   first_part_ms: number;
+  /** The same, where another route of the model stands ready to be asked instead. */
+  first_part_spare_ms: number;
   /** Between two parts of an answer. */
   idle_ms: number;
-  /** The whole answer. */
+  /** The whole answer, all attempts together. */
   total_ms: number;
 }
 
 export const defaultTimeouts: UpstreamTimeouts = {
-  connect_ms: 600_000,
-  first_part_ms: 600_000,
-  idle_ms: 120_000,
+  connect_ms: 5_000,
+  first_part_ms: 120_000,
+  first_part_spare_ms: 12_000,
+  idle_ms: 30_000,
   total_ms: 3_600_000,
 };
+
+/** Tokens of input that an engine is given a second for, before its first part. */
+const input_tokens_per_s = 2_000;
+/** Tokens of an answer that comes whole, for which it is given a second. */
+const output_tokens_per_s = 20;
+
+/** How much longer the first part may take, in milliseconds. `wholeTokens`: of an answer that comes whole, else 0. */
+export function leeway_ms(inputTokens: number, wholeTokens: number): number {
+  return Math.ceil((inputTokens / input_tokens_per_s + wholeTokens / output_tokens_per_s) * 1000);
+}

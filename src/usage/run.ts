@@ -8,12 +8,13 @@ import { asFault, type Fault } from "../inference/fault.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
 import type { CatalogModel } from "../routing/catalog.ts";
-import { ahead, type Opened, type OutputRoom } from "../routing/open.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
+import { ahead, type Opened } from "./opened.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
+import type { Errand } from "./walk.ts";
 
 /** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
 export interface Asked extends Omit<RatedEntry, "ahead"> {
@@ -75,8 +76,8 @@ export interface RunParts {
   outputCalibration: OutputCalibration;
   /** For every run; beside the caller of each. */
   watcher: Watcher;
-  /** One of the model's engines. Nothing is sent before the first event is asked for. */
-  open(asked: Asked, room: OutputRoom, signal: AbortSignal): Opened;
+  /** One of the model's engines after the other. Nothing is sent before the first event is asked for. */
+  open(errand: Errand): Opened;
   /** Counts the prompt with the model's tokenizer, off the path; null where that is not known. */
   countPrompt(asked: Asked): Promise<number> | null;
 }
@@ -84,7 +85,8 @@ export interface RunParts {
 export function runs(parts: RunParts): Runs {
   return {
     async start(asked, caller) {
-      const open = (held: number) => parts.open(asked, { allowed: asked.outputTokensAllowed, held }, caller.signal);
+      const open = (held: number) =>
+        parts.open({ ...asked, room: { allowed: asked.outputTokensAllowed, held }, signal: caller.signal });
       let early = null as Opened | null;
       const entry: RatedEntry = {
         ...asked,
@@ -184,14 +186,14 @@ class GrantedRun implements Run {
     const { parts, asked, caller, reservation } = this;
     const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
     const firstPart_ms = this.#firstPart_ms;
-    const upstream = this.#opened?.route.upstream.name;
+    const upstream = this.#opened?.route?.upstream.name;
     void reservation.settle({
       usage,
       units: priceOf(usage, asked.model.prices),
       outcome,
       stoppedBy,
       errorCode,
-      route: upstream === undefined ? null : { upstream, attempts: 1, firstPart_ms },
+      route: upstream === undefined ? null : { upstream, attempts: this.#opened?.attempts ?? 0, firstPart_ms },
       reportRejected,
     });
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);

@@ -45,6 +45,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
     inspectDatabase: async () => ({ says: "reachable", schema: { is: "current", problem: null } }),
     inspectRedis: async () => "reachable",
     descriptorLimit: () => 65_536,
+    certificates: async () => [],
     draftConfiguration: () => Promise.reject(new Error("no engine")),
     openapi: async () => '{"openapi":"3.1.0"}\n',
     serve: async () => 0,

@@ -217,9 +217,7 @@ for (const { kind, open } of kinds) {
       await used(id, 700);
       expect((await it.typed("usage check")).code).toBe(0);
       const change = (by: string) =>
-        owned.db.query(`update usage_window set used = used ${by} where organization_id = $1 and kind = 'week'`, [
-          uuidOf(id, "org_"),
-        ]);
+        owned.db.query(`update usage_now set used[2] = used[2] ${by} where subject_id = $1`, [uuidOf(id, "org_")]);
       await change("+ 5");
       const scripts = await it.typed("usage check --json");
       expect([scripts.code, scripts.err]).toEqual([1, "sluice: 1 total differs from its sum.\n"]);

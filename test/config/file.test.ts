@@ -12,8 +12,9 @@ describe("sluice.yaml", () => {
       ["simulator", "http://simulator.invalid/v1", null],
     ]);
     expect(upstreams[1]?.timeouts).toEqual({
-      connect_ms: 600_000,
+      connect_ms: 5_000,
       first_part_ms: 120_000,
+      first_part_spare_ms: 12_000,
       idle_ms: 60_000,
       total_ms: 3_600_000,
     });

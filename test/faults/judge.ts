@@ -46,7 +46,7 @@ export async function judge(rig: Rig, received: readonly Received[], tokensPerSe
   const windows = await ask(port, async (sql) => [
     ...(await sql<{ kind: string; used: number; held: number; charged: number }[]>`
       select kind, used::float8 used, held::float8 held,
-        (select coalesce(sum(charged), 0)::float8 from usage_record r where r.organization_id = w.organization_id
+        (select coalesce(sum(charged), 0)::float8 from usage_record r where r.organization_id = w.subject_id
           and case w.kind when 'session' then r.session_starts_at when 'week' then r.week_starts_at else r.month_starts_at end = w.starts_at
           and r.source = 'plan') charged
       from usage_window w where kind <> 'extra'`),

@@ -51,7 +51,8 @@ export async function startService(
   try {
     const sluice = await startSluice({
       config,
-      secrets: [engineModel, engineKey, upstreamName, new URL(url).host],
+      secrets: [engineModel, engineKey, new URL(url).host],
+      operatorsWords: [upstreamName],
       ...options.sluice,
       env: { ENGINE_KEY: engineKey, ...options.sluice?.env },
     });

@@ -38,8 +38,11 @@ export interface Service extends Daemon {
   url: string;
 }
 
-/** A Postgres of one's own: for a test that stops it. Everybody else takes `freshDatabase`. */
-export async function startPostgres(port?: number): Promise<Service> {
+/**
+ * A Postgres of one's own: for a test that stops it, or sets it up in its own way (`prepared` gets the data folder and
+ * answers more settings). Everybody else takes `freshDatabase`.
+ */
+export async function startPostgres(port?: number, prepared = (_data: string): string[] => []): Promise<Service> {
   const found = await postgresPrograms();
   return onFreePort("postgres", port, async (chosen, folder) => {
     const programs = await reachable(found, "postgres", account, join(folder, "programs"));
@@ -57,6 +60,7 @@ export async function startPostgres(port?: number): Promise<Service> {
       "max_connections=200",
       "listen_addresses=127.0.0.1",
       `unix_socket_directories=${folder}`,
+      ...prepared(data),
     ];
     const daemon = await startDaemon({
       name: "postgres",
@@ -77,15 +81,21 @@ export async function startPostgres(port?: number): Promise<Service> {
   });
 }
 
-/** A Redis of one's own: for a test that stops it. Everybody else takes `redisUrl`. */
-export async function startRedis(port?: number): Promise<Service> {
+/** A Redis of one's own: for a test that stops it, or sets it up in its own way. Everybody else takes `redisUrl`. */
+export async function startRedis(
+  port?: number,
+  prepared = (_folder: string): Record<string, string | number> => ({}),
+): Promise<Service> {
   const found = await redisPrograms();
   return onFreePort("redis", port, async (chosen, folder) => {
     const programs = await reachable(found, "redis-server", account, join(folder, "programs"));
-    const settings = { "--port": `${chosen}`, "--bind": "127.0.0.1", "--save": "", "--appendonly": "no" };
+    const settings = {
+      ...{ "--port": chosen, "--bind": "127.0.0.1", "--save": "", "--appendonly": "no" },
+      ...prepared(folder),
+    };
     const daemon = await startDaemon({
       name: "redis",
-      command: [join(programs.folder, "redis-server"), ...Object.entries(settings).flat()],
+      command: [join(programs.folder, "redis-server"), ...Object.entries(settings).flat().map(String)],
       environment: programs.environment,
       folder,
       ready: () => pongs(chosen),
@@ -143,7 +153,8 @@ function pongs(port: number): Promise<boolean> {
     const socket = connect(port, "127.0.0.1", () => socket.write("PING\r\n"));
     socket.setTimeout(1000, () => socket.destroy());
     socket.once("data", (data) => {
-      resolve(data.toString().startsWith("+PONG"));
+      // One with a password answers, too.
+      resolve(/^(\+PONG|-NOAUTH)/.test(data.toString()));
       socket.destroy();
     });
     socket.once("error", () => resolve(false));

@@ -13,8 +13,12 @@ export interface SluiceOptions {
   /** Text of sluice.yaml; without it the default catalog, served by the simulator. */
   config?: string;
   env?: Record<string, string>;
-  /** Words that must show nowhere: upstreams' names, addresses, model ids, keys. */
+  /** Whose certificates `fetch` trusts, in PEM. */
+  ca?: string;
+  /** Words that must show nowhere: addresses, engines' model ids, keys. */
   secrets?: string[];
+  /** Words that operators read in the log, and that must show nowhere else: upstreams' names. */
+  operatorsWords?: string[];
   /** An existing data folder, to start once more on what another left. */
   dataDir?: string;
   store?: "pglite" | "postgres";
@@ -116,7 +120,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     const sent = init.key === undefined ? key : init.key;
     if (sent !== null && !headers.has("authorization") && !headers.has("x-api-key"))
       headers.set("authorization", `Bearer ${sent}`);
-    const response = await fetch(url + path, { ...init, headers });
+    const response = await fetch(url + path, { ...init, headers, ...(options.ca ? { tls: { ca: options.ca } } : {}) });
     const copy = response.clone();
     checks.push(
       (async () => {
@@ -160,6 +164,10 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
       const everything = [...seen, out.text(), err.text()].join("\n");
       for (const secret of [key, ...(options.secrets ?? [])]) {
         if (secret && everything.includes(secret)) problems.push(`'${secret}' showed: ${around(everything, secret)}`);
+      }
+      const sent = [...seen, out.text()].join("\n");
+      for (const word of options.operatorsWords ?? []) {
+        if (sent.includes(word)) problems.push(`'${word}' showed: ${around(sent, word)}`);
       }
       if (problems.length > 0) throw new Error([...new Set(problems)].slice(0, 20).join("\n"));
       return code;

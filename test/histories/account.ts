@@ -28,7 +28,8 @@ export interface Account {
   heldUnits: number;
   /** Answers of the store that refused it. */
   readonly refusals: Set<Answer["answer"]>;
-  grant: { at_ms: number; entry: Entry; cells: Cell[] } | null;
+  /** A grant on extra usage is billed to no session, but opens one. */
+  grant: { at_ms: number; entry: Entry; cells: Cell[]; sessionStartsAt_ms: number } | null;
   /** When its node went on with it. */
   admittedAt_ms: number | null;
   /** What its node was told for sure. */

@@ -124,9 +124,10 @@ export class Books {
     if (!hold) this.say("record", `${id} was granted, and there is no hold`);
     if (!hold || account.grant) return;
     const now_ms = this.world.time.now_ms;
-    const cells = this.#cellsAt(account.organization, hold.source, now_ms);
-    account.grant = { at_ms: now_ms, entry, cells };
-    for (const { kind, startsAt_ms } of cells) {
+    const sessionStartsAt_ms = this.#sessionAt(account.organization, now_ms);
+    const cells = this.#cellsAt(account.organization, hold.source, sessionStartsAt_ms, now_ms);
+    account.grant = { at_ms: now_ms, entry, cells, sessionStartsAt_ms };
+    for (const { kind, startsAt_ms } of [...cells, { kind: "session", startsAt_ms: sessionStartsAt_ms } as const]) {
       const said_ms = hold.windows[kind].startsAt_ms;
       if (said_ms !== startsAt_ms)
         this.say("windows", `${id} was admitted to a ${kind} from ${said_ms}, and one from ${startsAt_ms} is in force`);
@@ -145,19 +146,27 @@ export class Books {
   }
 
   /** The windows that a request is billed to which the store admits now. */
-  #cellsAt({ id, anchors, sessionOpenedAt_ms }: OrganizationPlan, source: BillingSource, now_ms: number): Cell[] {
+  #cellsAt(
+    { id, anchors }: OrganizationPlan,
+    source: BillingSource,
+    sessionStartsAt_ms: number,
+    now_ms: number,
+  ): Cell[] {
     const month_ms = monthAt(anchors, now_ms).startsAt_ms;
     if (source === "extra") return [this.#cell(id, "extra", month_ms)];
-    let openedAt_ms = sessionOpenedAt_ms ?? Number.NEGATIVE_INFINITY;
-    for (const { organization, grant } of this.accounts.values()) {
-      const session = organization.id === id ? grant?.cells.find(({ kind }) => kind === "session") : undefined;
-      if (session) openedAt_ms = Math.max(openedAt_ms, session.startsAt_ms);
-    }
     return [
-      this.#cell(id, "session", now_ms < openedAt_ms + session_ms ? openedAt_ms : now_ms),
+      this.#cell(id, "session", sessionStartsAt_ms),
       this.#cell(id, "week", weekAt(anchors, now_ms).startsAt_ms),
       this.#cell(id, "month", month_ms),
     ];
+  }
+
+  /** When the session began that is open, or opens now. */
+  #sessionAt({ id, sessionOpenedAt_ms }: OrganizationPlan, now_ms: number): number {
+    let openedAt_ms = sessionOpenedAt_ms ?? Number.NEGATIVE_INFINITY;
+    for (const { organization, grant } of this.accounts.values())
+      if (organization.id === id && grant) openedAt_ms = Math.max(openedAt_ms, grant.sessionStartsAt_ms);
+    return now_ms < openedAt_ms + session_ms ? openedAt_ms : now_ms;
   }
 
   #cell(organizationId: string, kind: Cell["kind"], startsAt_ms: number): Cell {

@@ -6,8 +6,8 @@ import type { InferenceEvent } from "../../src/inference/event.ts";
 import { asFault, Fault } from "../../src/inference/fault.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
-import type { Opened } from "../../src/routing/open.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
+import type { Opened } from "../../src/usage/opened.ts";
 import { outputCalibration, uncalibrated_code_units_per_token } from "../../src/usage/output-calibration.ts";
 import { type Asked, type Caller, type Run, runs } from "../../src/usage/run.ts";
 import type { Account } from "./account.ts";
@@ -40,6 +40,7 @@ const nowhere: Omit<Opened, "events"> = {
     priority: 0,
     weight: 1,
   },
+  attempts: 1,
   windowTokens: null,
 };
 
@@ -125,7 +126,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
-    open(_asked, _room, signal) {
+    open({ signal }) {
       if (account.admittedAt_ms === null) judge.counts["engines asked before the grant"] += 1;
       return { ...nowhere, events: engine(node, plan, signal, account) };
     },

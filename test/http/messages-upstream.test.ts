@@ -29,7 +29,8 @@ models:
     routes: [{ upstream: canary-messages-engine, model: ${model} }]
 `,
     env: { ENGINE_KEY: engine.key },
-    secrets: ["canary-messages-engine", engine.key, model, new URL(engine.url).host],
+    operatorsWords: ["canary-messages-engine"],
+    secrets: [engine.key, model, new URL(engine.url).host],
   });
 });
 afterAll(async () => {

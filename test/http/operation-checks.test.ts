@@ -4,9 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Type, { type TObject } from "typebox";
-import { app, type Listening, listen, mount, operatorApp } from "../../src/http/app.ts";
+import { app, mount, operatorApp } from "../../src/http/app.ts";
 import type { Dependencies } from "../../src/http/dependencies.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
+import { type Listening, listen } from "../../src/http/listen.ts";
 import { openapiDocument } from "../../src/http/openapi/document.ts";
 import { type Operation, operation } from "../../src/http/operation.ts";
 import { metricsOperations, operations, unlistedOperations } from "../../src/http/operations.ts";

@@ -45,6 +45,7 @@ describe("a record", () => {
         model,
         stream,
         outcome: "completed",
+        attempts: 1,
         recovered: false,
         error_code: null,
       });

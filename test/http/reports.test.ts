@@ -1,6 +1,7 @@
 /** An engine that lies: what it says is not charged, and stands in the record, in the log and in a metric. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import { freePort } from "../harness/daemon.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 
@@ -10,6 +11,7 @@ let usage: unknown;
 const words = 20;
 let engine: Bun.Server<undefined>;
 let service: Service;
+let operatorPort: number;
 let key: string;
 
 function answer(): Response {
@@ -21,7 +23,12 @@ function answer(): Response {
 
 beforeAll(async () => {
   engine = Bun.serve({ port: 0, fetch: answer });
-  service = await startService({ engineUrl: `${engine.url.origin}/v1`, plans: { free: "{}" } });
+  operatorPort = await freePort();
+  service = await startService({
+    engineUrl: `${engine.url.origin}/v1`,
+    plans: { free: "{}" },
+    sluice: { env: { SLUICE_OPERATOR_PORT: String(operatorPort) } },
+  });
   await service.json("org", "create", "free", "--plan", "free");
   ({ key } = await service.json<{ key: string }>("key", "create", "--org", "free", "--name", "test"));
 }, 60_000);
@@ -94,8 +101,7 @@ test("an honest report has no such mark, also of reasoning that nobody saw", asy
 });
 
 test("operators are told, by upstream and kind, and how far its reports are off; nothing is held in the end", async () => {
-  // It names engines, which whatever the harness reads must not.
-  const metrics = async () => (await fetch(`${service.url}/metrics`)).text();
+  const metrics = async () => (await fetch(`http://127.0.0.1:${operatorPort}/metrics`)).text();
   const text = await metrics();
   expect(text).toMatch(/^usage_reports_rejected_total\{upstream="\S+",half="output",kind="above_cap"\} 3$/m);
   expect(text).toMatch(/^usage_reports_rejected_total\{upstream="\S+",half="input",kind="above_context"\} 3$/m);

@@ -46,12 +46,11 @@ models:${entryOf(front)}${entryOf(tall)}${entryOf(chained, "canary-sluice-engine
 plans: { pro: {} }
 `,
     env: { ENGINE_KEY: engineKey, BEHIND_KEY: behind.key },
+    operatorsWords: ["canary-sluice-engine", "canary-responses-engine"],
     secrets: [
-      "canary-sluice-engine",
       behind.key,
       model,
       new URL(behind.url).host,
-      "canary-responses-engine",
       engineKey,
       engineModel,
       engineWords,

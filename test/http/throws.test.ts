@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
 import { admission } from "../../src/admission/admission.ts";
 import type { Adapter, InferenceWire } from "../../src/http/adapter.ts";
-import { listen } from "../../src/http/app.ts";
 import type { Dependencies } from "../../src/http/dependencies.ts";
 import { infer } from "../../src/http/infer.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
+import { listen } from "../../src/http/listen.ts";
 import type { Operation } from "../../src/http/operation.ts";
 import { chatAdapter, createChatCompletion } from "../../src/http/operations/chat.ts";
 import { createMessage, messagesAdapter } from "../../src/http/operations/messages.ts";
@@ -19,14 +19,15 @@ import { serveOperation } from "../../src/http/serve-operation.ts";
 import { unreadBodies, unreadLimits } from "../../src/http/unread.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
-import { open } from "../../src/routing/open.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { inputEstimate } from "../../src/usage/input-estimate.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { runs } from "../../src/usage/run.ts";
+import { walk } from "../../src/usage/walk.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
+import { walking } from "../harness/patience.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { newHex, type Store, stores } from "../store/ledger-stores.ts";
@@ -152,8 +153,7 @@ function serve(saboteur: Saboteur): Bench {
         countPrompt: () => null,
         outputCalibration: outputCalibration(),
         watcher: { granted() {}, ended() {} },
-        open: ({ model, request, identity }, room, signal) =>
-          open(model, request, room, identity, signal, { unstreamed_tokens_max: 0 }),
+        open: (errand) => walk(walking({ settings: () => ({ unstreamed_tokens_max: 0 }) }), errand),
       } as Parameters<typeof runs>[0]),
     ),
     ledger: { windows: () => Promise.reject(new Error("not asked")), receipt: async () => null },

@@ -365,6 +365,7 @@ describe("a refused request", () => {
         outcome: "refused",
         stopped_by: null,
         error_code: code,
+        attempts: null,
         recovered: false,
         usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
         prices: null,

@@ -7,7 +7,8 @@ import { ledger } from "./ledger.ts";
 import type { Mutants } from "./mutant.ts";
 import { protocol } from "./protocol.ts";
 import { routing } from "./routing.ts";
+import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { sse, upstream } from "./wire.ts";
 
-export const mutants: Mutants = { sse, protocol, auth, admission, upstream, routing, usage, http, ledger };
+export const mutants: Mutants = { sse, protocol, auth, admission, upstream, routing, usage, http, tls, ledger };

@@ -2,6 +2,9 @@ import type { Mutant } from "./mutant.ts";
 
 const decode = "test/sse/decode.test.ts";
 const ask = "test/upstream/ask.test.ts";
+const walk = "test/usage/walk.test.ts";
+const client = "test/upstream/http1/client.test.ts";
+const parser = "test/upstream/http1/parser.test.ts";
 
 export const sse: Mutant[] = [
   {
@@ -74,40 +77,64 @@ export const upstream: Mutant[] = [
   {
     name: "a part moves the deadline of the next one nowhere",
     file: "src/upstream/ask.ts",
-    find: "        heard();\n",
+    find: "      heard();\n",
     replace: "",
     caughtBy: [ask],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
   {
     name: "a connection that the engine had closed fails the request",
-    file: "src/upstream/ask.ts",
-    find: "if (signal.aborted || !isStaleConnection(cause)) throw cause;",
-    replace: "if (cause) throw cause;",
-    caughtBy: [ask],
+    file: "src/routing/after.ts",
+    find: '  stale: "same",',
+    replace: '  stale: "stop",',
+    caughtBy: [`${walk} > a connection that had served`],
     rule: "docs/design/protocols.md, Connections closed without notice",
   },
   {
     name: "the second try takes another connection of the pool",
-    file: "src/upstream/ask.ts",
-    find: "return await send(false);",
-    replace: "return await send(true);",
-    caughtBy: [ask],
+    file: "src/upstream/http1/client.ts",
+    find: "(isFresh ? undefined : taken(pool)) ??",
+    replace: "taken(pool) ??",
+    caughtBy: [`${client} > one of its own is a new one`],
     rule: "docs/design/protocols.md, Connections closed without notice",
   },
   {
-    name: "a redirect of an engine is followed",
-    file: "src/upstream/ask.ts",
-    find: 'redirect: "manual"',
-    replace: 'redirect: "follow"',
-    caughtBy: [ask],
-    rule: "docs/design/runtime.md, Bun fetch",
+    name: "a new connection that closes is taken for one that had served",
+    file: "src/upstream/http1/connection.ts",
+    find: "this.#served > 0 && this.#exchange?.isBegun === false",
+    replace: "this.#exchange?.isBegun === false",
+    caughtBy: [`${client} > before any byte`],
+    rule: "docs/design/protocols.md, Connections closed without notice",
+  },
+  {
+    name: "any engine with a certificate is spoken to",
+    file: "src/upstream/http1/dial.ts",
+    find: "if (isAuthorized) return ready(socket);",
+    replace: "if (socket) return ready(socket);",
+    caughtBy: [`${client} > of another name`],
+    rule: "docs/design/runtime.md, Towards engines",
+  },
+  {
+    name: "a length and chunks are taken for an answer",
+    file: "src/upstream/http1/head.ts",
+    find: "if (length !== undefined && coding !== undefined) throw",
+    replace: "if (length === coding && coding !== undefined) throw",
+    caughtBy: [parser],
+    rule: "docs/design/runtime.md, Towards engines",
+  },
+  {
+    name: "a chunk may be longer than it says",
+    file: "src/upstream/http1/parser.ts",
+    find: "  if (byte !== wanted) throw",
+    replace: "  if (byte === 0) throw",
+    caughtBy: [parser],
+    rule: "docs/design/runtime.md, Towards engines",
   },
   {
     name: "an engine's wait of a day is relayed",
     file: "src/upstream/ask.ts",
-    find: "Math.min(60, Math.max(1, Math.ceil(seconds)))",
-    replace: "Math.max(1, Math.ceil(seconds))",
+    find: "Math.min(60, Math.max(1, Math.ceil(wait_s)))",
+    replace: "Math.max(1, Math.ceil(wait_s))",
     caughtBy: [ask],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
@@ -122,16 +149,16 @@ export const upstream: Mutant[] = [
   {
     name: "a connection is not read to its end, so that it serves once",
     file: "src/upstream/ask.ts",
-    find: "if (answer.rest) void readOut(answer.rest, abort);\n    else if",
-    replace: "if",
+    find: "if (answer.reply && answer.isEnded) void readOut(answer.reply, abort);\n    else abort.abort();",
+    replace: "abort.abort();",
     caughtBy: [`${ask} > serves the next request on the same connection`],
-    rule: "docs/design/runtime.md, Bun fetch",
+    rule: "docs/design/runtime.md, Towards engines",
   },
   {
     name: "a whole reply is read beyond its limit",
     file: "src/upstream/body.ts",
-    find: "if (bytes > bytes_max) throw",
-    replace: "if (bytes > 1e5) throw",
+    find: "if (bytes > bytes_max) {",
+    replace: "if (bytes > 1e5) {",
     caughtBy: ["test/upstream/body.test.ts"],
     rule: "docs/design/runtime.md, Large bodies",
   },

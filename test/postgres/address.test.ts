@@ -30,9 +30,16 @@ describe("an address", () => {
 
   test("takes libpq's options: what the driver knows, what the session takes, what means nothing here", () => {
     const url = "postgres://h/d?sslmode=require&channel_binding=require&application_name=mine&search_path=x";
-    const { login, settings } = addressOf(url);
-    expect(login.ssl).toBe("require");
+    const { security, settings } = addressOf(url);
+    expect(security).toEqual({ mode: "require", authorities: null, certificate: null });
     expect(settings).toEqual({ application_name: "mine", search_path: "x" });
+  });
+
+  test("is private by libpq's rules", () => {
+    const mode = (query: string) => addressOf(`postgres://h/d${query}`).security;
+    expect(mode("")).toMatchObject({ mode: "prefer", authorities: null });
+    expect(mode("?sslmode=disable&sslrootcert=/nowhere.pem")).toMatchObject({ mode: "disable" });
+    expect(mode("?sslrootcert=system")).toMatchObject({ mode: "verify-full", authorities: "system" });
   });
 
   const bad = {
@@ -46,6 +53,11 @@ describe("an address", () => {
     "with a port that is none": `postgres://ann:${secret}@h:99999/d`,
     "with a space in the host": `postgres://ann:${secret}@h h/d`,
     "with an unknown sslmode": `postgres://ann:${secret}@h/d?sslmode=maybe`,
+    "with verify-full and no authorities": `postgres://ann:${secret}@h/d?sslmode=verify-full`,
+    "with verify-ca and the system's": `postgres://ann:${secret}@h/d?sslmode=verify-ca&sslrootcert=system`,
+    "with half of a client certificate": `postgres://ann:${secret}@h/d?sslcert=/nowhere.pem`,
+    "with a list of revocations": `postgres://ann:${secret}@h/d?sslcrl=/nowhere.pem`,
+    "with a certificate that is no PEM": `postgres://ann:${secret}@h/d?sslrootcert=${import.meta.path}`,
     "with a certificate that is not there": `postgres://ann:${secret}@h/d?sslrootcert=/nowhere.pem`,
   };
   for (const [how, url] of Object.entries(bad)) {

@@ -31,8 +31,10 @@ for (const { kind, open } of kinds) {
       await book.run(ended.map((one) => settleOf(one, 0)));
       await book.close();
       await owned.db.exec(`
-        insert into usage_window select gen_random_uuid(), 'week', '2026-01-31Z', '2026-02-07Z', 0, 0 from generate_series(1, ${rows});
-        insert into usage_account (organization_id) select gen_random_uuid() from generate_series(1, ${rows});
+        insert into usage_past select gen_random_uuid(), 'week', '2026-01-31Z', '2026-02-07Z', 0, 0 from generate_series(1, ${rows});
+        insert into usage_now (subject_id, generation, updates, running, starts_at, ends_at, used, held)
+          select gen_random_uuid(), 1, 0, 0, array_fill('2026-01-31Z'::timestamptz, array[4]),
+            array_fill('2026-02-07Z'::timestamptz, array[4]), '{0,0,0,0}', '{0,0,0,0}' from generate_series(1, ${rows});
         insert into organization (id, slug, name, anchor_at)
           select gen_random_uuid(), 'other-' || n, '', '2026-01-31Z' from generate_series(1, ${rows}) n;`);
     });

@@ -3,9 +3,10 @@ import { expect, test } from "bun:test";
 import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { assertCapable, type CatalogModel } from "../../src/routing/catalog.ts";
-import { open } from "../../src/routing/open.ts";
 import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
+import { walk } from "../../src/usage/walk.ts";
+import { walking } from "../harness/patience.ts";
 
 const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   id: "acme/writer-1",
@@ -61,15 +62,17 @@ test("penalties need one that does not", () => {
   expect(verdict(penalized, "openai-chat")).toBe("acme/writer-1");
 });
 
-test("of several engines the one that can be asked is asked, whatever the draw", () => {
+test("of several engines the one that can be asked is asked, whatever the draw", async () => {
   expect(verdict(cited, "openai-chat", "anthropic-messages")).toBe("acme/writer-1");
   const two = model("openai-chat", "anthropic-messages");
-  const identity = { responseId: "r", createdAtSeconds: 1, model: two.id };
   for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
     const asked = { ...request, ...cited, cacheKey };
-    const { route } = open(two, asked, { allowed: 100, held: 100 }, identity, new AbortController().signal, {
-      unstreamed_tokens_max: 512,
+    const opened = walk(walking(), {
+      ...{ model: two, request: asked, inputTokens: 1, room: { allowed: 100, held: 100 } },
+      identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
+      signal: AbortSignal.abort(new Fault("draining", "The service is restarting.")),
     });
-    expect(route.upstream.protocol).toBe("anthropic-messages");
+    await opened.events.next();
+    expect(opened.route?.upstream.protocol).toBe("anthropic-messages");
   }
 });

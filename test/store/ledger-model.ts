@@ -173,7 +173,7 @@ export class LedgerModel {
     const room = source === "plan" ? planRoom : extraRoom;
     const outputTokens = whole <= room ? admit.outputTokens : Math.floor((room - admit.inputUnits) / price);
     const units = admit.inputUnits + outputTokens * price;
-    if (source === "plan") this.#account(admit.organizationId).sessionOpenedAt_ms = windows.session.startsAt_ms;
+    this.#account(admit.organizationId).sessionOpenedAt_ms = windows.session.startsAt_ms;
     const hold: Hold = {
       facts: admit,
       limits: admit.limits,

@@ -339,7 +339,7 @@ for (const name of ["postgres", "pglite"] as const) {
       expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "exhausted" });
     });
 
-    test("extra usage takes what the plan cannot, up to its cap, and neither consumes nor opens a window", async () => {
+    test("extra usage takes what the plan cannot, up to its cap; it consumes no window, and opens the session as any grant does", async () => {
       const organization = await store.newOrganization({ extra: { enabled: true, capUnits: 1500 } });
       const limits = limited({ week: 999 });
       const command = admitOf(organization, { limits });
@@ -353,7 +353,7 @@ for (const name of ["postgres", "pglite"] as const) {
       });
       await store.setClock(hours(1));
       expect(await book.windows(organization, limits)).toMatchObject({
-        session: { used: 0, startsAt: hours(1) },
+        session: { used: 0, startsAt: noon },
         week: { used: 0 },
       });
       expect(await book.receipt(organization, command.requestId)).toMatchObject({
@@ -380,6 +380,56 @@ for (const name of ["postgres", "pglite"] as const) {
       expect(await book.receipt(organization, command.requestId)).toMatchObject({
         windows: { session: { startsAt: noon, usedAfter: 800 } },
       });
+    });
+
+    test("what is settled after its windows ended is booked there, from several batches, beside what others hold", async () => {
+      const organization = await store.newOrganization();
+      const commands = [admitOf(organization), admitOf(organization), admitOf(organization)];
+      await book.run(commands);
+      await store.setClock(hours(24 * 40));
+      await admit(admitOf(organization));
+      expect((await book.run(commands.slice(0, 2).map((one) => settleOf(one, 300)))).map((one) => one.answer)).toEqual([
+        "settled",
+        "settled",
+      ]);
+      await run({ ...commands[2]!, verb: "grow", unitsTotal: 1500, unitsTotal_min: 1500 });
+      expect(await book.check()).toEqual([]);
+      await run(settleOf(commands[2]!, 1500));
+      expect(await book.receipt(organization, commands[2]!.requestId)).toMatchObject({
+        windows: { session: { startsAt: noon, usedAfter: 2100 }, month: { usedAfter: 2100 } },
+      });
+      expect(await book.windows(organization, unlimited)).toMatchObject({ month: { used: 0, held: 1000 } });
+      expect(await book.check()).toEqual([]);
+    });
+
+    test("a store whose clock steps back finds the windows again that it had left, and each sum still agrees", async () => {
+      const organization = await store.newOrganization();
+      const spend = async (units: number) => {
+        const command = admitOf(organization);
+        await admit(command);
+        await run(settleOf(command, units));
+      };
+      await spend(100);
+      const [first] = [await book.windows(organization, unlimited)];
+      await store.setClock(hours(24 * 7));
+      await spend(20);
+      await store.setClock(hours(1));
+      await spend(3);
+      const again = await book.windows(organization, unlimited);
+      expect(again.week).toEqual({ ...first.week, used: 103 });
+      expect(again.month).toEqual({ ...first.month, used: 123 });
+      await store.setClock(hours(24 * 7));
+      expect((await book.windows(organization, unlimited)).week).toMatchObject({ used: 20, held: 0 });
+      // A session that has ended, and begins again to the millisecond.
+      await store.setClock(hours(24 * 14));
+      const open = admitOf(organization);
+      await admit(open);
+      await store.setClock(hours(24 * 14 + 6));
+      await run(settleOf(open, 7));
+      await store.setClock(hours(24 * 14));
+      await spend(1);
+      expect((await book.windows(organization, unlimited)).session).toMatchObject({ used: 8, held: 0 });
+      expect(await book.check()).toEqual([]);
     });
 
     /** What other tests have left running is out of the way. */
@@ -457,6 +507,39 @@ for (const name of ["postgres", "pglite"] as const) {
         expect(await recovering).toBe(0);
         expect(await run(settleOf(command, 10))).toMatchObject({ charged: 10 });
       });
+
+    test("a sweep finds who was running before, who came since, and within ten minutes those of slow clocks", async () => {
+      await recoverTheRest();
+      const sweeper = ledger(store.db, { recovery: "checkpoint" });
+      const at = (minutes: number) => store.setClock(new Date(noon.getTime() + minutes * 60_000));
+      const idAt = (minutes: number) => {
+        const made = Math.floor(noon.getTime() + minutes * 60_000);
+        return `req_${made.toString(16).padStart(12, "0")}${newRequestId().slice(16)}`;
+      };
+      const organization = await store.newOrganization();
+      const admitted = async (minutes: number, lease_min: number) => {
+        const command = admitOf(organization, { requestId: idAt(minutes), lease_ms: lease_min * 60_000 });
+        await admit(command);
+        return command;
+      };
+      const ended = async (command: Admit) => (await book.receipt(organization, command.requestId))?.recovered;
+      await at(0);
+      const lasting = await admitted(0, 6);
+      expect(await sweeper.recover(100)).toBe(0);
+      await at(5);
+      const fresh = await admitted(5, 1);
+      expect(await sweeper.recover(100)).toBe(0);
+      const slow = await admitted(3, 1);
+      await at(6);
+      expect(await sweeper.recover(100)).toBe(2);
+      expect([await ended(lasting), await ended(fresh), await ended(slow)]).toEqual([true, true, false]);
+      await at(10);
+      await sweeper.recover(100);
+      await at(10.1);
+      expect(await sweeper.recover(100)).toBe(1);
+      expect(await ended(slow)).toBe(true);
+      await sweeper.close();
+    });
 
     test("an operator may have lapsed holds charged whole", async () => {
       await recoverTheRest();

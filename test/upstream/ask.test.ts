@@ -5,7 +5,9 @@ import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
 import { ask } from "../../src/upstream/ask.ts";
+import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
+import { patience } from "../harness/patience.ts";
 import { until } from "../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
@@ -21,6 +23,8 @@ const request: InferenceRequest = {
 };
 const chunk = (delta: object, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const engines = client();
+afterAll(() => engines.close());
 const sse = { "content-type": "text/event-stream" };
 
 let closed: (() => void) | null = null;
@@ -92,6 +96,8 @@ async function outcomeOf(
     stream: true,
     outputTokens_max: 1024,
     identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
+    client: engines,
+    patience: patience(options.timeouts),
     signal: options.signal ?? new AbortController().signal,
   })) {
     events.push(...batch);
@@ -115,36 +121,6 @@ describe("an engine", () => {
 
   test("that does not stream though it was asked to is read all the same", async () => {
     expect((await outcomeOf("whole")).at(-1)).toEqual({ type: "response-end", reason: "stop" });
-  });
-
-  test("that closes its connections without saying so (llama.cpp, after each stream) costs no answer", async () => {
-    // Keeps up to as many connections as were open at once, and breaks each that is used a second time.
-    const answer = `${chunk({ content: "hello" })}${chunk({}, "stop")}data: [DONE]\n\n`;
-    const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${answer.length}\r\n\r\n`;
-    let asked = 0;
-    const waiting: (() => void)[] = [];
-    const engine = Bun.listen<{ used: boolean }>({
-      hostname: "127.0.0.1",
-      port: 0,
-      socket: {
-        open: (socket) => {
-          socket.data = { used: false };
-        },
-        data: (socket, bytes) => {
-          if (!bytes.toString().startsWith("POST")) return;
-          if (socket.data.used) return void socket.terminate();
-          socket.data.used = true;
-          waiting.push(() => socket.write(head + answer));
-          // The first four are answered together, so that four connections lie idle.
-          if (++asked >= 4) for (const write of waiting.splice(0)) write();
-        },
-      },
-    });
-    const origin = `http://127.0.0.1:${engine.port}`;
-    const ends = await Promise.all([1, 2, 3, 4].map(() => outcomeOf("", { origin })));
-    for (let again = 0; again < 4; again += 1) ends.push(await outcomeOf("", { origin }));
-    expect(ends.map((events) => events.at(-1)?.type)).toEqual(Array(8).fill("response-end"));
-    engine.stop(true);
   });
 
   const refusals: [string, string, number | undefined][] = [
@@ -178,7 +154,7 @@ describe("an engine", () => {
   });
 
   test("that never answers is given up", async () => {
-    expect((await faultOf("silent", { timeouts: { connect_ms: 50 } })).code).toBe("upstream_timeout");
+    expect((await faultOf("silent", { timeouts: { first_part_ms: 50 } })).code).toBe("upstream_timeout");
   });
 
   test("that falls silent in the middle is given up", async () => {

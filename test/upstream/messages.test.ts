@@ -5,7 +5,9 @@ import type { InferenceRequest } from "../../src/inference/request.ts";
 import { folding } from "../../src/inference/result.ts";
 import { ask } from "../../src/upstream/ask.ts";
 import { upstreamCodecs } from "../../src/upstream/codecs.ts";
+import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
+import { patience } from "../harness/patience.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
 const seen: { path: string; headers: Headers; body: Record<string, unknown> }[] = [];
@@ -27,6 +29,9 @@ const server = Bun.serve({
   },
 });
 afterAll(() => server.stop(true));
+
+const engines = client();
+afterAll(() => engines.close());
 
 const request: InferenceRequest = {
   model: "acme/writer-1",
@@ -55,6 +60,8 @@ async function events(protocol: "openai-chat" | "anthropic-messages", more: Part
     stream: true,
     outputTokens_max: 777,
     identity: { responseId: "msg_1", createdAtSeconds: 1, model: "acme/writer-1" },
+    client: engines,
+    patience: patience(),
     signal: new AbortController().signal,
   }))
     out.push(...batch);

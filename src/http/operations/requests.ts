@@ -23,6 +23,7 @@ const example = {
   outcome: "completed",
   stopped_by: null,
   error_code: null,
+  attempts: 1,
   recovered: false,
   usage: {
     input_tokens: 812,

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import type { Route } from "../../src/routing/catalog.ts";
-import { ahead, type Opened } from "../../src/routing/open.ts";
+import { ahead, type Opened } from "../../src/usage/opened.ts";
 
 function opened() {
   const seen: string[] = [];
@@ -16,7 +16,7 @@ function opened() {
       seen.push("ended");
     }
   }
-  return { seen, opened: { route: {} as Route, windowTokens: null, events: events() } satisfies Opened };
+  return { seen, opened: { route: {} as Route, attempts: 1, windowTokens: null, events: events() } satisfies Opened };
 }
 
 test("it is asked at once, and read from the beginning", async () => {

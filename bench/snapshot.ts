@@ -1,0 +1,215 @@
+// What an old snapshot costs the ledger: `bun bench/snapshot.ts [seconds] [batches a second] [seconds a slice] [rates]`. Two
+// databases on one Postgres get the same load, batch by batch: one organization, in each batch four admissions and the
+// settlements of those of a second before, beside one request that lasts as long as the bench and is checkpointed. In one
+// of the two a bystander holds a snapshot all the while, as pg_dump does. Compare the columns, slice by slice. With
+// `rates` the batches take from sliding limits instead, every fourth counted one by one and the others
+// by seconds, and correct them.
+
+import { readFileSync } from "node:fs";
+import Table from "cli-table3";
+import { migrate } from "../db/migrate.ts";
+import { noUsage } from "../src/inference/usage.ts";
+import type { Database } from "../src/postgres/database.ts";
+import { ledger } from "../src/postgres/ledger.ts";
+import { postgresRates } from "../src/postgres/rates.ts";
+import { serverDatabase } from "../src/postgres/server.ts";
+import type { Admit } from "../src/store/ledger.ts";
+import { freshDatabase } from "../test/harness/services.ts";
+import { admitOf, newHex, settleOf } from "../test/store/ledger-stores.ts";
+
+const [length_s = 120, rate = 200, slice_s = 10] = process.argv.slice(2, 5).map(Number);
+const ofRates = process.argv[5] === "rates";
+const sweep_ms = 5_000;
+const limits = { session: 1e14, week: 1e14, month: 1e14, concurrentRequests: 100_000 };
+
+interface Slice {
+  latencies_ms: number[];
+  sweeps_ms: number[];
+  cpu_us: number;
+}
+interface Subject {
+  /** One batch, and then its answer. */
+  step(): Promise<unknown>;
+  sweep(): Promise<unknown>;
+  /** Of the connections that run batches. */
+  cpu_us(): number;
+  dead(): Promise<number>;
+  close(): Promise<void>;
+}
+
+async function subject(isWatched: boolean): Promise<Subject> {
+  const database = await freshDatabase();
+  const db = await serverDatabase(database.url);
+  await migrate(db);
+  const organization = `org_${newHex()}`;
+  await db.query("insert into organization (id, slug, name, anchor_at) values ($1, 'bench', 'Bench', '2026-01-31Z')", [
+    organization.slice(4),
+  ]);
+  const load = ofRates ? await takes(db, organization) : await pairs(db, organization);
+  const letGo = isWatched ? await bystander(database.url) : async () => {};
+  return {
+    ...load,
+    async dead() {
+      const [row] = await db.query<{ dead: number }>("select sum(n_dead_tup)::int as dead from pg_stat_user_tables");
+      return row!.dead;
+    },
+    async close() {
+      await letGo();
+      await load.close();
+      await db.close();
+      await database.drop();
+    },
+  };
+}
+
+type Load = Pick<Subject, "step" | "sweep" | "cpu_us" | "close">;
+
+async function pairs(db: Database, organization: string): Promise<Load> {
+  // A busy machine may keep a batch waiting: that is counted, and no failure.
+  const book = ledger(db, { recovery: "checkpoint", lanes: 1, answer_ms: 60_000 });
+  const lasting = admitOf(organization, { limits });
+  const running: Admit[][] = [];
+  let number = 0;
+  await book.run([lasting]);
+  const pid = await latestBackend(db);
+  return {
+    step() {
+      const admits = Array.from({ length: 4 }, () => admitOf(organization, { limits }));
+      const settles = (running.length >= rate ? running.shift()! : []).map((one) => settleOf(one, 700));
+      running.push(admits);
+      return book.run([...settles, ...admits]);
+    },
+    async sweep() {
+      await book.run([{ ...lasting, verb: "checkpoint", number: ++number, usage: noUsage }]);
+      await book.recover(100);
+    },
+    cpu_us: () => cpuOf(pid),
+    close: () => book.close(),
+  };
+}
+
+async function takes(db: Database, organization: string): Promise<Load> {
+  const connection = await db.lane({});
+  const query: Database["query"] = (text, parameters) => connection.query(text, [...(parameters ?? [])]);
+  const rates = postgresRates({ query }, { answer_ms: 60_000 });
+  const [backend] = await connection.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const pid = backend!.pid;
+  // Entries of both kinds count together, so each kind has an organization.
+  const single = `org_${newHex()}`;
+  let turn = 0;
+  return {
+    step() {
+      const singly = turn++ % 4 === 0;
+      return Promise.all(
+        Array.from({ length: 4 }, async () => {
+          const per_minute = singly ? 6_000 : 1_000_000;
+          const taken = await rates.take({
+            ...{
+              organizationId: singly ? single : organization,
+              requestId: `req_${newHex()}`,
+              tokens: 100,
+              tokens_min: 100,
+            },
+            limits: { requestsPerMinute: per_minute, tokensPerMinute: 1e9 },
+          });
+          if (taken.answer === "taken") await taken.correct(50);
+        }),
+      );
+    },
+    sweep: async () => {},
+    cpu_us: () => cpuOf(pid),
+    close: async () => {
+      await rates.close();
+      await connection.close();
+    },
+  };
+}
+
+async function latestBackend(db: Database): Promise<number> {
+  const [backend] = await db.query<{ pid: number }>(
+    "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' order by backend_start desc limit 1",
+  );
+  return backend!.pid;
+}
+
+const cpuOf = (pid: number) => Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000;
+
+/** Holds a snapshot until it is told to let go. */
+async function bystander(url: string): Promise<() => Promise<void>> {
+  const db = await serverDatabase(url);
+  const connection = await db.lane({ idle_in_transaction_session_timeout: "0" });
+  await connection.query("begin isolation level repeatable read");
+  await connection.query("select count(*) from organization");
+  return async () => {
+    await connection.close();
+    await db.close();
+  };
+}
+
+/** At a steady rate, whatever becomes of the batches before; the two subjects take turns. */
+async function run(subjects: Subject[]): Promise<void> {
+  const table = new Table({
+    head: [
+      "at s",
+      "p50 ms",
+      "watched",
+      "p99 ms",
+      "watched",
+      "CPU, µs a batch",
+      "watched",
+      "sweep ms",
+      "watched",
+      "dead rows",
+    ],
+    style: { head: [], border: [] },
+  });
+  const started = performance.now();
+  let swept = started;
+  for (let at_s = 0; at_s < length_s; at_s += slice_s) {
+    const slices = subjects.map((one): Slice => ({ latencies_ms: [], sweeps_ms: [], cpu_us: -one.cpu_us() }));
+    const pending: Promise<unknown>[] = [];
+    for (let count = 0; count < slice_s * rate; count++) {
+      for (const [index, one] of subjects.entries()) {
+        const due = started + 1000 * (at_s + (count + index / subjects.length) / rate);
+        const wait = due - performance.now();
+        if (wait > 1) await Bun.sleep(wait);
+        const sent = performance.now();
+        pending.push(one.step().then(() => slices[index]!.latencies_ms.push(performance.now() - sent)));
+      }
+      if (performance.now() - swept < sweep_ms) continue;
+      swept = performance.now();
+      for (const [index, one] of subjects.entries()) {
+        const sent = performance.now();
+        pending.push(one.sweep().then(() => slices[index]!.sweeps_ms.push(performance.now() - sent)));
+      }
+    }
+    await Promise.all(pending);
+    const figures = slices.map((slice, index) => {
+      slice.cpu_us += subjects[index]!.cpu_us();
+      return slice;
+    });
+    const row = (figure: (slice: Slice) => string) => figures.map(figure);
+    const dead = await subjects.at(-1)!.dead();
+    const cells = [
+      ...row(({ latencies_ms }) => quantile(latencies_ms, 0.5)),
+      ...row(({ latencies_ms }) => quantile(latencies_ms, 0.99)),
+      ...row(({ cpu_us, latencies_ms }) => (cpu_us / latencies_ms.length).toFixed(0)),
+      ...row(({ sweeps_ms }) => (sweeps_ms.length === 0 ? "–" : quantile(sweeps_ms, 0.5))),
+    ];
+    table.push([at_s + slice_s, ...cells, dead]);
+    console.error([at_s + slice_s, ...cells, dead].join("  "));
+  }
+  console.log(table.toString());
+}
+
+function quantile(values: number[], share: number): string {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.floor(sorted.length * share)]!.toFixed(1);
+}
+
+const subjects = [await subject(false), await subject(true)];
+try {
+  await run(subjects);
+} finally {
+  for (const one of subjects) await one.close();
+}

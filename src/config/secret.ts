@@ -1,0 +1,59 @@
+/** Texts that stand in files of their own: secrets, certificates. Messages name the file, never what is in it. */
+import { type ReadFile, reasonOf } from "./source.ts";
+
+/** A key or a password is far shorter; what is longer is the wrong file. */
+export const secret_bytes_max = 64 * 1024;
+
+export type FileText = { text: string } | { problem: string };
+
+/** The text of a file. `problem` follows the file's name: `which is empty`. */
+export function fileText(path: string, readFile: ReadFile, bytes_max: number): FileText {
+  let bytes: Uint8Array | null;
+  try {
+    bytes = readFile(path);
+  } catch (cause) {
+    return { problem: `which cannot be read: ${reasonOf(cause)}` };
+  }
+  if (bytes === null) return { problem: "which does not exist" };
+  if (bytes.byteLength > bytes_max) return { problem: `which is larger than ${bytes_max / 1024} KiB` };
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    if (text.trim() === "") return { problem: "which is empty" };
+    if (!text.includes("\0")) return { text };
+  } catch {
+    // Said below.
+  }
+  return { problem: "which is not UTF-8 text" };
+}
+
+/** The same without the line break at its end, which editors and `echo` put there. */
+export function secretText(path: string, readFile: ReadFile): FileText {
+  const found = fileText(path, readFile, secret_bytes_max);
+  return "text" in found ? { text: found.text.replace(/\r?\n$/, "") } : found;
+}
+
+/** Variables whose values are secrets: each has a sibling, `NAME_FILE`. */
+export const secretVariables = ["DATABASE_URL", "REDIS_URL", "SLUICE_UPSTREAM_KEY"] as const;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The environment with the secrets that its files hold under their own names, and what is wrong with them. */
+export function withSecrets(
+  environment: Environment,
+  readFile: ReadFile,
+): { environment: Environment; problems: string[] } {
+  const filled: Record<string, string | undefined> = { ...environment };
+  const problems: string[] = [];
+  for (const name of secretVariables) {
+    const path = environment[`${name}_FILE`]?.trim();
+    if (!path) continue;
+    if (environment[name]?.trim()) {
+      problems.push(`${name}_FILE and ${name} are both set; remove one`);
+      continue;
+    }
+    const found = secretText(path, readFile);
+    if ("text" in found) filled[name] = found.text;
+    else problems.push(`${name}_FILE names ${path}, ${found.problem}`);
+  }
+  return { environment: filled, problems };
+}

@@ -1,0 +1,37 @@
+/** The PEM files that upstreams name → what is trusted and who we are, or what is wrong with them. */
+import type { TlsSettings } from "../upstream/http1/dial.ts";
+import { readCertificates, readIdentity } from "./certificate.ts";
+import type { UpstreamEntry } from "./schema.ts";
+import type { ReadFile } from "./source.ts";
+
+type Read = { settings: ReadonlyMap<string, TlsSettings> } | { problems: string[] };
+type Files = NonNullable<UpstreamEntry["tls"]>;
+
+export function tlsOf(upstreams: Record<string, UpstreamEntry>, readFile: ReadFile): Read {
+  const problems: string[] = [];
+  const settings = new Map<string, TlsSettings>();
+  for (const [name, { tls }] of Object.entries(upstreams)) {
+    if (!tls) continue;
+    const ca = authorities(tls, readFile);
+    const own = identity(tls, readFile);
+    for (const read of [ca, own])
+      if ("problem" in read) problems.push(`upstreams.${name}.tls.${read.field}: ${read.problem}`);
+    if (!("problem" in ca) && !("problem" in own)) settings.set(name, { ca: ca.text, certificate: own.certificate });
+  }
+  return problems.length > 0 ? { problems } : { settings };
+}
+
+function authorities({ ca_file }: Files, readFile: ReadFile) {
+  if (ca_file === undefined) return { text: null };
+  const read = readCertificates(ca_file, readFile);
+  return "problem" in read ? { field: "ca_file", ...read } : read;
+}
+
+function identity({ certificate_file, key_file }: Files, readFile: ReadFile) {
+  if (certificate_file === undefined && key_file === undefined) return { certificate: null };
+  if (certificate_file === undefined) return { field: "certificate_file", problem: "key_file needs it; give both" };
+  if (key_file === undefined) return { field: "key_file", problem: "certificate_file needs it; give both" };
+  const read = readIdentity({ certificateFile: certificate_file, keyFile: key_file }, readFile);
+  if ("problem" in read) return { field: "certificate_file", ...read };
+  return { certificate: { cert: read.identity.certificate, key: read.identity.key } };
+}

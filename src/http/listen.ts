@@ -1,0 +1,103 @@
+/** Listens for HTTP, or HTTPS with a certificate that can be replaced while connections and streams go on. */
+import type { Elysia } from "elysia";
+
+export interface Listening {
+  url: string;
+  /**
+   * New connections get this certificate. Requests under way go on with the old one, idle connections are closed. Throws,
+   * and changes nothing, if it cannot be used.
+   */
+  renew(identity: ServerIdentity): void;
+  /** Stops accepting; requests under way go on. */
+  stop(): Promise<void>;
+}
+
+/** Certificate and key, in PEM. */
+export interface ServerIdentity {
+  certificate: string;
+  key: string;
+}
+
+/** Above our own limit, so that a body that is too large gets our answer and not the runtime's bare 413. */
+const runtime_body_bytes_max = 1024 * 1024 * 1024;
+
+export interface ListeningOptions {
+  host: string;
+  port: number;
+  /** Silence on a connection that carries no request of ours yet, and the deadline of each head but the first. */
+  idle_ms: number;
+}
+
+type App = Pick<Elysia, "fetch" | "server">;
+
+/** `identity`: null for HTTP. */
+export function listen(elysia: App, address: ListeningOptions, identity: ServerIdentity | null = null): Listening {
+  const ended = new Set<Promise<void>>();
+  let server = serving(elysia, identity ? { ...address, port: portOfOne(address) } : address, identity);
+  elysia.server = server;
+  const end = () => {
+    const stopped = server.stop().then(() => void ended.delete(stopped));
+    ended.add(stopped);
+  };
+  const url = `${identity ? "https" : "http"}://${named(address.host)}:${server.port}`;
+  return {
+    url,
+    // The runtime keeps a listener's certificate for as long as it lives (docs/design/runtime.md, Bun as a server).
+    renew(next) {
+      const successor = serving(elysia, { ...address, port: server.port! }, next);
+      end();
+      server = successor;
+      elysia.server = server;
+    },
+    async stop() {
+      end();
+      await Promise.all(ended);
+    },
+  };
+}
+
+function serving(elysia: App, { host, port, idle_ms }: ListeningOptions, identity: ServerIdentity | null) {
+  return Bun.serve({
+    hostname: host,
+    port,
+    development: false,
+    // Else a port that is taken would be shared in silence. With a certificate, `portOfOne` has looked.
+    reusePort: identity !== null,
+    idleTimeout: seconds(idle_ms),
+    maxRequestBodySize: runtime_body_bytes_max,
+    fetch: (request) => elysia.fetch(withOrigin(request)),
+    ...(identity ? { tls: { cert: identity.certificate, key: identity.key } } : {}),
+  }) as NonNullable<App["server"]>;
+}
+
+/**
+ * Elysia looks for the path behind as many characters as `http://` has. Without a Host that is one (HTTP/1.0, as plain
+ * probes of balancers speak) the runtime gives a bare path: `/v1/models` would be `/models`, and `/anything/metrics` the
+ * metrics. Behind `https://` it would take the host for the path. The same request, since the runtime knows its connection
+ * by it.
+ */
+function withOrigin(request: Request): Request {
+  const { url } = request;
+  if (url.startsWith("http:")) return request;
+  const value = url.startsWith("/") ? `http://localhost${url}` : `http:${url.slice("https:".length)}`;
+  return Object.defineProperty(request, "url", { value });
+}
+
+/** As the runtime takes it; 0 would be no limit. */
+export function seconds(ms: number): number {
+  return Math.max(1, Math.round(ms / 1000));
+}
+
+/** A port that nobody has; throws if somebody has the one that is asked for. */
+function portOfOne({ host, port }: ListeningOptions): number {
+  const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() });
+  const free = probe.port!;
+  void probe.stop(true);
+  return free;
+}
+
+/** How a person reaches a host that was bound to. */
+function named(host: string): string {
+  if (["127.0.0.1", "0.0.0.0", "::", "::1"].includes(host)) return "localhost";
+  return host.includes(":") ? `[${host}]` : host;
+}

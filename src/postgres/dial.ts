@@ -1,0 +1,61 @@
+/** Sockets to Postgres: the first place that takes one, made private as the address asks. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { within } from "../time/deadline.ts";
+import type { Address, Place } from "./address.ts";
+import { DatabaseError } from "./database.ts";
+import { type Security, secured } from "./tls.ts";
+
+/** A socket to the first of the places that takes one; it and those before it are struck off. Throws DatabaseError. */
+export async function dialled(
+  places: Place[],
+  { security }: Pick<Address, "security">,
+  connect_ms: number,
+): Promise<Socket> {
+  let failed: unknown = new DatabaseError("no server there is of the kind that the address asks for", "unavailable");
+  for (let place = places.shift(); place; place = places.shift()) {
+    try {
+      return await socketTo(place, security, connect_ms);
+    } catch (error) {
+      const { code = "", message } = error as NodeJS.ErrnoException;
+      const why = code ? `${place.label} ${reasons[code] ?? `cannot be reached (${code})`}` : message;
+      failed = new DatabaseError(why, "unavailable");
+    }
+  }
+  throw failed;
+}
+
+async function socketTo(place: Place, security: Security, connect_ms: number): Promise<Socket> {
+  const plain = await opened(place, connect_ms);
+  // A socket of this machine is never encrypted.
+  if ("path" in place) return plain;
+  let isSilent = false;
+  const late = (message: string) => {
+    isSilent = true;
+    return new Error(message);
+  };
+  try {
+    return await within(secured(plain, place.host, security), connect_ms, place.label, late);
+  } catch (error) {
+    plain.destroy();
+    if (isSilent) throw error;
+    if (security.mode === "prefer" || security.mode === "allow") return opened(place, connect_ms);
+    throw new Error(`${place.label} ${(error as Error).message}`);
+  }
+}
+
+async function opened(place: Place, connect_ms: number): Promise<Socket> {
+  const socket = connect("path" in place ? place : { ...place, noDelay: true });
+  try {
+    await within(once(socket, "connect"), connect_ms, place.label);
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+const reasons: Record<string, string> = {
+  ECONNREFUSED: "refuses connections (ECONNREFUSED): is a Postgres running there?",
+  ENOTFOUND: "is no known host (ENOTFOUND)",
+};

@@ -1,0 +1,28 @@
+/**
+ * Sweeps for lapsed leases, as `usage_recover` (migration 0004) makes them: each goes on from what the one before has seen
+ * (docs/design/metering.md, Rule 6: Any node recovers).
+ */
+import type { Ledger } from "../store/ledger.ts";
+import type { Database } from "./database.ts";
+
+/** All holds are looked at so often, those of nodes with a slow clock too; between, those that may be there. */
+const wholeSweep_ms = 10 * 60_000;
+
+/** Settles holds whose lease has lapsed, and reads little of those that do not concern it. */
+export function recoverer(db: Pick<Database, "query">, chargeHolds: boolean): Ledger["recover"] {
+  // Of the last sweep, and when the last one of all was: by the store's clock.
+  let seen: string[] = [];
+  let since: string | null = null;
+  let whole_ms: number | null = null;
+  return async (limit) => {
+    const [row] = await db.query<{ settled: number; seen: string[]; since: string; clock: Date }>(
+      "select * from usage_recover($1, $2, $3, $4)",
+      [limit, chargeHolds, seen, since],
+    );
+    const { settled, clock } = row!;
+    if (since === null) whole_ms = clock.getTime();
+    seen = row!.seen;
+    since = Math.abs(clock.getTime() - whole_ms!) >= wholeSweep_ms ? null : row!.since;
+    return settled;
+  };
+}

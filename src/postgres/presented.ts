@@ -1,0 +1,31 @@
+/** The certificate that a Postgres server shows, whoever vouches for it: for `sluice doctor`. */
+import { TLSSocket } from "node:tls";
+import { addressOf } from "./address.ts";
+import { dialled } from "./dial.ts";
+
+export interface Presented {
+  host: string;
+  /** In DER. */
+  certificate: Uint8Array;
+}
+
+/** Null where no TLS is asked for or spoken, or nobody answers. */
+export async function presented(url: string, connect_ms: number): Promise<Presented | null> {
+  const { places, security } = addressOf(url);
+  const place = places[0];
+  if (security.mode === "disable" || !place || "path" in place) return null;
+  const asked = { security: { ...security, mode: "require", authorities: null } as const };
+  try {
+    const socket = await dialled([place], asked, connect_ms);
+    const raw = socket instanceof TLSSocket ? socket.getPeerCertificate().raw : null;
+    socket.destroy();
+    return raw ? { host: place.host, certificate: raw } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The file of our own certificate for this database, or null. */
+export function clientCertificateFile(url: string): string | null {
+  return addressOf(url).security.certificate?.file ?? null;
+}

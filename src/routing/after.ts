@@ -1,0 +1,46 @@
+/** What follows an attempt that showed nothing: whether another is made, and what the caller reads where none is. Pure. */
+import { Fault } from "../inference/fault.ts";
+import type { AttemptKind } from "../upstream/attempt.ts";
+
+/**
+ * `stop`: the same would happen anywhere. `same`: the same engine once more, on a new connection. `larger`: one with a
+ * larger context. `other`: any other.
+ */
+export type Next = "stop" | "same" | "larger" | "other";
+
+export const nextAfter: Record<AttemptKind, Next> = {
+  answered: "stop",
+  empty: "other",
+  abandoned: "stop",
+  unreachable: "other",
+  stale: "same",
+  broken: "other",
+  timeout: "other",
+  busy: "other",
+  failed: "other",
+  refused: "other",
+  rejected: "stop",
+  too_long: "larger",
+  malformed: "other",
+};
+
+/** Attempts after which no engine has worked: another multiplies nothing, and takes nothing of the budget. */
+export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
+
+export interface Failure {
+  kind: AttemptKind;
+  fault: Fault;
+}
+
+/** Of all that failed: the last, unless it is only full; where all are full, when the first of them has room again. */
+export function toldFault(failures: readonly Failure[]): Fault {
+  const last = failures.at(-1)!;
+  if (last.kind !== "busy") return last.fault;
+  const broken = failures.findLast(({ kind }) => kind !== "busy");
+  if (broken) return broken.fault;
+  const waits = failures.map(({ fault }) => fault.details.retryAfterSeconds ?? 1);
+  return new Fault(last.fault.code, last.fault.message, {
+    ...last.fault.details,
+    retryAfterSeconds: Math.min(...waits),
+  });
+}

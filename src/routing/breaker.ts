@@ -1,0 +1,91 @@
+/**
+ * Whether one route may be asked, from how its attempts ended. Pure: a state and an event give the next state.
+ * Failures in a row open it; after a probation one request at a time is let through, and tells whether it is well again.
+ */
+import type { AttemptKind } from "../upstream/attempt.ts";
+
+export interface Breaker {
+  state: "closed" | "open" | "half-open";
+  /** In a row, while it is closed. */
+  failures: number;
+  /** Of the next opening. */
+  probation_ms: number;
+  /** When it opened, or let its probe through, in milliseconds: what began before tells of another time. */
+  since_ms: number;
+  /** Until when nothing is asked, in milliseconds: of an open one, or one that is full and said until when. */
+  restUntil_ms: number;
+}
+
+/** Failures in a row that open a breaker. */
+export const failures_max = 3;
+export const probation_ms_min = 1_000;
+export const probation_ms_max = 15_000;
+/** The longest that a full engine is left alone, whatever it says. */
+export const rest_ms_max = 60_000;
+
+export const closed: Breaker = {
+  state: "closed",
+  failures: 0,
+  probation_ms: probation_ms_min,
+  since_ms: 0,
+  restUntil_ms: 0,
+};
+
+interface End {
+  kind: AttemptKind;
+  retryAfter_ms?: number;
+}
+
+/** What an end says of the engine: that it is ill, that it is alive, or nothing. */
+const says: Record<AttemptKind, "ill" | "alive" | "nothing"> = {
+  answered: "alive",
+  empty: "ill",
+  abandoned: "nothing",
+  unreachable: "ill",
+  stale: "nothing",
+  broken: "ill",
+  timeout: "ill",
+  busy: "alive",
+  failed: "ill",
+  refused: "ill",
+  rejected: "alive",
+  too_long: "alive",
+  malformed: "ill",
+};
+
+export function admits(breaker: Breaker, now_ms: number): boolean {
+  return breaker.state !== "half-open" && now_ms >= breaker.restUntil_ms;
+}
+
+/** A request was sent; to an open one it is the probe. */
+export function begun(breaker: Breaker, now_ms: number): Breaker {
+  return breaker.state === "open" && now_ms >= breaker.restUntil_ms
+    ? { ...breaker, state: "half-open", since_ms: now_ms }
+    : breaker;
+}
+
+/** An attempt that began at `begun_ms` is over. */
+export function ended(breaker: Breaker, end: End, begun_ms: number, now_ms: number): Breaker {
+  if (breaker.state === "open" && begun_ms <= breaker.since_ms) return breaker;
+  if (breaker.state === "half-open" && begun_ms < breaker.since_ms) return breaker;
+  switch (says[end.kind]) {
+    case "nothing":
+      // A probe that was left tells nothing: the next request is one.
+      return breaker.state === "half-open" ? { ...breaker, state: "open" } : breaker;
+    case "alive": {
+      const rest_ms = end.kind === "busy" ? Math.min(rest_ms_max, end.retryAfter_ms ?? 0) : 0;
+      return { ...closed, restUntil_ms: now_ms + rest_ms };
+    }
+    case "ill":
+      if (breaker.state === "closed" && breaker.failures + 1 < failures_max) {
+        return { ...breaker, failures: breaker.failures + 1 };
+      }
+      return {
+        state: "open",
+        failures: 0,
+        probation_ms: Math.min(probation_ms_max, breaker.probation_ms * 2),
+        since_ms: now_ms,
+        restUntil_ms: now_ms + breaker.probation_ms,
+      };
+  }
+}

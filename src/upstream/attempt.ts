@@ -1,0 +1,94 @@
+/** How one attempt at one engine ended, for whoever decides whether another is asked. */
+import { Fault } from "../inference/fault.ts";
+import { ConnectionLost } from "./http1/connection.ts";
+import { ConnectFailed } from "./http1/dial.ts";
+
+export type AttemptKind =
+  /** The answer came to its end. */
+  | "answered"
+  /** It came to its end, and nothing was in it. */
+  | "empty"
+  /** The caller went away, or the service ended the request. */
+  | "abandoned"
+  /** No connection came about. */
+  | "unreachable"
+  /** A connection that had served before closed before any byte of an answer. */
+  | "stale"
+  /** The connection broke, before the answer or in the middle of it. */
+  | "broken"
+  | "timeout"
+  /** 429: the engine is full, and well. */
+  | "busy"
+  /** 5xx, or an error in mid-stream. */
+  | "failed"
+  /** 401, 403, 404: the operator's credential or the operator's name of the model. */
+  | "refused"
+  /** The request is at fault, and would be elsewhere. */
+  | "rejected"
+  /** The input is longer than the engine's context. */
+  | "too_long"
+  /** What came is no answer in the engine's protocol. */
+  | "malformed";
+
+export interface AttemptEnd {
+  kind: AttemptKind;
+  /** Of a refusal. */
+  status?: number;
+  /** As the engine said, unbounded; of a 429 or 5xx. */
+  retryAfter_ms?: number;
+}
+
+/** Of an answer with another status than 200. */
+export function kindOfRefusal(status: number, fault: Fault): AttemptKind {
+  if (fault.code === "context_length_exceeded") return "too_long";
+  if (fault.status === 400) return "rejected";
+  if (status === 429) return "busy";
+  if (status === 401 || status === 403 || status === 404) return "refused";
+  return status === 408 || status === 504 ? "timeout" : "failed";
+}
+
+/** Of a failure that the engine's protocol told inside an answer. */
+export function kindOfFault({ code, status }: Fault): AttemptKind {
+  if (code === "context_length_exceeded") return "too_long";
+  if (status === 400) return "rejected";
+  if (code === "capacity_exceeded") return "busy";
+  return code === "upstream_timeout" ? "timeout" : "failed";
+}
+
+/** Of what was thrown on the way. */
+export function kindOfCause(cause: unknown): AttemptKind {
+  if (cause instanceof ConnectFailed) return "unreachable";
+  if (cause instanceof ConnectionLost) return cause.isStale ? "stale" : "broken";
+  if (cause instanceof Fault) return kindOfFault(cause);
+  return "malformed";
+}
+
+/** What the caller reads of it. */
+export function faultOfCause(cause: unknown): Fault {
+  // What this engine's protocol has no words for is the caller's to change.
+  if (cause instanceof Fault) return cause;
+  if (cause instanceof ConnectFailed && cause.isTimeout) return tooSlow("the connection");
+  const message =
+    "The model's engine could not be reached, or stopped before its answer was complete. Please try again.";
+  return new Fault("upstream_unavailable", message, { retryAfterSeconds: 1, cause });
+}
+
+export function tooSlow(waitedFor: string): Fault {
+  return new Fault("upstream_timeout", "The model's engine took too long to answer. Please try again.", {
+    retryAfterSeconds: 1,
+    cause: new Error(`the upstream took too long: ${waitedFor}`),
+  });
+}
+
+/** Seconds; relayed, at most a minute: agents wait on what is named, and an engine's "one day" is not ours to promise. */
+export function retryAfterOf({
+  status,
+  headers,
+}: {
+  status: number;
+  headers: ReadonlyMap<string, string>;
+}): number | null {
+  const seconds = Number(headers.get("retry-after"));
+  if (!headers.has("retry-after") || !Number.isFinite(seconds) || seconds < 0) return null;
+  return status === 429 || status >= 500 ? seconds : null;
+}

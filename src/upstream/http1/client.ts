@@ -1,0 +1,143 @@
+/**
+ * HTTP/1.1 to engines, over sockets of our own: whether a connection was made or reused, and how far it came, is what
+ * decides if a request may be sent again, and `fetch` tells neither: docs/decisions/2026-11-22-upstream-client.md.
+ */
+import type { Connection } from "./connection.ts";
+import { dial, type Origin, type TlsSettings } from "./dial.ts";
+import type { Reply } from "./exchange.ts";
+
+export interface Post {
+  /** Absolute, http or https. */
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  body: string;
+  /** Of https; null: the system's authorities, no certificate of ours. */
+  tls: TlsSettings | null;
+  connect_ms: number;
+  /** On a connection of its own. */
+  isFresh: boolean;
+  /** Told when a connection stands, and the request is on its way. */
+  connected(): void;
+  signal: AbortSignal;
+}
+
+export interface Client {
+  /** Sends once, never again. Throws ConnectFailed, ConnectionLost, MalformedResponse, or the signal's reason. */
+  post(post: Post): Promise<Reply>;
+  /** Connections that lie idle. */
+  idle(): number;
+  close(): void;
+}
+
+/** An idle connection is closed by us before most engines would, for a request that meets the closing is lost. */
+const idle_ms_default = 30_000;
+const idle_per_origin_max = 4096;
+const destinations_max = 1024;
+
+/** How often connections that have lain idle are looked for. */
+const sweep_ms = 1000;
+
+/** Where requests of one kind go, worked out once. */
+interface Destination {
+  origin: Origin;
+  pool: Pool;
+  /** The request line, with the fields that are always the same. */
+  opening: string;
+}
+
+/** The idle connections to one origin, as one party. */
+interface Pool {
+  idle: Connection[];
+}
+
+export function client({ idle_ms = idle_ms_default } = {}): Client {
+  const pools = new Map<string, Pool>();
+  const destinations = new Map<string, Destination>();
+  let isClosed = false;
+  const sweeper = setInterval(sweep, Math.min(sweep_ms, idle_ms));
+  sweeper.unref();
+
+  function sweep(): void {
+    const now = performance.now();
+    for (const { idle } of pools.values())
+      for (const one of idle.filter((each) => each.idleUntil_ms <= now)) one.close();
+  }
+
+  function destinationOf(url: string, tls: TlsSettings | null): Destination {
+    const key = tls ? `${url} ${trustOf(tls)}` : url;
+    const known = destinations.get(key);
+    if (known) return known;
+    const destination = destinationTo(new URL(url), tls);
+    // A reloaded configuration may name others; what is forgotten is worked out again.
+    if (destinations.size >= destinations_max) destinations.clear();
+    destinations.set(key, destination);
+    return destination;
+  }
+
+  function destinationTo(url: URL, tls: TlsSettings | null): Destination {
+    const isSecure = url.protocol === "https:";
+    const origin: Origin = {
+      host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
+      tls: isSecure ? (tls ?? { ca: null, certificate: null }) : null,
+    };
+    const key = `${origin.host} ${origin.port} ${origin.tls && trustOf(origin.tls)}`;
+    const pool = pools.get(key) ?? { idle: [] };
+    pools.set(key, pool);
+    return { origin, pool, opening: `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n` };
+  }
+
+  function put({ idle }: Pool, connection: Connection): void {
+    // A second before the engine would.
+    const kept_ms = Math.min(idle_ms, (connection.kept_ms ?? Number.POSITIVE_INFINITY) - 1000);
+    if (isClosed || kept_ms <= 0 || idle.length >= idle_per_origin_max) {
+      connection.close();
+      return;
+    }
+    connection.idleUntil_ms = performance.now() + kept_ms;
+    idle.push(connection);
+  }
+
+  return {
+    async post({ url, headers, body, tls, connect_ms, isFresh, connected, signal }) {
+      const { origin, pool, opening } = destinationOf(url, tls);
+      const connection =
+        (isFresh ? undefined : taken(pool)) ??
+        (await dial({
+          ...{ origin, connect_ms, signal },
+          freed: (free) => put(pool, free),
+          closed: (gone) => forget(pool, gone),
+        }));
+      connected();
+      return connection.ask(opening + fieldsOf(headers, body), body, signal);
+    },
+    idle: () => [...pools.values()].reduce((sum, { idle }) => sum + idle.length, 0),
+    close() {
+      isClosed = true;
+      clearInterval(sweeper);
+      for (const { idle } of pools.values()) for (const one of [...idle]) one.close();
+    },
+  };
+}
+
+/** The last one that came back: the others grow old, and are closed. */
+function taken({ idle }: Pool): Connection | undefined {
+  for (let last = idle.pop(); last; last = idle.pop()) if (last.isUsable) return last;
+  return undefined;
+}
+
+function forget({ idle }: Pool, connection: Connection): void {
+  const at = idle.indexOf(connection);
+  if (at >= 0) idle.splice(at, 1);
+}
+
+/** Connections are shared by those who trust the same, and are the same. */
+function trustOf({ ca, certificate }: TlsSettings): string {
+  return String(Bun.hash(JSON.stringify([ca, certificate])));
+}
+
+function fieldsOf(headers: Post["headers"], body: string): string {
+  let fields = "";
+  for (const name in headers) fields += `${name}: ${headers[name]}\r\n`;
+  return `${fields}content-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+}

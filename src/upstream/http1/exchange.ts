@@ -1,0 +1,144 @@
+/** One request and its answer on a connection: what came waits here until it is read, and holds the engine back meanwhile. */
+import type { ResponseHead } from "./head.ts";
+import { ResponseParser, type ResponseSink } from "./parser.ts";
+
+/** What an exchange needs of its connection. */
+export interface Line {
+  pause(): void;
+  resume(): void;
+  /** The answer has been received whole. */
+  over(head: ResponseHead): void;
+  /** Nobody reads on. */
+  drop(): void;
+}
+
+export interface Reply {
+  status: number;
+  headers: ReadonlyMap<string, string>;
+  /** What has come since the last read; null at the end. Throws where the answer broke off. */
+  read(): Promise<Uint8Array[] | null>;
+  /** For whoever does not read to the end: closes the connection. */
+  drop(): void;
+}
+
+/** So much may wait unread before the engine is held back. */
+const unread_bytes_max = 1024 * 1024;
+
+interface Waiting {
+  resolve(pieces: Uint8Array[] | null): void;
+  reject(cause: unknown): void;
+}
+
+export class Exchange implements ResponseSink, Reply {
+  readonly replied: Promise<Reply>;
+  readonly #line: Line;
+  readonly #parser = new ResponseParser(this);
+  #answer = Promise.withResolvers<Reply>();
+  #head: ResponseHead | null = null;
+  #unread: Uint8Array[] = [];
+  #unread_bytes = 0;
+  #isHeld = false;
+  #reader: Waiting | null = null;
+  #failure: { cause: unknown } | null = null;
+  /** Whether any byte of an answer has come. */
+  isBegun = false;
+  /** Told when it has failed. */
+  failed: (() => void) | null = null;
+
+  constructor(line: Line) {
+    this.#line = line;
+    this.replied = this.#answer.promise;
+    // Whoever asked may have left before it failed.
+    this.replied.catch(() => {});
+  }
+
+  get status(): number {
+    return this.#head!.status;
+  }
+
+  get headers(): ReadonlyMap<string, string> {
+    return this.#head!.headers;
+  }
+
+  get isOver(): boolean {
+    return this.#parser.isOver;
+  }
+
+  /** Throws MalformedResponse. */
+  received(bytes: Uint8Array): void {
+    this.isBegun = true;
+    this.#parser.push(bytes);
+    this.#wake();
+    this.#holdBack(!this.#parser.isOver && this.#unread_bytes > unread_bytes_max);
+    if (this.#parser.isOver) this.#line.over(this.#head!);
+  }
+
+  /** The engine has closed, orderly. Throws where its answer was not over. */
+  closed(): void {
+    this.#parser.close();
+    this.#wake();
+  }
+
+  fail(cause: unknown): void {
+    if (this.#failure || (this.#parser.isOver && this.#reader === null)) return;
+    this.#failure = { cause };
+    this.failed?.();
+    this.#answer.reject(cause);
+    this.#reader?.reject(cause);
+    this.#reader = null;
+  }
+
+  head(head: ResponseHead): void {
+    this.#head = head;
+    this.#answer.resolve(this);
+  }
+
+  body(bytes: Uint8Array): void {
+    this.#unread.push(bytes);
+    this.#unread_bytes += bytes.length;
+  }
+
+  end(): void {}
+
+  read(): Promise<Uint8Array[] | null> {
+    if (this.#unread.length > 0) return Promise.resolve(this.#take());
+    if (this.#failure) return Promise.reject(this.#failure.cause);
+    if (this.#parser.isOver) return Promise.resolve(null);
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+    });
+  }
+
+  drop(): void {
+    this.#unread = [];
+    if (!this.#parser.isOver) this.#line.drop();
+  }
+
+  /** A connection that serves on is not the old answer's to hold. */
+  #holdBack(isHeld: boolean): void {
+    if (isHeld === this.#isHeld) return;
+    this.#isHeld = isHeld;
+    if (isHeld) this.#line.pause();
+    else this.#line.resume();
+  }
+
+  #take(): Uint8Array[] {
+    const pieces = this.#unread;
+    this.#holdBack(false);
+    this.#unread = [];
+    this.#unread_bytes = 0;
+    return pieces;
+  }
+
+  #wake(): void {
+    const reader = this.#reader;
+    if (!reader) return;
+    if (this.#unread.length > 0) {
+      this.#reader = null;
+      reader.resolve(this.#take());
+    } else if (this.#parser.isOver) {
+      this.#reader = null;
+      reader.resolve(null);
+    }
+  }
+}

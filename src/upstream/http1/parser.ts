@@ -1,0 +1,232 @@
+/**
+ * Reads one HTTP/1.1 response from bytes as they come; however they are cut, the result is the same. Pure.
+ * It is strict, and bounded in everything but the body: docs/decisions/2026-11-22-upstream-client.md.
+ */
+import { fieldsOf, headOf, MalformedResponse, type ResponseHead } from "./head.ts";
+
+export interface ResponseSink {
+  /** The final head; interim ones (1xx) are passed over. */
+  head(head: ResponseHead): void;
+  body(bytes: Uint8Array): void;
+  /** The body has come to its end. */
+  end(): void;
+}
+
+const line_bytes_max = 16 * 1024;
+const head_bytes_max = 64 * 1024;
+const lines_max = 256;
+const interims_max = 8;
+const chunk_bytes_max = 2 ** 40;
+/** Of one chunk's extensions, which nobody reads. */
+const extension_bytes_max = 1024;
+
+const cr = 13;
+const lf = 10;
+const tab = 9;
+const semicolon = 59;
+const del = 127;
+
+type State =
+  | "head"
+  | "length"
+  | "close"
+  | "size"
+  | "extension"
+  | "size-end"
+  | "chunk"
+  | "chunk-cr"
+  | "chunk-lf"
+  | "trailer"
+  | "over";
+
+export class ResponseParser {
+  readonly #sink: ResponseSink;
+  #state: State = "head";
+  #lines: string[] = [];
+  #line = "";
+  #head_bytes = 0;
+  #interims = 0;
+  /** Of the body or the chunk: bytes to come. While a chunk's size is read: the size so far. */
+  #left = 0;
+  #digits = 0;
+  #extension_bytes = 0;
+
+  constructor(sink: ResponseSink) {
+    this.#sink = sink;
+  }
+
+  get isOver(): boolean {
+    return this.#state === "over";
+  }
+
+  /** Throws MalformedResponse; nothing may be pushed after that. */
+  push(bytes: Uint8Array): void {
+    let at = 0;
+    while (at < bytes.length) {
+      switch (this.#state) {
+        case "head":
+        case "trailer":
+          at = this.#text(bytes, at);
+          break;
+        case "length":
+        case "chunk":
+          at = this.#counted(bytes, at);
+          break;
+        case "close":
+          this.#sink.body(at === 0 ? bytes : bytes.subarray(at));
+          return;
+        case "over":
+          throw new MalformedResponse("there are bytes behind the end of the answer");
+        default:
+          this.#frame(bytes[at]!);
+          at += 1;
+      }
+    }
+  }
+
+  /** The peer has closed, orderly. Throws where the answer was not over. */
+  close(): void {
+    if (this.#state === "close") this.#finish();
+    else if (this.#state !== "over") throw new MalformedResponse("the connection closed in the middle of the answer");
+  }
+
+  #finish(): void {
+    this.#state = "over";
+    this.#sink.end();
+  }
+
+  #text(bytes: Uint8Array, from: number): number {
+    const end = bytes.indexOf(lf, from);
+    const to = end < 0 ? bytes.length : end + 1;
+    this.#head_bytes += to - from;
+    if (this.#head_bytes > head_bytes_max) throw new MalformedResponse("the head is too large");
+    this.#line += latin1(bytes, from, to);
+    if (this.#line.length > line_bytes_max) throw new MalformedResponse("a line of the head is too long");
+    // Another protocol is known by its first bytes, and may never end a line.
+    if (this.#lines.length === 0 && this.#state === "head" && !isBeginning(this.#line)) {
+      throw new MalformedResponse("it does not begin as HTTP/1.1 does");
+    }
+    if (end >= 0) {
+      const line = this.#line;
+      this.#line = "";
+      if (line.length < 2 || line.charCodeAt(line.length - 2) !== cr) {
+        throw new MalformedResponse("a line does not end in CR LF");
+      }
+      this.#closeLine(line.slice(0, -2));
+    }
+    return to;
+  }
+
+  #closeLine(line: string): void {
+    if (line !== "") {
+      if (this.#lines.length >= lines_max) throw new MalformedResponse("there are too many header fields");
+      this.#lines.push(line);
+      return;
+    }
+    const lines = this.#lines;
+    this.#lines = [];
+    this.#head_bytes = 0;
+    if (this.#state === "head") this.#begin(headOf(lines));
+    // What a trailer says is not used; that it is made of header fields is held all the same.
+    else {
+      fieldsOf(lines);
+      this.#finish();
+    }
+  }
+
+  #begin(head: ResponseHead): void {
+    if (head.status < 200) {
+      if (head.status === 101) throw new MalformedResponse("it switches protocols, which nobody asked for");
+      this.#interims += 1;
+      if (this.#interims > interims_max) throw new MalformedResponse("there are too many interim answers");
+      return;
+    }
+    this.#sink.head(head);
+    const { framing } = head;
+    if (framing.by === "chunks") this.#state = "size";
+    else if (framing.by === "close") this.#state = "close";
+    else {
+      this.#state = "length";
+      this.#left = framing.bytes;
+      if (this.#left === 0) this.#finish();
+    }
+  }
+
+  #counted(bytes: Uint8Array, from: number): number {
+    const to = Math.min(bytes.length, from + this.#left);
+    this.#sink.body(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to));
+    this.#left -= to - from;
+    if (this.#left > 0) return to;
+    if (this.#state === "chunk") this.#state = "chunk-cr";
+    else this.#finish();
+    return to;
+  }
+
+  /** One byte of what stands between chunks. */
+  #frame(byte: number): void {
+    switch (this.#state) {
+      case "size":
+        this.#size(byte);
+        break;
+      case "extension":
+        this.#extension(byte);
+        break;
+      case "size-end":
+        must(byte, lf);
+        this.#state = this.#left === 0 ? "trailer" : "chunk";
+        this.#digits = 0;
+        break;
+      case "chunk-cr":
+        must(byte, cr);
+        this.#state = "chunk-lf";
+        break;
+      default:
+        must(byte, lf);
+        this.#left = 0;
+        this.#state = "size";
+    }
+  }
+
+  #size(byte: number): void {
+    const digit = hexadecimal(byte);
+    if (digit >= 0) {
+      this.#left = this.#left * 16 + digit;
+      this.#digits += 1;
+      if (this.#left > chunk_bytes_max || this.#digits > 16) throw new MalformedResponse("a chunk is too large");
+    } else if (this.#digits > 0 && byte === cr) {
+      this.#state = "size-end";
+    } else if (this.#digits > 0 && byte === semicolon) {
+      this.#extension_bytes = 0;
+      this.#state = "extension";
+    } else {
+      throw new MalformedResponse("a chunk's size is no number");
+    }
+  }
+
+  #extension(byte: number): void {
+    this.#extension_bytes += 1;
+    if (byte === cr) this.#state = "size-end";
+    else if (this.#extension_bytes > extension_bytes_max || (byte < 32 && byte !== tab) || byte === del) {
+      throw new MalformedResponse("a chunk's extension is malformed");
+    }
+  }
+}
+
+function must(byte: number, wanted: number): void {
+  if (byte !== wanted) throw new MalformedResponse("a chunk does not end where it said");
+}
+
+function isBeginning(line: string): boolean {
+  return line.length < opening.length ? opening.startsWith(line) : line.startsWith(opening);
+}
+const opening = "HTTP/1.";
+
+function hexadecimal(byte: number): number {
+  if (byte >= 48 && byte <= 57) return byte - 48;
+  const lower = byte | 32;
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
+}
+
+function latin1(bytes: Uint8Array, from: number, to: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("latin1");
+}

@@ -1,0 +1,46 @@
+/** A request that is open at an engine, or on its way to one. */
+import type { InferenceEvent } from "../inference/event.ts";
+import type { Route } from "../routing/catalog.ts";
+
+export interface OpenedEvents extends AsyncIterable<InferenceEvent[]> {
+  next(): Promise<IteratorResult<InferenceEvent[], void>>;
+  /** Aborts the request to the engine, and sweeps up; for whoever stops before the end. */
+  return(): Promise<IteratorResult<InferenceEvent[], void>>;
+  [Symbol.asyncIterator](): OpenedEvents;
+}
+
+export interface Opened {
+  /** The one that answers, else the last that was asked; null before any was. */
+  readonly route: Route | null;
+  /** How many times an engine was asked, so far. */
+  readonly attempts: number;
+  readonly events: OpenedEvents;
+  /** Set where a usage window alone is why the engine may not write more than so many tokens. */
+  readonly windowTokens: number | null;
+}
+
+/** The same, with the engine asked at once: what it says waits until it is read. Whoever does not read it, ends it. */
+export function ahead(opened: Opened): Opened {
+  const { events } = opened;
+  let first: ReturnType<OpenedEvents["next"]> | null = events.next();
+  return {
+    get route() {
+      return opened.route;
+    },
+    get attempts() {
+      return opened.attempts;
+    },
+    windowTokens: opened.windowTokens,
+    events: {
+      next() {
+        const next = first ?? events.next();
+        first = null;
+        return next;
+      },
+      return: () => events.return(),
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    },
+  };
+}

@@ -1,0 +1,62 @@
+/** What an upstream, a model and a route say of how an engine is reached and waited for. */
+import { describe, expect, test } from "bun:test";
+import { loadConfiguration } from "../../src/config/load.ts";
+import { ConfigurationError } from "../../src/config/problem.ts";
+import { authority, certificate, othersCertificate } from "../upstream/http1/certificates.ts";
+import { configured, problemsOf, withModel } from "./reading.ts";
+
+const files: Record<string, string> = {
+  "ca.pem": authority,
+  "own.pem": certificate.cert,
+  "own.key": certificate.key,
+  "other.key": othersCertificate.key,
+  "notes.txt": "hello",
+};
+
+function withUpstream(fields: object) {
+  const text = `upstreams: { main: ${JSON.stringify({ url: "https://engine.example/v1", ...fields })} }`;
+  const readFile = (path: string) => {
+    const found = path === "./sluice.yaml" ? text : files[path];
+    return found === undefined ? null : new TextEncoder().encode(found);
+  };
+  const loaded = loadConfiguration({ env: {}, simulatorUrl: null, readFile });
+  return loaded instanceof ConfigurationError ? loaded.problems.join("\n") : loaded.upstreams[0]!;
+}
+
+test("an upstream has headers of its own, and none that Sluice sets", () => {
+  expect(withUpstream({ headers: { "x-team": "blue" } })).toMatchObject({ headers: { "x-team": "blue" } });
+  expect(withUpstream({ headers: { Host: "other" } })).toContain("is set by Sluice itself");
+  expect(withUpstream({ headers: { "x-a": "b\r\nc: d" } })).toContain("must be text that a header can carry");
+  expect(withUpstream({ headers: { "x a": "b" } })).toContain("must be the name of a header");
+});
+
+describe("tls", () => {
+  test("trusts the authorities of a file, and shows a certificate", () => {
+    const tls = { ca_file: "ca.pem", certificate_file: "own.pem", key_file: "own.key" };
+    expect(withUpstream({ tls })).toMatchObject({ tls: { ca: authority, certificate } });
+    expect(withUpstream({ tls: { ca_file: "ca.pem" } })).toMatchObject({ tls: { ca: authority, certificate: null } });
+  });
+
+  for (const [tls, problem] of [
+    [{ ca_file: "missing.pem" }, "upstreams.main.tls.ca_file: missing.pem, "],
+    [{ ca_file: "notes.txt" }, "which holds no certificate in PEM"],
+    [{ certificate_file: "own.pem" }, "key_file: certificate_file needs it; give both"],
+    [{ certificate_file: "own.pem", key_file: "other.key" }, "which does not belong to the certificate in own.pem"],
+  ] as const) {
+    test(`${JSON.stringify(tls)} is refused: ${problem}`, () => expect(withUpstream({ tls })).toContain(problem));
+  }
+});
+
+test("a model's time-outs stand before its upstream's, each by its name", () => {
+  const { catalog } = configured(withModel({ timeouts: { idle_ms: 100 } }));
+  const [route] = catalog.models.get("acme/writer-1")!.routes;
+  expect(route?.timeouts).toEqual({ ...route!.upstream.timeouts, idle_ms: 100 });
+});
+
+test("a route's context is at most its model's", () => {
+  const withContext = (context_window: number) =>
+    withModel({ routes: [{ upstream: "main", model: "writer", context_window }] });
+  const { catalog } = configured(withContext(4096));
+  expect(catalog.models.get("acme/writer-1")?.routes[0]?.contextTokens).toBe(4096);
+  expect(problemsOf(withContext(8193)).join()).toContain("must be at most the model's (8192)");
+});

@@ -1,0 +1,162 @@
+/**
+ * The sixteen faults of FailoverBench (github.com/failoverbench/failoverbench, scenarios/catalogue.yaml), each with its verdict, in each
+ * protocol, streamed and whole: the first engine fails, and a spare that is well stands behind it.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { until } from "../harness/until.ts";
+import { asks, protocols, type Seen } from "./callers.ts";
+import { type Case, type Rig, type Route, startRig } from "./rig.ts";
+import { canonical } from "./wall.ts";
+
+interface Fault {
+  name: string;
+  title: string;
+  /** `pass`: the whole answer. `error`: a clean error, with its code. */
+  streamed: "pass" | string;
+  /** Where nobody streams, nothing has been shown until all of it has come. */
+  whole: "pass" | string;
+  /** Requests that the spare gets where the answer is streamed. */
+  spares: number;
+  timeouts?: string;
+  /** Of the first engine, where it is smaller than the model's. */
+  contextWindow?: number;
+}
+
+const quick = "{ first_part_spare_ms: 300 }";
+const pass = "pass";
+
+const faults: Fault[] = [
+  { name: "s01", title: "429 with retry-after", streamed: pass, whole: pass, spares: 1 },
+  { name: "s02", title: "429 without, again and again", streamed: pass, whole: pass, spares: 1 },
+  { name: "s03", title: "500 once", streamed: pass, whole: pass, spares: 1 },
+  { name: "s04", title: "503", streamed: pass, whole: pass, spares: 1 },
+  { name: "s05", title: "a reset before any byte", streamed: pass, whole: pass, spares: 1 },
+  { name: "s06", title: "no answer at all", streamed: pass, whole: pass, spares: 1, timeouts: quick },
+  { name: "s07", title: "a late first token", streamed: pass, whole: pass, spares: 1, timeouts: quick },
+  { name: "s08", title: "a stream that is cut", streamed: "upstream_unavailable", whole: pass, spares: 0 },
+  {
+    ...{ name: "s09", title: "a stream that stalls", streamed: "upstream_timeout", whole: pass, spares: 0 },
+    timeouts: "{ first_part_spare_ms: 1000, idle_ms: 1000 }",
+  },
+  { name: "s10", title: "a malformed chunk", streamed: "upstream_unavailable", whole: pass, spares: 0 },
+  { name: "s11", title: "no [DONE]", streamed: pass, whole: pass, spares: 0 },
+  { name: "s12", title: "too long, and a larger one", streamed: pass, whole: pass, spares: 1, contextWindow: 4096 },
+  { name: "s13", title: "a content filter", streamed: "invalid_value", whole: "invalid_value", spares: 0 },
+  {
+    name: "s14",
+    title: "a cut, and a spare without prefill",
+    streamed: "upstream_unavailable",
+    whole: pass,
+    spares: 0,
+  },
+  { name: "s16", title: "503, and who is booked", streamed: pass, whole: pass, spares: 1 },
+  { name: "unknown", title: "404 of one route", streamed: pass, whole: pass, spares: 1 },
+  { name: "forbidden", title: "401 of one route", streamed: pass, whole: pass, spares: 1 },
+  { name: "html", title: "a page in place of an answer", streamed: pass, whole: pass, spares: 1 },
+  { name: "garbage", title: "another protocol than HTTP", streamed: pass, whole: pass, spares: 1 },
+  { name: "empty", title: "an empty answer", streamed: pass, whole: pass, spares: 1 },
+];
+
+const modes = ["streamed", "whole"] as const;
+const all = faults.flatMap((fault) =>
+  protocols.flatMap((caller) =>
+    modes.map((mode) => ({ ...fault, caller, mode, key: `${fault.name}-${caller}-${mode}` })),
+  ),
+);
+
+function routed(fault: (typeof all)[number]): Case {
+  const first: Route = {
+    wall: 0,
+    model: fault.key,
+    ...(fault.contextWindow ? { contextWindow: fault.contextWindow } : {}),
+  };
+  return {
+    id: `acme/${fault.key}`,
+    routes: [first, { wall: 1, model: `ok-${fault.key}`, priority: 1 }],
+    ...(fault.timeouts ? { timeouts: fault.timeouts } : {}),
+  };
+}
+
+interface Receipt {
+  attempts: number;
+  outcome: string;
+  usage: { input_tokens: number };
+}
+
+interface Outcome {
+  seen: Seen;
+  receipt: Receipt;
+}
+
+let rig: Rig;
+const outcomes = new Map<string, Outcome>();
+
+beforeAll(async () => {
+  rig = await startRig(all.map(routed));
+  const asked = async ({ key, caller, mode }: (typeof all)[number]) => {
+    const seen = await asks(rig.sluice, caller, `acme/${key}`, mode === "streamed");
+    outcomes.set(key, { seen, receipt: await receiptOf(seen.requestId) });
+  };
+  // What breaks in the middle is asked by itself: a busy service would read the break with the first words, and be rescued.
+  const inTheMiddle = (one: (typeof all)[number]) => one.mode === "streamed" && one.streamed !== pass;
+  for (const one of all.filter(inTheMiddle)) await asked(one);
+  await Promise.all(all.filter((one) => !inTheMiddle(one)).map(asked));
+}, 120_000);
+afterAll(() => rig.stop());
+
+/** When it is settled: a stream's last byte may be read before. */
+async function receiptOf(requestId: string): Promise<Receipt> {
+  let receipt: Receipt | null = null;
+  const settled = async () => {
+    receipt = (await (await rig.sluice.fetch(`/v1/service/requests/${requestId}`)).json()) as Receipt;
+    return receipt.outcome !== "running";
+  };
+  await until(settled, 60_000, "the request to be settled");
+  return receipt!;
+}
+
+for (const one of all) {
+  const verdict = one[one.mode];
+  test(`${one.name}, ${one.title}, ${one.caller}, ${one.mode}: ${verdict}`, () => {
+    const { seen, receipt } = outcomes.get(one.key)!;
+    const spares = verdict === pass && one.streamed !== pass ? 1 : one.spares;
+    const firsts = rig.asked(one.key);
+    // Only where a connection that had served before closes may the same engine be asked again, on a new one.
+    expect(firsts === 1 || (one.name === "s05" && firsts === 2)).toBe(true);
+    expect(rig.asked(`ok-${one.key}`)).toBe(spares);
+    expect(receipt.attempts).toBe(firsts + spares);
+    if (verdict === pass) {
+      const whole = { status: 200, isComplete: true, code: null, model: `acme/${one.key}`, outputTokens: 60 };
+      expect(seen).toMatchObject(whole);
+      expect(seen.text).toBe(canonical);
+      // What the first engine said and nobody saw is not charged.
+      expect([receipt.outcome, receipt.usage.input_tokens]).toEqual(["completed", 9]);
+    } else {
+      // A stream of Responses has one code for all that is not the caller's.
+      const isStream = one.caller === "responses" && one.mode === "streamed" && seen.status === 200;
+      expect(seen.code).toBe(isStream ? "server_error" : verdict);
+      expect([seen.isComplete, receipt.outcome]).toEqual([false, "failed"]);
+    }
+  });
+}
+
+test("the record names the route that answered, and the attempts; metrics and the log tell of those that failed", async () => {
+  const { seen } = outcomes.get("s16-chat-streamed")!;
+  const { route } = await rig.sluice.json<{ route: object }>("request", "show", seen.requestId);
+  expect(route).toMatchObject({ upstream: "canary-second", attempts: 2 });
+  const metrics = await (await rig.sluice.fetch("/metrics")).text();
+  const count = (outcome: string) =>
+    Number(new RegExp(`upstream_attempts_total{upstream="",outcome="${outcome}"} (\\d+)`).exec(metrics)?.[1]);
+  // Three protocols, streamed and whole.
+  expect([count("refused"), count("busy"), count("rejected"), count("too_long")]).toEqual([12, 12, 6, 6]);
+  const refused = rig.sluice
+    .stderr()
+    .split("\n")
+    .filter((line) => line.includes('"upstream_refused"'));
+  expect(refused).toHaveLength(12);
+  expect(JSON.parse(refused[0]!)).toMatchObject({
+    level: "error",
+    upstream: "canary-first",
+    status: expect.any(Number),
+  });
+});

@@ -1,0 +1,70 @@
+// A Sluice in front of two or three walls, with a model of its own for each case: what is known of a route's health is
+// known by its name, and no case may tell another something.
+
+import { type Sluice, type SluiceOptions, startSluice } from "../harness/sluice.ts";
+import { startWall, type Wall } from "./wall.ts";
+
+export interface Route {
+  /** Which wall: 0 is asked first. `dead`: an address where nobody listens. */
+  wall: number | "dead";
+  /** The engine's name of the model, which chooses its fault. */
+  model: string;
+  priority?: number;
+  weight?: number;
+  contextWindow?: number;
+}
+
+export interface Case {
+  id: string;
+  routes: Route[];
+  timeouts?: string;
+}
+
+export interface Rig {
+  sluice: Sluice;
+  walls: Wall[];
+  /** How often the walls were asked for this engine's model. */
+  asked(model: string): number;
+  stop(): Promise<void>;
+}
+
+export const upstreamNames = ["canary-first", "canary-second", "canary-third"];
+
+export async function startRig(cases: readonly Case[], options: SluiceOptions = {}): Promise<Rig> {
+  const walls = await Promise.all(upstreamNames.map(() => startWall()));
+  const dead = await startWall();
+  await dead.stop();
+  const upstreams = walls.map(({ url }, index) => `  ${upstreamNames[index]}: { url: "${url}" }`);
+  const route = ({ wall, model, priority = 0, weight = 1, contextWindow }: Route) =>
+    `{ upstream: ${wall === "dead" ? "canary-dead" : upstreamNames[wall]}, model: ${model}, priority: ${priority}, weight: ${weight}${contextWindow ? `, context_window: ${contextWindow}` : ""} }`;
+  const model = ({ id, routes, timeouts }: Case) => `  - id: ${id}
+    created: 1790000000
+    context_window: 131072
+    max_output_tokens: 16384
+    prices: { input: 100, output: 400 }
+${timeouts ? `    timeouts: ${timeouts}\n` : ""}    routes: [${routes.map(route).join(", ")}]`;
+  const config = [
+    "upstreams:",
+    ...upstreams,
+    `  canary-dead: { url: "${dead.url}" }`,
+    "models:",
+    ...cases.map(model),
+    "plans: { pro: {} }",
+    "",
+  ].join("\n");
+  const sluice = await startSluice({
+    config,
+    secrets: walls.map(({ url }) => new URL(url).host),
+    operatorsWords: upstreamNames,
+    ...options,
+  });
+  return {
+    sluice,
+    walls,
+    asked: (name) => walls.reduce((sum, wall) => sum + wall.asked.filter((one) => one === name).length, 0),
+    async stop() {
+      await sluice.stop();
+      await Promise.all(walls.map((wall) => wall.stop()));
+    },
+  };
+}

@@ -1,0 +1,148 @@
+// An engine over raw TCP that fails in the ways of FailoverBench (github.com/failoverbench/failoverbench): the fault is chosen by
+// the model's name, and every request that arrives is written down. It speaks chat.
+
+import type { AddressInfo } from "node:net";
+import { createServer, type Socket } from "node:net";
+
+export interface Wall {
+  url: string;
+  /** Models in the order in which requests arrived. */
+  asked: string[];
+  /** From now on this model has the fault of another name. */
+  set(model: string, fault: string): void;
+  stop(): Promise<void>;
+}
+
+/** Sixty words, each a token. */
+export const canonical = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
+export const usage = { prompt_tokens: 9, completion_tokens: 60, total_tokens: 69 };
+
+interface Asked {
+  /** How many times this model was asked before. */
+  before: number;
+  isStreamed: boolean;
+  socket: Socket;
+}
+
+const sse = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const frame = (data: string) => {
+  const text = `data: ${data}\n\n`;
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+};
+const delta = (content: string) => JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
+const words = canonical.split(" ").map((word, index) => delta(index === 0 ? word : ` ${word}`));
+const finish = JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+const report = JSON.stringify({ choices: [], usage });
+const whole = (content: string | null, finish_reason = "stop") =>
+  JSON.stringify({ choices: [{ index: 0, message: { role: "assistant", content }, finish_reason }], usage });
+
+function json(status: number, body: string, headers = ""): string {
+  return `HTTP/1.1 ${status} Whatever\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+const refusal = (status: number, code: string, headers = "") =>
+  json(status, JSON.stringify({ error: { message: `the wall says ${code}`, code } }), headers);
+
+function answer({ socket, isStreamed }: Asked, done = true): void {
+  if (!isStreamed) return void socket.write(json(200, whole(canonical)));
+  socket.write(
+    `${sse + words.map(frame).join("") + frame(finish) + frame(report) + (done ? frame("[DONE]") : "")}0\r\n\r\n`,
+  );
+}
+
+/** The first words of an answer, read before what follows them. */
+function begin({ socket }: Asked, count: number, then: () => void): void {
+  socket.write(sse + words.slice(0, count).map(frame).join(""));
+  setTimeout(then, 400);
+}
+
+const cut = (asked: Asked) => {
+  if (asked.isStreamed) return begin(asked, 40, () => asked.socket.destroy());
+  asked.socket.write(json(200, whole(canonical)).slice(0, -40));
+  asked.socket.end();
+};
+
+/** By the beginning of the model's name. */
+const faults: Record<string, (asked: Asked) => void> = {
+  ok: answer,
+  s01: (asked) =>
+    asked.before === 0 ? void asked.socket.write(refusal(429, "rate_limited", "retry-after: 2\r\n")) : answer(asked),
+  s02: ({ socket }) => void socket.write(refusal(429, "rate_limited")),
+  s03: (asked) => (asked.before === 0 ? void asked.socket.write(refusal(500, "oops")) : answer(asked)),
+  s04: ({ socket }) => void socket.write(refusal(503, "overloaded")),
+  s05: ({ socket }) => void socket.resetAndDestroy(),
+  s06: () => {},
+  s07: (asked) => {
+    if (asked.isStreamed) asked.socket.write(sse);
+    setTimeout(() => asked.socket.end(), 20_000).unref();
+  },
+  s08: cut,
+  s09: (asked) =>
+    asked.isStreamed ? begin(asked, 20, () => {}) : void asked.socket.write(json(200, whole(canonical)).slice(0, -40)),
+  s10: (asked) =>
+    asked.isStreamed
+      ? begin(asked, 9, () =>
+          asked.socket.write(
+            `${frame("{oops")}${words.slice(10).map(frame).join("")}${frame(finish)}${frame("[DONE]")}0\r\n\r\n`,
+          ),
+        )
+      : void asked.socket.write(json(200, `${whole(canonical)}}`)),
+  s11: (asked) => answer(asked, false),
+  s12: ({ socket }) =>
+    void socket.write(
+      json(
+        400,
+        JSON.stringify({
+          error: { message: "This model's maximum context length is 4096 tokens", code: "context_length_exceeded" },
+        }),
+      ),
+    ),
+  s13: ({ socket }) => void socket.write(refusal(400, "content_policy_violation")),
+  s14: cut,
+  s15: ({ socket }) => void socket.write(refusal(503, "overloaded")),
+  s16: ({ socket }) => void socket.write(refusal(503, "overloaded")),
+  // Beyond FailoverBench.
+  unknown: ({ socket }) => void socket.write(refusal(404, "no_such_model")),
+  forbidden: ({ socket }) => void socket.write(refusal(401, "wrong_key")),
+  html: ({ socket }) =>
+    void socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 5\r\n\r\n<h1>x"),
+  garbage: ({ socket }) => void socket.write("SSH-2.0-OpenSSH_9.2p1\r\n\r\n"),
+  empty: ({ socket, isStreamed }) =>
+    void socket.write(
+      isStreamed ? `${sse}${frame(finish)}${frame(report)}${frame("[DONE]")}0\r\n\r\n` : json(200, whole(null)),
+    ),
+  forever: ({ socket }) => void socket.write(refusal(429, "rate_limited", "retry-after: 1e9\r\n")),
+};
+
+export async function startWall(): Promise<Wall> {
+  const asked: string[] = [];
+  const sockets = new Set<Socket>();
+  const chosen = new Map<string, string>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => {});
+    let text = "";
+    socket.on("data", (bytes) => {
+      text += bytes.toString("latin1");
+      const head = text.indexOf("\r\n\r\n");
+      const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
+      if (head < 0 || text.length < head + 4 + length) return;
+      const body = JSON.parse(text.slice(head + 4, head + 4 + length)) as { model: string; stream?: boolean };
+      text = text.slice(head + 4 + length);
+      const before = asked.filter((model) => model === body.model).length;
+      asked.push(body.model);
+      const fault = chosen.get(body.model) ?? body.model.split("-")[0]!;
+      faults[fault]!({ before, isStreamed: body.stream === true, socket });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    asked,
+    set: (model, fault) => void chosen.set(model, fault),
+    async stop() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,27 @@
+// How long a test waits for an engine, where nothing stands ready beside it.
+
+import { retryBudgets } from "../../src/routing/budget.ts";
+import { health } from "../../src/routing/health.ts";
+import type { Patience } from "../../src/upstream/ask.ts";
+import { client } from "../../src/upstream/http1/client.ts";
+import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
+import type { WalkParts } from "../../src/usage/walk.ts";
+
+export function patience(timeouts: Partial<UpstreamTimeouts> = {}): Patience {
+  const { connect_ms, first_part_ms, idle_ms, total_ms } = { ...defaultTimeouts, ...timeouts };
+  return { connect_ms, first_part_ms, idle_ms, total_ms, spare: null };
+}
+
+/** What a walk needs, each its own. */
+export function walking(more: Partial<WalkParts> = {}): WalkParts {
+  return {
+    client: client(),
+    budget: retryBudgets(),
+    health: health(),
+    now_ms: () => performance.now(),
+    draw: Math.random,
+    attempted() {},
+    settings: () => ({ unstreamed_tokens_max: 512 }),
+    ...more,
+  };
+}

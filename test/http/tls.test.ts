@@ -1,0 +1,162 @@
+// HTTPS by two files, and a new certificate without a restart: streams go on, new connections see the new one, and files
+// that cannot be served change nothing.
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { authority, daysFromNow, type Identity, written } from "../harness/certificates.ts";
+import { startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
+
+setDefaultTimeout(150_000);
+
+const folder = mkdtempSync(join(tmpdir(), "sluice-test-https-"));
+const ours = authority();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function https(name: string, identity: Identity) {
+  const { certificate, key } = written(folder, name, identity);
+  const env = { SLUICE_TLS_CERTIFICATE_FILE: certificate, SLUICE_TLS_KEY_FILE: key };
+  return { env, start: () => startSluice({ env, ca: ours.certificate }) };
+}
+
+/** The certificate that a new connection sees. */
+function seen(url: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const socket = connect({
+    host: "127.0.0.1",
+    port: Number(new URL(url).port),
+    ca: ours.certificate,
+    servername: "localhost",
+  });
+  socket.once("error", reject).once("secureConnect", () => {
+    resolve(new X509Certificate(socket.getPeerCertificate().raw).serialNumber);
+    socket.destroy();
+  });
+  return promise;
+}
+
+/** A connection that came about with a listener that ends is cut off. */
+const shows = async (url: string, identity: Identity) => (await seen(url).catch(() => null)) === serial(identity);
+
+const serial = ({ certificate }: Identity) => new X509Certificate(certificate).serialNumber;
+
+test("serves HTTPS, and its own healthcheck finds it", async () => {
+  const own = ours.issue(["localhost", "127.0.0.1"]);
+  const { env, start } = https("plain", own);
+  const service = await start();
+  expect(service.url).toStartWith("https://localhost:");
+  expect((await service.fetch("/v1/models")).status).toBe(200);
+  expect(await seen(service.url)).toBe(serial(own));
+  expect((await fetch(service.url.replace("https:", "http:")).catch(() => null))?.ok ?? false).toBeFalse();
+  // What is named by its URL must be who it says; nobody here knows its authority.
+  expect((await service.cli("healthcheck", "--url", `${service.url}/readyz`)).code).toBe(1);
+  // The port is shared between certificates, but not with another process.
+  const { port } = new URL(service.url);
+  const again = await startSluice({ env: { ...env, PORT: port } }).catch(String);
+  expect(again).toContain("the service did not start");
+  expect(await service.stop()).toBe(0);
+  const onPort = await startSluice({ env: { ...env, PORT: port }, ca: ours.certificate });
+  expect((await onPort.cli("healthcheck")).code).toBe(0);
+  expect(await onPort.stop()).toBe(0);
+});
+
+describe("a new certificate", () => {
+  test("is served after SIGHUP, and a running stream goes on", async () => {
+    const [first, second] = [ours.issue(["localhost"]), ours.issue(["localhost"])];
+    const service = await https("renewed", first).start();
+    const model = ((await (await service.fetch("/v1/models")).json()) as { data: { id: string }[] }).data[0]!.id;
+    const messages = [{ role: "user", content: "@sim tps=20\nHello" }];
+    const stream = await service.post("/v1/chat/completions", { model, messages, stream: true });
+    const reader = stream.body!.getReader();
+    await reader.read();
+    written(folder, "renewed", second);
+    service.signal("SIGHUP");
+    await until(() => shows(service.url, second), 20_000, "the new certificate");
+    let text = "";
+    const decoder = new TextDecoder();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += decoder.decode(part.value);
+    expect(text).toContain("data: [DONE]");
+    expect((await service.fetch("/v1/models")).status).toBe(200);
+    await until(() => service.stderr().includes('"event":"certificate_renewed"'), 20_000, "the log");
+    expect(await service.stop()).toBe(0);
+  });
+
+  test("is noticed without a signal", async () => {
+    const second = ours.issue(["localhost"]);
+    const service = await https("noticed", ours.issue(["localhost"])).start();
+    written(folder, "noticed", second);
+    await until(() => shows(service.url, second), 30_000, "the new certificate");
+    expect(await service.stop()).toBe(0);
+  });
+
+  test("that cannot be served changes nothing, and the log says why once", async () => {
+    const own = ours.issue(["localhost"]);
+    const service = await https("refused", own).start();
+    writeFileSync(join(folder, "refused.key"), ours.issue(["localhost"]).key);
+    const said = () => service.stderr().match(/certificate_refused/g)?.length ?? 0;
+    service.signal("SIGHUP");
+    await until(() => said() === 1, 20_000, "the refusal");
+    service.signal("SIGHUP");
+    await until(() => (service.stderr().match(/configuration_refused/g)?.length ?? 0) === 2, 20_000, "both reloads");
+    expect(said()).toBe(1);
+    expect(service.stderr()).toContain("does not belong to the certificate");
+    expect(await seen(service.url)).toBe(serial(own));
+    expect((await service.fetch("/v1/models")).status).toBe(200);
+    expect(await service.stop()).toBe(0);
+  });
+
+  test("may come again and again while clients connect", async () => {
+    const service = await https("often", ours.issue(["localhost"])).start();
+    let [served, lost, isOver] = [0, 0, false];
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!isOver) {
+        await seen(service.url).then(
+          () => served++,
+          () => lost++,
+        );
+      }
+    });
+    for (let round = 1; round <= 10; round++) {
+      written(folder, "often", ours.issue(["localhost"]));
+      service.signal("SIGHUP");
+      await until(() => service.stderr().match(/certificate_renewed/g)?.length === round, 20_000, `renewal ${round}`);
+    }
+    isOver = true;
+    await Promise.all(clients);
+    // A listener that ends takes along what was still shaking hands with it: no client has more than one such connection.
+    expect(lost).toBeLessThanOrEqual(10 * clients.length);
+    expect(served).toBeGreaterThan(lost);
+    expect(await service.stop()).toBe(0);
+  });
+});
+
+describe("a start is refused", () => {
+  const refused = async (env: Record<string, string>) => String(await startSluice({ env }).catch(String));
+  const { certificate, key } = written(folder, "pair", ours.issue(["localhost"]));
+  const other = written(folder, "other", ours.issue(["localhost"]));
+  test.each([
+    [{ SLUICE_TLS_CERTIFICATE_FILE: certificate }, "needs SLUICE_TLS_KEY_FILE, which is not set"],
+    [{ SLUICE_TLS_KEY_FILE: key }, "needs SLUICE_TLS_CERTIFICATE_FILE, which is not set"],
+    [
+      { SLUICE_TLS_CERTIFICATE_FILE: certificate, SLUICE_TLS_KEY_FILE: other.key },
+      "does not belong to the certificate",
+    ],
+    [{ SLUICE_TLS_CERTIFICATE_FILE: key, SLUICE_TLS_KEY_FILE: key }, "which holds no certificate in PEM"],
+    [{ SLUICE_TLS_CERTIFICATE_FILE: certificate, SLUICE_TLS_KEY_FILE: certificate }, "which holds no private key"],
+    [{ SLUICE_TLS_CERTIFICATE_FILE: `${certificate}.not`, SLUICE_TLS_KEY_FILE: key }, "which does not exist"],
+  ])("%j", async (env, why) => {
+    const said = await refused(env as unknown as Record<string, string>);
+    expect(said).toContain(why);
+    expect(said).not.toContain("PRIVATE KEY");
+  });
+});
+
+test("an expired certificate is served, for a client that looks will say so", async () => {
+  const late = ours.issue(["localhost"], { to: daysFromNow(-0.1) });
+  const service = await https("expired", late).start();
+  await expect(seen(service.url)).rejects.toThrow();
+  expect(await service.stop()).toBe(0);
+});

@@ -1,0 +1,55 @@
+import type { Mutant } from "./mutant.ts";
+
+const postgres = "test/postgres/tls.test.ts";
+const rule = "docs/design/service.md, TLS";
+
+export const tls: Mutant[] = [
+  {
+    name: "any authority vouches for Postgres",
+    file: "src/postgres/tls.ts",
+    find: "if (!secure.authorized) {",
+    replace: "if (false as boolean) {",
+    caughtBy: [`${postgres} > is looked at with authorities`],
+    rule,
+  },
+  {
+    name: "any name will do for verify-full",
+    file: "src/postgres/tls.ts",
+    find: 'if (mode !== "verify-full") return null;',
+    replace: "if (mode) return null;",
+    caughtBy: [`${postgres} > must bear the name`],
+    rule,
+  },
+  {
+    name: "what came in the clear is read",
+    file: "src/postgres/tls.ts",
+    find: "if (answer.length !== 1)",
+    replace: "if (answer.length < 1)",
+    caughtBy: [`${postgres} > what a stranger puts behind`],
+    rule,
+  },
+  {
+    name: "a mode that asks for TLS goes on without",
+    file: "src/postgres/tls.ts",
+    find: 'if (security.mode === "prefer" || security.mode === "allow") return socket;',
+    replace: "if (security.mode) return socket;",
+    caughtBy: [`${postgres} > a server without TLS is spoken to`],
+    rule,
+  },
+  {
+    name: "a reload leaves the certificate",
+    file: "src/http/listen.ts",
+    find: "      const successor = serving(elysia, { host: address.host, port: server.port! }, next);\n",
+    replace: "      const successor = serving(elysia, { host: address.host, port: server.port! }, identity ?? next);\n",
+    caughtBy: ["test/http/tls.test.ts > a new certificate"],
+    rule: "docs/design/runtime.md, Bun as a server",
+  },
+  {
+    name: "the line break of a file belongs to the secret",
+    file: "src/config/secret.ts",
+    find: 'found.text.replace(/\\r?\\n$/, "")',
+    replace: "found.text",
+    caughtBy: ["test/config/secret.test.ts > sluice.yaml names files"],
+    rule: "docs/design/service.md, The catalog",
+  },
+];

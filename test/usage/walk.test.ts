@@ -1,0 +1,286 @@
+/** From route to route until the first part: which is asked, which is not, and what the caller reads in the end. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import type { CatalogModel } from "../../src/routing/catalog.ts";
+import { health } from "../../src/routing/health.ts";
+import { client } from "../../src/upstream/http1/client.ts";
+import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
+import { type Attempted, type Errand, type WalkParts, walk } from "../../src/usage/walk.ts";
+import { startWall, type Wall } from "../failover/wall.ts";
+import { walking } from "../harness/patience.ts";
+import { until } from "../harness/until.ts";
+import { grammarProblem } from "../protocol/grammar.ts";
+
+let wall: Wall;
+let dead: string;
+const engines = client();
+beforeAll(async () => {
+  wall = await startWall();
+  const gone = await startWall();
+  dead = gone.url;
+  await gone.stop();
+});
+afterEach(() => void wall.asked.splice(0));
+afterAll(async () => {
+  engines.close();
+  await wall.stop();
+});
+
+interface Told {
+  events: InferenceEvent[];
+  fault: Fault | null;
+  /** How each attempt ended. */
+  kinds: string[];
+  attempts: number;
+  route: string | undefined;
+}
+
+type Way = string | { model: string; priority?: number; contextTokens?: number; url?: string };
+
+/** Routes by the engine's name of the model, one priority after the other; `dead` is an address where nobody listens. */
+function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): CatalogModel {
+  return {
+    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
+    capabilities: new Set(),
+    prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
+    extraParams: [],
+    routes: ways.map((way, index) => {
+      const {
+        model,
+        priority = index,
+        contextTokens,
+        url,
+      } = typeof way === "string" ? ({ model: way } as Exclude<Way, string>) : way;
+      return {
+        ...{ model, priority, weight: 1, ...(contextTokens ? { contextTokens } : {}) },
+        upstream: {
+          ...{
+            name: model,
+            url: url ?? (model.startsWith("dead") ? dead : wall.url),
+            protocol: "openai-chat",
+            apiKey: null,
+          },
+          timeouts: { ...defaultTimeouts, ...timeouts },
+        },
+      };
+    }),
+  };
+}
+
+interface Options {
+  timeouts?: Partial<UpstreamTimeouts>;
+  parts?: Partial<WalkParts>;
+  request?: Partial<Errand["request"]>;
+  inputTokens?: number;
+  signal?: AbortSignal;
+  onAttempt?(attempt: Attempted): void;
+}
+
+async function walks(ways: readonly Way[], options: Options = {}): Promise<Told> {
+  const kinds: string[] = [];
+  const model = modelOf(ways, options.timeouts ?? {});
+  const opened = walk(
+    walking({
+      client: engines,
+      attempted(attempt) {
+        kinds.push(attempt.end.kind);
+        options.onAttempt?.(attempt);
+      },
+      ...options.parts,
+    }),
+    {
+      model,
+      request: {
+        ...{ model: model.id, stream: true, turns: [{ role: "user", parts: [{ kind: "text", text: "hi" }] }] },
+        ...{ tools: [], sampling: {}, stop: [], extra: {}, needs: [], ...options.request },
+      },
+      inputTokens: options.inputTokens ?? 10,
+      identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
+      room: { allowed: 1000, held: 1000 },
+      signal: options.signal ?? new AbortController().signal,
+    },
+  );
+  const events: InferenceEvent[] = [];
+  for await (const batch of opened.events) events.push(...batch);
+  expect(grammarProblem(events)).toBeNull();
+  const last = events.at(-1);
+  const fault = last?.type === "response-failed" ? last.fault : null;
+  return { events, fault, kinds, attempts: opened.attempts, route: opened.route?.model };
+}
+
+const noBudget = () => ({ offered() {}, take: () => false });
+
+test("the best priority is asked, and it alone where it answers", async () => {
+  const told = await walks([
+    { model: "ok-spare", priority: 1 },
+    { model: "ok-first", priority: 0 },
+  ]);
+  expect(told).toMatchObject({ fault: null, kinds: ["answered"], attempts: 1, route: "ok-first" });
+  expect(wall.asked).toEqual(["ok-first"]);
+});
+
+test("one conversation meets one engine, whatever the draw", async () => {
+  const ways = ["ok-1", "ok-2", "ok-3", "ok-4"].map((model) => ({ model, priority: 0 }));
+  const routes = new Set<string | undefined>();
+  for (let count = 0; count < 8; count++) {
+    const parts = { draw: () => count / 8 };
+    routes.add((await walks(ways, { parts, request: { cacheKey: "conversation" } })).route);
+  }
+  expect(routes.size).toBe(1);
+});
+
+test("three engines: one dead, one that is overloaded, one that answers", async () => {
+  const told = await walks(["dead", "s04", "ok"]);
+  expect(told).toMatchObject({ fault: null, kinds: ["unreachable", "failed", "answered"], attempts: 3, route: "ok" });
+  expect(told.events.filter(({ type }) => type === "response-start")).toHaveLength(1);
+});
+
+test("all routes on one dead host: each is tried once, and one clear error told", async () => {
+  const told = await walks(["dead-1", "dead-2", "dead-3"]);
+  expect(told).toMatchObject({ kinds: ["unreachable", "unreachable", "unreachable"], attempts: 3 });
+  expect(told.fault?.code).toBe("upstream_unavailable");
+});
+
+test("all are full: the caller is told so, and when the first of them has room", async () => {
+  const told = await walks(["forever", "s01"]);
+  expect(told.fault).toMatchObject({ code: "capacity_exceeded", details: { retryAfterSeconds: 2 } });
+  const alone = await walks(["forever"]);
+  expect(alone.fault).toMatchObject({ code: "capacity_exceeded", details: { retryAfterSeconds: 60 } });
+  expect(alone.attempts).toBe(1);
+});
+
+test("one is broken and one is full: that is no matter of waiting alone", async () => {
+  expect((await walks(["s04", "s02"])).fault?.code).toBe("overloaded");
+});
+
+test("an engine that is full and says for how long is left alone meanwhile", async () => {
+  const parts = { health: health() };
+  await walks(["forever", "ok"], { parts });
+  expect(await walks(["forever", "ok"], { parts })).toMatchObject({ attempts: 1, route: "ok" });
+});
+
+test("a dead engine is asked three times, and then left alone: its requests cost no second attempt", async () => {
+  const parts = { health: health() };
+  const attempts: number[] = [];
+  for (let count = 0; count < 6; count++) attempts.push((await walks(["s04-ill", "ok"], { parts })).attempts);
+  expect(attempts).toEqual([2, 2, 2, 1, 1, 1]);
+});
+
+test("what the caller did is told at once, and asked nowhere else", async () => {
+  const told = await walks(["s13", "ok"]);
+  expect(told).toMatchObject({ fault: { code: "invalid_value" }, kinds: ["rejected"], attempts: 1 });
+});
+
+test("once a part was shown, no other engine is asked", async () => {
+  const told = await walks(["s08", "ok"]);
+  expect(told).toMatchObject({ fault: { code: "upstream_unavailable" }, kinds: ["broken"], attempts: 1 });
+  expect(told.events.filter(({ type }) => type === "part-start")).toHaveLength(1);
+});
+
+test("an empty answer is asked for elsewhere; where all are empty, it is the answer", async () => {
+  expect(await walks(["empty", "ok"])).toMatchObject({ fault: null, attempts: 2, route: "ok" });
+  const told = await walks(["empty-1", "empty-2"]);
+  expect(told.events.at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  expect(told.attempts).toBe(2);
+});
+
+test("an outage is not multiplied: without budget a request that was sent is not sent elsewhere", async () => {
+  const parts = { budget: noBudget };
+  expect(await walks(["s04", "ok"], { parts })).toMatchObject({ fault: { code: "overloaded" }, attempts: 1 });
+  // Where no engine has had it, nothing is multiplied.
+  expect(await walks(["dead", "ok"], { parts })).toMatchObject({ fault: null, attempts: 2 });
+});
+
+test("an engine that is slow is given up early only where another may be asked", async () => {
+  const timeouts = { first_part_spare_ms: 50, first_part_ms: 400 };
+  expect(await walks(["s06", "ok"], { timeouts })).toMatchObject({ kinds: ["timeout", "answered"], route: "ok" });
+  for (const [ways, parts] of [
+    [["s06"], {}],
+    [["s06", "ok"], { budget: noBudget }],
+  ] as const) {
+    const begun_ms = performance.now();
+    expect((await walks(ways, { timeouts, parts })).fault?.code).toBe("upstream_timeout");
+    expect(performance.now() - begun_ms).toBeGreaterThan(350);
+  }
+});
+
+test("a long input is given longer", async () => {
+  const timeouts = { first_part_spare_ms: 50, first_part_ms: 50 };
+  const begun_ms = performance.now();
+  expect((await walks(["s06"], { timeouts, inputTokens: 600 })).fault?.code).toBe("upstream_timeout");
+  expect(performance.now() - begun_ms).toBeGreaterThan(300);
+});
+
+test("all attempts have one deadline", async () => {
+  const timeouts = { first_part_spare_ms: 100, first_part_ms: 100, total_ms: 250 };
+  const told = await walks(["s06-1", "s06-2", "s06-3", "s06-4", "s06-5", "s06-6"], { timeouts });
+  expect(told.fault?.code).toBe("upstream_timeout");
+  expect(told.attempts).toBeLessThan(5);
+});
+
+test("a request goes where its context fits, and one refused as too long to a larger one alone", async () => {
+  const small = { model: "ok-small", contextTokens: 1000 };
+  const large = { model: "ok-large", contextTokens: 50_000 };
+  expect(await walks([small, large], { inputTokens: 900 })).toMatchObject({ route: "ok-small" });
+  expect(await walks([small, large], { inputTokens: 1001 })).toMatchObject({ route: "ok-large", attempts: 1 });
+  const request = { outputTokens_max: 500 };
+  expect(await walks([small, large], { inputTokens: 900, request })).toMatchObject({ route: "ok-large", attempts: 1 });
+  const full = { model: "s12", contextTokens: 1000 };
+  const peer = { model: "ok-peer", contextTokens: 1000 };
+  expect(await walks([full, peer, large])).toMatchObject({
+    fault: null,
+    kinds: ["too_long", "answered"],
+    route: "ok-large",
+  });
+  expect(await walks([full, peer])).toMatchObject({ fault: { code: "context_length_exceeded" }, attempts: 1 });
+});
+
+test("a caller that leaves during the second attempt ends it, and no third begins", async () => {
+  const leaving = new AbortController();
+  const walked = walks(["s04", "s06", "ok"], { signal: leaving.signal });
+  await until(() => wall.asked.includes("s06"), 5_000, "the second attempt");
+  leaving.abort(new Fault("internal_error", "the caller left"));
+  expect(await walked).toMatchObject({
+    kinds: ["failed", "abandoned"],
+    attempts: 2,
+    fault: { message: "the caller left" },
+  });
+  expect(wall.asked).toEqual(["s04", "s06"]);
+});
+
+test("a grant that is lost between attempts ends the walk, with its own error", async () => {
+  const lost = new AbortController();
+  const onAttempt = () => lost.abort(new Fault("storage_unavailable", "the lease was lost"));
+  const told = await walks(["s04", "ok"], { signal: lost.signal, onAttempt });
+  expect(told).toMatchObject({ attempts: 1, fault: { code: "storage_unavailable" } });
+});
+
+test("a connection that had served before closes: the same engine is asked once more, on a new one", async () => {
+  // Keeps its connections, and breaks each that is used a second time.
+  const answer = `data: ${JSON.stringify({ choices: [{ delta: { content: "hello" }, finish_reason: "stop" }] })}\n\ndata: [DONE]\n\n`;
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${answer.length}\r\n\r\n`;
+  const engine = Bun.listen<{ used: boolean }>({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    socket: {
+      open: (socket) => {
+        socket.data = { used: false };
+      },
+      data: (socket) => {
+        if (socket.data.used) return void socket.terminate();
+        socket.data.used = true;
+        socket.write(head + answer);
+      },
+    },
+  });
+  const ways = [{ model: "m", url: `http://127.0.0.1:${engine.port}/v1` }, "ok"];
+  expect(await walks(ways)).toMatchObject({ kinds: ["answered"], attempts: 1 });
+  expect(await walks(ways)).toMatchObject({ kinds: ["stale", "answered"], attempts: 2, route: "m", fault: null });
+  engine.stop(true);
+});
+
+test("a refusal of the operator's key is told with its status, for the log", async () => {
+  const ends: unknown[] = [];
+  await walks(["forbidden", "ok"], { onAttempt: ({ end, route, model }) => ends.push([model, route.model, end]) });
+  expect(ends[0]).toEqual(["acme/m", "forbidden", { kind: "refused", status: 401 }]);
+});
