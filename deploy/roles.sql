@@ -16,14 +16,13 @@ grant insert on audit_entry to sluice_run;
 
 -- What is used. A record is written once and never changed.
 grant insert on usage_record to sluice_run;
-grant insert, update on usage_account, usage_window to sluice_run;
-grant insert, update, delete on usage_hold to sluice_run;
+grant insert, update, delete on usage_now, usage_past, usage_hold to sluice_run;
 grant insert, delete on usage_anchor, usage_refusal to sluice_run;
 
 -- What is kept for a while.
-grant insert, update, delete on usage_rate to sluice_run;
+grant insert, update, delete on usage_rate, usage_rate_now to sluice_run;
 grant insert, delete on kept_response to sluice_run;
-grant insert, update on usage_rate_reading, kept_response_total, model_calibration to sluice_run;
+grant insert, update on kept_response_total, model_calibration to sluice_run;
 
 -- Upkeep makes the records' partitions of months to come, and drops those older than 13 months. Only an owner can do that,
 -- so this one function runs as its owner. It takes no arguments.

@@ -142,7 +142,7 @@ test.each([
   "delete from organization",
   "delete from api_key",
   "delete from key_secret",
-  "delete from usage_window",
+  "truncate usage_now",
   "alter table organization add column more text",
   "alter table usage_record detach partition usage_record_default",
   "create table more (one integer)",
