@@ -140,9 +140,9 @@ describe("a stream", () => {
     (type) => {
       const odd = [block(0, { type: "tool_use", id: "a", name: "f" }), delta(0, { type, text: "no" }), stop(0)];
       expect(said(raw(start(), ...odd, ...text(1, "hello"), ...ended("end_turn")))).toEqual([
-      ["tool-call", "{}"],
-      ["text", "hello"],
-    ]);
+        ["tool-call", "{}"],
+        ["text", "hello"],
+      ]);
       expect(eventsOf(raw({ type: "error", error: { type } })).at(-1)).toMatchObject({ fault: { status: 503 } });
     },
   );
