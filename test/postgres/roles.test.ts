@@ -165,6 +165,15 @@ test("a temporary object of its own does not come before the owner's in the func
   expect(others).toEqual([]);
 });
 
+test("every table has its grants: the running role may write into each but that of migrations", async () => {
+  const written = await admin.query<{ name: string }>(
+    `select relname as name from pg_class where relkind in ('r', 'p') and not relispartition
+     and relnamespace = 'public'::regnamespace and not has_table_privilege($1, oid, 'insert')`,
+    [runRole],
+  );
+  expect(written).toEqual([{ name: "schema_migration" }]);
+});
+
 test("the file may be run again", async () => {
   await owner.exec(grants);
 });
