@@ -100,4 +100,32 @@ create function usage_attach(partition text) returns void
       usage_record_id(starts), usage_record_id((starts at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
   end $$;
 
+-- Drops a month that is over for longer than records are kept, for whoever cannot have it leave concurrently: then the
+-- whole table is locked for the moment. Whoever calls this cannot have more dropped than is due (deploy/roles.sql). With
+-- records that ended since, it stays; under the lock nobody writes any.
+create function usage_drop_month(partition text) returns void
+  language plpgsql volatile
+  as $$
+  declare
+    kept_since timestamp := (store_now() at time zone 'UTC') - interval '13 months';
+    old record;
+    has_young boolean;
+  begin
+    select p.* into old from usage_partitions() p
+    where p.name = partition and p.month at time zone 'UTC' + interval '1 month' <= kept_since;
+    if not found then
+      return;
+    end if;
+    if old.is_attached then
+      execute format('lock table only usage_record, only %I in access exclusive mode', partition);
+    end if;
+    execute format('select exists (select from %I where ended_at >= $1)', partition)
+    into has_young using kept_since at time zone 'UTC';
+    if has_young and not old.is_attached then
+      perform usage_attach(partition);
+    elsif not has_young then
+      execute format('drop table %I', partition);
+    end if;
+  end $$;
+
 select usage_partition(id) from usage_months(6) id;

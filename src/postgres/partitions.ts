@@ -56,25 +56,39 @@ async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]>
      where month at time zone 'UTC' + interval '1 month' <= ${keptSince} order by is_leaving desc, month`,
     [months_kept],
   );
+  const isConcurrent = kind === "postgres" && (await isOwner(lane));
   for (const [index, month] of old.entries()) {
     // Only one can be leaving at a time: the others wait behind it.
-    if (!(await atOnce(() => dropMonth(lane, kind, month)))) return old.slice(index).map(({ name }) => name);
+    if (!(await atOnce(() => dropMonth(lane, isConcurrent, month)))) return old.slice(index).map(({ name }) => name);
   }
   return [];
 }
 
 const keptSince = "store_now() at time zone 'UTC' - make_interval(months => $1)";
 
-/** Each step can be the last for now. Once a partition has left, nothing is written into it: what it has then decides. */
-async function dropMonth(lane: Lane, kind: Database["kind"], { name, is_attached, is_leaving }: Old): Promise<void> {
+/**
+ * Each step can be the last for now. Once a partition has left, nothing is written into it: what it has then decides. Only
+ * the owner of the table on a server can have it leave without a lock; others ask for what they may (deploy/roles.sql).
+ */
+async function dropMonth(lane: Lane, isConcurrent: boolean, { name, is_attached, is_leaving }: Old): Promise<void> {
+  if (!isConcurrent) {
+    await lane.query("select usage_drop_month($1)", [name]);
+    return;
+  }
   if (is_leaving) await lane.query(`alter table usage_record detach partition ${name} finalize`);
   else if (is_attached) {
     if (await hasYoung(lane, name)) return;
-    const way = kind === "postgres" ? " concurrently" : "";
-    await lane.query(`alter table usage_record detach partition ${name}${way}`);
+    await lane.query(`alter table usage_record detach partition ${name} concurrently`);
   }
   if (await hasYoung(lane, name)) await lane.query("select usage_attach($1)", [name]);
   else await lane.query(`drop table ${name}`);
+}
+
+async function isOwner(lane: Lane): Promise<boolean> {
+  const [row] = await lane.query<{ owns: boolean }>(
+    "select pg_has_role(relowner, 'USAGE') as owns from pg_class where oid = 'usage_record'::regclass",
+  );
+  return row!.owns;
 }
 
 /** A node whose clock is slow by a year has records of today in an old month. */
