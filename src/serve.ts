@@ -4,8 +4,10 @@
  */
 import { admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
+import { plansInForce } from "./admission/plans-in-force.ts";
 import { standbyRates } from "./admission/standby-rates.ts";
 import { authenticator } from "./auth/authenticate.ts";
+import { standings } from "./auth/standing.ts";
 import { adminSocket } from "./cli/socket.ts";
 import { type Identity, type IdentityFiles, readIdentity, tlsTexts } from "./config/certificate.ts";
 import { engineNames } from "./config/engine-names.ts";
@@ -31,6 +33,7 @@ import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { ledger } from "./postgres/ledger.ts";
 import { planUse } from "./postgres/plan-use.ts";
+import { plans } from "./postgres/plans.ts";
 import { postgresRates } from "./postgres/rates.ts";
 import { refusedRequests } from "./postgres/refused.ts";
 import { keptResponses } from "./postgres/responses.ts";
@@ -38,7 +41,7 @@ import { revocations } from "./postgres/revocations.ts";
 import { readinessChecks } from "./readiness-checks.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
-import { reload, tellAtStart } from "./reloading.ts";
+import { publishPlans, reload, tellAtStart } from "./reloading.ts";
 import { renewal } from "./renewal.ts";
 import { retryBudgets } from "./routing/budget.ts";
 import { health } from "./routing/health.ts";
@@ -74,6 +77,8 @@ export interface Serving {
   /** Resolves with the name of the signal that asks to stop; called again for a second one. */
   stopAsked(): Promise<NodeJS.Signals>;
   onReload(reload: () => void): void;
+  /** How long ago the configuration file was changed; null: there is none. */
+  fileAge_ms(): number | null;
 }
 
 /** How long a node that stops waits for a store that is away, with settlements in hand. */
@@ -147,10 +152,20 @@ export async function serve(serving: Serving): Promise<number> {
     },
   });
 
+  const standing = standings({ authenticator: authentication, ends: metering.end_revoked });
+  const changed = (id: string, secretHash?: string) => {
+    authentication.forget(id, secretHash);
+    standing.changed(id);
+  };
   const unlisten = await revocations(database, {
-    changed: authentication.forget,
+    changed,
     took: metrics.revocationPropagation,
   });
+
+  const published = plans(database);
+  const publishing = { store: published, fileAge_ms: serving.fileAge_ms, log };
+  await publishPlans(configuration.current(), publishing, serving.fileAge_ms());
+  const inForce = await plansInForce({ store: published, failed: outage("plans_unread") });
 
   const engines = client();
   const walking: WalkParts = {
@@ -173,7 +188,8 @@ export async function serve(serving: Serving): Promise<number> {
   });
 
   const dependencies: Dependencies = {
-    catalog: () => configuration.current().catalog,
+    catalog: () => ({ models: configuration.current().catalog.models, plans: inForce.current() }),
+    standings: standing,
     authenticate: authentication.authenticate,
     attempts: attempts(() => performance.now()),
     runs: runs({
@@ -240,15 +256,15 @@ export async function serve(serving: Serving): Promise<number> {
       administration: administration(database),
       ledger: book,
       refused,
-      catalog: () => {
-        const { catalog } = configuration.current();
-        return { plans: catalog.plans, models: [...catalog.models.keys()] };
-      },
+      catalog: () => ({
+        plans: inForce.current(),
+        models: [...configuration.current().catalog.models.keys()],
+      }),
       actor,
       now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),
       random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
-      changed: async (id) => authentication.forget(id),
+      changed: async (id) => changed(id),
     });
   const isEmbedded = database.kind === "pglite";
   const socket = isEmbedded
@@ -267,7 +283,7 @@ export async function serve(serving: Serving): Promise<number> {
   const certificate =
     server.tls && identity ? renewal(server.tls, identity, { readFile: readFileBounded, listening, log }) : null;
   serving.onReload(() => certificate?.look());
-  serving.onReload(() => void reload(configuration, use, log));
+  serving.onReload(() => void reload(configuration, use, publishing).then(inForce.read).catch(outage("plans_unread")));
   if (isEmbedded) {
     const { say, isTerminal } = serving;
     const { url } = listening;
@@ -289,6 +305,7 @@ export async function serve(serving: Serving): Promise<number> {
   await operator?.stop();
   await socket?.stop();
   readiness.stop();
+  await standing.stop();
   await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop(), checks.stop()]);
   counter.stop();
   engines.close();
@@ -296,7 +313,7 @@ export async function serve(serving: Serving): Promise<number> {
   if (unsettled > 0)
     log.event("error", "unsettled", { requests: unsettled, next: "another node, or the next start, recovers them" });
   await rates.close();
-  await unlisten();
+  await Promise.all([unlisten(), inForce.stop()]);
   redis?.close();
   await database.close();
   log.event("info", "stopped");

@@ -72,6 +72,22 @@ export const admission: Mutant[] = [
     rule: "docs/design/usage.md, Growth",
   },
   {
+    name: "a hold is not reviewed under another plan",
+    file: "src/admission/room.ts",
+    find: "if (planNow() !== reviewed)",
+    replace: "if (false)",
+    caughtBy: [reservation],
+    rule: "docs/design/usage.md, Plans that change",
+  },
+  {
+    name: "a settlement keeps the limits of the admission",
+    file: "src/admission/reservation.ts",
+    find: "limits: limitsOf(planNow())",
+    replace: "limits: limitsOf(parts.plan)",
+    caughtBy: [reservation],
+    rule: "docs/design/usage.md, Plans that change",
+  },
+  {
     name: "one token more than what is held may leave",
     file: "src/admission/room.ts",
     find: "if (outputTokens > covered) return waitFor(outputTokens);",
