@@ -102,7 +102,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       holds -= 1;
       parts.settled?.(answer);
     };
-    const planNow = entry.planNow ?? (() => plan);
+    const planNow = lastKnown(entry.planNow, plan);
     const held = { facts, plan, planNow, hold, grant, sentAt_ms, lease_ms, checkpoint_ms };
     return reservation({ batcher, clock, ...held, settled });
   }
@@ -135,4 +135,17 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   return { enter, holds: () => holds };
+}
+
+/** Whatever is wrong with what is known of plans, a settlement is told. */
+function lastKnown(planNow: Entry["planNow"], plan: Plan): () => Plan {
+  let last = plan;
+  return () => {
+    try {
+      last = planNow?.() ?? plan;
+    } catch {
+      // A defect: what was known stays.
+    }
+    return last;
+  };
 }
