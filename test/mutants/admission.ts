@@ -10,8 +10,8 @@ export const admission: Mutant[] = [
   {
     name: "the lease is counted from the answer, not from before sending",
     file: "src/admission/entrance.ts",
-    find: "limits, hold, grant, sentAt_ms, lease_ms",
-    replace: "limits, hold, grant, sentAt_ms: clock.now_ms(), lease_ms",
+    find: "planNow, hold, grant, sentAt_ms, lease_ms",
+    replace: "planNow, hold, grant, sentAt_ms: clock.now_ms(), lease_ms",
     caughtBy: [reservation],
     rule: "docs/design/metering.md, Rule 7: Forward only within the lease",
   },
