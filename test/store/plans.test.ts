@@ -1,10 +1,11 @@
 /** The plans in force: whose file wins, on both databases. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { plansInForce } from "../../src/admission/plans-in-force.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { noLimits, type Plan, type PlanStore } from "../../src/store/plan.ts";
 import { until } from "../harness/until.ts";
-import { type Store, stores } from "./ledger-stores.ts";
+import { admitOf, type Store, stores } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -44,6 +45,31 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
     const after = await versions();
     expect(Object.keys(after).sort()).toEqual(["a", "c"]);
     expect(after.a).toBeGreaterThan(before.a!);
+  });
+
+  test("a lowered limit takes back what is held beyond the least, and bounds recovery", async () => {
+    const organization = await store.newOrganization();
+    const book = ledger(store.db, { recovery: "hold" });
+    const limits = { session: 1_000_000, week: null, month: null, concurrentRequests: null };
+    const admit = { ...admitOf(organization, { limits, inputUnits: 0, outputTokens: 1_000 }), lease_ms: 60_000 };
+    const [granted] = await book.run([admit]);
+    const units = (granted as { units: number }).units;
+    const { requestId, organizationId } = admit;
+    const grow = (session: number, unitsTotal_min: number) =>
+      book.run([
+        { verb: "grow", requestId, organizationId, limits: { ...limits, session }, unitsTotal: units, unitsTotal_min },
+      ]);
+    expect(await grow(1_000_000, 10)).toEqual([{ answer: "granted", units }]);
+    expect(await grow(units - 5, 10)).toEqual([{ answer: "granted", units: units - 5 }]);
+    expect(await grow(5, 10)).toEqual([{ answer: "granted", units: 10 }]);
+    expect(await grow(5, 11)).toEqual([{ answer: "full" }]);
+
+    await published.publish([named("test", 7)], 0);
+    await store.setClock(new Date(Date.now() + hour_ms));
+    expect(await book.recover(10)).toBe(1);
+    expect((await book.receipt(organization, requestId))?.units).toEqual({ held: 10, charged: 7, uncharged: 3 });
+    await store.setClock(null);
+    await book.close();
   });
 
   test("every node reads them when they change, and what did not change stays the same object", async () => {
