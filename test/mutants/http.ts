@@ -40,12 +40,20 @@ export const http: Mutant[] = [
     name: "a body is read before the credential is looked at",
     file: "src/http/serve-operation.ts",
     find: `    const principal = scope === null ? null : await authorize(dependencies, call, scope);
-    if (body && principal) countAttempt(dependencies, operation, principal);
+    if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
+    if (body && principal) {
+      countAttempt(dependencies, operation, principal);
+      call.keepOpen();
+    }
     const parameters = guarded(call.request);
     const read = body ? await body.read(dependencies, call) : null;`,
     replace: `    const read = body ? await body.read(dependencies, call) : null;
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
-    if (body && principal) countAttempt(dependencies, operation, principal);
+    if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
+    if (body && principal) {
+      countAttempt(dependencies, operation, principal);
+      call.keepOpen();
+    }
     const parameters = guarded(call.request);`,
     caughtBy: ["test/http/order-of-checks.test.ts"],
     rule: "docs/design/service.md, Order of checks",
