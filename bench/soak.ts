@@ -95,6 +95,8 @@ function middle(values: readonly number[]): number {
 function verdict([, ...later]: number[], failed: number): number {
   const centre = middle(later);
   const furthest = Math.max(0, ...later.map((one) => Math.abs(one / centre - 1)));
+  const halves = [later.slice(0, later.length / 2), later.slice(later.length / 2)].map((half) => mibOf(middle(half)));
+  console.log(`the first half's minutes ${halves[0]} MiB, the second's ${halves[1]} MiB`);
   const isFlat = furthest <= tolerance;
   console.log(`memory after the first minute: ±${(furthest * 100).toFixed(1)} %, ${isFlat ? "flat" : "NOT FLAT"}`);
   console.log(`${failed} honest requests failed`);

@@ -5,7 +5,8 @@ import type { Attack, Target } from "./attack.ts";
 import { mib } from "./body.ts";
 import { chatWith, metricIn, metricsOf } from "./talk.ts";
 
-const bounds = () => ({ step_ms: 50, growth_bytes: 64 * mib });
+/** A heap grows lazily: so much do a thousand honest requests, too, before the first large collection. */
+const bounds = () => ({ step_ms: 50, growth_bytes: 128 * mib });
 /** Of one event in ten seconds; then a line that counts the others (src/http/flood.ts). */
 const lines_max = 20;
 
