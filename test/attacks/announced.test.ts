@@ -30,7 +30,8 @@ test("two nodes of one Postgres, a flood on each", async () => {
     const { key } = await rig.command<{ key: string }>("key", "create", "--org", "faults-0", "--name", "fresh");
     for (const [index, url] of urls.entries()) {
       await until(async () => (await heard(url)) > before[index]!, 10_000, "the node to have heard of the key");
-      expect(await statusOf(url, forgedKey())).toBe(429);
+      // Now and then a place is free, and a made-up key is a 401.
+      await until(async () => (await statusOf(url, forgedKey())) === 429, 20_000, "a stranger to be refused unseen");
       expect(await statusOf(url, key)).toBe(200);
     }
   } finally {
