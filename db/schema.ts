@@ -40,6 +40,22 @@ export const organization = pgTable("organization", {
   createdAt: instant("created_at").notNull(),
 });
 
+export const plan = pgTable("plan", {
+  name: text("name").primaryKey(),
+  session: units("session_units"),
+  week: units("week_units"),
+  month: units("month_units"),
+  requestsPerMinute: units("requests_per_minute"),
+  tokensPerMinute: units("tokens_per_minute"),
+  concurrentRequests: units("concurrent_requests"),
+  changedAt: instant("changed_at").notNull(),
+});
+
+export const planFile = pgTable("plan_file", {
+  isOne: boolean("is_one").primaryKey().default(true),
+  changedAt: instant("changed_at").notNull(),
+});
+
 export const apiKey = pgTable(
   "api_key",
   {

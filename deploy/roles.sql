@@ -14,6 +14,10 @@ grant select on all tables in schema public to sluice_run;
 grant insert, update on organization, api_key, key_secret to sluice_run;
 grant insert on audit_entry to sluice_run;
 
+-- What they may use: a node publishes the plans of its file.
+grant insert, update, delete on plan to sluice_run;
+grant insert, update on plan_file to sluice_run;
+
 -- What is used. A record is written once and never changed.
 grant insert on usage_record to sluice_run;
 grant insert, update, delete on usage_now, usage_past, usage_hold, usage_tally, usage_seal to sluice_run;

@@ -30,7 +30,7 @@ async function main(words: string[]): Promise<number> {
 
 /** What another left in memory, or compiled, would count for this one. */
 async function measuredAlone(attack: Attack): Promise<Measured> {
-  const node = await startAttackedNode();
+  const node = await startAttackedNode(attack.node);
   try {
     return await node.measure(attack);
   } finally {

@@ -1,9 +1,10 @@
-/** What a start and a reload check and tell of the configuration; of main's room. */
+/** What a start and a reload check, publish and tell of the configuration; of main's room. */
+import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "./config/configuration.ts";
 import { lostPlans, takesPlansAway, usedBy } from "./config/plan-use.ts";
 import type { Reloadable } from "./config/reload.ts";
 import type { Log } from "./http/log.ts";
-import type { PlanUse } from "./store/plan.ts";
+import type { PlanStore, PlanUse } from "./store/plan.ts";
 
 /** Asks the database. */
 type ReadUse = () => Promise<PlanUse[]>;
@@ -17,17 +18,43 @@ export async function tellAtStart(configuration: Reloadable, use: ReadUse, log: 
   }
 }
 
+export interface Publishing {
+  store: Pick<PlanStore, "publish">;
+  /** How long ago the file was changed; null: there is none. */
+  fileAge_ms(): number | null;
+  log: Log;
+}
+
+/** Puts the file's plans into force, unless a file that was changed later has put its own. Rejects when the store is away. */
+export async function publishPlans(
+  { catalog: { plans } }: Configuration,
+  { store, log }: Publishing,
+  age_ms: number | null,
+) {
+  const outcome = await store.publish([...plans.values()], age_ms);
+  const next = "its plans are not in force: to have them all the same, touch the file and reload";
+  if (outcome === "older")
+    log.event("warn", "plans_older", { problem: "a file that was changed later is known", next });
+  if (outcome === "published") log.event("info", "plans_published", { plans: plans.size });
+}
+
 /** A bad new file leaves the old one in force, and says so; so does one that takes a plan away that is in use. */
-export async function reload(configuration: Reloadable, use: ReadUse, log: Log): Promise<void> {
+export async function reload(configuration: Reloadable, use: ReadUse, publishing: Publishing): Promise<void> {
+  const { log } = publishing;
+  const before = configuration.current();
   const outcome = await configuration.reload((next) => refusals(configuration.current(), next, use));
   logNotices(configuration, log);
-  if (!outcome.ok)
+  if (!outcome.ok) {
     log.event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
-  else
-    log.event("info", "configuration_reloaded", {
-      models: configuration.current().catalog.models.size,
-      hash: configuration.hash(),
-    });
+    return;
+  }
+  const after = configuration.current();
+  // Whoever reloads other plans wants them, also of a file that kept its old date.
+  const isChanged = !isDeepStrictEqual(before.catalog.plans, after.catalog.plans);
+  await publishPlans(after, publishing, isChanged ? 0 : publishing.fileAge_ms()).catch((cause) =>
+    log.event("error", "plans_unpublished", { cause: String(cause), next: "reload again when the database is back" }),
+  );
+  log.event("info", "configuration_reloaded", { models: after.catalog.models.size, hash: configuration.hash() });
 }
 
 async function refusals(before: Configuration, next: Configuration, use: ReadUse): Promise<string[]> {

@@ -5,7 +5,9 @@
  */
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
+import { plansInForce } from "./admission/plans-in-force.ts";
 import { type Authenticator, authenticator } from "./auth/authenticate.ts";
+import { standings } from "./auth/standing.ts";
 import { adminSocket } from "./cli/socket.ts";
 import { engineNames } from "./config/engine-names.ts";
 import { descriptorLimit, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
@@ -26,9 +28,10 @@ import { administration } from "./postgres/administration.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { planUse } from "./postgres/plan-use.ts";
+import { plans } from "./postgres/plans.ts";
 import { revocations } from "./postgres/revocations.ts";
 import { readinessChecks } from "./readiness-checks.ts";
-import { reload, tellAtStart } from "./reloading.ts";
+import { publishPlans, reload, tellAtStart } from "./reloading.ts";
 import { stores } from "./stores.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
@@ -51,6 +54,8 @@ export interface Serving {
   /** Resolves with the name of the signal that asks to stop; called again for a second one. */
   stopAsked(): Promise<NodeJS.Signals>;
   onReload(reload: () => void): void;
+  /** How long ago the configuration file was changed; null: there is none. */
+  fileAge_ms(): number | null;
 }
 
 /** How long a node that stops waits for a store that is away, with settlements in hand. */
@@ -81,7 +86,8 @@ export async function serve(serving: Serving): Promise<number> {
     const use = () => planUse(database);
     await Promise.all([tellAtStart(configuration, use, log), node.readinessBegan]);
     const listening = entrances(dependencies, { server, limits, log, onReload: serving.onReload });
-    serving.onReload(() => void reload(configuration, use, log));
+    const reloaded = () => reload(configuration, use, node.publishing).then(node.inForce.read);
+    serving.onReload(() => void reloaded().catch(outage("plans_unread")));
     const { url } = listening;
     if (isEmbedded) {
       const { say, isTerminal } = serving;
@@ -161,7 +167,17 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     if (requests > 0)
       log.event("error", "unsettled", { requests, next: "another node, or the next start, recovers them" });
   });
-  ending.defer(await revocations(database, { changed: authentication.forget, took: metrics.revocationPropagation }));
+  const standing = standings({ authenticator: authentication, ends: metering.end_revoked });
+  ending.defer(() => standing.stop());
+  const changed = (id: string, secretHash?: string) => {
+    authentication.forget(id, secretHash);
+    standing.changed(id);
+  };
+  ending.defer(await revocations(database, { changed, took: metrics.revocationPropagation }));
+  const publishing = { store: plans(database), fileAge_ms: serving.fileAge_ms, log };
+  await publishPlans(configuration.current(), publishing, serving.fileAge_ms());
+  const inForce = await plansInForce({ store: publishing.store, failed: outage("plans_unread") });
+  ending.defer(() => inForce.stop());
   const readiness = readinessOf(readinessChecks(database, kept.redis, configuration), {
     lifecycle: life,
     clock: systemClock(),
@@ -174,7 +190,8 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   ending.defer(() => readiness.stop());
 
   const dependencies: Dependencies = {
-    catalog: () => configuration.current().catalog,
+    catalog: () => ({ models: configuration.current().catalog.models, plans: inForce.current() }),
+    standings: standing,
     authenticate: authentication.authenticate,
     attempts: attempts(() => performance.now()),
     runs: inferenceRuns(
@@ -213,17 +230,17 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
       administration: administration(database),
       ledger,
       refused,
-      catalog: () => {
-        const { catalog } = configuration.current();
-        return { plans: catalog.plans, models: [...catalog.models.keys()] };
-      },
+      catalog: () => ({
+        plans: inForce.current(),
+        models: [...configuration.current().catalog.models.keys()],
+      }),
       actor,
       now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),
       random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
-      changed: async (id) => authentication.forget(id),
+      changed: async (id) => changed(id),
     });
-  return { dependencies, manageAs, lifecycle: life, readinessBegan: readiness.began };
+  return { dependencies, manageAs, publishing, inForce, lifecycle: life, readinessBegan: readiness.began };
 }
 
 interface Gauged {

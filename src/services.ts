@@ -11,12 +11,12 @@ import { processTerminal } from "./cli/terminal.ts";
 import { systemUser } from "./cli/user.ts";
 import { tlsTexts } from "./config/certificate.ts";
 import type { Configuration, StorageSettings } from "./config/configuration.ts";
-import { readEnvironment } from "./config/environment.ts";
+import { configurationPath, readEnvironment } from "./config/environment.ts";
 import { descriptorLimit } from "./config/machine.ts";
 import { ConfigurationError } from "./config/problem.ts";
 import { type Reloadable, reloadable } from "./config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "./config/simulator.ts";
-import { readFileBounded } from "./config/source.ts";
+import { fileAge_ms, readFileBounded } from "./config/source.ts";
 import type { Database } from "./postgres/database.ts";
 import type { Simulator } from "./simulator/server.ts";
 import { isContainer } from "./welcome.ts";
@@ -115,6 +115,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
           say: terminal.out,
           stopAsked,
           onReload: (reload) => void process.on("SIGHUP", reload),
+          fileAge_ms: () => fileAge_ms(configurationPath(environment).path, Date.now()),
         });
       } finally {
         await stop();

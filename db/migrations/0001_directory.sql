@@ -56,3 +56,23 @@ create table audit_entry (
   details jsonb not null
 );
 create index audit_entry_of_organization on audit_entry (organization_id, id desc);
+
+-- The plans in force, on every node the same: those of the file that was changed last (src/store/plan.ts). Null does not
+-- limit. `changed_at` is the version: the instant from which a plan's limits count.
+create table plan (
+  name text primary key,
+  session_units bigint check (session_units >= 1),
+  week_units bigint check (week_units >= 1),
+  month_units bigint check (month_units >= 1),
+  requests_per_minute bigint check (requests_per_minute >= 1),
+  tokens_per_minute bigint check (tokens_per_minute >= 1),
+  concurrent_requests bigint check (concurrent_requests >= 1),
+  changed_at timestamptz not null
+);
+
+-- When the file was changed whose plans are in force, by the store's clock. Its row is the lock under which plans change.
+create table plan_file (
+  is_one boolean primary key default true check (is_one),
+  changed_at timestamptz not null
+);
+insert into plan_file (changed_at) values ('-infinity');

@@ -146,7 +146,7 @@ create function usage_settle(
       from unnest(commands) with ordinality c);
   end $$;
 
--- Raises holds to a new total, or to as much of it as there is room for.
+-- Raises holds to a new total, or to as much of it as there is room for; lowers them to that where there is less.
 create function usage_grow(
   commands usage_grow_command[], limits bigint[], clock timestamptz, inout book usage_book, out answers usage_answer[]
 )
@@ -201,13 +201,15 @@ create function usage_grow(
         room := least(room, case kind when 4 then book.extra_caps[owner] else limits[step.plan][kind] end
           - used[place][kind] - held[place][kind]);
       end loop;
-      granted := greatest(step.held, least(step.units_total, step.held + room));
+      -- Where a plan was lowered there is less than no room, and what is held beyond the least is given back.
+      granted := greatest(least(step.units_total_min, step.held),
+        least(greatest(step.units_total, step.held), step.held + room));
       if granted < step.units_total_min then
         answers := answers || row(step.position, 'full', clock,
           null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
         continue;
       end if;
-      if granted > step.held then
+      if granted <> step.held then
         for kind in first..last loop
           place := places[kind];
           held[place][kind] := held[place][kind] + granted - step.held;
@@ -448,7 +450,7 @@ create function usage_batch(
   end $$;
 
 -- Settles requests whose lease has lapsed, the longest gone first, at their last checkpoint or, with `charge_holds`, as if
--- all that was held had been used; answers how many. Any node may do it; the lease is looked at again under the lock. Dead
+-- all that was held had been used, under the limits in force; answers how many. Any node may do it; the lease is looked at again under the lock. Dead
 -- rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
 -- those whose ids begin at `since`, where it is not null; for the next sweep it answers both, and its clock. A node whose
 -- clock is slow by more than a minute makes ids that only a sweep of all finds.
@@ -481,9 +483,13 @@ create function usage_recover(
     select array(select request_id from live order by request_id limit 1001),
       (select request_id from live order by request_id desc limit 1),
       array_agg(g.request_id order by g.lease_until),
-      array_agg(array[g.session_limit, g.week_limit, g.month_limit] order by g.lease_until),
+      array_agg(case when p.name is null then array[g.session_limit, g.week_limit, g.month_limit]
+        else array[p.session_units, p.week_units, p.month_units] end order by g.lease_until),
       array_agg(distinct g.organization_id order by g.organization_id)
-    into seen, newest, lapsed, limits, organizations from gone g;
+    into seen, newest, lapsed, limits, organizations
+    from gone g
+    left join lateral (select o.plan from organization o where o.id = g.organization_id offset 0) o on true
+    left join lateral (select * from plan p where p.name = o.plan offset 0) p on true;
     -- By the clock that is slower, the store's or that of the node which made the newest; where nothing runs, as it was.
     since := case when newest is null then since else least(seen[1001],
       usage_record_id(least(clock, usage_record_time(newest)) - interval '1 minute')) end;

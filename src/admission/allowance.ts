@@ -1,15 +1,20 @@
 /** What a request may have, before anything is held for it: a plan, a context that its input fits, and room for output. Pure. */
-import { Fault } from "../inference/fault.ts";
+import { noActivePlan } from "../auth/verdict.ts";
 import type { Model } from "../inference/model.ts";
 import { inputTooLong, withOverflow } from "../inference/overflow.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Plan } from "../store/plan.ts";
 
+/** Null: it has none, or one that is not in force. */
+export function planOf(plans: ReadonlyMap<string, Plan>, { plan: name }: Pick<Organization, "plan">): Plan | null {
+  return (name !== null && plans.get(name)) || null;
+}
+
 /** Throws `no_active_plan`. */
-export function activePlan(plans: ReadonlyMap<string, Plan>, { plan: name }: Pick<Organization, "plan">): Plan {
-  const plan = name === null ? undefined : plans.get(name);
+export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<Organization, "plan">): Plan {
+  const plan = planOf(plans, organization);
   if (plan) return plan;
-  throw new Fault("no_active_plan", "The organization has no active plan. Ask your administrator to assign one.");
+  throw noActivePlan();
 }
 
 /** Throws `context_length_exceeded`. An estimate refuses only what is far out; of what is near, the engine has the last word. */

@@ -29,7 +29,10 @@ export interface Entry {
   operation: Operation;
   request: InferenceRequest;
   model: Model;
+  /** As it is admitted under. */
   plan: Plan;
+  /** The organization's at each moment from then on, the same object while nothing changed; absent: the same. */
+  planNow?: () => Plan;
   /** Upper estimate of the whole prompt. */
   inputTokens: number;
   /** Called at once where room is so ample that the engine may be asked while the ledger decides (ample.ts). */
@@ -99,7 +102,9 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       holds -= 1;
       parts.settled?.(answer);
     };
-    return reservation({ batcher, clock, facts, limits, hold, grant, sentAt_ms, lease_ms, checkpoint_ms, settled });
+    const planNow = lastKnown(entry.planNow, plan);
+    const held = { facts, plan, planNow, hold, grant, sentAt_ms, lease_ms, checkpoint_ms };
+    return reservation({ batcher, clock, ...held, settled });
   }
 
   async function granted(admit: Admit, limits: UsageLimits, sentAt_ms: number): Promise<AdmitAnswer> {
@@ -130,4 +135,17 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   return { enter, holds: () => holds };
+}
+
+/** Whatever is wrong with what is known of plans, a settlement is told. */
+function lastKnown(planNow: Entry["planNow"], plan: Plan): () => Plan {
+  let last = plan;
+  return () => {
+    try {
+      last = planNow?.() ?? plan;
+    } catch {
+      // A defect: what was known stays.
+    }
+    return last;
+  };
 }

@@ -3,17 +3,11 @@
  * end, told to the ledger once.
  */
 import type { Usage } from "../inference/usage.ts";
-import {
-  type Granted,
-  type RequestFacts,
-  type Settle,
-  type SettleAnswer,
-  type UsageLimits,
-  units_max,
-} from "../store/ledger.ts";
+import { type Granted, type RequestFacts, type Settle, type SettleAnswer, units_max } from "../store/ledger.ts";
+import type { Plan } from "../store/plan.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
-import { bookable, type HoldPlan, promptUnits, whole } from "./hold.ts";
+import { bookable, type HoldPlan, limitsOf, promptUnits, whole } from "./hold.ts";
 import { lease } from "./lease.ts";
 import { room } from "./room.ts";
 
@@ -42,7 +36,9 @@ export interface ReservationParts {
   batcher: Batcher;
   clock: Clock;
   facts: RequestFacts;
-  limits: UsageLimits;
+  /** As it was admitted under, and as it is at each moment: the same object while nothing changed. */
+  plan: Plan;
+  planNow: () => Plan;
   hold: HoldPlan;
   grant: Granted;
   /** The clock's reading before the admission was first sent. */
@@ -54,7 +50,7 @@ export interface ReservationParts {
 }
 
 export function reservation(parts: ReservationParts): Reservation {
-  const { batcher, facts, limits, grant } = parts;
+  const { batcher, facts, planNow, grant } = parts;
   const held = lease(parts);
   const { permits, countPrompt } = room({ ...parts, lease: held });
   let settled: Promise<void> | null = null;
@@ -64,7 +60,7 @@ export function reservation(parts: ReservationParts): Reservation {
     const answer = await batcher.submit({
       verb: "settle",
       ...facts,
-      limits,
+      limits: limitsOf(planNow()),
       usage: bookable(usage),
       units: whole(units, units_max),
       ...ending,

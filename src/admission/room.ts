@@ -1,10 +1,12 @@
 /**
  * The room that a hold gives: how many output tokens it covers, and its growth. It grows before tokens beyond it leave,
- * when half of its last step is used; where it cannot, a window is used to its end, and generation ends.
+ * when half of its last step is used; where it cannot, a window is used to its end, and generation ends. Under another
+ * plan than before it is reviewed before anything more leaves (docs/design/usage.md, Plans that change).
  */
-import { type Granted, type RequestFacts, type UsageLimits, units_max } from "../store/ledger.ts";
+import { type Granted, type GrowAnswer, type RequestFacts, units_max } from "../store/ledger.ts";
+import type { Plan } from "../store/plan.ts";
 import type { Batcher } from "./batcher.ts";
-import { type HoldPlan, stepTokens, whole } from "./hold.ts";
+import { type HoldPlan, limitsOf, stepTokens, whole } from "./hold.ts";
 import type { Lease } from "./lease.ts";
 
 export interface Room {
@@ -18,7 +20,8 @@ export interface RoomParts {
   batcher: Batcher;
   lease: Lease;
   facts: RequestFacts;
-  limits: UsageLimits;
+  plan: Plan;
+  planNow: () => Plan;
   hold: HoldPlan;
   grant: Granted;
 }
@@ -26,7 +29,7 @@ export interface RoomParts {
 /** How far the hold grows at a time where the answer is longer than its cap, by the engine's doing or our count. */
 const beyondCapTokens = 256;
 
-export function room({ batcher, lease, facts, limits, hold, grant }: RoomParts): Room {
+export function room({ batcher, lease, facts, plan, planNow, hold, grant }: RoomParts): Room {
   const { requestId, organizationId } = facts;
   const price = facts.prices.output;
   const half = Math.min(stepTokens, grant.outputTokens) / 2;
@@ -34,6 +37,8 @@ export function room({ batcher, lease, facts, limits, hold, grant }: RoomParts):
   let heldUnits = grant.units;
   let covered = coveredTokens();
   let wanted = 0;
+  /** Under which the hold is what it is. */
+  let reviewed = plan;
   let growing: Promise<void> | null = null;
   /** There was no room to grow ahead of need; it is asked for once more when the tokens are there. */
   let full = false;
@@ -54,17 +59,37 @@ export function room({ batcher, lease, facts, limits, hold, grant }: RoomParts):
 
   /** `least` is how many tokens it must cover to be of use. */
   async function grow(least: number): Promise<void> {
+    await ask(unitsFor(Math.max(target(), least)), unitsFor(least), (answer) => {
+      if (answer.answer === "full" || answer.units <= heldUnits) full = true;
+      else holds(answer.units);
+    });
+  }
+
+  /** What is held beyond `left`, the tokens that may have left, is given back as far as another plan has no room for it. */
+  async function review(left: number): Promise<void> {
+    const current = planNow();
+    await ask(heldUnits, Math.min(heldUnits, unitsFor(left)), (answer) => {
+      reviewed = current;
+      if (answer.answer === "granted") holds(answer.units);
+    });
+  }
+
+  function holds(units: number): void {
+    heldUnits = units;
+    covered = coveredTokens();
+  }
+
+  async function ask(
+    unitsTotal: number,
+    unitsTotal_min: number,
+    answered: (answer: Exclude<GrowAnswer, { answer: "gone" }>) => void,
+  ): Promise<void> {
     try {
-      const unitsTotal = unitsFor(Math.max(target(), least));
-      const unitsTotal_min = unitsFor(least);
+      const limits = limitsOf(planNow());
       const command = { verb: "grow", requestId, organizationId, limits, unitsTotal, unitsTotal_min } as const;
       const answer = await batcher.submit(command, lease.deadline_ms());
       if (answer.answer === "gone") lease.lose();
-      else if (answer.answer === "full" || answer.units <= heldUnits) full = true;
-      else {
-        heldUnits = answer.units;
-        covered = coveredTokens();
-      }
+      else answered(answer);
     } catch {
       // Too late: the lease has ended by now, or was extended, and then the tokens ask again.
     } finally {
@@ -95,7 +120,12 @@ export function room({ batcher, lease, facts, limits, hold, grant }: RoomParts):
   return {
     permits(outputTokens) {
       lease.assertHeld();
+      const left = wanted;
       wanted = Math.max(wanted, outputTokens);
+      if (planNow() !== reviewed) {
+        growing = (growing ?? Promise.resolve()).then(() => review(left));
+        return waitFor(outputTokens);
+      }
       if (outputTokens > covered) return waitFor(outputTokens);
       if (!growing && !full && covered < hold.outputTokensCap && covered - wanted < half) growing = grow(covered + 1);
       return true;

@@ -46,6 +46,8 @@ export interface Authenticator {
    * Throws Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or `overloaded`.
    */
   authenticate(headers: HeaderSource, address: Address): Promise<Principal>;
+  /** What the directory says of a secret that was valid before: at most one second old. Rejects when it cannot be asked. */
+  standing(secretHash: string): Promise<Verdict>;
   /**
    * Something changed about this key or organization (its id): the next request asks the directory. `secretHash`: of a
    * secret that the key got, in hexadecimal digits.
@@ -98,7 +100,7 @@ export function authenticator(options: {
     async function ask(): Promise<Verdict> {
       try {
         const credential = await (remembered.isKnown(hash) ? directory.credential(key) : ofStranger(key, address));
-        const verdict = judge(credential);
+        const verdict = judge(credential, hash);
         // Do not keep it if `forget` or a later look-up has replaced it: it may have been read before the change.
         if (lookups.get(hash) === lookup) {
           remembered.keep(hash, { verdict, until_ms: sent_ms + Math.min(limits.cache_ms, deadlineIn(credential)) });
@@ -123,12 +125,14 @@ export function authenticator(options: {
     }
   }
 
+  async function verdictOn(hash: string, key: Uint8Array, address: Address): Promise<Verdict> {
+    const now = now_ms();
+    return remembered.verdict(hash, now) ?? (await answered(lookUp(hash, key, now, address), limits.lookup_ms));
+  }
+
   async function principalOf(headers: HeaderSource, address: Address): Promise<Principal> {
     const bytes = hashKey(credentialOf(headers));
-    const hash = bytes.toHex();
-    const now = now_ms();
-    const verdict =
-      remembered.verdict(hash, now) ?? (await answered(lookUp(hash, bytes, now, address), limits.lookup_ms));
+    const verdict = await verdictOn(bytes.toHex(), bytes, address);
     if ("refusal" in verdict) throw refusedAs(verdict);
     uses.add(verdict.principal.key.id);
     return verdict.principal;
@@ -142,6 +146,7 @@ export function authenticator(options: {
         throw thrown instanceof Fault && thrown.status === 401 ? doorkeeper.failed(address(), thrown) : thrown;
       }
     },
+    standing: (secretHash) => verdictOn(secretHash, Uint8Array.fromHex(secretHash), () => ""),
     forget(id, secretHash) {
       remembered.forget(id);
       if (secretHash !== undefined) remembered.expect(secretHash);

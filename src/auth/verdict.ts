@@ -7,6 +7,8 @@ import { unauthorized } from "./credential.ts";
 export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
+  /** Of the secret that was sent, in hexadecimal digits: by it the directory is asked again. */
+  readonly secretHash: string;
 }
 
 /** Of the key and its organization. */
@@ -31,12 +33,12 @@ export class Suspended extends Fault {
 }
 
 /** Whether the key exists, is valid, and belongs to an active organization, by the store's clock. */
-export function judge(credential: Credential | null): Verdict {
+export function judge(credential: Credential | null, secretHash: string): Verdict {
   if (!credential) return { refusal: "unknown", ids: null };
   const { key, organization } = credential;
   const refusal = refusalOf(credential);
   if (refusal) return { refusal, ids: [key.id, organization.id] };
-  return { principal: Object.freeze({ key, organization }) };
+  return { principal: Object.freeze({ key, organization, secretHash }) };
 }
 
 function refusalOf({ key, secret, organization, readAt }: Credential): Refusal | null {
@@ -68,6 +70,11 @@ export function isUnknown(verdict: Verdict): boolean {
 
 export function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): Fault {
   return verdict.refusal === "suspended" ? new Suspended(...verdict.ids) : refusals[verdict.refusal]();
+}
+
+/** Its keys are valid, and only inference is refused. */
+export function noActivePlan(): Fault {
+  return new Fault("no_active_plan", "The organization has no active plan. Ask your administrator to assign one.");
 }
 
 const refusals = {

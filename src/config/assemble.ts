@@ -146,8 +146,8 @@ function modelOf(entry: ModelEntry): Model {
 }
 
 function meteringOf(metering: Metering): MeteringSettings {
-  const { recovery = "checkpoint", ...given } = metering;
-  const settings = { ...defaultsOf(meteringLimits), ...given, recovery };
+  const { recovery = "checkpoint", end_revoked = true, ...given } = metering;
+  const settings = { ...defaultsOf(meteringLimits), ...given, recovery, end_revoked };
   // A short lease alone must not lapse between two checkpoints of the usual length.
   if (given.checkpoint_s === undefined) settings.checkpoint_s = Math.min(settings.checkpoint_s, settings.lease_s / 3);
   return settings;

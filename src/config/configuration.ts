@@ -36,6 +36,8 @@ export interface MeteringSettings {
   unstreamed_tokens_max: number;
   /** What a lapsed hold is charged: its last checkpoint, or the whole of it. */
   recovery: "checkpoint" | "hold";
+  /** Whether a revoked key, a suspended organization and one without a plan end the requests that run. */
+  end_revoked: boolean;
 }
 
 /** Every limit of the doors that an operator sets; defaults and ranges: limits.ts. What the contract fixes stands there. */

@@ -143,7 +143,7 @@ export const upstreamTimeouts: Record<keyof UpstreamTimeouts, Limit> = {
   total_ms: timeout("total_ms", "The longest that a whole answer may take, all attempts together."),
 };
 
-export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery">, Limit> = {
+export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery" | "end_revoked">, Limit> = {
   lease_s: {
     default: 60,
     minimum: 0.1,

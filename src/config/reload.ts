@@ -7,7 +7,7 @@ import { ConfigurationError } from "./problem.ts";
 export type Reloaded = { ok: true; configuration: Configuration } | { ok: false; problems: readonly string[] };
 
 export interface Reloadable {
-  /** What is in force at this moment. A request takes it once and keeps it to its end. */
+  /** What is in force at this moment; of its plans, what this node's file says. A request takes it once, and keeps it. */
   current(): Configuration;
   /** Of what is in force. */
   hash(): string;

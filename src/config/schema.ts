@@ -247,6 +247,13 @@ export const Metering = Type.Object(
           "What a request is charged if its node dies: its last checkpoint, or everything that was held for it.",
       }),
     ),
+    end_revoked: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description:
+          "Whether running requests end with an error when their key is revoked, or their organization is suspended or loses its plan.",
+      }),
+    ),
   },
   { ...closed, description: "How usage is kept exact." },
 );

@@ -1,5 +1,5 @@
 /** Reads the configuration file from disk: the one piece of this room that does. */
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 
 /** Of sluice.yaml; nothing else that is read here may be larger. */
 export const file_bytes_max = 1024 * 1024;
@@ -28,6 +28,12 @@ export function readFileBounded(path: string): Uint8Array | null {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** How long ago a file was changed, both by this machine's clock; null where there is none. One from the future is of now. */
+export function fileAge_ms(path: string, now_ms: number): number | null {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats ? Math.max(0, now_ms - stats.mtime.getTime()) : null;
 }
 
 /** Why a file cannot be read, in words. */

@@ -1,5 +1,6 @@
 /** What the operations need of the rooms behind them; `serve.ts` fills it. Everything arrives here, nothing is fetched. */
 import type { Attempts } from "../admission/attempts.ts";
+import type { Standings } from "../auth/standing.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { ImageSettings } from "../inference/image-url.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
@@ -20,9 +21,11 @@ import type { Readiness } from "./readiness.ts";
 import type { UnreadBodies } from "./unread.ts";
 
 export interface Dependencies {
-  /** The catalog in force at this moment. */
+  /** The catalog in force at this moment; a plan that did not change stays the same object. */
   catalog(): Catalog;
   authenticate(headers: Headers, address: () => string): Promise<Principal>;
+  /** Whether those whose requests run may go on. */
+  standings: Pick<Standings, "begin">;
   attempts: Attempts;
   runs: Runs;
   ledger: Pick<Ledger, "windows" | "receipt">;

@@ -1,4 +1,5 @@
 /** THE SPINE: one function is the whole of an inference request, for every protocol. What differs is in the adapter. */
+import { planOf } from "../admission/allowance.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { answer } from "./answer.ts";
 import type { Call } from "./call.ts";
@@ -14,6 +15,8 @@ export async function infer<Wire extends InferenceWire, Reply>(
   const prepared = await prepare(dependencies, call, input, adapter);
   call.watchClient();
   await using owner = new AsyncDisposableStack();
-  const run = owner.use(await dependencies.runs.start(prepared, call));
+  const standing = owner.use(dependencies.standings.begin(input.principal, (fault) => call.end(fault)));
+  const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
+  const run = owner.use(await dependencies.runs.start({ ...prepared, planNow }, call));
   return await answer(dependencies, call, adapter, prepared, run, owner);
 }

@@ -2,6 +2,7 @@
  * What stands before every handler, in the decided order (docs/design/service.md, Order of checks): credential,
  * organization and scope; how often the key has asked; parameters; body. An operation declares what it needs; nobody checks it by hand.
  */
+import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import { authorize } from "./authorize.ts";
 import type { Call } from "./call.ts";
@@ -40,7 +41,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
 /** What carries a body costs a parse, also where it is refused in the end. */
 function countAttempt({ attempts, catalog }: Dependencies, { metered }: Operation, principal: Principal): void {
   const { key, organization } = principal;
-  const plan = organization.plan === null ? undefined : catalog().plans.get(organization.plan);
+  const plan = planOf(catalog().plans, organization) ?? undefined;
   attempts.take(key.id, metered ? "inference" : "count", plan);
 }
 

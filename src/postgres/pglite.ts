@@ -14,6 +14,7 @@ import {
   statementsOn,
   type Transaction,
 } from "./database.ts";
+import { oneAfterTheOther } from "./turns.ts";
 import { parameter, parsers } from "./values.ts";
 
 export interface PgliteOptions {
@@ -33,11 +34,13 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
     if (closed) throw new DatabaseError("the database is closed", "unavailable");
     return engine(start);
   };
-  const base = statementsOn("pglite", sessionOf(pglite, ask));
+  const inTurn = oneAfterTheOther(() => performance.now());
+  const queued: Ask = async (start) => ask(() => inTurn(start));
+  const base = statementsOn("pglite", sessionOf(pglite, queued));
   let closed: Promise<void> | undefined;
   return {
     ...base,
-    transaction: (work) => transaction(pglite, ask, options.idle_transaction_ms, work),
+    transaction: (work) => inTurn(() => transaction(pglite, ask, options.idle_transaction_ms, work)),
     async lane(settings = {}) {
       for (const [name, value] of Object.entries(settings)) {
         await base.query("select set_config($1, $2, false)", [name, value]);
@@ -56,7 +59,7 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
       closed ??= (async () => {
         try {
           await options.closing();
-          await engine(() => pglite.close());
+          await engine(() => inTurn(() => pglite.close()));
         } finally {
           await options.closed();
         }

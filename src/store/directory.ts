@@ -89,7 +89,7 @@ export interface Administration {
   /** By slug or by id. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
   setOrganizationStatus(id: string, status: Organization["status"], actor: string): Promise<Organization | null>;
-  /** Counts for the next request; use and boundaries stay. Null takes the plan away. */
+  /** Counts at once; use and boundaries stay. Null takes the plan away. */
   setOrganizationPlan(id: string, plan: string | null, actor: string): Promise<Organization | null>;
   /** A new anchor for weeks and months, from the end of the running month on. */
   setOrganizationAnchor(id: string, anchorAt: Date, actor: string): Promise<Organization | null>;

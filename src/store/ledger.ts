@@ -79,7 +79,10 @@ export interface Admit extends RequestFacts {
   outputTokens_min: number;
   lease_ms: number;
 }
-/** Carries the new total, so that a command sent twice adds nothing. Granted is as much of it as there is room for. */
+/**
+ * Carries the new total, so that a command sent twice adds nothing. Granted is as much of it as there is room for. Where
+ * the limits are lower than they were, that is less than is held: what it does not need at least is given back.
+ */
 export interface Grow {
   verb: "grow";
   requestId: string;

@@ -53,15 +53,25 @@ function node(change: Partial<EntranceSettings> = {}) {
   const sent = <V extends Command["verb"]>(verb: V) =>
     ledger.batches.flat().filter((one): one is Extract<Command, { verb: V }> => one.verb === verb);
   const enter = (
-    options: { plan?: Partial<Plan>; cap?: number; inputTokens?: number; model?: Model; ahead?: () => void } = {},
+    options: {
+      plan?: Partial<Plan>;
+      /** Null: as it was admitted under. */
+      planNow?: () => Plan | null;
+      cap?: number;
+      inputTokens?: number;
+      model?: Model;
+      ahead?: () => void;
+    } = {},
   ) => {
+    const plan = { ...noLimits, name: "pro", ...options.plan };
     const entering = unrated.enter({
       requestId: newRequestId(),
       principal: { key: { id: "key_00000000000070008000000000000001" }, organization: { id: organizationId } },
       operation: "chat.completions",
       request: { ...request, ...compact({ outputTokens_max: options.cap }) },
       model: options.model ?? model,
-      plan: { ...noLimits, name: "pro", ...options.plan },
+      plan,
+      planNow: () => options.planNow?.() ?? plan,
       inputTokens: options.inputTokens ?? 100,
       ...compact({ ahead: options.ahead }),
     });
@@ -100,6 +110,32 @@ describe("the hold", () => {
     await clock.advance(10);
     expect(sent("grow")).toHaveLength(1);
     expect(reservation.permits(8192)).toBe(true);
+  });
+
+  test("is reviewed under another plan before anything more leaves, and gives back what that has no room for", async () => {
+    const plan: Plan = { ...noLimits, name: "pro", session: 100_000 };
+    let planNow: Plan | null = null;
+    const it = node();
+    const reservation = await it.entered({ plan, planNow: () => planNow });
+    expect(reservation.permits(100)).toBe(true);
+    planNow = { ...plan, session: 3_000 };
+    const room = reservation.permits(101);
+    expect(room).toBeInstanceOf(Promise);
+    await it.clock.advance(50);
+    expect(await room).toBe(true);
+    expect(it.sent("grow")[0]).toMatchObject({ limits: { session: 3_000 }, unitsTotal: 41_260, unitsTotal_min: 1_300 });
+    expect(reservation.permits(270)).toBe(true);
+    const beyond = reservation.permits(271);
+    await it.clock.advance(50);
+    expect(await beyond).toBe(false);
+
+    planNow = { ...plan, session: 1e9 };
+    const more = reservation.permits(271);
+    await it.clock.advance(50);
+    expect(await more).toBe(true);
+    void reservation.settle(ending);
+    await it.clock.advance(50);
+    expect(it.sent("settle")[0]).toMatchObject({ limits: { session: 1e9 } });
   });
 
   test("covers tokens that are ready to leave, or they wait for its growth", async () => {

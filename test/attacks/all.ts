@@ -2,7 +2,15 @@
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack } from "./attack.ts";
+import { faults } from "./faults.ts";
 import { honestBodies } from "./honest-bodies.ts";
+import { hungryClients } from "./hungry.ts";
 import { refusedBodies } from "./refused-bodies.ts";
 
-export const attacks: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];
+export const attacks: readonly Attack[] = [
+  ...refusedBodies,
+  ...allowedBodies,
+  ...honestBodies,
+  ...hungryClients,
+  ...faults,
+];

@@ -1,15 +1,24 @@
 // What an attack is, and what it may do to a node at most. A new one is a value in a list of `all.ts`.
 
+import type { Store } from "../faults/stores.ts";
+
 export interface Attack {
   name: string;
+  /** Of the node that it needs, if not of any. */
+  node?: NodeOptions;
   /** Part of `npm test`; the others run with `npm run attacks`. */
   isQuick?: boolean;
   /** Sends whatever it sends, and waits until the node has answered it or has closed. */
   run(target: Target): Promise<Sent>;
   /** What it may do, given what it sent; else that of the bodies (bounds.ts). */
   bounds?(sent: Sent): Bounds;
-  /** What else has to be so. Says what is not. */
-  judge?(sent: Sent): string | null;
+}
+
+export interface NodeOptions {
+  /** As sluice.yaml writes them, a flow map. */
+  limits?: string;
+  /** A Postgres of its own, that the attack may freeze or kill. */
+  hasDatabase?: boolean;
 }
 
 export interface Target {
@@ -18,7 +27,13 @@ export interface Target {
   key: string;
   /** Serves everything, with a context that no body fills. */
   model: string;
+  /** Its engine reports a billion tokens, at a dear price. */
+  lyingModel: string;
   pid: number;
+  /** What the node has logged so far. */
+  log(): string;
+  /** Null where the node keeps its own. */
+  database: Store | null;
 }
 
 /** What it cost the attacker, and what came back. */
@@ -29,6 +44,8 @@ export interface Sent {
   unpackedBytes: number;
   /** Statuses, and codes of faults: `413 request_too_large`. */
   answers: string[];
+  /** What is not as it has to be, beside the bounds; each in words. */
+  problems?: string[];
 }
 
 export interface Bounds {

@@ -5,6 +5,8 @@ import { connect, type Socket } from "node:net";
 
 export interface Connections {
   opened: number;
+  /** What the attacker wrote on all of them. */
+  bytes: number;
   /** Those that the service had closed by the end. */
   closed: number;
   /** The slowest sign of life while they were open. */
@@ -21,53 +23,37 @@ export interface Wanting {
   patience_ms: number;
 }
 
-const answeredWholly = /\r\n\r\n\{[\s\S]*\}$/;
-
-/** Each asks once, without a key unless one is given, reads the answer, and never says anything again. */
+/** Each asks once, without a key unless one is given, and never says anything again. */
 export function idleConnections(wanting: Wanting, key: string | null = null): Promise<Connections> {
-  const credential = key === null ? "" : `authorization: Bearer ${key}\r\n`;
-  const body = "{}";
-  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n${credential}content-type: application/json\r\n`;
-  return opened(wanting, (socket, ready) => {
-    let got = "";
-    socket.on("data", (data) => {
-      got += data;
-      if (answeredWholly.test(got)) ready();
-    });
-    socket.write(`${head}content-length: ${body.length}\r\n\r\n${body}`);
-  });
+  return opened(wanting, (socket) => socket.write(asking(key, "{}")));
 }
 
 /** Each streams one answer to its end, and then says nothing. */
 export function idleAfterStreams(wanting: Wanting, key: string, body: string): Promise<Connections> {
-  return opened(wanting, (socket, ready) => {
-    let got = "";
-    socket.on("data", (data) => {
-      got += data;
-      if (got.endsWith("\r\n0\r\n\r\n")) ready();
-    });
-    socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    );
-  });
+  return opened(wanting, (socket) => socket.write(asking(key, body)));
 }
 
 /** Each writes a head, one header a second, and never ends it. */
 export function slowloris(wanting: Wanting): Promise<Connections> {
-  return opened(wanting, (socket, ready) => {
+  return opened(wanting, (socket) => {
     socket.write("GET /v1/models HTTP/1.1\r\nhost: localhost\r\n");
     const drip = setInterval(() => socket.write("a: b\r\n"), 1000);
     socket.on("close", () => clearInterval(drip));
-    ready();
   });
 }
 
 /** Each opens, and says nothing at all. */
 export function silentConnections(wanting: Wanting): Promise<Connections> {
-  return opened(wanting, (_socket, ready) => ready());
+  return opened(wanting, () => {});
 }
 
-type Begin = (socket: Socket, ready: () => void) => void;
+function asking(key: string | null, body: string): string {
+  const credential = key === null ? "" : `authorization: Bearer ${key}\r\n`;
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n${credential}content-type: application/json\r\n`;
+  return `${head}content-length: ${body.length}\r\n\r\n${body}`;
+}
+
+type Begin = (socket: Socket) => unknown;
 
 async function opened({ url, connections, patience_ms }: Wanting, begin: Begin): Promise<Connections> {
   const { port } = new URL(url);
@@ -77,7 +63,10 @@ async function opened({ url, connections, patience_ms }: Wanting, begin: Begin):
   let closed = 0;
   const dial = () =>
     new Promise<void>((resolve) => {
-      const socket = connect(Number(port), "127.0.0.1", () => begin(socket, resolve));
+      const socket = connect(Number(port), "127.0.0.1", () => {
+        begin(socket);
+        resolve();
+      });
       sockets.push(socket);
       socket.on("data", () => {});
       socket.on("error", () => resolve());
@@ -86,13 +75,15 @@ async function opened({ url, connections, patience_ms }: Wanting, begin: Begin):
         resolve();
       });
     });
-  // A hundred at a time: a backlog that overflows would be the kernel's doing.
+  // A hundred at a time: a backlog that overflows would be the kernel's doing. Nobody waits for answers: the refusals of
+  // one address are slow, and ten thousand of them would take minutes.
   for (let count = 0; count < connections; count += 100)
     await Promise.all(Array.from({ length: Math.min(100, connections - count) }, dial));
   const deadline = performance.now() + patience_ms;
   while (closed < connections && performance.now() < deadline) await Bun.sleep(100);
   const seconds = (performance.now() - started) / 1000;
-  const measured = { opened: sockets.length, closed, seconds, ...(await signs.end()) };
+  const bytes = sockets.reduce((sum, socket) => sum + socket.bytesWritten, 0);
+  const measured = { opened: sockets.length, bytes, closed, seconds, ...(await signs.end()) };
   for (const socket of sockets) socket.destroy();
   return measured;
 }

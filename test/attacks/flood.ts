@@ -15,6 +15,8 @@ export function forgedKey(): string {
 export interface Flood {
   /** What was counted so far, by status. */
   answered: ReadonlyMap<string, number>;
+  /** What was written so far. */
+  bytes(): number;
   end(): void;
 }
 
@@ -23,6 +25,12 @@ export async function flood(url: string, connections: number): Promise<Flood> {
   const answered = new Map<string, number>();
   const sockets = new Set<Socket>();
   let isOver = false;
+  let bytes = 0;
+  const ask = (socket: Socket) => {
+    const text = request();
+    bytes += text.length;
+    socket.write(text);
+  };
   const dial = () => {
     if (isOver) return;
     const socket = connect(Number(port), "127.0.0.1", () => ask(socket));
@@ -46,6 +54,7 @@ export async function flood(url: string, connections: number): Promise<Flood> {
   }
   return {
     answered,
+    bytes: () => bytes,
     end() {
       isOver = true;
       for (const socket of sockets) socket.destroy();
@@ -53,8 +62,8 @@ export async function flood(url: string, connections: number): Promise<Flood> {
   };
 }
 
-function ask(socket: Socket): void {
-  socket.write(`GET /v1/models HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${forgedKey()}\r\n\r\n`);
+function request(): string {
+  return `GET /v1/models HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${forgedKey()}\r\n\r\n`;
 }
 
 if (import.meta.main) {

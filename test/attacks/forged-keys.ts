@@ -5,6 +5,8 @@ import { flood } from "./flood.ts";
 
 export interface ForgedKeys {
   connections: number;
+  /** What the attacker wrote. */
+  bytes: number;
   /** Answers to the flood, by status. */
   answered: Record<string, number>;
   /** Made-up keys that reached the directory. */
@@ -39,9 +41,10 @@ export async function forgedKeys(attack: {
     await Bun.sleep(20);
   }
   const seconds = (performance.now() - started) / 1000;
+  const bytes = flooding.bytes();
   const answered = Object.fromEntries(flooding.answered);
   const looked_up = (await lookedUp()) - before;
   flooding.end();
   const p50_ms = latencies.sort((one, other) => one - other)[Math.floor(latencies.length / 2)] ?? 0;
-  return { connections, answered, looked_up, seconds, honest: { requests: latencies.length, failed, p50_ms } };
+  return { connections, bytes, answered, looked_up, seconds, honest: { requests: latencies.length, failed, p50_ms } };
 }

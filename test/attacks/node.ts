@@ -3,29 +3,41 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { faultyPostgres, type Store } from "../faults/stores.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
-import { type Attack, bodyBounds, type Measured, type Target } from "./attack.ts";
+import { type Attack, bodyBounds, type Measured, type NodeOptions, type Target } from "./attack.ts";
+import { honestEngineModel, lyingEngineModel, startEngine } from "./engine.ts";
 import { cpu_ms, forgetPeak, peak_bytes, resident_bytes } from "./process.ts";
 import type { Stop } from "./watch.ts";
 
 export interface AttackedNode {
   target: Target;
   measure(attack: Attack): Promise<Measured>;
+  /** Of a further organization without limits. */
+  newKey(organization: string): Promise<string>;
   stop(): Promise<void>;
 }
 
 const model = "acme/writer-1";
+const lyingModel = "acme/liar-1";
 
-/** `more`: further lines of sluice.yaml. */
-export async function startAttackedNode(more = ""): Promise<AttackedNode> {
+export async function startAttackedNode({
+  limits = "{}",
+  hasDatabase = false,
+}: NodeOptions = {}): Promise<AttackedNode> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-attack-"));
   const watched = join(folder, "stops");
   const engine = startEngine();
+  const database = hasDatabase ? await faultyPostgres() : null;
   const sluice = await startSluice({
-    config: configOf(Number(engine.url.port), more),
-    env: { BUN_OPTIONS: `--preload=${join(import.meta.dir, "watch.ts")}`, ATTACK_WATCH: watched },
+    config: configOf(Number(engine.url.port), limits),
+    env: {
+      ...{ BUN_OPTIONS: `--preload=${join(import.meta.dir, "watch.ts")}`, ATTACK_WATCH: watched },
+      ...(database ? { DATABASE_URL: `postgres://postgres@127.0.0.1:${database.port}/postgres` } : {}),
+    },
+    ...(database ? { store: "pglite" } : {}),
   });
-  const target = await readyTarget(sluice);
+  const target = await readyTarget(sluice, database);
   const prober = await startProber(sluice.url);
   const stops = (): Stop[] =>
     existsSync(watched)
@@ -38,6 +50,7 @@ export async function startAttackedNode(more = ""): Promise<AttackedNode> {
 
   return {
     target,
+    newKey: (organization) => unlimitedKey(sluice, organization),
     async measure(attack) {
       const { pid } = target;
       await prober.slowest_ms();
@@ -61,19 +74,20 @@ export async function startAttackedNode(more = ""): Promise<AttackedNode> {
         cpu_ms: cpu_ms(pid) - before.cpu,
         took_ms: Date.now() - before.at_ms,
       };
-      return { ...measured, broken: brokenBy(measured, attack.judge?.(sent) ?? null) };
+      return { ...measured, broken: [...(sent.problems ?? []), ...beyond(measured)] };
     },
     async stop() {
       prober.stop();
       await sluice.stop();
       await engine.stop(true);
+      await database?.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-function brokenBy({ step_ms, growth_bytes, bounds }: Omit<Measured, "broken">, judged: string | null): string[] {
-  const broken = judged === null ? [] : [judged];
+function beyond({ step_ms, growth_bytes, bounds }: Omit<Measured, "broken">): string[] {
+  const broken: string[] = [];
   if (step_ms > bounds.step_ms) broken.push(`stood still for ${step_ms.toFixed(0)} ms, more than ${bounds.step_ms}`);
   if (growth_bytes > bounds.growth_bytes)
     broken.push(`grew by ${mibOf(growth_bytes)} MiB, more than ${mibOf(bounds.growth_bytes)}`);
@@ -84,25 +98,28 @@ export function mibOf(bytes: number): string {
   return (bytes / 1024 / 1024).toFixed(1);
 }
 
-function configOf(port: number, more: string): string {
-  return `
-upstreams: { main: { url: "http://127.0.0.1:${port}/v1" } }
-models:
-  - id: ${model}
+function configOf(port: number, limits: string): string {
+  const entry = (id: string, engineModel: string, price: number) => `
+  - id: ${id}
     created: 1790000000
     context_window: 100000000
     max_output_tokens: 1000
     capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input]
-    prices: { input: 1, cached_input: 1, cache_write: 1, output: 1 }
-    routes: [{ upstream: main, model: writer }]
+    prices: { input: ${price}, cached_input: ${price}, cache_write: ${price}, output: ${price} }
+    routes: [{ upstream: main, model: ${engineModel} }]`;
+  return `
+upstreams: { main: { url: "http://127.0.0.1:${port}/v1" } }
+models:${entry(model, honestEngineModel, 1)}${entry(lyingModel, lyingEngineModel, 10_000_000)}
 plans: { free: {} }
-${more}`;
+limits: ${limits}
+`;
 }
 
 /** With a key, and warm. */
-async function readyTarget(sluice: Sluice): Promise<Target> {
+async function readyTarget(sluice: Sluice, database: Store | null): Promise<Target> {
   try {
-    const target = { url: sluice.url, key: await unlimitedKey(sluice), model, pid: sluice.pid };
+    const { url, pid, stderr: log } = sluice;
+    const target = { url, key: await unlimitedKey(sluice, "attacker"), model, lyingModel, pid, log, database };
     await warmUp(target);
     return target;
   } catch (failure) {
@@ -111,24 +128,9 @@ async function readyTarget(sluice: Sluice): Promise<Target> {
   }
 }
 
-async function unlimitedKey(sluice: Sluice): Promise<string> {
-  await sluice.json("org", "create", "attacker", "--plan", "free");
-  return (await sluice.json<{ key: string }>("key", "create", "--org", "attacker", "--name", "attacker")).key;
-}
-
-/** Takes any body and answers a word. */
-function startEngine() {
-  const choices = [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }];
-  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-  return Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    maxRequestBodySize: 256 * 1024 * 1024,
-    async fetch(request) {
-      await request.arrayBuffer();
-      return Response.json({ id: "1", object: "chat.completion", created: 1, model: "writer", choices, usage });
-    },
-  });
+async function unlimitedKey(sluice: Sluice, slug: string): Promise<string> {
+  await sluice.json("org", "create", slug, "--plan", "free");
+  return (await sluice.json<{ key: string }>("key", "create", "--org", slug, "--name", slug)).key;
 }
 
 /** A cold node compiles while it works, and its heap is small: agents' bodies of every protocol come first. */

@@ -62,10 +62,13 @@ async function whileSaying(check: string, says: RegExp): Promise<number> {
 }
 
 const ready = () => until(async () => (await readyz()).status === 200, 60_000, "the node to be ready");
+/** Answers the first row of the last statement. */
 const sql = async (...statements: string[]) => {
   const client = postgres(url, { max: 1, onnotice: () => {} });
   try {
-    for (const statement of statements) await client.unsafe(statement);
+    let rows: readonly postgres.Row[] = [];
+    for (const statement of statements) rows = await client.unsafe(statement);
+    return rows[0];
   } finally {
     await client.end({ timeout: 1 });
   }
@@ -100,6 +103,16 @@ test("a database that only reads can admit nothing", async () => {
   await sql("set default_transaction_read_only = off", "alter database postgres reset default_transaction_read_only");
   await sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice'");
   await ready();
+});
+
+test("what a check writes is taken back: nothing stays held, and no table grows", async () => {
+  await ready();
+  const checked = async () =>
+    Number((await sql("select n_tup_ins as n from pg_stat_user_tables where relname = 'usage_hold'"))?.n);
+  const before = await checked();
+  // Postgres counts what was inserted, also where it was taken back.
+  await until(async () => (await readyz()).status === 200 && (await checked()) > before, 30_000, "the node to check");
+  expect(await sql("select count(*)::int as n from usage_hold")).toEqual({ n: 0 });
 });
 
 test("a database without room for a row can admit nothing", async () => {

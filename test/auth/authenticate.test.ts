@@ -84,7 +84,8 @@ describe("authentication", () => {
   test("answers who is calling", async () => {
     const it = house();
     const { key, row } = it.add();
-    expect(await it.with(key)).toEqual({ key: row.key, organization: row.organization });
+    const secretHash = hashKey(key).toHex();
+    expect(await it.with(key)).toEqual({ key: row.key, organization: row.organization, secretHash });
   });
 
   test("asks the directory once a second for a key in use, once for requests at the same time", async () => {

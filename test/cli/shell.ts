@@ -97,7 +97,14 @@ const configuration: Configuration = {
     ),
   },
   upstreams: [],
-  metering: { lease_s: 60, checkpoint_s: 2, sweep_s: 5, unstreamed_tokens_max: 512, recovery: "checkpoint" },
+  metering: {
+    lease_s: 60,
+    checkpoint_s: 2,
+    sweep_s: 5,
+    unstreamed_tokens_max: 512,
+    recovery: "checkpoint",
+    end_revoked: true,
+  },
   limits: {
     ...{
       body_bytes_max: 33_554_432,

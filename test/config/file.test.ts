@@ -46,6 +46,7 @@ describe("sluice.yaml", () => {
       sweep_s: 5,
       unstreamed_tokens_max: 512,
       recovery: "checkpoint",
+      end_revoked: true,
     });
     expect(limits).toMatchObject({ body_bytes_max: 33_554_432, drain_delay_ms: 5000, drain_ms: 25_000 });
   });

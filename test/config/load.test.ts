@@ -110,6 +110,7 @@ describe("a file that says only a part", () => {
       sweep_s: 0.5,
       unstreamed_tokens_max: 512,
       recovery: "checkpoint",
+      end_revoked: true,
     });
     expect(limits).toEqual({ ...defaultsOf(serviceLimits), drain_ms: 0 });
   });

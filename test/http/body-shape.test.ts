@@ -1,12 +1,14 @@
 /** What a body may be before it is parsed: its depth, its values and members, and how far it unpacks. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { gzipSync } from "node:zlib";
+import { randomBytes } from "node:crypto";
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { model, type Service, startService } from "../harness/engine.ts";
 
 let service: Service;
 beforeAll(async () => {
   service = await startService({
-    limits: "{ body_depth_max: 20, body_values_max: 5000, body_members_max: 1000, body_ratio_max: 50 }",
+    limits:
+      "{ body_bytes_max: 3000000, body_depth_max: 20, body_values_max: 5000, body_members_max: 1000, body_ratio_max: 50 }",
   });
 }, 60_000);
 afterAll(async () => {
@@ -18,9 +20,16 @@ const withMetadata = (metadata: unknown) => JSON.stringify({ ...request, metadat
 const names = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, 0]));
 const deep = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}0${"}".repeat(levels)}`);
 
+const packers: Record<string, (text: string) => Uint8Array> = {
+  gzip: gzipSync,
+  deflate: deflateSync,
+  br: (text) => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  zstd: zstdCompressSync,
+};
+
 async function outcome(body: string, encoding?: string) {
   const headers: Record<string, string> = encoding ? { "content-encoding": encoding } : {};
-  const sent = encoding === "gzip" ? gzipSync(body) : body;
+  const sent = encoding ? packers[encoding]!(body) : body;
   const answer = await service.fetch("/v1/chat/completions", {
     ...{ method: "POST", body: sent },
     headers: { "content-type": "application/json", ...headers },
@@ -62,6 +71,20 @@ describe("a body", () => {
     expect(refused).toMatchObject({ status: 413, code: "request_too_large" });
     expect(refused.message).toContain("50 times its size");
   });
+
+  test.each(Object.keys(packers))(
+    "is held to its size as %s, too, where it hardly unpacks at all",
+    async (encoding) => {
+      const random = (bytes: number) => withMetadata({ a: randomBytes((bytes * 3) / 4).toString("base64") });
+      const large = random(3_600_000);
+      expect(packers[encoding]!(large).length).toBeLessThan(2_900_000);
+      const refused = await outcome(large, encoding);
+      expect(refused).toMatchObject({ status: 413, code: "request_too_large" });
+      expect(refused.message).toContain("larger than the limit of 3000000 bytes");
+      // Read, at least: its text may be too long for the model.
+      expect((await outcome(random(2_800_000), encoding)).status).not.toBe(413);
+    },
+  );
 
   test("that is refused as it is read leaves its connection usable", async () => {
     for (let round = 0; round < 3; round++) {

@@ -10,8 +10,8 @@ export const admission: Mutant[] = [
   {
     name: "the lease is counted from the answer, not from before sending",
     file: "src/admission/entrance.ts",
-    find: "limits, hold, grant, sentAt_ms, lease_ms",
-    replace: "limits, hold, grant, sentAt_ms: clock.now_ms(), lease_ms",
+    find: "planNow, hold, grant, sentAt_ms, lease_ms",
+    replace: "planNow, hold, grant, sentAt_ms: clock.now_ms(), lease_ms",
     caughtBy: [reservation],
     rule: "docs/design/metering.md, Rule 7: Forward only within the lease",
   },
@@ -70,6 +70,22 @@ export const admission: Mutant[] = [
     replace: 'answer.answer === "full"',
     caughtBy: [reservation],
     rule: "docs/design/usage.md, Growth",
+  },
+  {
+    name: "a hold is not reviewed under another plan",
+    file: "src/admission/room.ts",
+    find: "if (planNow() !== reviewed)",
+    replace: "if (false)",
+    caughtBy: [reservation],
+    rule: "docs/design/usage.md, Plans that change",
+  },
+  {
+    name: "a settlement keeps the limits of the admission",
+    file: "src/admission/reservation.ts",
+    find: "limits: limitsOf(planNow())",
+    replace: "limits: limitsOf(parts.plan)",
+    caughtBy: [reservation],
+    rule: "docs/design/usage.md, Plans that change",
   },
   {
     name: "one token more than what is held may leave",

@@ -2,8 +2,10 @@
 
 import { admission } from "./admission.ts";
 import { auth } from "./auth.ts";
+import { edges } from "./edges.ts";
 import { http } from "./http.ts";
 import { ledger } from "./ledger.ts";
+import { memory } from "./memory.ts";
 import type { Mutants } from "./mutant.ts";
 import { protocol } from "./protocol.ts";
 import { routing } from "./routing.ts";
@@ -11,4 +13,17 @@ import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { sse, upstream } from "./wire.ts";
 
-export const mutants: Mutants = { sse, protocol, auth, admission, upstream, routing, usage, http, tls, ledger };
+export const mutants: Mutants = {
+  sse,
+  protocol,
+  auth,
+  admission,
+  upstream,
+  routing,
+  usage,
+  http,
+  memory,
+  edges,
+  tls,
+  ledger,
+};

@@ -1,6 +1,8 @@
 import type { Mutant } from "./mutant.ts";
 
 const authenticate = "test/auth/authenticate.test.ts";
+const strange = "test/auth/strangers.test.ts";
+const strangeRule = "docs/design/keys.md, Unknown keys";
 const credential = "test/auth/credential.test.ts";
 
 export const auth: Mutant[] = [
@@ -116,5 +118,69 @@ export const auth: Mutant[] = [
       '    if ("refusal" in verdict && verdict.ids) uses.add(verdict.ids[0]);\n    if ("refusal" in verdict) throw refusedAs(verdict);\n',
     caughtBy: [authenticate],
     rule: "docs/design/keys.md, Organizations",
+  },
+  {
+    name: "strangers are looked up all at once",
+    file: "src/auth/strangers.ts",
+    find: "if (running < limits.stranger_lookups_max) running++;",
+    replace: "if (running >= 0) running++;",
+    caughtBy: [strange],
+    rule: strangeRule,
+  },
+  {
+    name: "a look-up that finds a key costs as one that doesn't",
+    file: "src/auth/strangers.ts",
+    find: "if (isFound) fruitless.giveBack();",
+    replace: "",
+    caughtBy: [strange],
+    rule: strangeRule,
+  },
+  {
+    name: "a store that fails leaves its strangers' places taken",
+    file: "src/auth/authenticate.ts",
+    find: "      place.leave(!isFruitless);",
+    replace: "      if (isFruitless) place.leave(false);",
+    caughtBy: [strange],
+    rule: strangeRule,
+  },
+  {
+    name: "an address that failed too often is looked up all the same",
+    file: "src/auth/strangers.ts",
+    find: "      if (own && own.tokens(now) < 1) throw tooManyFailures(own.waitSeconds(now));\n",
+    replace: "",
+    caughtBy: [strange],
+    rule: strangeRule,
+  },
+  {
+    name: "addresses that failed are remembered without a bound",
+    file: "src/auth/strangers.ts",
+    find: "if (failures.size > limits.addresses_max)",
+    replace: "if (failures.size < 0)",
+    caughtBy: [strange],
+    rule: strangeRule,
+  },
+  {
+    name: "a key that was announced is a stranger",
+    file: "src/auth/authenticate.ts",
+    find: "      if (secretHash !== undefined) remembered.expect(secretHash);\n",
+    replace: "",
+    caughtBy: [strange],
+    rule: strangeRule,
+  },
+  {
+    name: "a new key is announced without its hash",
+    file: "src/postgres/revocations.ts",
+    find: "...(secretHash ? [secretHash.toHex()] : [])",
+    replace: "...(secretHash ? [] : [])",
+    caughtBy: ["test/attacks/announced.test.ts"],
+    rule: strangeRule,
+  },
+  {
+    name: "a known key whose answer is old is a stranger",
+    file: "src/auth/remembered.ts",
+    find: "      if (cache === this.#known) cache.set(hash, entry);\n",
+    replace: "",
+    caughtBy: [strange],
+    rule: strangeRule,
   },
 ];

@@ -29,6 +29,14 @@ export const http: Mutant[] = [
     rule: "docs/design/errors-and-streams.md, Errors",
   },
   {
+    name: "a compressed body that hardly unpacks may be of any size",
+    file: "src/http/decompress.ts",
+    find: "if (bytes > body_bytes_max) throw tooLarge(body_bytes_max);",
+    replace: "",
+    caughtBy: ["test/http/body-shape.test.ts > hardly unpacks at all"],
+    rule: "docs/design/service.md, Cost before trust",
+  },
+  {
     name: "a compressed body may grow without a bound",
     file: "src/http/decompress.ts",
     find: "sent * body_ratio_max)",
@@ -40,12 +48,20 @@ export const http: Mutant[] = [
     name: "a body is read before the credential is looked at",
     file: "src/http/serve-operation.ts",
     find: `    const principal = scope === null ? null : await authorize(dependencies, call, scope);
-    if (body && principal) countAttempt(dependencies, operation, principal);
+    if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
+    if (body && principal) {
+      countAttempt(dependencies, operation, principal);
+      call.keepOpen();
+    }
     const parameters = guarded(call.request);
     const read = body ? await body.read(dependencies, call) : null;`,
     replace: `    const read = body ? await body.read(dependencies, call) : null;
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
-    if (body && principal) countAttempt(dependencies, operation, principal);
+    if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
+    if (body && principal) {
+      countAttempt(dependencies, operation, principal);
+      call.keepOpen();
+    }
     const parameters = guarded(call.request);`,
     caughtBy: ["test/http/order-of-checks.test.ts"],
     rule: "docs/design/service.md, Order of checks",
@@ -131,5 +147,29 @@ export const http: Mutant[] = [
     replace: "",
     caughtBy: ["test/admission/attempts.test.ts"],
     rule: "docs/design/service.md, Cost before trust",
+  },
+  {
+    name: "counts of tokens use up the attempts of inference",
+    file: "src/admission/attempts.ts",
+    find: "const name = `${purpose} ${keyId}`;",
+    replace: "const name = keyId;",
+    caughtBy: ["test/admission/attempts.test.ts"],
+    rule: "docs/design/service.md, Cost before trust",
+  },
+  {
+    name: "a plan of many requests has no more attempts than any other",
+    file: "src/admission/attempts.ts",
+    find: "Math.max(least, timesThePlan * plan.requestsPerMinute)",
+    replace: "least",
+    caughtBy: ["test/admission/attempts.test.ts"],
+    rule: "docs/design/service.md, Cost before trust",
+  },
+  {
+    name: "a connection whose answer is made idles for ever",
+    file: "src/http/call.ts",
+    find: "if (this.#isKeptOpen) this.connection.keepOpen(false);",
+    replace: "",
+    caughtBy: ["test/attacks/connections.test.ts > after a refusal, an answer or a stream"],
+    rule: "docs/design/service.md, Connections",
   },
 ];

@@ -34,6 +34,22 @@ async function using<T>(folder: string, work: (db: Database) => Promise<T>, opti
   }
 }
 
+test("many statements at once leave others their turns: a probe is not kept waiting for all of them", async () => {
+  await using(newFolder(), async (db) => {
+    const statements = 400;
+    let answered = 0;
+    const answeredAtTurns = new Set<number>();
+    const beat = setInterval(() => answeredAtTurns.add(answered), 1);
+    const asked = Array.from({ length: statements }, async () => {
+      await db.query("select repeat($1::text, 100) as a", ["x"]);
+      answered++;
+    });
+    await Promise.all(asked);
+    clearInterval(beat);
+    expect(answeredAtTurns.size).toBeGreaterThan(10);
+  });
+});
+
 /** A process that reports line by line; killed with the test at the latest. */
 function child(mode: "write" | "open" | "spin", folder: string) {
   const process_ = Bun.spawn([process.execPath, join(import.meta.dir, "writer.ts"), mode, folder], {

@@ -201,7 +201,8 @@ export class LedgerModel {
     );
     const { extra } = this.organizations.get(grow.organizationId)!;
     const allowed = hold.source === "extra" && !extra.enabled ? 0 : room;
-    const units = Math.max(hold.units, Math.min(grow.unitsTotal, hold.units + allowed));
+    const wanted = Math.min(Math.max(grow.unitsTotal, hold.units), hold.units + allowed);
+    const units = Math.max(wanted, Math.min(grow.unitsTotal_min, hold.units));
     if (units < grow.unitsTotal_min) return { answer: "full" };
     for (const window of this.#billed(hold)) window.total.held += units - hold.units;
     hold.units = units;

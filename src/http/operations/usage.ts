@@ -1,4 +1,5 @@
 /** GET /v1/service/usage: the three windows of the calling organization, as admission sees them. */
+import { planOf } from "../../admission/allowance.ts";
 import { percentOf } from "../../admission/amounts.ts";
 import type { WindowReading } from "../../store/ledger.ts";
 import { noLimits } from "../../store/plan.ts";
@@ -45,7 +46,7 @@ export const getUsage = operation({
     },
   ],
   async handle(dependencies, _call, { principal: { organization } }) {
-    const plan = (organization.plan !== null && dependencies.catalog().plans.get(organization.plan)) || noLimits;
+    const plan = planOf(dependencies.catalog().plans, organization) ?? noLimits;
     const windows = await dependencies.ledger.windows(organization.id, plan);
     return json(200, {
       object: "service.usage",

@@ -1,0 +1,113 @@
+/**
+ * STANDING: whether those whose requests run may go on. A key that is revoked, and an organization that is suspended or
+ * loses its plan, end what runs (docs/design/keys.md, What runs ends too). Asked when a message says that a key or an
+ * organization changed, and once a second for every key with a running request.
+ */
+import type { Fault } from "../inference/fault.ts";
+import { repeating } from "../time/repeating.ts";
+import type { Authenticator } from "./authenticate.ts";
+import { noActivePlan, type Principal, refusedAs, type Verdict } from "./verdict.ts";
+
+export interface Standing extends Disposable {
+  /** Who is calling, as the directory said last. */
+  readonly principal: Principal;
+}
+
+export interface Standings {
+  /** Until it is disposed, `end` is told why the request may not go on. */
+  begin(principal: Principal, end: (fault: Fault) => void): Standing;
+  /** Something changed about this key or organization (its id). */
+  changed(keyOrOrganizationId: string): void;
+  stop(): Promise<void>;
+}
+
+/** One secret of a key, and what runs by it. */
+interface Holder {
+  principal: Principal;
+  running: Set<(fault: Fault) => void>;
+}
+
+const every_ms = 1_000;
+/** Asked for at a time, so that look-ups of requests find a place. */
+const asked_max = 32;
+
+export function standings(parts: {
+  authenticator: Pick<Authenticator, "standing">;
+  /** Whether what runs is ended; else it only follows its organization's plan. */
+  ends: boolean;
+  every_ms?: number;
+}): Standings {
+  const holders = new Map<string, Holder>();
+  /** By the ids of key and organization: a message concerns only theirs. */
+  const concerned = new Map<string, Set<Holder>>();
+  const looks = repeating(() => look([...holders.values()]), { every: parts.every_ms ?? every_ms });
+
+  async function look(all: readonly Holder[]): Promise<void> {
+    for (let from = 0; from < all.length; from += asked_max) {
+      await Promise.all(all.slice(from, from + asked_max).map(ask));
+    }
+  }
+
+  async function ask(holder: Holder): Promise<void> {
+    let verdict: Verdict;
+    try {
+      verdict = await parts.authenticator.standing(holder.principal.secretHash);
+    } catch {
+      // The store is away: what runs goes on within its lease, and the next look says more.
+      return;
+    }
+    if ("principal" in verdict) holder.principal = verdict.principal;
+    const fault = parts.ends ? refusalTo(verdict) : null;
+    if (fault) for (const end of [...holder.running]) end(fault);
+  }
+
+  function holderOf(principal: Principal): Holder {
+    const known = holders.get(principal.secretHash);
+    if (known) return known;
+    const made: Holder = { principal, running: new Set() };
+    holders.set(principal.secretHash, made);
+    for (const id of idsOf(principal)) {
+      const others = concerned.get(id) ?? new Set();
+      concerned.set(id, others.add(made));
+    }
+    return made;
+  }
+
+  function forget(holder: Holder): void {
+    holders.delete(holder.principal.secretHash);
+    for (const id of idsOf(holder.principal)) {
+      const others = concerned.get(id);
+      others?.delete(holder);
+      if (others?.size === 0) concerned.delete(id);
+    }
+  }
+
+  return {
+    begin(principal, end) {
+      const holder = holderOf(principal);
+      const told = (fault: Fault) => end(fault);
+      holder.running.add(told);
+      return {
+        get principal() {
+          return holder.principal;
+        },
+        [Symbol.dispose]() {
+          holder.running.delete(told);
+          if (holder.running.size === 0 && holders.get(holder.principal.secretHash) === holder) forget(holder);
+        },
+      };
+    },
+    changed: (id) => void look([...(concerned.get(id) ?? [])]),
+    stop: looks.stop,
+  };
+}
+
+function idsOf({ key, organization }: Principal): string[] {
+  return [key.id, organization.id];
+}
+
+/** What has only expired began in time, and goes on. */
+function refusalTo(verdict: Verdict): Fault | null {
+  if ("principal" in verdict) return verdict.principal.organization.plan === null ? noActivePlan() : null;
+  return ["revoked", "replaced", "suspended"].includes(verdict.refusal) ? refusedAs(verdict) : null;
+}

@@ -1,0 +1,46 @@
+// The engine behind a node that is attacked: takes any body and says a few words, as a stream where one is asked for.
+
+export const honestEngineModel = "writer";
+/** Reports a billion tokens of whatever it said, in one read with its end. */
+export const lyingEngineModel = "liar";
+
+const words = 20;
+const lie = { prompt_tokens: 12, completion_tokens: 1e9, total_tokens: 1e9 + 12 };
+const truth = { prompt_tokens: 12, completion_tokens: words, total_tokens: 12 + words };
+/** Between two parts of an honest stream. */
+const pause_ms = 20;
+
+export function startEngine() {
+  return Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    maxRequestBodySize: 256 * 1024 * 1024,
+    async fetch(request) {
+      // Bodies may be as large as the service takes: what matters stands in their first and last letters.
+      const text = await request.text();
+      const isLying = text.slice(0, 200).includes(`"model":"${lyingEngineModel}"`);
+      if (/"stream":true/.test(text.slice(0, 500) + text.slice(-500))) return streamed(isLying);
+      const choices = [{ index: 0, message: { role: "assistant", content: said(words) }, finish_reason: "stop" }];
+      return Response.json({ id: "1", object: "chat.completion", choices, usage: isLying ? lie : truth });
+    },
+  });
+}
+
+function streamed(isLying: boolean): Response {
+  const delta = event({ choices: [{ index: 0, delta: { content: said(1) } }] });
+  const end = (usage: object) =>
+    `${event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage })}data: [DONE]\n\n`;
+  const headers = { "content-type": "text/event-stream" };
+  if (isLying) return new Response(delta.repeat(words) + end(lie), { headers });
+  const pieces = async function* () {
+    for (let count = 0; count < words; count++) {
+      yield delta;
+      await Bun.sleep(pause_ms);
+    }
+    yield end(truth);
+  };
+  return new Response(pieces() as unknown as ReadableStream, { headers });
+}
+
+const said = (count: number) => "word ".repeat(count);
+const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`;

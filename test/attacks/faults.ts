@@ -1,0 +1,94 @@
+// Attacks from behind: an engine that lies, and a database that is gone. What clients send is honest.
+
+import { until } from "../harness/until.ts";
+import type { Attack, Target } from "./attack.ts";
+import { mib } from "./body.ts";
+import { chatWith, metricIn, metricsOf } from "./talk.ts";
+
+/** A heap grows lazily: so much do a thousand honest requests, too, before the first large collection. */
+const bounds = () => ({ step_ms: 50, growth_bytes: 128 * mib });
+/** Of one event in ten seconds; then a line that counts the others (src/http/flood.ts). */
+const lines_max = 20;
+
+/** In one read with the end, at a dear price, of a plan without limits: a sum past 2^53 is near. */
+const lies: Attack = {
+  name: "an engine that reports a billion tokens, 1,000 times",
+  async run(target) {
+    const answers = await many(target, { model: target.lyingModel, requests: 1000, parallel: 50 });
+    const problems = answers.some((status) => status !== "200") ? ["not every request was answered"] : [];
+    const held = async () => metricIn(await metricsOf(target), "usage_holds");
+    await until(async () => (await held()) === 0, 10_000).catch(() => problems.push("units stayed held"));
+    const rejected = metricIn(await metricsOf(target), "usage_reports_rejected_total");
+    if (rejected < answers.length) problems.push(`${rejected} of ${answers.length} lies were counted`);
+    return { bytes: 150 * answers.length, unpackedBytes: 0, answers, problems: [...problems, ...floods(target)] };
+  },
+  bounds,
+};
+
+const outage: Attack = {
+  name: "a database that is gone, and 2,000 requests",
+  node: { hasDatabase: true },
+  async run(target) {
+    const { database, model, url } = target;
+    await database!.kill();
+    const probe = probing(`${url}/readyz`);
+    const answers = await many(target, { model, requests: 2000, parallel: 20 });
+    const slowest_ms = await probe.end();
+    const problems = slowest_ms > 1000 ? [`/readyz took ${slowest_ms.toFixed(0)} ms`] : [];
+    if (answers.some((status) => status !== "503")) problems.push("a request was not answered 503");
+    await database!.start();
+    const isBack = async () => (await chatWith(target, { model })).status === 200;
+    await until(isBack, 30_000).catch(() => problems.push("it did not come back"));
+    return { bytes: 150 * answers.length, unpackedBytes: 0, answers, problems: [...problems, ...floods(target)] };
+  },
+  bounds,
+};
+
+/** Requests of the log have a line each, as they should; what else there is must not grow with them. */
+function floods({ log }: Target): string[] {
+  const events = log().matchAll(/^\{"time":"(.{18}).*?"event":"((?!request")\w+)"/gm);
+  const perTenSeconds = Map.groupBy(events, ([, time, event]) => `${event} at ${time}`);
+  const most = Math.max(0, ...[...perTenSeconds.values()].map((lines) => lines.length));
+  // Ten seconds by the clock may hold parts of two windows, and the lines that count.
+  return most > 2 * lines_max + 2 ? [`${most} lines of one event were logged in ten seconds`] : [];
+}
+
+async function many(
+  target: Target,
+  { model, requests, parallel }: { model: string; requests: number; parallel: number },
+): Promise<string[]> {
+  const answers: string[] = [];
+  let left = requests;
+  const worker = async () => {
+    while (left-- > 0) {
+      const response = await chatWith(target, { model, stream: true });
+      await response.text();
+      answers.push(String(response.status));
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, worker));
+  return answers;
+}
+
+/** Asks again and again, until `end`, which answers how long the slowest answer took. */
+function probing(url: string) {
+  let slowest_ms = 0;
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) {
+      const asked = performance.now();
+      await (await fetch(url)).text();
+      slowest_ms = Math.max(slowest_ms, performance.now() - asked);
+      await Bun.sleep(50);
+    }
+  })();
+  return {
+    async end() {
+      isOver = true;
+      await asking;
+      return slowest_ms;
+    },
+  };
+}
+
+export const faults: readonly Attack[] = [lies, outage];

@@ -1,0 +1,90 @@
+// All attacks at once, again and again, until it is killed: `bun test/attacks/mixed.ts` with an ATTACK_TARGET in JSON. A
+// process of its own, so that honest clients in another one don't wait for it. Prints what it was answered, when it changes.
+
+import { allowedBodies } from "./allowed-bodies.ts";
+import type { Attack, Target } from "./attack.ts";
+import { idleAfterStreams, idleConnections, silentConnections, slowloris } from "./connections.ts";
+import { flood } from "./flood.ts";
+import { heldBodies } from "./held-bodies.ts";
+import { honestBodies } from "./honest-bodies.ts";
+import { refusedBodies } from "./refused-bodies.ts";
+import { chatWith } from "./talk.ts";
+
+/** The largest bodies take the attacker longer to write than the node to answer. */
+const bodies: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];
+const mib = 1024 * 1024;
+
+type Told = (what: string, count?: number) => void;
+type Assault = (target: Target, told: Told) => Promise<void>;
+
+const assaults: Record<string, Assault> = {
+  async body(target, told) {
+    const attack = bodies[Math.floor(Math.random() * bodies.length)]!;
+    const { answers } = await attack.run(target);
+    for (const answer of answers) told(`body ${answer}`);
+    await Bun.sleep(500);
+  },
+  async held({ url, pid, key }, told) {
+    const isChunked = Math.random() < 0.5;
+    const size = { announced_bytes: 31 * mib, sent_bytes: 4 * mib, chunked: isChunked };
+    const { refused } = await heldBodies({ url, pid, key, connections: 40, ...size });
+    for (const [code, count] of Object.entries(refused)) told(`held ${code}`, count);
+    await Bun.sleep(20_000);
+  },
+  async idle({ url, key, model }, told) {
+    const wanting = { url, connections: 200, patience_ms: 90_000 };
+    const stream = JSON.stringify({
+      model,
+      stream: true,
+      max_tokens: 600,
+      messages: [{ role: "user", content: "hi" }],
+    });
+    const all = await Promise.all([
+      idleConnections(wanting),
+      idleConnections(wanting, key),
+      idleAfterStreams({ ...wanting, connections: 50 }, key, stream),
+      slowloris(wanting),
+      silentConnections(wanting),
+    ]);
+    for (const { opened, closed } of all) {
+      told("idle closed", closed);
+      told("idle left open", opened - closed);
+    }
+  },
+  async lie(target, told) {
+    const response = await chatWith(target, { model: target.lyingModel, stream: true });
+    await response.text();
+    told(`lie ${response.status}`);
+    await Bun.sleep(500);
+  },
+  async leave(target, told) {
+    const response = await chatWith(target, { model: target.model, stream: true });
+    await response.body?.getReader().read();
+    await response.body?.cancel().catch(() => {});
+    told("left");
+    await Bun.sleep(200);
+  },
+};
+
+async function main(): Promise<void> {
+  const target = JSON.parse(process.env.ATTACK_TARGET!) as Target;
+  const counts: Record<string, number> = {};
+  const told: Told = (what, count = 1) => {
+    counts[what] = (counts[what] ?? 0) + count;
+  };
+  const { answered } = await flood(target.url, 100);
+  setInterval(() => {
+    for (const [status, count] of answered) counts[`made-up key ${status}`] = count;
+    console.log(JSON.stringify(counts));
+  }, 2000);
+  const again = async ([name, assault]: [string, Assault]) => {
+    for (;;)
+      await assault(target, told).catch((failure) => {
+        told(`${name} failed: ${String(failure).slice(0, 80)}`);
+        return Bun.sleep(1000);
+      });
+  };
+  await Promise.all(Object.entries(assaults).map(again));
+}
+
+await main();

@@ -1,0 +1,72 @@
+import type { Mutant } from "./mutant.ts";
+
+const budget = "test/http/memory.test.ts";
+const held = "test/attacks/held-bodies.test.ts";
+const rule = "docs/design/service.md, Memory in flight";
+
+export const memory: Mutant[] = [
+  {
+    name: "a key has no share of the memory",
+    file: "src/http/memory.ts",
+    find: 'if (ofKey > own && ofKey + bytes > key_bytes_max) return "key";',
+    replace: "",
+    caughtBy: [budget, held],
+    rule,
+  },
+  {
+    name: "a node has no budget of memory",
+    file: "src/http/memory.ts",
+    find: 'if (this.#bytes + bytes > node_bytes_max) return "node";',
+    replace: "",
+    caughtBy: [budget],
+    rule,
+  },
+  {
+    name: "who is alone is refused where the process is full",
+    file: "src/http/memory.ts",
+    find: "if (this.#bytes === own) return null;",
+    replace: "",
+    caughtBy: [budget],
+    rule,
+  },
+  {
+    name: "what a request held stays reserved after it",
+    file: "src/http/memory.ts",
+    find: "if (this.#bytes > 0) this.#hold(-this.#bytes);",
+    replace: "",
+    caughtBy: [budget],
+    rule,
+  },
+  {
+    name: "a running request holds twice what it grows to",
+    file: "src/http/memory.ts",
+    find: "const more = bytes - this.#bytes;",
+    replace: "const more = bytes;",
+    caughtBy: [budget],
+    rule,
+  },
+  {
+    name: "a process that is full is collected for every request",
+    file: "src/http/pressure.ts",
+    find: "if (now_ms() - collected_ms >= collect_ms) {",
+    replace: "if (now_ms() > collected_ms) {",
+    caughtBy: [budget],
+    rule,
+  },
+  {
+    name: "a stream's answer is made, and its body is still held",
+    file: "src/http/call.ts",
+    find: "this.#memory?.[Symbol.dispose]();",
+    replace: "",
+    caughtBy: [`${held} > a stream holds its body to its end`],
+    rule,
+  },
+  {
+    name: "the last descriptors are for anybody",
+    file: "src/http/serve-operation.ts",
+    find: "    if (scope !== null) requireDescriptors(dependencies);\n",
+    replace: "",
+    caughtBy: ["test/attacks/connections.test.ts > where descriptors run out"],
+    rule: "docs/design/service.md, Connections",
+  },
+];
