@@ -12,6 +12,7 @@ import rates from "./migrations/0006_rates.sql" with { type: "text" };
 import refusals from "./migrations/0007_refusals.sql" with { type: "text" };
 import responses from "./migrations/0008_responses.sql" with { type: "text" };
 import calibration from "./migrations/0009_calibration.sql" with { type: "text" };
+import ledgerAudit from "./migrations/0010_ledger_audit.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -35,6 +36,7 @@ export const migrations: readonly Migration[] = [
   { name: "0007_refusals", sql: refusals },
   { name: "0008_responses", sql: responses },
   { name: "0009_calibration", sql: calibration },
+  { name: "0010_ledger_audit", sql: ledgerAudit },
 ];
 
 /** What the migrator needs of a database. */

@@ -2,6 +2,7 @@
  * The tables, as Drizzle knows them: the one place that knows column names. The migrations make them; a test compares.
  * Ids are bare UUIDs here; `store/ids.ts` gives them their prefixes. Instants are timestamptz, units 64-bit integers.
  */
+import { sql } from "drizzle-orm";
 import {
   bigint,
   boolean,
@@ -139,7 +140,10 @@ export const usagePast = pgTable(
     used: units("used").notNull(),
     held: units("held").notNull(),
   },
-  (table) => [primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] })],
+  (table) => [
+    primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
+    index("usage_past_by_end").using("brin", table.endsAt),
+  ],
 );
 
 /** Every window that was ever used, those of now and those of the past. */
@@ -203,53 +207,92 @@ export const usageHold = pgTable("usage_hold", {
   usageSource: text("usage_source").notNull().default("counted"),
 });
 
-export const usageRecord = pgTable("usage_record", {
-  requestId: uuid("request_id").primaryKey(),
-  organizationId: uuid("organization_id").notNull(),
-  keyId: uuid("key_id"),
-  operation: text("operation").notNull(),
-  model: text("model").notNull(),
-  stream: boolean("stream").notNull(),
-  priceInput: units("price_input").notNull(),
-  priceCachedInput: units("price_cached_input").notNull(),
-  priceCacheWrite: units("price_cache_write").notNull(),
-  priceOutput: units("price_output").notNull(),
-  source: usageBilling("source").notNull(),
-  held: units("held").notNull(),
-  charged: units("charged").notNull(),
-  uncharged: units("uncharged").notNull(),
-  admittedAt: instant("admitted_at").notNull(),
-  endedAt: instant("ended_at").notNull(),
-  outcome: text("outcome").notNull(),
-  stoppedBy: text("stopped_by"),
-  errorCode: text("error_code"),
-  recovered: boolean("recovered").notNull(),
-  inputTokens: units("input_tokens").notNull(),
-  cachedInputTokens: units("cached_input_tokens").notNull(),
-  cacheWriteTokens: units("cache_write_tokens").notNull(),
-  outputTokens: units("output_tokens").notNull(),
-  reasoningTokens: units("reasoning_tokens").notNull(),
-  usageSource: text("usage_source").notNull(),
-  sessionStartsAt: instant("session_starts_at"),
-  sessionEndsAt: instant("session_ends_at"),
-  sessionLimit: units("session_limit"),
-  sessionUsedBefore: units("session_used_before"),
-  sessionUsedAfter: units("session_used_after"),
-  weekStartsAt: instant("week_starts_at"),
-  weekEndsAt: instant("week_ends_at"),
-  weekLimit: units("week_limit"),
-  weekUsedBefore: units("week_used_before"),
-  weekUsedAfter: units("week_used_after"),
-  monthStartsAt: instant("month_starts_at"),
-  monthEndsAt: instant("month_ends_at"),
-  monthLimit: units("month_limit"),
-  monthUsedBefore: units("month_used_before"),
-  monthUsedAfter: units("month_used_after"),
-  upstream: text("upstream"),
-  attempts: integer("attempts"),
-  firstPart_ms: units("first_part_ms"),
-  reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
+export const usageRecord = pgTable(
+  "usage_record",
+  {
+    requestId: uuid("request_id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    keyId: uuid("key_id"),
+    operation: text("operation").notNull(),
+    model: text("model").notNull(),
+    stream: boolean("stream").notNull(),
+    priceInput: units("price_input").notNull(),
+    priceCachedInput: units("price_cached_input").notNull(),
+    priceCacheWrite: units("price_cache_write").notNull(),
+    priceOutput: units("price_output").notNull(),
+    source: usageBilling("source").notNull(),
+    held: units("held").notNull(),
+    charged: units("charged").notNull(),
+    uncharged: units("uncharged").notNull(),
+    admittedAt: instant("admitted_at").notNull(),
+    endedAt: instant("ended_at").notNull(),
+    outcome: text("outcome").notNull(),
+    stoppedBy: text("stopped_by"),
+    errorCode: text("error_code"),
+    recovered: boolean("recovered").notNull(),
+    inputTokens: units("input_tokens").notNull(),
+    cachedInputTokens: units("cached_input_tokens").notNull(),
+    cacheWriteTokens: units("cache_write_tokens").notNull(),
+    outputTokens: units("output_tokens").notNull(),
+    reasoningTokens: units("reasoning_tokens").notNull(),
+    usageSource: text("usage_source").notNull(),
+    sessionStartsAt: instant("session_starts_at"),
+    sessionEndsAt: instant("session_ends_at"),
+    sessionLimit: units("session_limit"),
+    sessionUsedBefore: units("session_used_before"),
+    sessionUsedAfter: units("session_used_after"),
+    weekStartsAt: instant("week_starts_at"),
+    weekEndsAt: instant("week_ends_at"),
+    weekLimit: units("week_limit"),
+    weekUsedBefore: units("week_used_before"),
+    weekUsedAfter: units("week_used_after"),
+    monthStartsAt: instant("month_starts_at"),
+    monthEndsAt: instant("month_ends_at"),
+    monthLimit: units("month_limit"),
+    monthUsedBefore: units("month_used_before"),
+    monthUsedAfter: units("month_used_after"),
+    upstream: text("upstream"),
+    attempts: integer("attempts"),
+    firstPart_ms: units("first_part_ms"),
+    reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
+    xact: units("xact").notNull().default(sql`pg_current_xact_id()::text::bigint`),
+  },
+  (table) => [
+    index("usage_record_by_end").using("brin", table.endedAt),
+    index("usage_record_by_xact").using("brin", table.xact),
+  ],
+);
+
+/** How far the audit has read, and what its last look found: one row. */
+export const usageAudit = pgTable("usage_audit", {
+  id: boolean("id").primaryKey().default(true),
+  readUntil: units("read_until").notNull(),
+  lookedAt: instant("looked_at"),
+  differing: integer("differing").notNull().default(0),
+  unsealed: integer("unsealed").notNull().default(0),
 });
+
+const auditedWindow = {
+  subjectId: uuid("subject_id").notNull(),
+  kind: usageWindowKind("kind").notNull(),
+  startsAt: instant("starts_at").notNull(),
+  endsAt: instant("ends_at").notNull(),
+  recorded: units("recorded").notNull(),
+  records: units("records").notNull(),
+};
+
+export const usageTally = pgTable("usage_tally", auditedWindow, (table) => [
+  primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
+]);
+
+export const usageSeal = pgTable(
+  "usage_seal",
+  { ...auditedWindow, sealedAt: instant("sealed_at").notNull() },
+  (table) => [
+    primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
+    index("usage_seal_by_end").using("brin", table.endsAt),
+  ],
+);
 
 export const usageRate = pgTable(
   "usage_rate",

@@ -20,7 +20,8 @@ grant insert, update on plan_file to sluice_run;
 
 -- What is used. A record is written once and never changed.
 grant insert on usage_record to sluice_run;
-grant insert, update, delete on usage_now, usage_past, usage_hold to sluice_run;
+grant insert, update, delete on usage_now, usage_past, usage_hold, usage_tally, usage_seal to sluice_run;
+grant insert, update on usage_audit to sluice_run;
 grant insert, delete on usage_anchor, usage_refusal to sluice_run;
 
 -- What is kept for a while.
@@ -28,11 +29,15 @@ grant insert, update, delete on usage_rate, usage_rate_now to sluice_run;
 grant insert, delete on kept_response to sluice_run;
 grant insert, update on kept_response_total, model_calibration to sluice_run;
 
--- Upkeep makes the records' partitions of months to come, and drops those older than 13 months. Only an owner can do that,
--- so this one function runs as its owner. It takes no arguments.
-alter function usage_partitions() security definer;
-alter function usage_partitions() set search_path = public, pg_temp;
-revoke execute on function usage_partitions() from public;
-grant execute on function usage_partitions() to sluice_run;
+-- Upkeep makes partitions of records, and drops those older than 13 months. Only an owner can do that, so these two
+-- functions run as their owner. They make an empty month, and drop one that is due, whatever they are asked for.
+alter function usage_partition(uuid) security definer;
+alter function usage_partition(uuid) set search_path = public, pg_temp;
+revoke execute on function usage_partition(uuid) from public;
+grant execute on function usage_partition(uuid) to sluice_run;
+alter function usage_drop_month(text) security definer;
+alter function usage_drop_month(text) set search_path = public, pg_temp;
+revoke execute on function usage_drop_month(text) from public;
+grant execute on function usage_drop_month(text) to sluice_run;
 
 commit;

@@ -224,7 +224,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   metrics.info("configuration_info", "The configuration in force, by its hash.", () => ({
     hash: configuration.hash(),
   }));
-  gauges(metrics, { life, bounded, authentication, admitting, mismatches: kept.checks.differences });
+  gauges(metrics, { life, bounded, authentication, admitting, kept });
   const manageAs = (actor: string) =>
     management({
       administration: administration(database),
@@ -248,10 +248,10 @@ interface Gauged {
   bounded: Bounds;
   authentication: Authenticator;
   admitting: Admission;
-  mismatches(): number;
+  kept: Pick<Awaited<ReturnType<typeof stores>>, "checks" | "upkeep">;
 }
 
-function gauges(metrics: Metrics, { life, bounded, authentication, admitting, mismatches }: Gauged): void {
+function gauges(metrics: Metrics, { life, bounded, authentication, admitting, kept }: Gauged): void {
   metrics.gauge("http_open_requests", "Open requests.", () => life.openCount);
   metrics.gauge(
     "http_memory_in_flight_bytes",
@@ -268,6 +268,16 @@ function gauges(metrics: Metrics, { life, bounded, authentication, admitting, mi
   metrics.gauge(
     "usage_ledger_mismatch",
     "Totals of recent windows that differ from the sum of their records, at the last hourly check.",
-    mismatches,
+    kept.checks.differences,
+  );
+  metrics.gauge(
+    "usage_seals_behind",
+    "Ended windows that the last hourly check could not seal yet.",
+    kept.checks.sealsBehind,
+  );
+  metrics.gauge(
+    "usage_partitions_ahead",
+    "Coming months that have a partition for their records, at the last hourly upkeep.",
+    kept.upkeep.monthsAhead,
   );
 }

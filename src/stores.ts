@@ -16,6 +16,7 @@ import { redisRates } from "./redis/rates.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { bookCheck } from "./usage/book-check.ts";
+import { bookUpkeep } from "./usage/book-upkeep.ts";
 import { calibrationSaver } from "./usage/calibration-saver.ts";
 import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
@@ -55,6 +56,12 @@ export async function stores({ database, configuration, log, outage, ending }: S
     failed: outage("usage_unchecked"),
   });
   ending.defer(() => checks.stop());
+  const upkeep = bookUpkeep({
+    ledger: book,
+    putOff: (what) => log.event("info", "usage_upkeep_put_off", { what }),
+    failed: outage("usage_upkeep_failed"),
+  });
+  ending.defer(() => upkeep.stop());
   const estimate = inputEstimate();
   const calibration = outputCalibration();
   const learning = calibrationSaver({
@@ -72,6 +79,7 @@ export async function stores({ database, configuration, log, outage, ending }: S
     refused,
     responses,
     checks,
+    upkeep,
     inputEstimate: estimate,
     outputCalibration: calibration,
   };

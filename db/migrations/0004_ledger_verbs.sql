@@ -498,6 +498,8 @@ create function usage_recover(
       return;
     end if;
 
+    -- Before the lock: for requests of a node whose clock is far off.
+    perform usage_partition(request_id) from unnest(lapsed) request_id;
     perform usage_lock(organizations);
     clock := store_now();
     commands := array(

@@ -1,4 +1,4 @@
--- What an operator and the daily upkeep do with the book.
+-- What an operator and the upkeep do with the book.
 
 -- A compensating entry: a record of no request that adds to one window of now, or takes from it, down to nothing.
 -- Boundaries stay. Answers what was added; null: no such organization, or no session is open. Done once per id.
@@ -13,6 +13,7 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
     ends timestamptz;
     added bigint;
   begin
+    perform usage_partition(entry_id);
     perform usage_lock(array[organization]);
     clock := store_now();
     select r.charged into added from usage_record r where r.request_id = entry_id;
@@ -47,93 +48,84 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
     return added;
   end $$;
 
--- The book against itself: each total beside the sum it must equal, where they differ. Windows whose records may have
--- been dropped by now are left out. `running` compares the count of open requests. With `begun_after` only windows that
--- began after it are compared, and of the records only those are read whose ids are not older by more than an hour.
-create function usage_differences(begun_after timestamptz default null)
-  returns table (organization_id uuid, kind text, starts_at timestamptz,
-    used bigint, recorded bigint, held bigint, holding bigint)
+-- The partitions of records, those included that are leaving or have left: only a table is then to be dropped.
+create function usage_partitions() returns table (name text, month timestamptz, is_attached boolean, is_leaving boolean)
   language sql stable
   as $$
-    with since as (select coalesce(begun_after, store_now() - interval '12 months') as at),
-    entries as (
-      select r.organization_id, w.kind, w.starts_at, r.charged as recorded, 0::bigint as holding
-      from usage_record r
-      cross join lateral (values
-        ('session'::usage_window_kind, r.session_starts_at), ('week', r.week_starts_at), ('month', r.month_starts_at),
-        ('extra', r.month_starts_at)
-      ) w (kind, starts_at)
-      where r.request_id >= coalesce(usage_record_id(begun_after - interval '1 hour'), '00000000-0000-0000-0000-000000000000')
-        and (r.source = 'extra') = (w.kind = 'extra') and w.starts_at is not null
-      union all
-      select h.organization_id, w.kind, w.starts_at, 0, h.units
-      from usage_hold h
-      cross join lateral (values
-        ('session'::usage_window_kind, h.session_starts_at), ('week', h.week_starts_at), ('month', h.month_starts_at),
-        ('extra', h.month_starts_at)
-      ) w (kind, starts_at)
-      where (h.source = 'extra') = (w.kind = 'extra')
-    ),
-    sums as (
-      select e.organization_id, e.kind, e.starts_at, sum(e.recorded)::bigint as recorded, sum(e.holding)::bigint as holding
-      from entries e group by 1, 2, 3
-    )
-    select coalesce(w.subject_id, s.organization_id), coalesce(w.kind, s.kind)::text, coalesce(w.starts_at, s.starts_at),
-      coalesce(w.used, 0), coalesce(s.recorded, 0), coalesce(w.held, 0), coalesce(s.holding, 0)
-    from usage_window w
-    full join sums s on s.organization_id = w.subject_id and s.kind = w.kind and s.starts_at = w.starts_at
-    cross join since
-    where coalesce(w.starts_at, s.starts_at) > since.at
-      and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
-    union all
-    select coalesce(n.subject_id, h.organization_id), 'running', null, 0, 0, coalesce(n.running, 0), coalesce(h.count, 0)
-    from usage_now n
-    full join (select o.organization_id, count(*) as count from usage_hold o group by 1) h on h.organization_id = n.subject_id
-    where coalesce(n.running, 0) <> coalesce(h.count, 0)
+    select c.relname::text,
+      make_timestamptz(split_part(c.relname, '_', 3)::integer, split_part(c.relname, '_', 4)::integer, 1, 0, 0, 0, 'UTC'),
+      i.inhrelid is not null, coalesce(i.inhdetachpending, false)
+    from pg_class records
+    join pg_class c on c.relnamespace = records.relnamespace and c.relkind = 'r' and c.relname ~ '^usage_record_[0-9]+_[0-9]{2}$'
+    left join pg_inherits i on i.inhrelid = c.oid and i.inhparent = records.oid
+    where records.oid = 'usage_record'::regclass
   $$;
 
--- Makes the partitions of this month and of those to come, moves out of the default one what belongs in them, and drops
--- those whose every record is older than what is kept. Answers the names of what it made and dropped (with a minus).
--- Safe beside running batches, and beside itself.
-create function usage_partitions() returns setof text
+-- The first ids of this month and of those to come.
+create function usage_months(ahead integer) returns setof uuid
+  language sql stable
+  as $$
+    select usage_record_id((date_trunc('month', store_now() at time zone 'UTC') + make_interval(months => n)) at time zone 'UTC')
+    from generate_series(0, ahead) n
+  $$;
+
+-- Makes the partition that an id belongs in, unless it is there. Nobody waits for that: the lock of an attachment is one
+-- that neither readers nor batches meet, as long as there is no default partition. The new table is empty and nobody's.
+create function usage_partition(id uuid) returns void
   language plpgsql volatile
   as $$
   declare
-    -- No arguments: whoever may call this could otherwise have every record dropped (deploy/roles.sql).
-    months_to_come constant integer := 3;
-    months_kept constant integer := 13;
-    this_month timestamp := date_trunc('month', store_now() at time zone 'UTC');
-    month timestamp;
-    next_month timestamp;
-    partition text;
-    old record;
+    starts timestamp := date_trunc('month', usage_record_time(id) at time zone 'UTC');
+    partition text := 'usage_record_' || to_char(starts, 'YYYY_MM');
   begin
-    perform pg_advisory_xact_lock(hashtextextended('usage_partitions', 0));
-    for ahead in 0..months_to_come loop
-      month := this_month + make_interval(months => ahead);
-      next_month := month + interval '1 month';
-      partition := 'usage_record_' || to_char(month, 'YYYY_MM');
-      continue when to_regclass(partition) is not null;
-      execute format('create table %I (like usage_record including all)', partition);
-      execute format(
-        'with moved as (delete from usage_record_default where request_id >= %2$L and request_id < %3$L returning *)
-         insert into %1$I select * from moved',
-        partition, usage_record_id(month at time zone 'UTC'), usage_record_id(next_month at time zone 'UTC'));
-      execute format('alter table usage_record attach partition %I for values from (%L) to (%L)',
-        partition, usage_record_id(month at time zone 'UTC'), usage_record_id(next_month at time zone 'UTC'));
-      return next partition;
-    end loop;
-    for old in
-      select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-      where i.inhparent = 'usage_record'::regclass and c.relname ~ '^usage_record_[0-9]{4}_[0-9]{2}$'
-        and to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month'
-          <= (store_now() at time zone 'UTC') - make_interval(months => months_kept)
-    loop
-      execute format('drop table %I', old.name);
-      return next '-' || old.name;
-    end loop;
-    delete from usage_record_default where ended_at < store_now() - make_interval(months => months_kept);
-    delete from usage_past where ends_at < store_now() - make_interval(months => months_kept + 1);
+    if exists (select from usage_partitions() p where p.name = partition and p.is_attached and not p.is_leaving) then
+      return;
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended('usage_partition', 0));
+    if exists (select from usage_partitions() p where p.name = partition and p.is_attached and not p.is_leaving) then
+      return;
+    end if;
+    execute format('create table %I (like usage_record including all)', partition);
+    perform usage_attach(partition);
   end $$;
 
-select usage_partitions();
+-- Makes a table the partition that its name says.
+create function usage_attach(partition text) returns void
+  language plpgsql volatile
+  as $$
+  declare
+    starts timestamptz := (select p.month from usage_partitions() p where p.name = partition);
+  begin
+    execute format('alter table usage_record attach partition %I for values from (%L) to (%L)', partition,
+      usage_record_id(starts), usage_record_id((starts at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
+  end $$;
+
+-- Drops a month that is over for longer than records are kept, for whoever cannot have it leave concurrently: then the
+-- whole table is locked for the moment. Whoever calls this cannot have more dropped than is due (deploy/roles.sql). With
+-- records that ended since, it stays; under the lock nobody writes any.
+create function usage_drop_month(partition text) returns void
+  language plpgsql volatile
+  as $$
+  declare
+    kept_since timestamp := (store_now() at time zone 'UTC') - interval '13 months';
+    old record;
+    has_young boolean;
+  begin
+    select p.* into old from usage_partitions() p
+    where p.name = partition and p.month at time zone 'UTC' + interval '1 month' <= kept_since;
+    if not found then
+      return;
+    end if;
+    if old.is_attached then
+      execute format('lock table only usage_record, only %I in access exclusive mode', partition);
+    end if;
+    execute format('select exists (select from %I where ended_at >= $1)', partition)
+    into has_young using kept_since at time zone 'UTC';
+    if has_young and not old.is_attached then
+      perform usage_attach(partition);
+    elsif not has_young then
+      execute format('drop table %I', partition);
+    end if;
+  end $$;
+
+select usage_partition(id) from usage_months(6) id;

@@ -26,7 +26,7 @@ export interface Admission extends RatedEntrance {
 }
 
 export interface AdmissionParts {
-  ledger: Pick<Ledger, "run" | "recover" | "maintain">;
+  ledger: Pick<Ledger, "run" | "recover">;
   /** Counts what plans allow a minute; without it those limits do not count. */
   rates?: Rates;
   metering: { lease_s: number; checkpoint_s: number; sweep_s: number };

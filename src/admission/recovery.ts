@@ -19,21 +19,18 @@ export interface Recovery {
 }
 
 export interface RecoveryParts {
-  ledger: Pick<Ledger, "recover" | "maintain">;
+  ledger: Pick<Ledger, "recover">;
   clock: Clock;
   /** Told how many holds each sweep has settled, where there were any. */
   recovered?: ((count: number) => void) | undefined;
-  /** Told why a sweep, or the daily making of partitions, failed. */
+  /** Told why a sweep failed. */
   failed?: ((error: unknown) => void) | undefined;
 }
-
-const maintain_ms = 24 * 3_600_000;
 
 export function recovery(parts: RecoveryParts, settings: RecoverySettings): Recovery {
   const { ledger, clock } = parts;
   let begunAt_ms = clock.now_ms();
   let answeredAt_ms = begunAt_ms;
-  let maintainedAt_ms = Number.NEGATIVE_INFINITY;
   let stopped = false;
   let underway: Promise<void> = Promise.resolve();
   let cancel = clock.after(settings.sweep_ms, tick);
@@ -46,7 +43,6 @@ export function recovery(parts: RecoveryParts, settings: RecoverySettings): Reco
 
   async function sweep(): Promise<void> {
     try {
-      await keepUp();
       const now_ms = clock.now_ms();
       // A sweeper that was frozen, or waited long for its last answer, was cut off as well.
       if (now_ms - answeredAt_ms > 2 * settings.sweep_ms + settings.lease_ms / 2) begunAt_ms = now_ms;
@@ -63,16 +59,6 @@ export function recovery(parts: RecoveryParts, settings: RecoverySettings): Reco
     } catch (error) {
       parts.failed?.(error);
       begunAt_ms = clock.now_ms();
-    }
-  }
-
-  async function keepUp(): Promise<void> {
-    if (clock.now_ms() - maintainedAt_ms < maintain_ms) return;
-    maintainedAt_ms = clock.now_ms();
-    try {
-      await ledger.maintain();
-    } catch (error) {
-      parts.failed?.(error);
     }
   }
 

@@ -4,6 +4,7 @@ import { idOf, uuidOf } from "../store/ids.ts";
 import {
   type LedgerDifference,
   type Receipt,
+  type Sealed,
   type UsageReading,
   units_max,
   type WindowKind,
@@ -18,8 +19,8 @@ import * as parse from "./parse.ts";
 export interface UsageVerbs {
   /** The current usage of an organization, and its plan. */
   readUsage(input: { organization: string }): Promise<OrganizationUsage>;
-  /** The totals of the past year that differ from the sum of their records. Empty: the ledger balances. */
-  checkUsage(input: Record<string, never>): Promise<OwnedDifference[]>;
+  /** The totals of the past year that differ from the sum of their records. `full`: nothing is taken on trust. */
+  checkUsage(input: { full: boolean }): Promise<UsageCheck>;
   /**
    * Adds a compensating entry to a current window: `session`, `week`, `month`, `extra`, or `all` for the first three.
    * Negative units are subtracted, down to 0. Without an open session there is no session to adjust.
@@ -39,6 +40,12 @@ export interface OwnedDifference {
   /** Null: no organization has this id. */
   organization: Pick<Organization, "slug"> | null;
   difference: LedgerDifference;
+}
+export interface UsageCheck {
+  /** Empty: the ledger balances. */
+  differences: OwnedDifference[];
+  /** What was taken on trust. */
+  trusted: Sealed;
 }
 export interface UsageAdjustment {
   organization: Organization;
@@ -60,14 +67,16 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
       const plan = organization.plan === null ? undefined : (await catalog()).plans.get(organization.plan);
       return { organization, plan: plan ?? null, usage: await ledger.reading(organization.id, plan ?? noLimits) };
     },
-    async checkUsage() {
-      const differences = await ledger.check();
-      if (differences.length === 0) return [];
+    async checkUsage({ full }) {
+      const differences = await ledger.check(full);
+      const trusted = full ? { windows: 0, records: 0 } : await ledger.sealed();
+      if (differences.length === 0) return { differences: [], trusted };
       const known = new Map((await administration.listOrganizations()).map((one) => [one.id, { slug: one.slug }]));
-      return differences.map((difference) => ({
+      const owned = differences.map((difference) => ({
         organization: known.get(difference.organizationId) ?? null,
         difference,
       }));
+      return { differences: owned, trusted };
     },
     async adjustUsage(input) {
       const kinds = windowsOf(input.window);

@@ -9,20 +9,14 @@
  */
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../db/schema.ts";
-import { bare, idOf } from "../store/ids.ts";
-import type {
-  Answer,
-  Command,
-  Ledger,
-  LedgerDifference,
-  UsageLimits,
-  WindowKind,
-  WindowReadings,
-} from "../store/ledger.ts";
+import { bare } from "../store/ids.ts";
+import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
+import { audit, check, sealed } from "./audit.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { type AnswerRow, batchCall, decodeAnswer, encodeBatch } from "./ledger-batch.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
+import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
 import { plainly } from "./rows.ts";
 
 export interface LedgerSettings {
@@ -34,9 +28,6 @@ export interface LedgerSettings {
   answer_ms?: number;
 }
 
-/** Reading a year of records takes its time. */
-const check_ms = 15 * 60_000;
-
 const barrier = "select set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'sluice', '')";
 
 export function ledger(db: Database, settings: LedgerSettings): Ledger {
@@ -44,6 +35,19 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
   const answer_ms = settings.answer_ms ?? 5_000;
 
   async function batch(commands: readonly Command[]): Promise<Answer[]> {
+    try {
+      return await send(commands);
+    } catch (error) {
+      if (!lacksPartition(error)) throw error;
+      await makePartitions(
+        db,
+        commands.map(({ requestId }) => bare(requestId, "req_")),
+      );
+      return send(commands);
+    }
+  }
+
+  async function send(commands: readonly Command[]): Promise<Answer[]> {
     const parameters = encodeBatch(commands);
     const rows = await lanes.use(async (lane) => {
       const called = lane.query<AnswerRow>(batchCall, [...parameters]);
@@ -92,33 +96,12 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     },
     receipt: find,
     receiptOfAny: (requestId) => find(null, requestId),
-    async check(recent_hours) {
-      const rows = await db.transaction(
-        async (tx) => {
-          const [since] = await tx.query<{ at: Date | null }>(
-            "select store_now() - make_interval(hours => $1::int) as at",
-            [recent_hours ?? null],
-          );
-          // As a parameter by itself, so that the planner knows how little of the records it concerns.
-          return tx.query<DifferenceRow>("select * from usage_differences($1)", [since!.at]);
-        },
-        { statement_ms: check_ms },
-      );
-      return rows.map((row) => ({
-        organizationId: idOf(row.organization_id, "org_"),
-        kind: row.kind,
-        startsAt: row.starts_at,
-        used: row.used,
-        recorded: row.recorded,
-        held: row.held,
-        holding: row.holding,
-      }));
-    },
+    audit: () => audit(db),
+    check: (isFull = false) => check(db, isFull),
+    sealed: () => sealed(db),
     setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
     adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),
-    async maintain() {
-      await db.query("select usage_partitions()");
-    },
+    maintain: () => keepUpPartitions(db),
     close: () => lanes.close(),
   };
 }
@@ -153,16 +136,6 @@ function readingsOf(rows: readonly WindowNow[], limits: UsageLimits): WindowRead
     return { kind, limit: limits[kind], used, held, startsAt, resetAt };
   };
   return { session: reading("session"), week: reading("week"), month: reading("month") };
-}
-
-interface DifferenceRow {
-  organization_id: string;
-  kind: LedgerDifference["kind"];
-  starts_at: Date | null;
-  used: number;
-  recorded: number;
-  held: number;
-  holding: number;
 }
 
 /** Positions, so grouped that no group names a request twice, and one request's commands keep their order. */

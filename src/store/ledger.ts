@@ -173,10 +173,17 @@ export interface Ledger {
   /** Of whatever organization: for operators, never for a key. */
   receiptOfAny(requestId: string): Promise<Receipt | null>;
   /**
-   * Totals against the sums that they must equal: empty when they agree. All windows of a year, which reads all records of
-   * it; or those of the last so many hours.
+   * Reads what was recorded since the last look, compares the windows that may have changed, and seals those that have
+   * ended. One node of the fleet does it; the others learn what it found.
    */
-  check(recent_hours?: number): Promise<LedgerDifference[]>;
+  audit(): Promise<Audit>;
+  /**
+   * All totals of a year against the sums that they must equal: empty when they agree. Of sealed windows the seal counts;
+   * a full check reads all records instead.
+   */
+  check(isFull?: boolean): Promise<LedgerDifference[]>;
+  /** What a check takes on trust unless it is full. */
+  sealed(): Promise<Sealed>;
   /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**
@@ -184,9 +191,31 @@ export interface Ledger {
    * was added; null: no such organization, or no session is open. `entryId` has a request's form; sent twice, it counts once.
    */
   adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): Promise<number | null>;
-  /** Makes room for the records of coming months and drops those that are no longer kept. Once a day is plenty. */
-  maintain(): Promise<void>;
+  /** Makes room for the records of coming months and drops those that are no longer kept. Keeps nobody waiting. */
+  maintain(): Promise<Upkeep>;
   close(): Promise<void>;
+}
+
+export interface Upkeep {
+  /** Coming months whose records have their place already. */
+  monthsAhead: number;
+  /** What could not be done at once, because somebody else is at it; the next time tries again. */
+  putOff: string[];
+}
+
+export interface Audit {
+  /** What this look found; empty where another node looked. */
+  differences: LedgerDifference[];
+  /** How many the last look of any node found. */
+  differing: number;
+  /** Ended windows that are not sealed yet. */
+  sealsBehind: number;
+}
+
+export interface Sealed {
+  windows: number;
+  /** That were summed for the seals. */
+  records: number;
 }
 
 export interface LedgerDifference {

@@ -58,7 +58,7 @@ export const organizationId = "org_00000000000070008000000000000001";
 export type Wire = "well" | "down" | "unanswered" | "silent";
 
 /** The ledger's rules in memory behind a wire that a test cuts. Store time is the clock's. */
-export class CutLedger implements Pick<Ledger, "run" | "recover" | "maintain"> {
+export class CutLedger implements Pick<Ledger, "run" | "recover"> {
   readonly model: LedgerModel;
   readonly organization: ModelOrganization = {
     anchors: [{ at_ms: 0, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY }],
@@ -89,6 +89,4 @@ export class CutLedger implements Pick<Ledger, "run" | "recover" | "maintain"> {
     this.recoveries.push(limit);
     return this.model.recover(limit);
   }
-
-  async maintain(): Promise<void> {}
 }

@@ -239,6 +239,25 @@ for (const { kind, open } of kinds) {
       expect((await it.typed("usage check")).code).toBe(0);
     });
 
+    test("check says what it takes on trust; a full one takes nothing", async () => {
+      const { id } = await organization();
+      await owned.db.query(
+        "insert into usage_seal values ($1, 'session', now() - interval '1 day', now(), 0, 2, now())",
+        [uuidOf(id, "org_")],
+      );
+      const agreed = "Every total equals the sum of its records.\n";
+      const trusting = await it.typed("usage check");
+      expect([trusting.code, trusting.out]).toEqual([
+        0,
+        `${agreed}Taken on trust: the seals of 1 windows, of 2 records in all. --full reads their records.\n`,
+      ]);
+      expect(await it.typed("usage check --full")).toEqual({ code: 0, out: agreed, err: "" });
+      await owned.db.query("update usage_seal set recorded = 9 where subject_id = $1", [uuidOf(id, "org_")]);
+      expect((await it.typed("usage check")).code).toBe(1);
+      expect((await it.typed("usage check --full")).code).toBe(0);
+      await owned.db.query("delete from usage_seal");
+    });
+
     test("a request is shown while it runs, when it has ended, and when it was refused", async () => {
       const { id, slug } = await organization();
       const running = await used(id, 0);

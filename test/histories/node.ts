@@ -80,6 +80,5 @@ function withLease(ledger: NodeLedger): NodeLedger {
     run: (commands) =>
       ledger.run(commands.map((command) => ("lease_ms" in command ? { ...command, lease_ms: lease_ms } : command))),
     recover: async () => 0,
-    maintain: () => ledger.maintain(),
   };
 }

@@ -7,7 +7,7 @@ import type { Entry, Look } from "./store.ts";
 import type { Fate, Trouble, World } from "./world.ts";
 
 /** What a node asks of the ledger for the sake of admission. */
-export type NodeLedger = Pick<Ledger, "run" | "recover" | "maintain">;
+export type NodeLedger = Pick<Ledger, "run" | "recover">;
 
 interface Done<Result> {
   result: Result;
@@ -59,7 +59,6 @@ export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
       );
       return done.result;
     },
-    async maintain() {},
   };
 }
 

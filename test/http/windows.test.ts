@@ -472,6 +472,8 @@ describe("for operators", () => {
       /^usage_settlement_waiting 0$/m,
       /^usage_recovered_total 0$/m,
       /^usage_ledger_mismatch \S+$/m,
+      /^usage_partitions_ahead \S+$/m,
+      /^usage_seals_behind \S+$/m,
       /^key_revocation_propagation_seconds_count [1-9]/m,
     ]) {
       expect(text).toMatch(line);

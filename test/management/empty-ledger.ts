@@ -10,6 +10,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
     ledger: {
       reading: async (_organization, limits) => ({ ...emptyReading, windows: windowsWith(limits) }),
       check: async () => [],
+      sealed: async () => ({ windows: 0, records: 0 }),
       receiptOfAny: async () => null,
       ...overrides,
     },

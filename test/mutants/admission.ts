@@ -210,8 +210,8 @@ export const admission: Mutant[] = [
   {
     name: "a sweeper that was cut off sweeps at once",
     file: "src/admission/recovery.ts",
-    find: "      begunAt_ms = clock.now_ms();\n    }\n  }\n\n  async function keepUp",
-    replace: "    }\n  }\n\n  async function keepUp",
+    find: "      begunAt_ms = clock.now_ms();\n    }\n  }\n",
+    replace: "    }\n  }\n",
     caughtBy: [recovery],
     rule: "docs/design/metering.md, Rule 6: Any node recovers",
   },

@@ -5,6 +5,8 @@ import type { Mutant } from "./mutant.ts";
 const file = "db/migrations/0004_ledger_verbs.sql";
 const windows = "db/migrations/0003_ledger_windows.sql";
 const book = "test/store/ledger.test.ts > the ledger on postgres";
+const audit = "db/migrations/0010_ledger_audit.sql";
+const looks = "test/store/audit.test.ts > the audit on postgres";
 
 export const ledger: Mutant[] = [
   {
@@ -137,5 +139,109 @@ export const ledger: Mutant[] = [
     replace: "select h.* from unnest('{}'::uuid[]) s (request_id) cross join lateral (",
     caughtBy: [`${book} a sweep finds`],
     rule: "docs/design/metering.md, Rule 6: Any node recovers",
+  },
+  {
+    name: "a month with records of today is dropped",
+    file: "src/postgres/partitions.ts",
+    find: " where ended_at >= (",
+    replace: " where ended_at < (",
+    caughtBy: [`${book} a node whose clock says 1970-01-01`],
+    rule: "docs/design/metering.md, Partitions",
+  },
+  {
+    name: "a settlement without a partition is not tried again",
+    file: "src/postgres/partitions.ts",
+    find: 'error.code === "23514"',
+    replace: 'error.code === "23515"',
+    caughtBy: [`${book} a node whose clock says 1970-01-01`],
+    rule: "docs/design/metering.md, Partitions",
+  },
+  {
+    name: "a sweep makes no month",
+    file,
+    find: "perform usage_partition(request_id) from unnest(lapsed) request_id;",
+    replace: "",
+    caughtBy: [`${book} what nobody has swept of a node whose clock is far off`],
+    rule: "docs/design/metering.md, Partitions",
+  },
+  {
+    name: "a month ends a day early",
+    file: "db/migrations/0005_ledger_reports.sql",
+    find: "interval '1 month') at time zone 'UTC'));",
+    replace: "interval '27 days') at time zone 'UTC'));",
+    caughtBy: [`${book} a node whose clock says 2094-02-28`],
+    rule: "docs/design/metering.md, Partitions",
+  },
+  {
+    name: "upkeep waits for a reader",
+    file: "src/postgres/partitions.ts",
+    find: "lock_timeout: String(lock_ms)",
+    replace: 'lock_timeout: "0"',
+    caughtBy: ["test/postgres/partitions.test.ts > upkeep an old month that somebody reads"],
+    rule: "docs/design/metering.md, Partitions",
+  },
+  {
+    name: "two nodes keep up the partitions at once",
+    file: "src/postgres/fleet.ts",
+    find: "if (!own!.locked) return null;",
+    replace: "",
+    caughtBy: ["test/postgres/partitions.test.ts > upkeep one node of the fleet"],
+    rule: "docs/design/metering.md, Partitions",
+  },
+  {
+    name: "a window is sealed while a hold points to it",
+    file: audit,
+    find: "and p.held = 0\n        and not exists (select from holding h where h.organization_id = t.subject_id and h.starts_at = t.starts_at)",
+    replace: "",
+    caughtBy: [`${looks} a window to which a hold points`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "a look reads past transactions that are under way",
+    file: audit,
+    find: "horizon := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;",
+    replace: "horizon := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;",
+    caughtBy: [`${looks} a settlement that is under way during a look`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "what is recorded after a seal is forgotten",
+    file: audit,
+    find: "recorded = s.recorded + excluded.recorded",
+    replace: "recorded = s.recorded",
+    caughtBy: [`${looks} what is recorded of a sealed window`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "a window that differs is sealed",
+    file: audit,
+    find: "and p.used = t.recorded + coalesce(s.recorded, 0) and",
+    replace: "and",
+    caughtBy: [`${looks} a total that is changed is found`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "a record is read twice",
+    file: audit,
+    find: "r.xact < until",
+    replace: "r.xact <= until",
+    caughtBy: [`${looks} records are read once each`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "a restored book is read on from another server's number",
+    file: audit,
+    find: "if horizon < since then",
+    replace: "if false then",
+    caughtBy: [`${looks} a book that was restored`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "every node looks",
+    file: "src/postgres/audit.ts",
+    find: "if (last!.fresh) return [];",
+    replace: "",
+    caughtBy: [`${looks} one node looks in an hour`],
+    rule: "docs/design/metering.md, Audit",
   },
 ];

@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { migrate } from "../../db/migrate.ts";
 import type { Database } from "../../src/postgres/database.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
@@ -124,18 +125,28 @@ test("its upkeep makes partitions that are missing and drops those that are too 
   await owner.exec(`drop table ${name}`);
   await owner.exec(`create table usage_record_2001_01 partition of usage_record
     for values from (usage_record_id('2001-01-01')) to (usage_record_id('2001-02-01'))`);
-  const done = await runner.query<{ usage_partitions: string }>("select usage_partitions()");
-  expect(done.map((row) => row.usage_partitions)).toEqual([name, "-usage_record_2001_01"]);
+  const book = ledger(runner, { recovery: "checkpoint" });
+  expect(await book.maintain()).toEqual({ monthsAhead: 6, putOff: [] });
+  await book.audit();
+  await book.close();
+  const names = (await runner.query<{ name: string }>("select name from usage_partitions()")).map((one) => one.name);
+  expect(names).toContain(name);
+  expect(names).not.toContain("usage_record_2001_01");
+  // What is not due stays, whoever asks.
+  await runner.query("select usage_drop_month($1)", [name]);
+  expect((await runner.query("select to_regclass($1) as there", [name]))[0]).toEqual({ there: name });
   // Made by the owner's right, and the owner's.
   expect(await refusal(`drop table ${name}`)).toBe("42501");
 });
 
+const thisMonth = `usage_record_${new Date().toISOString().slice(0, 7).replace("-", "_")}`;
+
 test.each([
   "drop table usage_record",
-  "drop table usage_record_default",
+  `drop table ${thisMonth}`,
   "truncate usage_record",
   "delete from usage_record",
-  "delete from usage_record_default",
+  `delete from ${thisMonth}`,
   "update usage_record set ended_at = now()",
   "delete from audit_entry",
   "update audit_entry set actor = 'nobody'",
@@ -144,11 +155,11 @@ test.each([
   "delete from key_secret",
   "truncate usage_now",
   "alter table organization add column more text",
-  "alter table usage_record detach partition usage_record_default",
+  `alter table usage_record detach partition ${thisMonth}`,
   "create table more (one integer)",
   "create function more() returns integer language sql as 'select 1'",
   "create or replace function store_now() returns timestamptz language sql as $$ select now() + interval '2 years' $$",
-  "alter function usage_partitions() reset search_path",
+  "alter function usage_drop_month(text) reset search_path",
   "insert into schema_migration (name, checksum) values ('0999_more', '')",
   "delete from schema_migration",
   `set role ${ownerRole}`,
@@ -158,11 +169,12 @@ test.each([
 
 test("a temporary object of its own does not come before the owner's in the function that runs as the owner", async () => {
   const found = await runner.query<{ path: string }>(
-    "select array_to_string(proconfig, ';') as path from pg_proc where prosecdef and proname = 'usage_partitions'",
+    "select proname || ': ' || array_to_string(proconfig, ';') as path from pg_proc where prosecdef order by 1",
   );
-  expect(found).toEqual([{ path: "search_path=public, pg_temp" }]);
-  const others = await runner.query("select 1 from pg_proc where prosecdef and proname <> 'usage_partitions'");
-  expect(others).toEqual([]);
+  expect(found.map(({ path }) => path)).toEqual([
+    "usage_drop_month: search_path=public, pg_temp",
+    "usage_partition: search_path=public, pg_temp",
+  ]);
 });
 
 test("every table has its grants: the running role may write into each but that of migrations", async () => {

@@ -157,7 +157,7 @@ function contract(open: Open): void {
       const { windows, running } = await book.reading(id, noLimits);
       expect([windows.session.used, windows.week.used, windows.month.used, running]).toEqual([0, 0, 700, 0]);
       expect(await book.check()).toEqual([]);
-      expect(await book.check(1)).toEqual([]);
+      expect(await book.check(true)).toEqual([]);
       const log = await admin.listAudit({ organizationId: id, limit: 10 });
       expect(log.map(({ action }) => action)).toEqual([...Array(3).fill("usage.adjust"), "organization.create"]);
       expect(log[0]?.details).toEqual({ window: "week", units: -1_000, added: -700, reason: "outage" });

@@ -196,7 +196,9 @@ for (const [name, runs] of [
             expect(receipt?.endedAt ? receipt.recovered : null).toBe(record?.recovered ?? null);
             expect(receipt?.outcome === "running").toBe(model.holds.has(requestId));
           }
+          expect((await book.audit()).differing).toBe(0);
           expect(await book.check()).toEqual([]);
+          expect(await book.check(true)).toEqual([]);
           await store.setClock(new Date(now_ms + 1e11));
           await book.recover(1000); // the next history begins with an empty house
         }),

@@ -34,6 +34,8 @@ for (const name of ["postgres", "pglite"] as const) {
     }, 60_000);
     afterAll(async () => {
       expect(await book.check()).toEqual([]);
+      expect(await book.audit()).toMatchObject({ differing: 0 });
+      expect(await book.check()).toEqual([]);
       await book.close();
       await store.close();
     }, 30_000);
@@ -623,33 +625,101 @@ for (const name of ["postgres", "pglite"] as const) {
       }
     });
 
-    test("records live in monthly partitions, made ahead; strays are moved in, and old ones dropped", async () => {
+    /** As a node does that has just begun. */
+    const sweepAll = async () => {
+      const node = ledger(store.db, { recovery: "checkpoint" });
+      while ((await node.recover(1_000)) > 0);
+      await node.close();
+    };
+    const partitionOf = async ({ requestId }: { requestId: string }) =>
+      (
+        await store.db.query<{ name: string }>(
+          "select tableoid::regclass::text as name from usage_record where request_id = $1",
+          [uuidOf(requestId, "req_")],
+        )
+      )[0]?.name;
+
+    test.each(["1970-01-01", "2024-12-31", "2094-02-28"])(
+      "a node whose clock says %s loses nothing: the month of its ids is made when a request of its ends",
+      async (date) => {
+        const organization = await store.newOrganization();
+        const before = (await book.windows(organization, unlimited)).session.used;
+        const [settled, lapsed, refused] = [idAt(date), idAt(date), idAt(date)].map((requestId) =>
+          admitOf(organization, { requestId, lease_ms: 1_000 }),
+        );
+        const honest = admitOf(organization);
+        await book.run([settled!, lapsed!, honest]);
+        // In one batch with a request of a node whose clock is right.
+        const answers = await book.run([settleOf(settled!, 5), settleOf(honest, 5), settleOf(refused!, 0)]);
+        expect(answers.map(({ answer }) => answer)).toEqual(["settled", "settled", "settled"]);
+        expect(await run(settleOf(settled!, 5))).toEqual({ answer: "already" });
+        expect(await admit(refused!)).toEqual({ answer: "over" });
+        await store.setClock(hours(1));
+        await sweepAll();
+        expect(await book.receipt(organization, lapsed!.requestId)).toMatchObject({ recovered: true });
+        expect((await book.windows(organization, unlimited)).session.used).toBe(before + 10);
+        // What is kept is told by when a request ended.
+        await book.maintain();
+        expect(await partitionOf(settled!)).toBe(`usage_record_${date.slice(0, 7).replace("-", "_")}`);
+        expect(await book.check()).toEqual([]);
+      },
+    );
+
+    test("what nobody has swept of a node whose clock is far off is swept into a month of its own", async () => {
       const organization = await store.newOrganization();
-      const stray = admitOf(organization, {
-        requestId: `req_${new Date("2031-05-10").getTime().toString(16).padStart(12, "0")}70008000000000000001`,
-      });
-      await admit(stray);
-      await run(settleOf(stray, 5));
-      const partitionOf = async () =>
-        (
-          await store.db.query<{ name: string }>(
-            "select tableoid::regclass::text as name from usage_record where organization_id = $1",
-            [
-              `${organization.slice(4, 12)}-${organization.slice(12, 16)}-${organization.slice(16, 20)}-${organization.slice(20, 24)}-${organization.slice(24)}`,
-            ],
-          )
-        )[0]?.name;
-      expect(await partitionOf()).toBe("usage_record_default");
-      await store.setClock(new Date("2031-03-31T23:59:00Z"));
+      const lapsed = admitOf(organization, { requestId: idAt("1999-07-01"), lease_ms: 1_000 });
+      await admit(lapsed);
+      await store.setClock(hours(1));
+      await sweepAll();
+      expect(await partitionOf(lapsed)).toBe("usage_record_1999_07");
+      const entry = idAt("1998-07-01");
+      expect(await book.adjust(entry, organization, "week", 7)).toBe(7);
+      expect(await partitionOf({ requestId: entry })).toBe("usage_record_1998_07");
+    });
+
+    test("a month that left with a record of today comes back", async () => {
+      const organization = await store.newOrganization();
+      const command = admitOf(organization, { requestId: idAt("1985-05-05") });
+      await admit(command);
+      await run(settleOf(command, 5));
+      // As an upkeep leaves it that ended in the middle.
+      await store.db.exec("alter table usage_record detach partition usage_record_1985_05");
+      expect(await partitionOf(command)).toBeUndefined();
       await book.maintain();
-      expect(await partitionOf()).toBe("usage_record_2031_05");
-      expect(await run(settleOf(stray, 5))).toEqual({ answer: "already" });
+      expect(await partitionOf(command)).toBe("usage_record_1985_05");
+    });
+
+    test("records live in monthly partitions, made ahead; old ones are dropped, and past windows with them", async () => {
+      const organization = await store.newOrganization();
+      const partitions = async () =>
+        (await store.db.query<{ name: string }>("select name from usage_partitions()")).map((one) => one.name);
+      await store.setClock(new Date("2031-05-10T12:00:00Z"));
+      expect(await book.maintain()).toEqual({ monthsAhead: 6, putOff: [] });
+      const command = admitOf(organization, { requestId: idAt("2031-05-10") });
+      await admit(command);
+      await run(settleOf(command, 5));
+      expect(await partitionOf(command)).toBe("usage_record_2031_05");
       await store.setClock(new Date("2032-06-30T23:59:59Z"));
       await book.maintain();
-      expect(await partitionOf()).toBe("usage_record_2031_05");
+      expect(await partitionOf(command)).toBe("usage_record_2031_05");
       await store.setClock(new Date("2032-07-01T00:00:00Z"));
+      await admit(admitOf(organization));
       await book.maintain();
-      expect(await partitionOf()).toBeUndefined();
+      expect(await partitionOf(command)).toBeUndefined();
+      expect(await partitions()).not.toContain("usage_record_2031_05");
+      const windows = "select 1 from usage_window where subject_id = $1 and ends_at < $2";
+      const past = async () =>
+        store.db.query(windows, [uuidOf(organization, "org_"), new Date("2031-06-01T00:00:00Z")]);
+      expect(await past()).not.toEqual([]);
+      await store.setClock(new Date("2032-08-01T00:00:00Z"));
+      await book.maintain();
+      expect(await past()).toEqual([]);
     });
   });
+}
+
+/** As a node makes it whose clock says so. */
+function idAt(date: string): string {
+  const time = new Date(date).getTime().toString(16).padStart(12, "0");
+  return `req_${time}${newRequestId().slice("req_".length + 12)}`;
 }

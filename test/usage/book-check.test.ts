@@ -1,6 +1,6 @@
 /** The book is looked at again and again, and whoever reads the metric knows what the last look found. */
 import { expect, test } from "bun:test";
-import type { LedgerDifference } from "../../src/store/ledger.ts";
+import type { Audit, LedgerDifference } from "../../src/store/ledger.ts";
 import { bookCheck } from "../../src/usage/book-check.ts";
 import { until } from "../harness/until.ts";
 
@@ -12,23 +12,23 @@ const wrong: LedgerDifference = {
 };
 
 test("differences are told and counted, a failure is told and changes nothing, and a book that is right again counts none", async () => {
-  const looks: (() => LedgerDifference[])[] = [
-    () => [wrong],
+  const looks: (() => Audit)[] = [
+    () => ({ differences: [wrong], differing: 1, sealsBehind: 3 }),
     () => {
       throw new Error("the store is away");
     },
-    () => [],
+    // Another node looked.
+    () => ({ differences: [], differing: 2, sealsBehind: 4 }),
+    () => ({ differences: [], differing: 0, sealsBehind: 0 }),
   ];
-  const hours: (number | undefined)[] = [];
   const found: LedgerDifference[][] = [];
   const failures: unknown[] = [];
-  const seen: number[] = [];
+  const seen: [number, number][] = [];
   const checks = bookCheck({
     ledger: {
-      async check(recent_hours) {
-        hours.push(recent_hours);
-        seen.push(checks.differences());
-        return (looks[Math.min(hours.length, looks.length) - 1] as () => LedgerDifference[])();
+      async audit() {
+        seen.push([checks.differences(), checks.sealsBehind()]);
+        return (looks[Math.min(seen.length, looks.length) - 1] as () => Audit)();
       },
     },
     found: (differences) => found.push(differences),
@@ -36,11 +36,15 @@ test("differences are told and counted, a failure is told and changes nothing, a
     times_ms: { first: 1, every: 1 },
   });
   expect(checks.differences()).toBeNaN();
-  await until(() => seen.length >= 4, 2_000, "four looks");
+  await until(() => seen.length >= 5, 5_000, "five looks");
   await checks.stop();
-  expect(seen.slice(0, 4)).toEqual([Number.NaN, 1, 1, 0]);
+  expect(seen.slice(0, 5)).toEqual([
+    [Number.NaN, Number.NaN],
+    [1, 3],
+    [1, 3],
+    [2, 4],
+    [0, 0],
+  ]);
   expect(found).toEqual([[wrong]]);
   expect(failures).toHaveLength(1);
-  // Every session is seen whole once: five hours, and an hour to the next look.
-  expect(hours[0]).toBe(6);
 });

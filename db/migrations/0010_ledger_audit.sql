@@ -1,0 +1,205 @@
+-- The audit in pieces: what records say of each window, read once and kept (docs/design/metering.md, Audit). Records are
+-- read by their transactions' numbers, through an index however small the tables are; the costs that this makes up must not
+-- have the server compile the query, for half a second.
+
+-- How far records were read: those of every transaction with a lower number stand in tallies and seals. What the last look
+-- found stands beside it, for the nodes that did not look themselves.
+create table usage_audit (
+  id boolean primary key default true check (id),
+  read_until bigint not null,
+  looked_at timestamptz,
+  differing integer not null default 0,
+  unsealed integer not null default 0
+);
+insert into usage_audit (read_until) values (pg_current_xact_id()::text::bigint);
+
+-- The records of a window that were read since it was last sealed: their charges, and how many.
+create table usage_tally (
+  subject_id uuid not null,
+  kind usage_window_kind not null,
+  starts_at timestamptz not null,
+  ends_at timestamptz not null,
+  recorded bigint not null,
+  records bigint not null,
+  primary key (subject_id, kind, starts_at)
+) with (fillfactor = 50);
+
+-- Windows that have ended and agreed. What is recorded afterwards, because a clock stepped back, is a tally beside the
+-- seal, until that agrees too.
+create table usage_seal (
+  subject_id uuid not null,
+  kind usage_window_kind not null,
+  starts_at timestamptz not null,
+  ends_at timestamptz not null,
+  recorded bigint not null,
+  records bigint not null,
+  sealed_at timestamptz not null,
+  primary key (subject_id, kind, starts_at)
+);
+create index usage_seal_by_end on usage_seal using brin (ends_at);
+
+-- What the records of transactions from `since` on, and before `until`, add to each window.
+create function usage_recorded(since bigint, until bigint)
+  returns table (
+    subject_id uuid, kind usage_window_kind, starts_at timestamptz, ends_at timestamptz, recorded bigint, records bigint
+  )
+  language sql stable
+  as $$
+    select r.organization_id, w.kind, w.starts_at, max(w.ends_at), sum(r.charged)::bigint, count(*)
+    from usage_record r
+    cross join lateral (values
+      ('session'::usage_window_kind, r.session_starts_at, r.session_ends_at), ('week', r.week_starts_at, r.week_ends_at),
+      ('month', r.month_starts_at, r.month_ends_at), ('extra', r.month_starts_at, r.month_ends_at)
+    ) w (kind, starts_at, ends_at)
+    where r.xact >= since and r.xact < until and (r.source = 'extra') = (w.kind = 'extra') and w.starts_at is not null
+    group by 1, 2, 3
+  $$;
+
+-- Reads on, `most` transactions at a time; answers whether there is more. Every transaction below the horizon has ended,
+-- and no record of one can come to light later, whatever any clock says. A horizon below what was read is that of another
+-- server, on which the book was restored: its numbers say nothing about ours, and everything is read again.
+create function usage_audit_read(most bigint) returns boolean
+  language plpgsql volatile
+  set enable_seqscan = off set jit = off
+  as $$
+  declare
+    since bigint;
+    horizon bigint;
+    until bigint;
+  begin
+    select a.read_until into since from usage_audit a for update;
+    horizon := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
+    if horizon < since then
+      delete from usage_tally;
+      delete from usage_seal;
+      since := coalesce((select min(r.xact) from usage_record r), horizon);
+    end if;
+    until := greatest(since, least(horizon, since + most));
+    insert into usage_tally as t
+    select * from usage_recorded(since, until)
+    on conflict (subject_id, kind, starts_at) do update
+      set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records;
+    update usage_audit set read_until = until;
+    return until < horizon;
+  end $$;
+
+-- Seals windows of the past to which no hold points and whose total is the sum of their records; answers how many.
+create function usage_seal_ended(most integer) returns integer
+  language plpgsql volatile
+  as $$
+  declare
+    sealed integer;
+  begin
+    with holding as materialized (
+      select distinct h.organization_id, w.starts_at from usage_hold h
+      cross join lateral (values (h.session_starts_at), (h.week_starts_at), (h.month_starts_at)) w (starts_at)
+    ), ripe as (
+      select t.* from usage_tally t
+      cross join lateral (
+        select * from usage_past p
+        where p.subject_id = t.subject_id and p.kind = t.kind and p.starts_at = t.starts_at offset 0
+      ) p
+      left join lateral (
+        select * from usage_seal s
+        where s.subject_id = t.subject_id and s.kind = t.kind and s.starts_at = t.starts_at offset 0
+      ) s on true
+      where p.ends_at <= store_now() and p.used = t.recorded + coalesce(s.recorded, 0) and p.held = 0
+        and not exists (select from holding h where h.organization_id = t.subject_id and h.starts_at = t.starts_at)
+      limit most
+    ), gone as (
+      delete from usage_tally t using ripe r
+      where t.subject_id = r.subject_id and t.kind = r.kind and t.starts_at = r.starts_at
+      returning t.*
+    )
+    insert into usage_seal as s
+    select g.subject_id, g.kind, g.starts_at, g.ends_at, g.recorded, g.records, store_now() from gone g
+    on conflict (subject_id, kind, starts_at) do update set
+      recorded = s.recorded + excluded.recorded, records = s.records + excluded.records, sealed_at = excluded.sealed_at;
+    get diagnostics sealed = row_count;
+    return sealed;
+  end $$;
+
+-- The book against itself: each total beside the sum it must equal, where they differ. `running` compares the count of
+-- open requests. What a sum is made of: in the scope `full` of all records; in `sealed` of seals, tallies, and the records
+-- that nobody has read yet; in `open` of these too, for windows that are in force, that ended within a day, or to which
+-- something was added since they were sealed. Windows whose records may have been dropped are left out.
+create function usage_differences(scope text default 'sealed')
+  returns table (organization_id uuid, kind text, starts_at timestamptz,
+    used bigint, recorded bigint, held bigint, holding bigint)
+  language sql stable
+  set enable_seqscan = off set jit = off
+  as $$
+    with moving as materialized (
+      select r.subject_id, r.kind, r.starts_at, r.recorded, 0::bigint as holding
+      from usage_recorded((select case scope when 'full' then 0 else a.read_until end from usage_audit a), 9223372036854775807) r
+      union all
+      select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_tally t where scope <> 'full'
+      union all
+      select h.organization_id, w.kind, w.starts_at, 0, h.units
+      from usage_hold h
+      cross join lateral (values
+        ('session'::usage_window_kind, h.session_starts_at), ('week', h.week_starts_at), ('month', h.month_starts_at),
+        ('extra', h.month_starts_at)
+      ) w (kind, starts_at)
+      where (h.source = 'extra') = (w.kind = 'extra')
+    ),
+    totals as materialized (
+      select w.subject_id, w.kind, w.starts_at, w.used, w.held from usage_window w where scope <> 'open'
+      union
+      select n.subject_id, w.kind, w.starts_at, w.used, w.held
+      from usage_now n
+      cross join lateral unnest(enum_range(null::usage_window_kind), n.starts_at, n.used, n.held) w (kind, starts_at, used, held)
+      where scope = 'open' and w.starts_at is not null
+      union
+      select p.subject_id, p.kind, p.starts_at, p.used, p.held
+      from usage_past p where scope = 'open' and p.ends_at > store_now() - interval '1 day'
+      union
+      select p.subject_id, p.kind, p.starts_at, p.used, p.held
+      from (select distinct m.subject_id, m.kind, m.starts_at from moving m where scope = 'open') m
+      cross join lateral (
+        select * from usage_past p
+        where p.subject_id = m.subject_id and p.kind = m.kind and p.starts_at = m.starts_at offset 0
+      ) p
+    ),
+    entries as (
+      select * from moving
+      union all
+      select s.subject_id, s.kind, s.starts_at, s.recorded, 0 from usage_seal s where scope = 'sealed'
+      union all
+      select s.subject_id, s.kind, s.starts_at, s.recorded, 0
+      from totals t
+      cross join lateral (
+        select * from usage_seal s
+        where s.subject_id = t.subject_id and s.kind = t.kind and s.starts_at = t.starts_at offset 0
+      ) s
+      where scope = 'open'
+    ),
+    sums as (
+      select e.subject_id, e.kind, e.starts_at, sum(e.recorded)::bigint as recorded, sum(e.holding)::bigint as holding
+      from entries e group by 1, 2, 3
+    )
+    select coalesce(w.subject_id, s.subject_id), coalesce(w.kind, s.kind)::text, coalesce(w.starts_at, s.starts_at),
+      coalesce(w.used, 0), coalesce(s.recorded, 0), coalesce(w.held, 0), coalesce(s.holding, 0)
+    from totals w
+    full join sums s on s.subject_id = w.subject_id and s.kind = w.kind and s.starts_at = w.starts_at
+    where coalesce(w.starts_at, s.starts_at) > (select store_now() - interval '12 months')
+      and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
+    union all
+    select coalesce(n.subject_id, h.organization_id), 'running', null, 0, 0, coalesce(n.running, 0), coalesce(h.count, 0)
+    from usage_now n
+    full join (select o.organization_id, count(*) as count from usage_hold o group by 1) h on h.organization_id = n.subject_id
+    where coalesce(n.running, 0) <> coalesce(h.count, 0)
+  $$;
+
+-- Keeps what a look found for all nodes. Behind are windows of the past that have a tally still.
+create function usage_audit_done(differences integer) returns void
+  language sql volatile
+  as $$
+    update usage_audit set looked_at = store_now(), differing = differences, unsealed = (
+      select count(*) from usage_tally t
+      cross join lateral (
+        select * from usage_past p
+        where p.subject_id = t.subject_id and p.kind = t.kind and p.starts_at = t.starts_at offset 0
+      ) p
+      where p.ends_at <= store_now())
+  $$;

@@ -1,0 +1,132 @@
+/**
+ * The upkeep of records' partitions: months made ahead, old ones dropped. One node of the fleet does it at a time, in
+ * statements that are transactions of their own, and none waits longer for a lock than `lock_ms`: while one waits, whoever
+ * comes after it would wait behind it. What cannot be done now is put off until the next time
+ * (docs/design/metering.md, Partitions).
+ */
+import type { Upkeep } from "../store/ledger.ts";
+import { type Database, DatabaseError, type Lane } from "./database.ts";
+import { onOneNode } from "./fleet.ts";
+
+const months_ahead = 6;
+const months_kept = 13;
+const lock_ms = 100;
+/** Of past windows, dropped by one statement. */
+const windows_max = 5_000;
+
+export async function keepUpPartitions(db: Database): Promise<Upkeep> {
+  const settings = { lock_timeout: String(lock_ms) };
+  const putOff = await onOneNode(db, "usage_upkeep", (lane) => work(lane, db.kind), settings);
+  return { monthsAhead: await monthsAhead(db), putOff: putOff ?? [] };
+}
+
+async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
+  const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
+  for (const table of ["usage_past", "usage_seal", "usage_tally"]) {
+    while ((await dropWindows(lane, table)) === windows_max) await Bun.sleep(1);
+  }
+  return putOff;
+}
+
+/** Makes the partitions of such ids, where there are none: those of a node whose clock is far off. */
+export async function makePartitions(db: Pick<Database, "query">, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await db.query("select usage_partition($1)", [id]);
+}
+
+/** Whether a statement failed because a record has no partition. */
+export const lacksPartition = (error: unknown): boolean => error instanceof DatabaseError && error.code === "23514";
+
+async function makeMonths(lane: Lane): Promise<string[]> {
+  const putOff: string[] = [];
+  for (const { id } of await lane.query<{ id: string }>("select id from usage_months($1) id", [months_ahead])) {
+    if (!(await atOnce(() => lane.query("select usage_partition($1)", [id])))) putOff.push(id);
+  }
+  return putOff;
+}
+
+interface Old {
+  name: string;
+  is_attached: boolean;
+  is_leaving: boolean;
+}
+
+async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]> {
+  const old = await lane.query<Old>(
+    `select name, is_attached, is_leaving from usage_partitions()
+     where month at time zone 'UTC' + interval '1 month' <= ${keptSince} order by is_leaving desc, month`,
+    [months_kept],
+  );
+  const isConcurrent = kind === "postgres" && (await isOwner(lane));
+  for (const [index, month] of old.entries()) {
+    // Only one can be leaving at a time: the others wait behind it.
+    if (!(await atOnce(() => dropMonth(lane, isConcurrent, month)))) return old.slice(index).map(({ name }) => name);
+  }
+  return [];
+}
+
+const keptSince = "store_now() at time zone 'UTC' - make_interval(months => $1)";
+
+/**
+ * Each step can be the last for now. Once a partition has left, nothing is written into it: what it has then decides. Only
+ * the owner of the table on a server can have it leave without a lock; others ask for what they may (deploy/roles.sql).
+ */
+async function dropMonth(lane: Lane, isConcurrent: boolean, { name, is_attached, is_leaving }: Old): Promise<void> {
+  if (!isConcurrent) {
+    await lane.query("select usage_drop_month($1)", [name]);
+    return;
+  }
+  if (is_leaving) await lane.query(`alter table usage_record detach partition ${name} finalize`);
+  else if (is_attached) {
+    if (await hasYoung(lane, name)) return;
+    await lane.query(`alter table usage_record detach partition ${name} concurrently`);
+  }
+  if (await hasYoung(lane, name)) await lane.query("select usage_attach($1)", [name]);
+  else await lane.query(`drop table ${name}`);
+}
+
+async function isOwner(lane: Lane): Promise<boolean> {
+  const [row] = await lane.query<{ owns: boolean }>(
+    "select pg_has_role(relowner, 'USAGE') as owns from pg_class where oid = 'usage_record'::regclass",
+  );
+  return row!.owns;
+}
+
+/** A node whose clock is slow by a year has records of today in an old month. */
+async function hasYoung(lane: Lane, name: string): Promise<boolean> {
+  const [row] = await lane.query<{ young: boolean }>(
+    `select exists (select from ${name} where ended_at >= (${keptSince}) at time zone 'UTC') as young`,
+    [months_kept],
+  );
+  return row!.young;
+}
+
+async function dropWindows(lane: Lane, table: string): Promise<number> {
+  const gone = await lane.query(
+    `delete from ${table} where ctid = any (array(
+       select ctid from ${table} where ends_at < store_now() - make_interval(months => $1) limit $2
+     )) returning 1 as one`,
+    [months_kept + 1, windows_max],
+  );
+  return gone.length;
+}
+
+/** How many of the coming months have their partition. */
+async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    `select count(*) as count from usage_months($1) id join usage_partitions() p on p.month = usage_record_time(id)
+     where p.is_attached and p.month > store_now()`,
+    [months_ahead],
+  );
+  return row!.count;
+}
+
+/** False: somebody has a lock that `step` needs. */
+async function atOnce(step: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await step();
+    return true;
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === "55P03") return false;
+    throw error;
+  }
+}
