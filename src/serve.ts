@@ -35,13 +35,16 @@ import { postgresRates } from "./postgres/rates.ts";
 import { refusedRequests } from "./postgres/refused.ts";
 import { keptResponses } from "./postgres/responses.ts";
 import { revocations } from "./postgres/revocations.ts";
-import { readinessChecks } from "./readiness-checks.ts";
+import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
 import { reload, tellAtStart } from "./reloading.ts";
 import { renewal } from "./renewal.ts";
 import { retryBudgets } from "./routing/budget.ts";
+import { checks as healthChecks } from "./routing/checks.ts";
 import { health } from "./routing/health.ts";
+import { pool } from "./routing/pool.ts";
+import { routesOf } from "./routing/view.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
@@ -153,16 +156,28 @@ export async function serve(serving: Serving): Promise<number> {
   });
 
   const engines = client();
+  const known = health();
+  const inFlight = pool();
+  const routes = () => routesOf(configuration.current().catalog, known, inFlight, performance.now());
+  const probing = healthChecks({
+    client: engines,
+    health: known,
+    upstreams: () => configuration.current().upstreams,
+    now_ms: () => performance.now(),
+    turned: ({ name: upstream }, isUp) =>
+      log.event(isUp ? "info" : "error", isUp ? "upstream_up" : "upstream_down", { upstream }),
+  });
   const walking: WalkParts = {
     client: engines,
     budget: retryBudgets(),
-    health: health(),
+    health: known,
+    pool: inFlight,
     now_ms: () => performance.now(),
     draw: Math.random,
     attempted: (attempt) => attempted(attempt, { metrics, log }),
     settings: () => configuration.current().metering,
   };
-  const readiness = readinessOf(readinessChecks(database, redis, configuration), {
+  const readiness = readinessOf([...readinessChecks(database, redis, configuration), routesCheck(routes)], {
     lifecycle: life,
     clock: systemClock(),
     turned(failing) {
@@ -216,6 +231,7 @@ export async function serve(serving: Serving): Promise<number> {
   metrics.info("configuration_info", "The configuration in force, by its hash.", () => ({
     hash: configuration.hash(),
   }));
+  metrics.routes(routes);
   metrics.gauge("http_open_requests", "Open requests.", () => life.openCount);
   metrics.gauge(
     "http_memory_in_flight_bytes",
@@ -289,7 +305,14 @@ export async function serve(serving: Serving): Promise<number> {
   await operator?.stop();
   await socket?.stop();
   readiness.stop();
-  await Promise.all([authentication.stop(), refused.stop(), rounds.stop(), learning.stop(), checks.stop()]);
+  await Promise.all([
+    authentication.stop(),
+    refused.stop(),
+    rounds.stop(),
+    learning.stop(),
+    checks.stop(),
+    probing.stop(),
+  ]);
   counter.stop();
   engines.close();
   const unsettled = await admitting.stop(settle_ms_max);
