@@ -20,6 +20,8 @@ RUN mkdir -p dist/empty
 FROM ${BASE_IMAGE}
 LABEL org.opencontainers.image.title="sluice"
 COPY --from=build /src/dist/sluice /usr/local/bin/sluice
+COPY --from=build /src/dist/THIRD_PARTY_NOTICES /usr/share/doc/sluice/THIRD_PARTY_NOTICES
+COPY --from=build /src/dist/sluice.cdx.json /usr/share/doc/sluice/sluice.cdx.json
 # The embedded database is here, unless DATABASE_URL is set.
 COPY --from=build --chown=65532:65532 /src/dist/empty /data
 ENV HOST=0.0.0.0 PORT=8080 SLUICE_DATA_DIR=/data

@@ -1,9 +1,13 @@
 // `npm run build`: one executable, dist/sluice. `npm run build -- --target=bun-linux-arm64` makes dist/sluice-linux-arm64;
-// other options of `bun build` pass through as well.
+// other options of `bun build` pass through as well. Beside the executable: THIRD_PARTY_NOTICES, sluice.cdx.json (a bill of
+// materials), and SHA256SUMS of all of them.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { command } from "./command.ts";
+import { writePapers } from "./supply/papers.ts";
 
 const limit_ms = 5 * 60_000;
 
@@ -19,10 +23,13 @@ async function main(): Promise<void> {
   const options = process.argv.slice(2);
   const version = versionOf();
   const outfile = outfileOf(options);
-  const fixed = [...flags, ...closed, `--define=SLUICE_BUILD=${JSON.stringify(version)}`, `--outfile=${outfile}`];
-  const { code, took_ms } = await command([process.execPath, "build", ...fixed, ...options, ...entries], {
-    limit_ms,
-  });
+  const notes = mkdtempSync(join(tmpdir(), "sluice-build-"));
+  const metafile = join(notes, "metafile.json");
+  const own = [`--define=SLUICE_BUILD=${JSON.stringify(version)}`, `--outfile=${outfile}`, `--metafile=${metafile}`];
+  const words = [process.execPath, "build", ...flags, ...closed, ...own, ...options, ...entries];
+  const { code, took_ms } = await command(words, { limit_ms });
+  if (code === 0) writePapers({ folder: dirname(outfile), version, metafile: readFileSync(metafile, "utf8") });
+  rmSync(notes, { recursive: true, force: true });
   if (code !== 0) process.exit(code);
   const megabytes = (statSync(outfile).size / 1e6).toFixed(1);
   console.error(`${outfile} ${version}: ${megabytes} MB in ${Math.round(took_ms)} ms`);

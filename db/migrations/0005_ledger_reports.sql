@@ -95,10 +95,13 @@ create function usage_differences(begun_after timestamptz default null)
 -- Makes the partitions of this month and of those to come, moves out of the default one what belongs in them, and drops
 -- those whose every record is older than what is kept. Answers the names of what it made and dropped (with a minus).
 -- Safe beside running batches, and beside itself.
-create function usage_partitions(months_to_come integer default 3, months_kept integer default 13) returns setof text
+create function usage_partitions() returns setof text
   language plpgsql volatile
   as $$
   declare
+    -- No arguments: whoever may call this could otherwise have every record dropped (deploy/roles.sql).
+    months_to_come constant integer := 3;
+    months_kept constant integer := 13;
     this_month timestamp := date_trunc('month', store_now() at time zone 'UTC');
     month timestamp;
     next_month timestamp;

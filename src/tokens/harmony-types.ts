@@ -1,5 +1,5 @@
 /** JSON Schema in the notation of types in which the harmony format tells a model of its tools. */
-import { isObject } from "../protocol/json.ts";
+import { entryOf, isObject } from "../protocol/json.ts";
 
 type Schema = Record<string, unknown>;
 
@@ -56,7 +56,7 @@ function typeOf(schema: Schema, indent: string, depth: number): string {
   const { type, oneOf, items, nullable } = schema;
   const orNull = nullable === true ? " | null" : "";
   if (Array.isArray(oneOf)) return `${variantsOf(oneOf, indent, depth)}\n${indent}`;
-  if (Array.isArray(type)) return type.map((one) => scalars[String(one)] ?? String(one)).join(" | ");
+  if (Array.isArray(type)) return type.map((one) => entryOf(scalars, String(one)) ?? String(one)).join(" | ");
   if (type === "array") return `${isObject(items) ? `${typeOf(items, indent, depth + 1)}[]` : "Array<any>"}${orNull}`;
   if (type === "object") {
     const said = typeof schema.description === "string" ? comment(schema.description, indent + step) : "";
@@ -64,7 +64,7 @@ function typeOf(schema: Schema, indent: string, depth: number): string {
   }
   if (type === "string" && Array.isArray(schema.enum))
     return schema.enum.map((value) => JSON.stringify(value)).join(" | ") + orNull;
-  return typeof type === "string" && type !== "null" ? `${scalars[type] ?? "any"}${orNull}` : "any";
+  return typeof type === "string" && type !== "null" ? `${entryOf(scalars, type) ?? "any"}${orNull}` : "any";
 }
 
 const scalars: Record<string, string> = { string: "string", number: "number", integer: "number", boolean: "boolean" };

@@ -1,6 +1,17 @@
 // Every fuzzer; `npm run fuzz` and fuzz.test.ts run this list.
 
 import { bodyScanFuzzer } from "./body-scan.ts";
+import { catalogFuzzer } from "./catalog.ts";
 import type { Fuzzer } from "./fuzzer.ts";
+import { keyFuzzer, targetFuzzer } from "./heads.ts";
+import { sseFuzzer } from "./sse.ts";
+import { upstreamFuzzers } from "./upstream.ts";
 
-export const fuzzers: readonly Fuzzer[] = [bodyScanFuzzer];
+export const fuzzers: readonly Fuzzer[] = [
+  bodyScanFuzzer,
+  sseFuzzer,
+  keyFuzzer,
+  targetFuzzer,
+  catalogFuzzer,
+  ...upstreamFuzzers,
+];

@@ -107,7 +107,7 @@ describe("tokens a minute", () => {
     const open = await chat(key, { max_tokens: undefined });
     expect(limitHeadersOf(open, "tokens")[1]).toBe("0");
     await open.text();
-    await (await chat(key, { messages: says("", words(700)), max_tokens: 200 })).text();
+    await (await chat(key, { messages: says("", words(350)), max_tokens: 200 })).text();
     const full = await chat(key, { messages: says("", words(100)), max_tokens: 700 });
     expect(full.status).toBe(429);
     expect(await errorIn(full)).toMatchObject({

@@ -73,11 +73,15 @@ test("counting takes nothing of the minute, and is not held to it", async () => 
   expect((await count(key)).status).toBe(200);
 });
 
-describe("100,000 short messages hold up nobody for more than 200 ms", () => {
-  const many = 100_001;
+describe("as many short messages as a body may hold hold up nobody for more than 200 ms", () => {
+  const many = 15_001;
+  const rest = ", and so on until nobody reads it any more".repeat(2);
   const shapes: Record<string, (at: number) => object> = {
-    "of text": (at) => ({ role: at % 2 ? "assistant" : "user", content: `hi ${at}` }),
-    "of blocks": (at) => ({ role: at % 2 ? "assistant" : "user", content: [{ type: "text", text: `hi ${at}` }] }),
+    "of text": (at) => ({ role: at % 2 ? "assistant" : "user", content: `hi ${at}${rest}` }),
+    "of blocks": (at) => ({
+      role: at % 2 ? "assistant" : "user",
+      content: [{ type: "text", text: `hi ${at}${rest}` }],
+    }),
   };
 
   test.each(Object.entries(shapes))("%s", async (_name, shape) => {
@@ -105,9 +109,9 @@ describe("100,000 short messages hold up nobody for more than 200 ms", () => {
   });
 
   test("the one that is wrong among them is named", async () => {
-    const messages = Array.from({ length: many }, (_, at) => ({ role: "user", content: at === 77_777 ? 7 : "hi" }));
+    const messages = Array.from({ length: many }, (_, at) => ({ role: "user", content: at === 12_345 ? 7 : "hi" }));
     const refused = await service.post(path, { ...ask, messages });
-    expect(((await refused.json()) as Refusal).error.message).toStartWith("messages[77777].content: ");
+    expect(((await refused.json()) as Refusal).error.message).toStartWith("messages[12345].content: ");
   });
 });
 

@@ -68,15 +68,14 @@ describe("a new certificate", () => {
     const [first, second] = [ours.issue(["localhost"]), ours.issue(["localhost"])];
     const service = await https("renewed", first).start();
     const model = ((await (await service.fetch("/v1/models")).json()) as { data: { id: string }[] }).data[0]!.id;
-    const messages = [{ role: "user", content: "@sim tps=20\nHello" }];
+    const messages = [{ role: "user", content: "@sim tps=4\nHello" }];
     const stream = await service.post("/v1/chat/completions", { model, messages, stream: true });
     const reader = stream.body!.getReader();
-    await reader.read();
+    const decoder = new TextDecoder();
+    let text = decoder.decode((await reader.read()).value);
     written(folder, "renewed", second);
     service.signal("SIGHUP");
     await until(() => shows(service.url, second), 20_000, "the new certificate");
-    let text = "";
-    const decoder = new TextDecoder();
     for (let part = await reader.read(); !part.done; part = await reader.read()) text += decoder.decode(part.value);
     expect(text).toContain("data: [DONE]");
     expect((await service.fetch("/v1/models")).status).toBe(200);

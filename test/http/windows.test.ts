@@ -416,7 +416,8 @@ describe("for operators", () => {
     const client = await clientOn("small");
     const ran = await usedUp(client);
     const shown = await service.json<Record<string, unknown>>("request", "show", ran.id);
-    const { route, duration_ms, organization_id: _id, organization, ...receipt } = shown;
+    const { route, duration_ms, organization_id: _id, organization, report_rejected: rejected, ...receipt } = shown;
+    expect(rejected).toBeNull();
     expect(receipt).toEqual({ ...ran });
     expect(organization).toBe(client.organization);
     expect(route).toEqual({ upstream: "canary-upstream-name", attempts: 1, first_part_ms: expect.any(Number) });

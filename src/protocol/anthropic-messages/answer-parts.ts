@@ -5,7 +5,7 @@
  */
 import type { InferenceEvent, PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
-import { isObject, type JsonObject, textOf } from "../json.ts";
+import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
 import { asCitation } from "./citations.ts";
 import { signatureOf } from "./signature.ts";
 
@@ -46,7 +46,7 @@ export class AnswerParts {
 
   delta(said: unknown, value: unknown): InferenceEvent[] {
     const index = this.#at(said);
-    const kind = isObject(value) ? kindOfDelta[textOf(value.type)] : undefined;
+    const kind = isObject(value) ? entryOf(kindOfDelta, textOf(value.type)) : undefined;
     if (!isObject(value) || !kind || this.#open.get(index) === null) return [];
     const part = this.#open.get(index);
     if (part?.kind === kind) return this.#grown(part, value);
@@ -163,7 +163,7 @@ const kindOfDelta: Partial<Record<string, PartHead["kind"]>> = {
 };
 
 function newPart(block: JsonObject): Part | null {
-  const kind = kindOfBlock[textOf(block.type)];
+  const kind = entryOf(kindOfBlock, textOf(block.type));
   if (!kind) return null;
   const citations = Array.isArray(block.citations) ? block.citations.filter(isObject).map(asCitation) : [];
   return {

@@ -2,7 +2,7 @@
 import { type Fault, faultCatalogue } from "../../inference/fault.ts";
 import { faultMessage } from "../fault-message.ts";
 import { type NamedField, namedField } from "../fields.ts";
-import { type JsonObject, textOf } from "../json.ts";
+import { entryOf, type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import { MessagesRequest as contract, type MessagesError } from "./contract.ts";
 
@@ -49,7 +49,7 @@ function refusedField(error: JsonObject): NamedField | undefined {
 
 /** An error where an answer should stand has no status; its type stands for one. */
 export function decodeErrorEvent(body: unknown): Fault {
-  return decodeFault(statuses[textOf(errorOf(body).type)] ?? 500, body);
+  return decodeFault(entryOf(statuses, textOf(errorOf(body).type)) ?? 500, body);
 }
 
 const statuses: Partial<Record<string, number>> = {

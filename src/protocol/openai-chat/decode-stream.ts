@@ -6,7 +6,7 @@ import type { InferenceEvent, StopReason, TokenLogprob } from "../../inference/e
 import type { Fault } from "../../inference/fault.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
-import { isObject, type JsonObject, textOf } from "../json.ts";
+import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { decodeFault } from "./fault.ts";
 import { toolCallAssembly } from "./tool-calls.ts";
@@ -104,7 +104,7 @@ function answerDecoder(identity: ResponseIdentity) {
         }
       }
     });
-    if (typeof value.finish_reason === "string") reason = stopReasons[value.finish_reason] ?? "stop";
+    if (typeof value.finish_reason === "string") reason = entryOf(stopReasons, value.finish_reason) ?? "stop";
     for (const named of [value.stop_reason, value.matched_stop]) if (typeof named === "string") stopSequence = named;
   }
 

@@ -2,7 +2,7 @@
 import type { Fault, FaultCode } from "../../inference/fault.ts";
 import { envelopeOf, messageIn } from "../envelope/encode.ts";
 import { namedField } from "../fields.ts";
-import { type JsonObject, textOf } from "../json.ts";
+import { entryOf, type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import { ResponsesRequest as contract, type ResponseFailure, type ResponsesError } from "./contract.ts";
 
@@ -45,7 +45,8 @@ export function decodeFault(status: number, body: unknown): Fault {
 /** An error where an answer should stand has no status; its code, or its type, stands for one. */
 export function decodeFailure(error: unknown): Fault {
   const said = errorOf(error);
-  const status = statuses[textOf(said.code)] ?? statuses[textOf(said.type)] ?? Number(said.code ?? said.status);
+  const status =
+    entryOf(statuses, textOf(said.code)) ?? entryOf(statuses, textOf(said.type)) ?? Number(said.code ?? said.status);
   return refusalOf(status >= 400 && status < 600 ? status : 500, said);
 }
 

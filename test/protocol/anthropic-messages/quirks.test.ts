@@ -135,6 +135,18 @@ describe("a stream", () => {
   for (const [quirk, stream] of Object.entries(hello))
     test(quirk, () => expect(said(stream)).toEqual([["text", "hello"]]));
 
+  test.each(["constructor", "toString", "__proto__"])(
+    "a type that every object has, %s, is one that nobody knows",
+    (type) => {
+      const odd = [block(0, { type: "tool_use", id: "a", name: "f" }), delta(0, { type, text: "no" }), stop(0)];
+      expect(said(raw(start(), ...odd, ...text(1, "hello"), ...ended("end_turn")))).toEqual([
+        ["tool-call", "{}"],
+        ["text", "hello"],
+      ]);
+      expect(eventsOf(raw({ type: "error", error: { type } })).at(-1)).toMatchObject({ fault: { status: 503 } });
+    },
+  );
+
   test("characters cut in the middle", () => {
     expect(said(raw(start(), ...text(0, "grüße 🌍"), ...ended("end_turn")))).toEqual([["text", "grüße 🌍"]]);
   });

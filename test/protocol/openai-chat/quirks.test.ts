@@ -482,3 +482,9 @@ describe("llama-server of llama-cpp-python 0.3.36", () => {
     expect(refused(400, "invalid_request_error", template).code).toBe("invalid_value");
   });
 });
+
+test("a finish_reason that every object has is one that nobody knows", () => {
+  for (const reason of ["constructor", "toString", "__proto__"]) {
+    expect(answerOf(sse(delta({ content: "hello" }, reason))).reason).toBe("stop");
+  }
+});

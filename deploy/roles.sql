@@ -1,0 +1,34 @@
+-- What the role that serves may do: docs/operating.md, Separate database roles. Run it as the owner of the tables, after
+-- every `sluice migrate`. It can be run again at any time, also while nodes serve.
+--
+-- The role is called sluice_run here. It cannot create, alter, drop or truncate anything, change or delete a record or an
+-- entry of the audit log, or touch what migrations were applied.
+begin;
+
+revoke create on schema public from public;
+revoke all on all tables in schema public from sluice_run;
+grant usage on schema public to sluice_run;
+grant select on all tables in schema public to sluice_run;
+
+-- Who exists.
+grant insert, update on organization, api_key, key_secret to sluice_run;
+grant insert on audit_entry to sluice_run;
+
+-- What is used. A record is written once and never changed.
+grant insert on usage_record to sluice_run;
+grant insert, update, delete on usage_now, usage_past, usage_hold to sluice_run;
+grant insert, delete on usage_anchor, usage_refusal to sluice_run;
+
+-- What is kept for a while.
+grant insert, update, delete on usage_rate, usage_rate_now to sluice_run;
+grant insert, delete on kept_response to sluice_run;
+grant insert, update on kept_response_total, model_calibration to sluice_run;
+
+-- Upkeep makes the records' partitions of months to come, and drops those older than 13 months. Only an owner can do that,
+-- so this one function runs as its owner. It takes no arguments.
+alter function usage_partitions() security definer;
+alter function usage_partitions() set search_path = public, pg_temp;
+revoke execute on function usage_partitions() from public;
+grant execute on function usage_partitions() to sluice_run;
+
+commit;

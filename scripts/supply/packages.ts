@@ -1,0 +1,79 @@
+// What an executable is made of: the packages whose files the bundler took, and what else is inside.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface Package {
+  name: string;
+  /** None where its makers say only a range. */
+  version: string | null;
+  /** As its makers name it, mostly an SPDX id; none where they say nothing. */
+  license: string | null;
+  author: string;
+  /** Where it is unpacked; none for what is inside another. */
+  folder: string | null;
+  /** Of the archive that the lock file has, such as `sha512-…`. */
+  integrity: string | null;
+  /** What its makers bundled into it. */
+  inside: Package[];
+}
+
+interface Manifest {
+  name: string;
+  version: string;
+  license?: string;
+  author?: string | { name: string };
+  dependencies?: Record<string, string>;
+}
+
+/** From the bundler's metafile, by name. */
+export function bundledPackages(metafile: string): Package[] {
+  const { inputs } = JSON.parse(metafile) as { inputs: Record<string, unknown> };
+  const folders = new Set(Object.keys(inputs).flatMap((path) => folderOf(path) ?? []));
+  const sums = integrities();
+  return [...folders]
+    .map((folder) => packageIn(folder, sums))
+    .sort((one, other) => order(`${one.name}@${one.version}`, `${other.name}@${other.version}`));
+}
+
+/** The version of Postgres in PGlite's program; it says so itself. */
+export function postgresVersion(): string {
+  const program = readFileSync("node_modules/@electric-sql/pglite/dist/pglite.wasm", "latin1");
+  const version = /PostgreSQL (\d+\.\d+)/.exec(program)?.[1];
+  if (version === undefined) throw new Error("PGlite's program does not say which Postgres it is");
+  return version;
+}
+
+/** node_modules/a/node_modules/@b/c/x.js → node_modules/a/node_modules/@b/c */
+function folderOf(path: string): string | null {
+  return /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? null;
+}
+
+function packageIn(folder: string, sums: Map<string, string>): Package {
+  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+  const { name, version, license = null, author = name } = manifest;
+  const integrity = sums.get(`${name}@${version}`) ?? null;
+  const maker = typeof author === "string" ? author : author.name;
+  return { name, version, license, author: maker, folder, integrity, inside: insideOf(manifest) };
+}
+
+/** Packages that a bundle holds already: package.json overrides them with nothing. */
+function insideOf({ dependencies = {} }: Manifest): Package[] {
+  const { overrides = {} } = JSON.parse(readFileSync("package.json", "utf8")) as { overrides?: Record<string, string> };
+  return Object.entries(dependencies)
+    .filter(([name]) => overrides[name]?.endsWith("/already-bundled"))
+    .map(([name, range]) => {
+      const version = /^\d/.test(range) ? range : null;
+      return { name, version, license: null, author: name, folder: null, integrity: null, inside: [] };
+    });
+}
+
+/** Of each `name@version` in the lock file. */
+function integrities(): Map<string, string> {
+  const entries = readFileSync("bun.lock", "utf8").matchAll(/^ {4}".+": \["([^"]+@[^"@]+)", .*"(sha512-[^"]+)"\],?$/gm);
+  return new Map([...entries].map(([, key, sum]) => [key!, sum!]));
+}
+
+function order(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other);
+}

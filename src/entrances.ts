@@ -1,0 +1,47 @@
+/** What a node listens on: the API's port, with a certificate that may be renewed, and the operator's. */
+import { type Identity, type IdentityFiles, readIdentity } from "./config/certificate.ts";
+import type { ServerSettings, ServiceLimits } from "./config/configuration.ts";
+import { readFileBounded } from "./config/source.ts";
+import { app, operatorApp } from "./http/app.ts";
+import type { Dependencies } from "./http/dependencies.ts";
+import { listen } from "./http/listen.ts";
+import type { Log } from "./http/log.ts";
+import { renewal } from "./renewal.ts";
+
+interface EntranceParts {
+  server: ServerSettings;
+  limits: ServiceLimits;
+  log: Log;
+  onReload(reload: () => void): void;
+}
+
+export interface Entrances {
+  url: string;
+  /** The certificate stays what it is. */
+  keep(): Promise<void>;
+  /** Accepts no more connections for the API. */
+  stop(): Promise<void>;
+  stopOperator(): Promise<void>;
+}
+
+export function entrances(dependencies: Dependencies, { server, limits, log, onReload }: EntranceParts): Entrances {
+  const identity = server.tls ? identityIn(server.tls) : null;
+  const api = app(dependencies, { metrics: server.operator === null });
+  const listening = listen(api, { ...server, ...limits }, identity);
+  const operator = server.operator ? listen(operatorApp(dependencies), { ...server.operator, ...limits }) : null;
+  const certificate =
+    server.tls && identity ? renewal(server.tls, identity, { readFile: readFileBounded, listening, log }) : null;
+  onReload(() => certificate?.look());
+  return {
+    url: listening.url,
+    keep: async () => certificate?.stop(),
+    stop: () => listening.stop(),
+    stopOperator: async () => operator?.stop(),
+  };
+}
+
+function identityIn(files: IdentityFiles): Identity {
+  const read = readIdentity(files, readFileBounded);
+  if ("problem" in read) throw new Error(read.problem);
+  return read.identity;
+}

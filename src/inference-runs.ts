@@ -1,0 +1,65 @@
+/** The runs of requests over the engines: what is measured and logged of each attempt and each end. */
+import type { Admission } from "./admission/admission.ts";
+import type { Engines } from "./engines.ts";
+import type { Log } from "./http/log.ts";
+import type { Metrics } from "./http/metrics.ts";
+import { retryBudgets } from "./routing/budget.ts";
+import type { TokenCounter } from "./tokens/counter.ts";
+import { promptCount } from "./tokens/prompt-count.ts";
+import type { InputEstimate } from "./usage/input-estimate.ts";
+import type { OutputCalibration } from "./usage/output-calibration.ts";
+import { type Ended, type Runs, runs } from "./usage/run.ts";
+import { type Attempted, type WalkParts, walk } from "./usage/walk.ts";
+
+interface Parts {
+  admission: Admission;
+  counter: TokenCounter;
+  inputEstimate: InputEstimate;
+  outputCalibration: OutputCalibration;
+  engines: Engines;
+}
+
+interface Told {
+  metering: WalkParts["settings"];
+  metrics: Metrics;
+  log: Log;
+}
+
+export function inferenceRuns(parts: Parts, told: Told): Runs {
+  const { admission, counter, inputEstimate, outputCalibration, engines } = parts;
+  const { metrics, log } = told;
+  const walking: WalkParts = {
+    ...engines,
+    budget: retryBudgets(),
+    now_ms: () => performance.now(),
+    draw: Math.random,
+    attempted: (attempt) => attempted(attempt, told),
+    settings: told.metering,
+  };
+  return runs({
+    admission,
+    inputEstimate,
+    countPrompt: promptCount(counter),
+    outputCalibration,
+    watcher: {
+      granted: (source) => metrics.decision("granted", source),
+      ended(ended) {
+        metrics.inference(ended);
+        if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
+      },
+    },
+    open: (errand) => walk(walking, errand),
+  });
+}
+
+/** What an operator has to mend is said loudly, each time: it costs every request an attempt. */
+function attempted({ model, route, end }: Attempted, { metrics, log }: Told): void {
+  const upstream = route.upstream.name;
+  metrics.attempt(upstream, end.kind);
+  if (end.kind === "refused") log.event("error", "upstream_refused", { upstream, model, status: end.status });
+}
+
+/** What an engine said, for the log, which names no engine: `request show` does. */
+function reportShown({ requestId, model, reportRejected }: Ended) {
+  return { request_id: requestId, model, ...reportRejected };
+}

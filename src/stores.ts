@@ -1,0 +1,94 @@
+/** The stores of a node, made once: the ledger, rates, refused and stored requests, what was learned of models. */
+import { standbyRates } from "./admission/standby-rates.ts";
+import { tlsTexts } from "./config/certificate.ts";
+import type { Configuration } from "./config/configuration.ts";
+import { readFileBounded } from "./config/source.ts";
+import type { Log } from "./http/log.ts";
+import { memoryRates } from "./memory/rates.ts";
+import { calibrations } from "./postgres/calibration.ts";
+import type { Database } from "./postgres/database.ts";
+import { ledger } from "./postgres/ledger.ts";
+import { postgresRates } from "./postgres/rates.ts";
+import { refusedRequests } from "./postgres/refused.ts";
+import { keptResponses } from "./postgres/responses.ts";
+import { type RedisConnection, redisConnection } from "./redis/connection.ts";
+import { redisRates } from "./redis/rates.ts";
+import type { Rates } from "./store/rates.ts";
+import { systemClock } from "./time/clock.ts";
+import { bookCheck } from "./usage/book-check.ts";
+import { calibrationSaver } from "./usage/calibration-saver.ts";
+import { forgetting } from "./usage/forgetting.ts";
+import { inputEstimate } from "./usage/input-estimate.ts";
+import { outputCalibration } from "./usage/output-calibration.ts";
+import { refusedLog } from "./usage/refused.ts";
+
+export interface StoreParts {
+  database: Database;
+  configuration: () => Configuration;
+  log: Log;
+  /** Logs that something outside is away. */
+  outage: (what: string) => (cause: unknown) => void;
+  /** Ends what was begun here, the last first. */
+  ending: AsyncDisposableStack;
+}
+
+export async function stores({ database, configuration, log, outage, ending }: StoreParts) {
+  const { metering, storage } = configuration();
+  const redisTls = tlsTexts(storage.redisTls, readFileBounded);
+  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls) : null;
+  ending.defer(() => redis?.close());
+  const rates = ratesOver(database, redis, log);
+  ending.defer(() => rates.close());
+  const book = ledger(database, { recovery: metering.recovery });
+  const refused = refusedLog({
+    store: refusedRequests(database),
+    now_ms: () => performance.now(),
+    failed: outage("refusals_unwritten"),
+  });
+  ending.defer(() => refused.stop());
+  const responses = keptResponses(database, { kept_days: () => configuration().responses.kept_days });
+  const rounds = forgetting({ forget: responses.forget, failed: outage("responses_unforgotten") });
+  ending.defer(() => rounds.stop());
+  const checks = bookCheck({
+    ledger: book,
+    found: (differences) => log.event("error", "usage_mismatch", { differences: differences.slice(0, 20) }),
+    failed: outage("usage_unchecked"),
+  });
+  ending.defer(() => checks.stop());
+  const estimate = inputEstimate();
+  const calibration = outputCalibration();
+  const learning = calibrationSaver({
+    store: calibrations(database),
+    input: estimate.ratios,
+    output: calibration.sums,
+    failed: outage("calibration_unreachable"),
+  });
+  ending.defer(() => learning.stop());
+  await learning.recall();
+  return {
+    redis,
+    rates,
+    ledger: book,
+    refused,
+    responses,
+    checks,
+    inputEstimate: estimate,
+    outputCalibration: calibration,
+  };
+}
+
+/** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */
+function ratesOver(database: Database, redis: RedisConnection | null, log: Log): Rates {
+  if (database.kind === "pglite") return memoryRates(() => performance.now());
+  const standby = postgresRates(database);
+  if (!redis) return standby;
+  return standbyRates({
+    first: redisRates(redis),
+    standby,
+    clock: systemClock(),
+    turned(cause) {
+      if (cause === null) log.event("info", "rates_counted_in_redis");
+      else log.event("warn", "rates_counted_in_database", { cause: String(cause) });
+    },
+  });
+}

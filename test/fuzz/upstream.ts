@@ -1,0 +1,132 @@
+// What engines answer, in each protocol: whatever it is, what leaves is grammatical, and nothing is thrown.
+
+import fc from "fast-check";
+import { Fault } from "../../src/inference/fault.ts";
+import { folding } from "../../src/inference/result.ts";
+import type { UpstreamCodec } from "../../src/protocol/codec.ts";
+import { SseDecoder } from "../../src/sse/decode.ts";
+import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../src/upstream/codecs.ts";
+import { grammarProblem } from "../protocol/grammar.ts";
+import { affordable } from "./cost.ts";
+import { type Fuzzer, law } from "./fuzzer.ts";
+import { mutated, seedsOf } from "./mutation.ts";
+
+const ms_per_kb = 10;
+const identity = { responseId: "resp_1", createdAtSeconds: 1, model: "acme/writer-1" };
+const pieces = [
+  "null",
+  "[]",
+  "{}",
+  '""',
+  "-1",
+  "1e999",
+  "0.5",
+  "9007199254740993",
+  "true",
+  '"\\ud800"',
+  '{"__proto__":null}',
+  '"__proto__":',
+  "[[[[",
+  "\n\n",
+  "data: [DONE]\n\n",
+  "data: {}\n\n",
+  '"index":4294967296',
+  '"type":"constructor"',
+  ",",
+];
+
+const changes = fc.array(
+  fc.tuple(
+    fc.nat(),
+    fc.oneof(fc.constantFrom(null, [], {}, "", -1, 1e308, 0.5, true, "x", "constructor", "__proto__"), fc.jsonValue()),
+  ),
+  { maxLength: 4 },
+);
+
+export const upstreamFuzzers: readonly Fuzzer[] = upstreamProtocols.map(fuzzerOf);
+
+function fuzzerOf(protocol: UpstreamProtocol): Fuzzer {
+  const codec: UpstreamCodec = upstreamCodecs[protocol];
+  const seeds = seedsOf(protocol);
+  const events = seeds.flatMap(dataOf);
+  const texts = mutated(seeds, pieces);
+  return {
+    name: `upstream-${protocol}`,
+    properties: {
+      "a stream decodes to a grammatical one": law(texts, (text) => streamed(codec, text)),
+      "and so do its messages in any order, left out and repeated": law(fc.array(fc.constantFrom(...events)), (all) =>
+        streamed(codec, all.map((data) => `data: ${data}\n\n`).join("")),
+      ),
+      "and with any values in place of its own": law(fc.constantFrom(...events), changes, (data, edits) =>
+        streamed(codec, `data: ${JSON.stringify(changed(JSON.parse(asJson(data)), edits))}\n\n`),
+      ),
+      "an answer that comes whole decodes to a grammatical stream": law(
+        fc.constantFrom(...events),
+        changes,
+        fc.jsonValue(),
+        (data, edits, any) => {
+          for (const reply of [changed(JSON.parse(asJson(data)), edits), any]) whole(codec, reply);
+        },
+      ),
+      "a refusal decodes to a fault": law(
+        fc.integer({ min: 100, max: 999 }),
+        fc.jsonValue(),
+        texts,
+        (status, any, text) => {
+          for (const body of [any, { error: any }, { error: { message: any, code: any, type: any } }, text]) {
+            if (!(codec.fault.decode(status, body) instanceof Fault)) throw new Error("it is no fault");
+          }
+        },
+      ),
+    },
+  };
+}
+
+function streamed(codec: UpstreamCodec, text: string): void {
+  const events = affordable(text.length, ms_per_kb, () => {
+    const decoder = codec.stream.decoder(identity);
+    const messages = new SseDecoder().push(new TextEncoder().encode(text));
+    return [...messages.flatMap((message) => decoder.push(message)), ...decoder.end()];
+  });
+  check(events);
+}
+
+function whole(codec: UpstreamCodec, reply: unknown): void {
+  check(affordable(JSON.stringify(reply).length, ms_per_kb, () => codec.response.decode(reply, identity)));
+}
+
+function check(events: ReturnType<UpstreamCodec["response"]["decode"]>): void {
+  const problem = grammarProblem(events);
+  if (problem) throw new Error(problem);
+  const fold = folding();
+  for (const event of events) fold.push(event);
+  for (const event of events) {
+    if (event.type === "response-end" && typeof event.reason !== "string") throw new Error("its reason is none");
+    if (!("usage" in event) || !event.usage) continue;
+    const { inputTokens, outputTokens } = event.usage;
+    for (const tokens of [inputTokens, outputTokens]) {
+      if (!Number.isSafeInteger(tokens) || tokens < 0) throw new Error(`${tokens} tokens`);
+    }
+  }
+}
+
+function dataOf(stream: string): string[] {
+  return [...stream.matchAll(/^data: (.*)$/gm)].map((found) => found[1]!);
+}
+
+function asJson(data: string): string {
+  return data === "[DONE]" ? "{}" : data;
+}
+
+/** The value with some of those in it, counted in order, replaced. */
+function changed(value: unknown, edits: readonly [number, unknown][]): unknown {
+  return edits.reduce((before, [at, put]) => {
+    let left = at % (count(before) + 1);
+    return JSON.parse(JSON.stringify(before), (_name, inner) => (left-- === 0 ? put : inner)) ?? null;
+  }, value);
+}
+
+function count(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return 1 + Object.values(value).reduce((sum: number, inner) => sum + count(inner), 0);
+}
