@@ -41,8 +41,9 @@ export function choose(
   const home = routes.find(seeking.isHome);
   if (home) return room.isFree(home) ? home : (lessBusyOfTwo(routes.filter(room.isFree), burdenOf, draw) ?? home);
   const { key } = seeking;
-  const places = routes.toSorted((one, other) => distance(key, one) - distance(key, other));
-  return places.find((route) => room.isFree(route) && room.hasPlace(route)) ?? lessBusyOfTwo(routes, burdenOf, draw);
+  const places = routes.map((route) => ({ route, at: distance(key, route) })).sort((one, other) => one.at - other.at);
+  const free = places.find(({ route }) => room.isFree(route) && room.hasPlace(route));
+  return free?.route ?? lessBusyOfTwo(routes, burdenOf, draw);
 }
 
 /** Those of the best priority; a route without weight is none of them while another has some. */
