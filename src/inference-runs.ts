@@ -1,12 +1,11 @@
 /** The runs of requests over the engines: what is measured and logged of each attempt and each end. */
 import type { Admission } from "./admission/admission.ts";
+import type { Engines } from "./engines.ts";
 import type { Log } from "./http/log.ts";
 import type { Metrics } from "./http/metrics.ts";
 import { retryBudgets } from "./routing/budget.ts";
-import { health } from "./routing/health.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
 import { promptCount } from "./tokens/prompt-count.ts";
-import { client } from "./upstream/http1/client.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";
 import type { OutputCalibration } from "./usage/output-calibration.ts";
 import { type Ended, type Runs, runs } from "./usage/run.ts";
@@ -17,23 +16,21 @@ interface Parts {
   counter: TokenCounter;
   inputEstimate: InputEstimate;
   outputCalibration: OutputCalibration;
+  engines: Engines;
 }
 
 interface Told {
   metering: WalkParts["settings"];
   metrics: Metrics;
   log: Log;
-  ending: AsyncDisposableStack;
 }
 
-export function inferenceRuns({ admission, counter, inputEstimate, outputCalibration }: Parts, told: Told): Runs {
+export function inferenceRuns(parts: Parts, told: Told): Runs {
+  const { admission, counter, inputEstimate, outputCalibration, engines } = parts;
   const { metrics, log } = told;
-  const engines = client();
-  told.ending.defer(() => engines.close());
   const walking: WalkParts = {
-    client: engines,
+    ...engines,
     budget: retryBudgets(),
-    health: health(),
     now_ms: () => performance.now(),
     draw: Math.random,
     attempted: (attempt) => attempted(attempt, told),

@@ -5,6 +5,7 @@ import type { ReadinessCheck } from "./http/readiness.ts";
 import { whyNoAdmission } from "./postgres/admits.ts";
 import { answeredWithin, type Database } from "./postgres/database.ts";
 import type { RedisConnection } from "./redis/connection.ts";
+import { modelsWithoutRoute, type RouteView } from "./routing/view.ts";
 
 const answer_ms = 1500;
 const every_ms = 1000;
@@ -68,3 +69,20 @@ function redisCheck(redis: RedisConnection): ReadinessCheck {
     },
   };
 }
+
+/** A warning: such a model's routes are all asked none the less, and no other node would have better ones. */
+export function routesCheck(routes: () => RouteView[]): ReadinessCheck {
+  return {
+    name: "routes",
+    severity: "warning",
+    every_ms,
+    async run() {
+      const models = modelsWithoutRoute(routes());
+      if (models.length === 0) return null;
+      const named = models.slice(0, named_max).join(", ");
+      return `no healthy route: ${named}${models.length > named_max ? ` and ${models.length - named_max} more` : ""}`;
+    },
+  };
+}
+
+const named_max = 20;

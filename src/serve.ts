@@ -3,6 +3,7 @@
  * and the files that it calls are the only ones that know all rooms; every value that they need is made here, once, and
  * handed to them. What was begun is ended in the opposite order.
  */
+
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
 import { plansInForce } from "./admission/plans-in-force.ts";
@@ -12,6 +13,7 @@ import { adminSocket } from "./cli/socket.ts";
 import { engineNames } from "./config/engine-names.ts";
 import { descriptorLimit, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
+import { engines } from "./engines.ts";
 import { entrances } from "./entrances.ts";
 import { type Bounds, bounds } from "./http/bounds.ts";
 import type { Dependencies } from "./http/dependencies.ts";
@@ -30,7 +32,7 @@ import { directory } from "./postgres/directory.ts";
 import { planUse } from "./postgres/plan-use.ts";
 import { plans } from "./postgres/plans.ts";
 import { revocations } from "./postgres/revocations.ts";
-import { readinessChecks } from "./readiness-checks.ts";
+import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { publishPlans, reload, tellAtStart } from "./reloading.ts";
 import { stores } from "./stores.ts";
 import { systemClock } from "./time/clock.ts";
@@ -178,7 +180,9 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   await publishPlans(configuration.current(), publishing, serving.fileAge_ms());
   const inForce = await plansInForce({ store: publishing.store, failed: outage("plans_unread") });
   ending.defer(() => inForce.stop());
-  const readiness = readinessOf(readinessChecks(database, kept.redis, configuration), {
+  const known = engines({ configuration: configuration.current, log, ending });
+  metrics.routes(known.routes);
+  const readiness = readinessOf([...readinessChecks(database, kept.redis, configuration), routesCheck(known.routes)], {
     lifecycle: life,
     clock: systemClock(),
     turned(failing) {
@@ -195,8 +199,8 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     authenticate: authentication.authenticate,
     attempts: attempts(() => performance.now()),
     runs: inferenceRuns(
-      { admission: admitting, counter, inputEstimate: kept.inputEstimate, outputCalibration: kept.outputCalibration },
-      { metering: () => configuration.current().metering, metrics, log, ending },
+      { ...kept, admission: admitting, counter, engines: known },
+      { metering: () => configuration.current().metering, metrics, log },
     ),
     ledger,
     refused,

@@ -6,7 +6,7 @@ import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration, MeteringSettings } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
-import { defaultsOf, meteringLimits, responsesLimits, serviceLimits } from "./limits.ts";
+import { checkLimits, defaultsOf, meteringLimits, responsesLimits, serviceLimits } from "./limits.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith } from "./plans.ts";
 import type { ConfigurationFile, Metering, ModelEntry, UpstreamEntry } from "./schema.ts";
@@ -20,7 +20,7 @@ export function assemble(
   simulatorUrl: string | null,
   tls: ReadonlyMap<string, TlsSettings> = new Map(),
 ): Configuration {
-  const named = upstreamsOf(file?.upstreams ?? {}, tls);
+  const named = Object.entries(file?.upstreams ?? {}).map(([name, entry]) => replicasOf(name, entry, tls.get(name)));
   const { models, upstreams } = settings.upstream
     ? servedByEnvironment(settings.upstream, file?.models)
     : servedByFile(named, file?.models, simulatorUpstream(simulatorUrl));
@@ -77,53 +77,61 @@ function bestRoute({ routes }: ModelEntry): ModelEntry["routes"][number] {
   return open.toSorted((one, other) => (one.priority ?? 0) - (other.priority ?? 0))[0]!;
 }
 
+/** The engines of one upstream, which are one but for their URLs. */
+type Replicas = Upstream[];
+
 /** Where the file lists no models, its one engine serves the default catalog; where it names none, the simulator does. */
-function servedByFile(named: Upstream[], entries: ModelEntry[] | undefined, simulator: Upstream): Served {
-  const engine = named[0] ?? simulator;
-  const known = new Map([...named, simulator].map((upstream) => [upstream.name, upstream]));
+function servedByFile(named: Replicas[], entries: ModelEntry[] | undefined, simulator: Upstream): Served {
+  const engines = named[0] ?? [simulator];
+  const known = new Map([...named, [simulator]].map((replicas) => [replicas[0]!.name, replicas]));
   const models: CatalogModel[] = entries
     ? entries.map((entry) => ({ ...modelOf(entry), routes: routesOf(entry, known) }))
-    : defaultModels().map((model) => ({ ...model, routes: [soleRoute(engine, model.id)] }));
+    : defaultModels().map((model) => ({ ...model, routes: engines.map((engine) => soleRoute(engine, model.id)) }));
   const needed = models.some((model) => model.routes.some((route) => route.upstream === simulator));
-  return { models, upstreams: needed ? [...named, simulator] : named };
+  return { models, upstreams: needed ? [...named.flat(), simulator] : named.flat() };
 }
 
 function soleRoute(upstream: Upstream, model: string): Route {
   return { upstream, model, priority: 0, weight: 1 };
 }
 
-function routesOf(entry: ModelEntry, known: ReadonlyMap<string, Upstream>): Route[] {
-  return entry.routes.map((route) => {
-    const upstream = known.get(route.upstream);
-    if (!upstream) throw new Error(`a route of '${entry.id}' was not checked`);
-    return {
+function routesOf(entry: ModelEntry, known: ReadonlyMap<string, Replicas>): Route[] {
+  return entry.routes.flatMap((route) => {
+    const replicas = known.get(route.upstream);
+    if (!replicas) throw new Error(`a route of '${entry.id}' was not checked`);
+    return replicas.map((upstream) => ({
       upstream,
       model: route.model,
       priority: route.priority ?? 0,
-      weight: route.weight ?? 1,
+      weight: (route.weight ?? 1) / replicas.length,
       ...(route.instructions === "head" ? { instructionsInside: false } : {}),
       ...(route.context_window === undefined ? {} : { contextTokens: route.context_window }),
       ...(entry.timeouts === undefined ? {} : { timeouts: { ...upstream.timeouts, ...entry.timeouts } }),
-    };
+    }));
   });
 }
 
-function upstreamsOf(entries: Record<string, UpstreamEntry>, tls: ReadonlyMap<string, TlsSettings>): Upstream[] {
-  return Object.entries(entries).map(([name, entry]) => {
-    const url = checkedUrl(entry.url);
-    const key = entry.api_key === undefined ? null : checkedKey(entry.api_key);
-    if ("problem" in url || (key && "problem" in key)) throw new Error(`upstream '${name}' was not checked`);
+function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undefined): Replicas {
+  const key = entry.api_key === undefined ? null : checkedKey(entry.api_key);
+  if (key && "problem" in key) throw new Error(`upstream '${name}' was not checked`);
+  return [entry.url, ...(entry.replicas ?? [])].map((text) => {
+    const url = checkedUrl(text);
+    if ("problem" in url) throw new Error(`upstream '${name}' was not checked`);
     return {
       name,
       url: url.url,
       protocol: entry.protocol ?? "openai-chat",
       apiKey: key?.key ?? null,
       ...(entry.headers === undefined ? {} : { headers: entry.headers }),
-      ...(tls.has(name) ? { tls: tls.get(name)! } : {}),
+      ...(tls === undefined ? {} : { tls }),
+      ...(entry.cache_salt ? { isCacheSalted: true } : {}),
+      ...(entry.check === undefined ? {} : { check: { ...defaultCheck, ...entry.check } }),
       timeouts: { ...defaultTimeouts, ...entry.timeouts },
     };
   });
 }
+
+const defaultCheck = { path: "/health", ...defaultsOf(checkLimits) };
 
 function modelOf(entry: ModelEntry): Model {
   const { prices } = entry;

@@ -6,7 +6,7 @@ import { checkedKey } from "./api-key.ts";
 import { didYouMean } from "./diagnose.ts";
 import { meteringLimits } from "./limits.ts";
 import { fieldOf } from "./problem.ts";
-import { Metering, Model, type ModelEntry, Upstream } from "./schema.ts";
+import { Metering, Model, type ModelEntry, Upstream, type UpstreamEntry } from "./schema.ts";
 import { simulatorName } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
@@ -31,14 +31,27 @@ function checkUpstreams(upstreams: Record<string, unknown>, add: Add): void {
     const path = ["upstreams", name];
     if (name === simulatorName) add(path, `'${simulatorName}' is the name of the built-in engine; choose another name`);
     if (!Check(Upstream, entry)) continue;
-    const url = checkedUrl(entry.url);
-    if ("problem" in url) add([...path, "url"], url.problem);
+    checkUrls(entry, path, add);
+    if (entry.cache_salt && entry.protocol === "anthropic-messages") {
+      add([...path, "cache_salt"], "is no field of Messages; remove it, or let the engine speak another protocol");
+    }
     for (const header of Object.keys(entry.headers ?? {})) {
       if (ownHeaders.has(header.toLowerCase())) add([...path, "headers", header], "is set by Sluice itself; remove it");
     }
     const key = entry.api_key === undefined ? null : checkedKey(entry.api_key);
     if (key && "problem" in key) add([...path, "api_key"], key.problem);
   }
+}
+
+function checkUrls({ url, replicas = [] }: UpstreamEntry, path: Path, add: Add): void {
+  const seen = new Set<string>();
+  [url, ...replicas].forEach((text, index) => {
+    const here = index === 0 ? [...path, "url"] : [...path, "replicas", index - 1];
+    const read = checkedUrl(text);
+    if ("problem" in read) add(here, read.problem);
+    else if (seen.has(read.url)) add(here, "is there already; a replica is another engine");
+    else seen.add(read.url);
+  });
 }
 
 const ownHeaders = new Set([

@@ -143,6 +143,15 @@ export const upstreamTimeouts: Record<keyof UpstreamTimeouts, Limit> = {
   total_ms: timeout("total_ms", "The longest that a whole answer may take, all attempts together."),
 };
 
+export const checkLimits: Record<"interval_ms", Limit> = {
+  interval_ms: {
+    default: 5_000,
+    minimum: 100,
+    maximum: 3_600_000,
+    description: "How often it is asked. It has 5 s to answer.",
+  },
+};
+
 export const meteringLimits: Record<Exclude<keyof MeteringSettings, "recovery" | "end_revoked">, Limit> = {
   lease_s: {
     default: 60,

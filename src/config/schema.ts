@@ -10,7 +10,7 @@ import { units_max } from "../store/ledger.ts";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
 import { upstreamProtocols } from "../upstream/codecs.ts";
 import type { UpstreamTimeouts } from "../upstream/target.ts";
-import { type Limit, meteringLimits, responsesLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
+import { checkLimits, type Limit, meteringLimits, responsesLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -84,13 +84,44 @@ const headers = Type.Record(
   },
 );
 
+const url = (description: string) => Type.String({ minLength: 1, maxLength: 2048, description });
+
+const check = Type.Object(
+  {
+    path: Type.Optional(
+      Type.String({
+        pattern: "^/[\\x21-\\x7e]{0,1023}$",
+        patternErrorMessage: "must be a path from the root of the engine's host, such as /health",
+        default: "/health",
+        description:
+          "What is asked, from the root of the engine's host. Any status from 200 to 299 says that it is well.",
+      }),
+    ),
+    interval_ms: limited(checkLimits.interval_ms),
+  },
+  {
+    ...closed,
+    description: "Ask the engine from time to time whether it is well. While it is not, it gets no requests.",
+  },
+);
+
 export const Upstream = Type.Object(
   {
-    url: Type.String({
-      minLength: 1,
-      maxLength: 2048,
-      description: "The engine's base URL, including /v1. If the URL has no path, /v1 is added.",
-    }),
+    url: url("The engine's base URL, including /v1. If the URL has no path, /v1 is added."),
+    replicas: Type.Optional(
+      Type.Array(url("The base URL of another engine that serves the same."), {
+        maxItems: 63,
+        description: "Further engines that are the same: a session stays with one of them.",
+      }),
+    ),
+    cache_salt: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Send cache_salt, different for each organization, so that none can tell by time what another has in the engine's prefix cache. For vLLM.",
+      }),
+    ),
+    check: Type.Optional(check),
     protocol: Type.Optional(
       Type.Enum([...upstreamProtocols], {
         type: "string",

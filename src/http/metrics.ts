@@ -1,5 +1,6 @@
 /** Counters for Prometheus. Low cardinality: public models and outcomes, never keys or organizations. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { RouteView } from "../routing/view.ts";
 import type { SettleAnswer } from "../store/ledger.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
 import { divergence } from "../usage/divergence.ts";
@@ -16,6 +17,8 @@ export interface Metrics {
   decision(decision: "granted" | "refused", reason: string): void;
   /** An attempt at an engine has ended. */
   attempt(upstream: string, outcome: AttemptKind): void;
+  /** How the routes are, read when metrics are asked for. */
+  routes(read: () => RouteView[]): void;
   /** So many holds of nodes that are gone were settled. */
   recovered(requests: number): void;
   /** What a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
@@ -167,6 +170,37 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
       units.inc({ class: "uncharged" }, answer.uncharged);
     },
     recovered: (requests) => recovered.inc(requests),
+    routes(read) {
+      const gaugeOf = (
+        name: string,
+        help: string,
+        labelNames: string[],
+        add: (gauge: Gauge, view: RouteView) => void,
+      ) =>
+        new Gauge({
+          ...{ name, help, labelNames, registers },
+          collect() {
+            this.reset();
+            for (const view of read()) add(this, { ...view, upstream: named(view.upstream) });
+          },
+        });
+      const states =
+        "Routes by public model, upstream, and how they are: closed (asked), open, half-open, resting or down.";
+      gaugeOf("upstream_routes", states, ["model", "upstream", "state"], (gauge, { model, upstream, state }) =>
+        gauge.inc({ model, upstream, state }),
+      );
+      const labels = ["model", "upstream"];
+      gaugeOf(
+        "upstream_requests_in_flight",
+        "Requests at engines now.",
+        labels,
+        (gauge, { model, upstream, requests }) => gauge.inc({ model, upstream }, requests),
+      );
+      const tokens = "Tokens of the requests at engines now: inputs, and at most 1,024 for each answer.";
+      gaugeOf("upstream_tokens_in_flight", tokens, labels, (gauge, view) =>
+        gauge.inc({ model: view.model, upstream: view.upstream }, view.tokens),
+      );
+    },
     gauge(name, help, read) {
       new Gauge({
         name,

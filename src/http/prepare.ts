@@ -16,6 +16,7 @@ import { breather, breathing } from "./breather.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { limitHeaders } from "./limit-headers.ts";
+import { sessionOf } from "./session.ts";
 import { reserve } from "./shed.ts";
 
 export interface Prepared<Wire> extends Asked {
@@ -63,6 +64,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
       createdAtSeconds: Math.floor(Date.now() / 1000),
       model: model.id,
     },
+    affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
     rateHeaders: (readings: RateReadings) => limitHeaders(operation, readings, Date.now()),
   };
 }

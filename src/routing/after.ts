@@ -1,6 +1,6 @@
 /** What follows an attempt that showed nothing: whether another is made, and what the caller reads where none is. Pure. */
 import { Fault } from "../inference/fault.ts";
-import type { AttemptKind } from "../upstream/attempt.ts";
+import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
 
 /**
  * `stop`: the same would happen anywhere. `same`: the same engine once more, on a new connection. `larger`: one with a
@@ -26,6 +26,21 @@ export const nextAfter: Record<AttemptKind, Next> = {
 
 /** Attempts after which no engine has worked: another multiplies nothing, and takes nothing of the budget. */
 export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
+
+/** The longest that a caller is kept waiting for an engine that is full. */
+const repeat_ms_max = 5_000;
+const pause_ms = 250;
+
+/**
+ * Where no other engine is left, the last is asked once more if it has refused the request, and so works at it no longer:
+ * when it says that it has room again, or after a moment that is drawn, so that not all come back at once. Else null.
+ */
+export function repeatAfter_ms(end: AttemptEnd, draw: () => number): number | null {
+  const { kind, status, retryAfter_ms } = end;
+  if (status === undefined || (kind !== "busy" && kind !== "failed")) return null;
+  if (retryAfter_ms !== undefined) return retryAfter_ms <= repeat_ms_max ? retryAfter_ms : null;
+  return kind === "failed" ? pause_ms * (1 + draw()) : null;
+}
 
 export interface Failure {
   kind: AttemptKind;

@@ -1,6 +1,7 @@
 /**
- * Whether one route may be asked, from how its attempts ended. Pure: a state and an event give the next state.
- * Failures in a row open it; after a probation one request at a time is let through, and tells whether it is well again.
+ * Whether one route may be asked, from how its attempts ended. Pure: a state and an event give the next state. Failures in
+ * a row open it, or a share of the latest; after a probation one request at a time is let through, and tells whether it is
+ * well again.
  */
 import type { AttemptKind } from "../upstream/attempt.ts";
 
@@ -8,6 +9,10 @@ export interface Breaker {
   state: "closed" | "open" | "half-open";
   /** In a row, while it is closed. */
   failures: number;
+  /** How the latest attempts ended, while it is closed: a bit for each, the last one lowest, 1 for a failure. */
+  history: number;
+  /** How many of those there are. */
+  seen: number;
   /** Of the next opening. */
   probation_ms: number;
   /** When it opened, or let its probe through, in milliseconds: what began before tells of another time. */
@@ -18,6 +23,9 @@ export interface Breaker {
 
 /** Failures in a row that open a breaker. */
 export const failures_max = 3;
+/** Of so many of the latest attempts, and when there are enough of them, half may not fail. */
+export const history_max = 20;
+export const history_min = 10;
 export const probation_ms_min = 1_000;
 export const probation_ms_max = 15_000;
 /** The longest that a full engine is left alone, whatever it says. */
@@ -26,18 +34,23 @@ export const rest_ms_max = 60_000;
 export const closed: Breaker = {
   state: "closed",
   failures: 0,
+  history: 0,
+  seen: 0,
   probation_ms: probation_ms_min,
   since_ms: 0,
   restUntil_ms: 0,
 };
 
-interface End {
-  kind: AttemptKind;
+/** `slow`: it answers, and far later than its peers. */
+export type EndKind = AttemptKind | "slow";
+
+export interface End {
+  kind: EndKind;
   retryAfter_ms?: number;
 }
 
 /** What an end says of the engine: that it is ill, that it is alive, or nothing. */
-const says: Record<AttemptKind, "ill" | "alive" | "nothing"> = {
+const says: Record<EndKind, "ill" | "alive" | "nothing"> = {
   answered: "alive",
   empty: "ill",
   abandoned: "nothing",
@@ -51,6 +64,7 @@ const says: Record<AttemptKind, "ill" | "alive" | "nothing"> = {
   rejected: "alive",
   too_long: "alive",
   malformed: "ill",
+  slow: "ill",
 };
 
 export function admits(breaker: Breaker, now_ms: number): boolean {
@@ -74,18 +88,39 @@ export function ended(breaker: Breaker, end: End, begun_ms: number, now_ms: numb
       return breaker.state === "half-open" ? { ...breaker, state: "open" } : breaker;
     case "alive": {
       const rest_ms = end.kind === "busy" ? Math.min(rest_ms_max, end.retryAfter_ms ?? 0) : 0;
-      return { ...closed, restUntil_ms: now_ms + rest_ms };
+      const kept = breaker.state === "closed" ? withLast(breaker, 0) : closed;
+      return { ...kept, failures: 0, restUntil_ms: now_ms + rest_ms };
     }
-    case "ill":
-      if (breaker.state === "closed" && breaker.failures + 1 < failures_max) {
-        return { ...breaker, failures: breaker.failures + 1 };
-      }
+    case "ill": {
+      const told = withLast(breaker, 1);
+      if (breaker.state === "closed" && told.failures < failures_max && !isOftenIll(told)) return told;
       return {
+        ...closed,
         state: "open",
-        failures: 0,
         probation_ms: Math.min(probation_ms_max, breaker.probation_ms * 2),
         since_ms: now_ms,
         restUntil_ms: now_ms + breaker.probation_ms,
       };
+    }
   }
+}
+
+/** Whether it can be forgotten: nothing is known of it. */
+export function isWell({ state, history, restUntil_ms }: Breaker, now_ms: number): boolean {
+  return state === "closed" && history === 0 && restUntil_ms <= now_ms;
+}
+
+function withLast(breaker: Breaker, failed: 0 | 1): Breaker {
+  const history = ((breaker.history << 1) | failed) & (2 ** history_max - 1);
+  return { ...breaker, history, seen: Math.min(history_max, breaker.seen + 1), failures: breaker.failures + failed };
+}
+
+function isOftenIll({ history, seen }: Breaker): boolean {
+  return seen >= history_min && 2 * ones(history) >= seen;
+}
+
+function ones(bits: number): number {
+  let count = 0;
+  for (let left = bits; left !== 0; left &= left - 1) count += 1;
+  return count;
 }

@@ -1,25 +1,58 @@
 /**
- * Which route goes first. Pure: `draw` is a number from 0 to 1, derived from the request's affinity key where it has one
- * (so that its prefix cache is met again), else random. Lower priority is better; within one, weight decides.
+ * Which route is asked. Pure. Lower priority is better; within one, a session goes where it was at home, a new one to the
+ * place that its key has among the routes, and what has neither to the one with less to do of two drawn: docs/routing.md.
  */
 import type { Route } from "./catalog.ts";
 
-export function choose(routes: readonly Route[], draw: number): Route | null {
+/** What a route has to do now, and who is at home there. */
+export interface Burden {
+  /** Of the requests in flight. */
+  tokens: number;
+  requests: number;
+  /** Of late. */
+  sessions: number;
+}
+
+export interface Seeking {
+  /** Of the session: whatever has the same one likes the same engine. Null where there is none. */
+  key: number | null;
+  /** Where the session was last. */
+  isHome(route: Route): boolean;
+  /** What this request adds. */
+  tokens: number;
+}
+
+/** How far above its share a route may be, as a factor: beyond, even its own sessions go elsewhere. */
+export const bound = 1.25;
+
+/** Standard deviations of what meets at one place by chance. */
+const deviations = 3;
+
+/** `draw` gives numbers from 0 to 1. */
+export function choose(
+  routes: readonly Route[],
+  seeking: Seeking,
+  burdenOf: (route: Route) => Burden,
+  draw: () => number,
+): Route | null {
+  if (routes.length < 2) return routes[0] ?? null;
+  if (seeking.key === null) return lessBusyOfTwo(routes, burdenOf, draw);
+  const room = roomIn(routes, seeking.tokens, burdenOf);
+  const home = routes.find(seeking.isHome);
+  if (home) return room.isFree(home) ? home : (lessBusyOfTwo(routes.filter(room.isFree), burdenOf, draw) ?? home);
+  const { key } = seeking;
+  const places = routes.map((route) => ({ route, at: distance(key, route) })).sort((one, other) => one.at - other.at);
+  const free = places.find(({ route }) => room.isFree(route) && room.hasPlace(route));
+  return free?.route ?? lessBusyOfTwo(routes, burdenOf, draw);
+}
+
+/** Those of the best priority; a route without weight is none of them while another has some. */
+export function foremost(routes: readonly Route[]): readonly Route[] {
+  if (routes.length < 2) return routes;
   const open = routes.filter((route) => route.weight > 0);
   const pool = open.length > 0 ? open : routes;
   const best = Math.min(...pool.map((route) => route.priority));
-  const candidates = pool.filter((route) => route.priority === best);
-  let left = draw * candidates.reduce((sum, route) => sum + route.weight, 0);
-  for (const route of candidates) {
-    left -= route.weight;
-    if (left < 0) return route;
-  }
-  return candidates.at(-1) ?? null;
-}
-
-/** A stable number from 0 to 1. */
-export function affinity(key: string): number {
-  return Number(BigInt.asUintN(32, BigInt(Bun.hash(key)))) / 2 ** 32;
+  return pool.filter((route) => route.priority === best);
 }
 
 /** Those whose context holds so many tokens; where none does, the largest: the engine has the last word. */
@@ -28,4 +61,57 @@ export function fitting(routes: readonly Route[], tokens: number, contextOf: (ro
   if (fits.length > 0) return fits;
   const largest = Math.max(...routes.map(contextOf));
   return routes.filter((route) => contextOf(route) === largest);
+}
+
+/** Who a route is, through reloads: a replica is a URL. */
+export function identityOf({ upstream, model }: Route): string {
+  return `${upstream.name}\n${upstream.url}\n${model}`;
+}
+
+function lessBusyOfTwo(routes: readonly Route[], burdenOf: (route: Route) => Burden, draw: () => number): Route | null {
+  const one = drawn(routes, draw());
+  const other = drawn(
+    routes.filter((route) => route !== one),
+    draw(),
+  );
+  if (!one || !other) return one;
+  const busy = (route: Route) => burdenOf(route).tokens / (route.weight || 1);
+  return busy(other) < busy(one) ? other : one;
+}
+
+function drawn(routes: readonly Route[], draw: number): Route | null {
+  let left = draw * routes.reduce((sum, route) => sum + route.weight, 0);
+  for (const route of routes) {
+    left -= route.weight;
+    if (left < 0) return route;
+  }
+  return routes.at(-1) ?? null;
+}
+
+function roomIn(routes: readonly Route[], tokens: number, burdenOf: (route: Route) => Burden) {
+  const sum = (value: (route: Route) => number) => routes.reduce((total, route) => total + value(route), 0);
+  const weights = sum(({ weight }) => weight);
+  const inFlight = sum((route) => burdenOf(route).tokens) + tokens;
+  const usual = inFlight / (sum((route) => burdenOf(route).requests) + 1);
+  const sessions = sum((route) => burdenOf(route).sessions) + 1;
+  const shareOf = ({ weight }: Route) => (weights === 0 ? 1 / routes.length : weight / weights);
+  return {
+    /** Some requests meet at one place by chance; what chance explains is let pass, else no session would stay at home. */
+    isFree(route: Route): boolean {
+      const busy = burdenOf(route).tokens;
+      const share = shareOf(route);
+      const mean = inFlight * share;
+      return busy === 0 || busy + tokens <= bound * mean + deviations * Math.sqrt(mean * usual * (1 - share));
+    },
+    hasPlace: (route: Route) => burdenOf(route).sessions < Math.ceil(bound * sessions * shareOf(route)),
+  };
+}
+
+/**
+ * Rendezvous hashing, weighted: each key has its own order of the routes, so that one that is lost moves its own sessions
+ * only, and to all others alike.
+ */
+function distance(key: number, route: Route): number {
+  const hash = Number(BigInt.asUintN(32, BigInt(Bun.hash(identityOf(route), key))));
+  return -Math.log((hash + 1) / (2 ** 32 + 1)) / (route.weight || 1e-9);
 }

@@ -1,39 +1,63 @@
 /** What this process knows of routes. Nothing is told between nodes: each finds out by itself, and none needs it to be safe. */
-import type { AttemptEnd } from "../upstream/attempt.ts";
-import { admits, type Breaker, begun, closed, ended } from "./breaker.ts";
+import { admits, type Breaker, begun, closed, type End, ended, isWell } from "./breaker.ts";
 import type { Route } from "./catalog.ts";
+import { identityOf } from "./choose.ts";
+import { isFarBeyond, type Pace, paced } from "./pace.ts";
 
 export interface Health {
   /** Those that may be asked; all, where none may: never are all routes of a model kept back. */
   usable(routes: readonly Route[], now_ms: number): readonly Route[];
   begun(route: Route, now_ms: number): void;
-  /** An attempt that began at `begun_ms` is over, or has begun to answer. */
-  ended(route: Route, end: AttemptEnd, begun_ms: number, now_ms: number): void;
+  /** An attempt that began at `begun_ms` is over. */
+  ended(route: Route, end: End, begun_ms: number, now_ms: number): void;
+  /** It has begun to answer, after `taken_ms` beyond what its size explains. `routes`: of the same model. */
+  shown(route: Route, routes: readonly Route[], taken_ms: number, begun_ms: number, now_ms: number): void;
+  /** An active check says whether what listens at this URL is well. */
+  checked(url: string, isUp: boolean): void;
+  stateOf(route: Route, now_ms: number): RouteState;
 }
 
+/** `closed`: asked. `open`, `half-open`: of its breaker. `resting`: full, for as long as it said. `down`: its check fails. */
+export type RouteState = Breaker["state"] | "resting" | "down";
+
 export function health(): Health {
-  // A breaker that is closed and rests not is forgotten, so the map holds no more than what is ill.
+  // A breaker of which nothing is known is forgotten, so the map holds no more than what is or was ill.
   const ill = new Map<string, Breaker>();
-  const of = (route: Route) => ill.get(keyOf(route)) ?? closed;
+  const paces = new Map<string, Pace>();
+  const down = new Set<string>();
+  const of = (route: Route) => ill.get(identityOf(route)) ?? closed;
   const set = (route: Route, breaker: Breaker, now_ms: number) => {
-    const isWell = breaker.state === "closed" && breaker.failures === 0 && breaker.restUntil_ms <= now_ms;
-    if (!isWell) ill.set(keyOf(route), breaker);
-    else if (ill.size > 0) ill.delete(keyOf(route));
+    if (!isWell(breaker, now_ms)) ill.set(identityOf(route), breaker);
+    else if (ill.size > 0) ill.delete(identityOf(route));
   };
+  const isUsable = (route: Route, now_ms: number) => !down.has(route.upstream.url) && admits(of(route), now_ms);
+  const end = (route: Route, how: End, begun_ms: number, now_ms: number) =>
+    set(route, ended(of(route), how, begun_ms, now_ms), now_ms);
+
   return {
     usable(routes, now_ms) {
-      if (ill.size === 0) return routes;
-      const well = routes.filter((route) => admits(of(route), now_ms));
+      if (ill.size === 0 && down.size === 0) return routes;
+      const well = routes.filter((route) => isUsable(route, now_ms));
       return well.length > 0 ? well : routes;
     },
     begun(route, now_ms) {
       if (ill.size > 0) set(route, begun(of(route), now_ms), now_ms);
     },
-    ended: (route, end, begun_ms, now_ms) => set(route, ended(of(route), end, begun_ms, now_ms), now_ms),
+    ended: end,
+    shown(route, routes, taken_ms, begun_ms, now_ms) {
+      if (routes.length < 2) return end(route, { kind: "answered" }, begun_ms, now_ms);
+      const peers = routes.filter((other) => other !== route && isUsable(other, now_ms));
+      const known = peers.flatMap((other) => paces.get(identityOf(other)) ?? []);
+      const isSlow = isFarBeyond(taken_ms, known);
+      // What is far beyond is no measure for others.
+      if (!isSlow) paces.set(identityOf(route), paced(paces.get(identityOf(route)), taken_ms));
+      end(route, { kind: isSlow ? "slow" : "answered" }, begun_ms, now_ms);
+    },
+    checked: (url, isUp) => void (isUp ? down.delete(url) : down.add(url)),
+    stateOf(route, now_ms) {
+      if (down.has(route.upstream.url)) return "down";
+      const { state, restUntil_ms } = of(route);
+      return state === "closed" && restUntil_ms > now_ms ? "resting" : state;
+    },
   };
-}
-
-/** A reload makes new routes of the same engines. */
-function keyOf({ upstream, model }: Route): string {
-  return `${upstream.name}\n${upstream.url}\n${model}`;
 }

@@ -6,36 +6,21 @@
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
-import type { InferenceRequest } from "../inference/request.ts";
-import type { ResponseIdentity, Transducer, UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
+import type { ResponseIdentity, Transducer } from "../protocol/codec.ts";
 import { SseDecoder } from "../sse/decode.ts";
 import type { SseMessage } from "../sse/message.ts";
 import { within } from "../time/deadline.ts";
-import {
-  type AttemptEnd,
-  faultOfCause,
-  kindOfCause,
-  kindOfFault,
-  kindOfRefusal,
-  retryAfterOf,
-  tooSlow,
-} from "./attempt.ts";
+import { type AttemptEnd, faultOfCause, kindOfCause, kindOfFault, tooSlow } from "./attempt.ts";
 import { readAtMost } from "./body.ts";
-import type { Client } from "./http1/client.ts";
 import type { Reply } from "./http1/exchange.ts";
-import type { Upstream } from "./target.ts";
+import { refusalOf } from "./refused.ts";
+import { type Sending, send } from "./send.ts";
 import { watchdog } from "./watchdog.ts";
 
 /** Whether an engine streams is read off its answer, whatever it was asked. */
-export interface Question extends UpstreamAsk {
-  client: Client;
-  upstream: Upstream;
-  codec: UpstreamCodec;
-  request: InferenceRequest;
+export interface Question extends Sending {
   identity: ResponseIdentity;
   patience: Patience;
-  /** On a connection of its own, because one that had served before has failed. */
-  isFresh?: boolean;
   /** The caller's patience: its abort ends the request, and its reason (a Fault) the stream. */
   signal: AbortSignal;
   /** Told once how it ended, before the last event leaves. */
@@ -56,9 +41,8 @@ export interface Patience {
   spare: { after_ms: number; isAsked(): boolean } | null;
 }
 
-/** An engine's whole reply, and its refusals: more is not read. */
+/** An engine's whole reply: more is not read. */
 const reply_bytes_max = 64 * 1024 * 1024;
-const refusal_bytes_max = 64 * 1024;
 
 export async function* ask(question: Question): AsyncGenerator<InferenceEvent[], void, void> {
   const { codec, identity, signal, patience } = question;
@@ -74,9 +58,9 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   const told = once((end) => question.ended?.(signal.aborted ? { kind: "abandoned" } : end));
   dog.limit(patience.total_ms, "the whole answer");
   try {
-    const reply = await post(question, abort.signal, () => {
+    const connected = () =>
       dog.expect(patience.spare?.after_ms ?? patience.first_part_ms, patience.spare ? spareWait : firstWait);
-    });
+    const reply = await send(question, { connect_ms: patience.connect_ms, connected, signal: abort.signal });
     answer.reply = reply;
     if (reply.status !== 200) {
       const { fault, end } = await refusalOf(reply, codec);
@@ -177,50 +161,4 @@ function isTerminal(event: InferenceEvent): boolean {
 function endOf(batch: readonly InferenceEvent[]): AttemptEnd {
   const last = batch.find(isTerminal);
   return { kind: last?.type === "response-failed" ? kindOfFault(last.fault) : "answered" };
-}
-
-/** Once: whether a request may be sent again is decided by whoever knows what was shown. */
-async function post(question: Question, signal: AbortSignal, connected: () => void): Promise<Reply> {
-  const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = question;
-  const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
-  return client.post({
-    url: upstream.url + codec.path,
-    headers: {
-      "content-type": "application/json",
-      accept: "text/event-stream, application/json",
-      "user-agent": "sluice",
-      ...credentials(upstream),
-      ...upstream.headers,
-    },
-    body: JSON.stringify(asked),
-    tls: upstream.tls ?? null,
-    connect_ms: question.patience.connect_ms,
-    isFresh: question.isFresh ?? false,
-    connected,
-    signal,
-  });
-}
-
-function credentials(upstream: Upstream): Record<string, string> {
-  if (upstream.apiKey === null) return {};
-  return upstream.protocol === "anthropic-messages"
-    ? { "x-api-key": upstream.apiKey, "anthropic-version": "2023-06-01" }
-    : { authorization: `Bearer ${upstream.apiKey}` };
-}
-
-async function refusalOf(reply: Reply, codec: UpstreamCodec): Promise<{ fault: Fault; end: AttemptEnd }> {
-  const { status } = reply;
-  const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
-  let body: unknown = text;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // An engine's proxy answers in HTML; the status says enough.
-  }
-  const fault = codec.fault.decode(status, body);
-  const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status };
-  const wait_s = retryAfterOf(reply);
-  if (wait_s === null) return { fault, end };
-  const details = { ...fault.details, retryAfterSeconds: Math.min(60, Math.max(1, Math.ceil(wait_s))) };
-  return { fault: new Fault(fault.code, fault.message, details), end: { ...end, retryAfter_ms: wait_s * 1000 } };
 }

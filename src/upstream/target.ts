@@ -14,6 +14,16 @@ export interface Upstream {
   /** Whom https trusts, and who we are; the system's authorities and nobody, where left out. */
   tls?: TlsSettings;
   timeouts: UpstreamTimeouts;
+  /** Whether each organization has a salt of its own in the engine's prefix cache. */
+  isCacheSalted?: boolean;
+  /** Asked from time to time whether it is well. */
+  check?: HealthCheck;
+}
+
+export interface HealthCheck {
+  /** From the root of the engine's host. */
+  path: string;
+  interval_ms: number;
 }
 
 export interface UpstreamTimeouts {

@@ -7,14 +7,15 @@ import type { RatedEntrance, RatedEntry, RatedReservation } from "../admission/r
 import { asFault, type Fault } from "../inference/fault.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
+import type { Affinity } from "../routing/affinity.ts";
 import type { CatalogModel } from "../routing/catalog.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
+import type { Errand } from "./asking.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
 import { ahead, type Opened } from "./opened.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
-import type { Errand } from "./walk.ts";
 
 /** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
 export interface Asked extends Omit<RatedEntry, "ahead"> {
@@ -26,6 +27,7 @@ export interface Asked extends Omit<RatedEntry, "ahead"> {
   /** Output tokens that the model and its context allow. */
   outputTokensAllowed: number;
   identity: ResponseIdentity;
+  affinity: Affinity;
 }
 
 /** Whoever wants to know what becomes of a run; told after the ledger. */

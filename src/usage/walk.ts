@@ -4,50 +4,25 @@
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
-import type { InferenceRequest } from "../inference/request.ts";
-import type { ResponseIdentity } from "../protocol/codec.ts";
-import { type Failure, isFree, nextAfter, toldFault } from "../routing/after.ts";
-import type { RetryBudget } from "../routing/budget.ts";
-import { type CatalogModel, contextTokensOf, type Route, refusalAt, timeoutsOf } from "../routing/catalog.ts";
-import { affinity, choose, fitting } from "../routing/choose.ts";
-import type { Health } from "../routing/health.ts";
+import { saltOf } from "../routing/affinity.ts";
+import { type Failure, toldFault } from "../routing/after.ts";
+import { type Route, timeoutsOf } from "../routing/catalog.ts";
 import { ask, type Patience } from "../upstream/ask.ts";
 import type { AttemptEnd } from "../upstream/attempt.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
+import { type Asking, askingOf, type Errand, type WalkSettings } from "./asking.ts";
+import { Itinerary, type ItineraryParts, type Stage } from "./itinerary.ts";
 import type { Opened, OpenedEvents } from "./opened.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
 
-/** What is asked of engines. */
-export interface Errand {
-  model: CatalogModel;
-  request: InferenceRequest;
-  /** Estimate of the input. */
-  inputTokens: number;
-  identity: ResponseIdentity;
-  /** Output tokens that an answer may have: by the model and its context, and by what is held so far. */
-  room: { allowed: number; held: number };
-  signal: AbortSignal;
-}
-
-export interface WalkParts {
+export interface WalkParts extends ItineraryParts {
   client: Client;
-  /** Of a model, by its public id. */
-  budget(model: string): RetryBudget;
-  health: Health;
-  now_ms(): number;
-  /** A number from 0 to 1. */
-  draw(): number;
   attempted(attempt: Attempted): void;
   settings(): WalkSettings;
-}
-
-export interface WalkSettings {
-  /** Up to this cap an answer that nobody streams is asked for whole. */
-  unstreamed_tokens_max: number;
 }
 
 /** One attempt, when it is over. */
@@ -68,9 +43,8 @@ class Walk implements Opened, OpenedEvents {
   readonly #parts: WalkParts;
   readonly #errand: Errand;
   readonly #asking: Asking;
-  readonly #budget: RetryBudget;
+  readonly #itinerary: Itinerary;
   readonly #started_ms: number;
-  #left: readonly Route[];
   #failures: Failure[] = [];
   #route: Route | null = null;
   #attempts = 0;
@@ -80,18 +54,15 @@ class Walk implements Opened, OpenedEvents {
   #end: AttemptEnd | null = null;
   #isShown = false;
   #isOver = false;
-  /** Whether another engine has been asked for already, by an attempt that waited for long. */
-  #isSpareTaken = false;
+  /** Ends a pause between two attempts. */
+  #wake: (() => void) | null = null;
 
   constructor(parts: WalkParts, errand: Errand) {
     this.#parts = parts;
     this.#errand = errand;
     this.#asking = askingOf(errand, parts.settings());
-    this.#budget = parts.budget(errand.model.id);
+    this.#itinerary = new Itinerary(parts, errand, this.#asking.busyTokens);
     this.#started_ms = parts.now_ms();
-    const able = errand.model.routes.filter((route) => refusalAt(route, errand.request) === null);
-    const tokens = errand.inputTokens + (errand.request.outputTokens_max ?? 1);
-    this.#left = fitting(able, tokens, (route) => contextTokensOf(errand.model, route));
   }
 
   get events(): OpenedEvents {
@@ -120,45 +91,49 @@ class Walk implements Opened, OpenedEvents {
 
   async return(): Promise<Next> {
     this.#isOver = true;
+    this.#wake?.();
     await this.#attempt?.return();
     return { done: true, value: undefined };
   }
 
   async #toFirstPart(): Promise<Next> {
     if (this.#isOver) return { done: true, value: undefined };
-    if (this.#attempts === 0) this.#budget.offered(this.#parts.now_ms());
-    let route = this.#chosen();
-    for (let isFresh = false; ; ) {
-      const batch = await this.#asked(route, isFresh);
+    for (let stage = this.#itinerary.first(); ; ) {
+      const { route } = stage;
+      const batch = await this.#asked(stage);
       const end = this.#end;
       if (this.#isShown || end === null) return { done: false, value: batch };
-      this.#parts.health.ended(route, end, this.#begun_ms, this.#parts.now_ms());
-      const next = this.#following(route, end, batch);
-      if (next === null) {
+      const kind = end.kind === "answered" && isEmptyAnswer(batch) ? "empty" : end.kind;
+      if (kind === "answered") this.#wasShown(route);
+      else this.#parts.health.ended(route, { ...end, kind }, this.#begun_ms, this.#parts.now_ms());
+      const next = this.#following(route, { ...end, kind }, batch);
+      if (next !== null && next.wait_ms > 0) await this.#pause(next.wait_ms);
+      if (next === null || this.#isGivenUp()) {
         this.#isShown = true;
         return { done: false, value: this.#told(batch) };
       }
-      isFresh = next === route;
-      route = next;
+      stage = next;
     }
   }
 
   /** What one engine says up to its first part, or all of it where there is none. */
-  async #asked(route: Route, isFresh: boolean): Promise<Batch> {
+  async #asked({ route, isFresh }: Stage): Promise<Batch> {
     const { parts, errand } = { parts: this.#parts, errand: this.#errand };
     this.#route = route;
     this.#attempts += 1;
     this.#end = null;
-    this.#left = this.#left.filter((other) => other !== route);
-    this.#isSpareTaken = false;
     this.#begun_ms = parts.now_ms();
-    parts.health.begun(route, this.#begun_ms);
+    const over = this.#itinerary.begun(route, this.#begun_ms);
     this.#attempt = ask({
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
       ...{ identity: errand.identity, signal: errand.signal, isFresh, stream: this.#asking.stream },
       ...this.#asking.at(route),
+      cacheSalt: route.upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
       patience: this.#patience(route),
-      ended: (end) => this.#ended(route, end),
+      ended: (end) => {
+        over();
+        this.#ended(route, end);
+      },
     });
     const held: Batch = [];
     for (;;) {
@@ -168,62 +143,65 @@ class Walk implements Opened, OpenedEvents {
       if (this.#end !== null) return held;
       if (held.some((event) => event.type === "part-start")) {
         this.#isShown = true;
-        // An engine that has begun to answer is well, however long the answer is.
-        parts.health.ended(route, { kind: "answered" }, this.#begun_ms, parts.now_ms());
+        this.#wasShown(route);
         return held;
       }
     }
+  }
+
+  /** An engine that has begun to answer is well, however long the answer is; unless its peers begin far sooner. */
+  #wasShown(route: Route): void {
+    const { health, now_ms } = this.#parts;
+    const taken_ms = now_ms() - this.#begun_ms - this.#leeway_ms();
+    health.shown(route, this.#errand.model.routes, Math.max(0, taken_ms), this.#begun_ms, now_ms());
   }
 
   #ended(route: Route, end: AttemptEnd): void {
     this.#end = end;
     const { now_ms, health, attempted } = this.#parts;
     attempted({ model: this.#errand.model.id, route, end, ms: now_ms() - this.#begun_ms });
-    if (this.#isShown || this.#isOver) health.ended(route, end, this.#begun_ms, now_ms());
+    // Its beginning has been told: only what went wrong since is news.
+    const isNews = end.kind !== "answered" || !this.#isShown;
+    if (isNews && (this.#isShown || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
   }
 
-  /** The route that is asked next, or null. */
-  #following(route: Route, end: AttemptEnd, batch: Batch): Route | null {
-    const errand = this.#errand;
+  /** What comes next, or null. */
+  #following(route: Route, end: AttemptEnd, batch: Batch): Stage | null {
     const last = batch.at(-1);
-    const isEmpty = end.kind === "answered" && isEmptyAnswer(batch);
     if (last?.type === "response-failed") this.#failures.push({ kind: end.kind, fault: last.fault });
-    const next = isEmpty ? "other" : nextAfter[end.kind];
-    if (next === "stop" || this.#isOver || errand.signal.aborted) return null;
-    if (next === "larger") {
-      const context = contextTokensOf(errand.model, route);
-      this.#left = errand.model.routes.filter((other) => contextTokensOf(errand.model, other) > context);
-    }
-    if (this.#rest_ms(route) <= 0) return null;
-    const chosen = next === "same" ? route : this.#choice();
-    if (!chosen || isFree.has(end.kind) || this.#isSpareTaken) return chosen;
-    return this.#budget.take(this.#parts.now_ms()) ? chosen : null;
+    return this.#isGivenUp() ? null : this.#itinerary.after(route, end, this.#rest_ms(route));
   }
 
-  #chosen(): Route {
-    const route = this.#choice();
-    if (!route) throw new Error("a model without routes cannot be in the catalog");
-    return route;
+  #isGivenUp(): boolean {
+    return this.#isOver || this.#errand.signal.aborted;
   }
 
-  #choice(): Route | null {
-    const { cacheKey } = this.#errand.request;
-    const usable = this.#parts.health.usable(this.#left, this.#parts.now_ms());
-    return choose(usable, cacheKey === undefined ? this.#parts.draw() : affinity(cacheKey));
+  /** Until so much time has passed, or nobody waits any more. */
+  async #pause(wait_ms: number): Promise<void> {
+    const { signal } = this.#errand;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, wait_ms);
+    this.#wake = resolve;
+    signal.addEventListener("abort", this.#wake, { once: true });
+    await promise;
+    clearTimeout(timer);
+    signal.removeEventListener("abort", this.#wake);
+    this.#wake = null;
   }
 
   #rest_ms(route: Route): number {
     return timeoutsOf(route).total_ms - (this.#parts.now_ms() - this.#started_ms);
   }
 
+  #leeway_ms(): number {
+    return leeway_ms(this.#errand.inputTokens, this.#asking.wholeTokens);
+  }
+
   #patience(route: Route): Patience {
     const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
-    const more_ms = leeway_ms(this.#errand.inputTokens, this.#asking.wholeTokens);
-    const isAsked = () => {
-      this.#isSpareTaken = this.#choice() !== null && this.#budget.take(this.#parts.now_ms());
-      return this.#isSpareTaken;
-    };
-    const isSpared = first_part_spare_ms < first_part_ms && this.#left.length > 0;
+    const more_ms = this.#leeway_ms();
+    const isSpared = first_part_spare_ms < first_part_ms && this.#itinerary.hasSpare;
+    const isAsked = () => this.#itinerary.takeSpare();
     return {
       ...{ connect_ms, idle_ms, first_part_ms: first_part_ms + more_ms, total_ms: Math.max(0, this.#rest_ms(route)) },
       spare: isSpared ? { after_ms: first_part_spare_ms + more_ms, isAsked } : null,
@@ -243,42 +221,4 @@ class Walk implements Opened, OpenedEvents {
 function isEmptyAnswer(batch: Batch): boolean {
   const last = batch.at(-1);
   return last?.type === "response-end" && last.reason === "stop" && !batch.some((event) => event.type === "part-start");
-}
-
-interface Asking {
-  stream: boolean;
-  /** Set where a usage window alone is why the engine may not write more than so many tokens. */
-  windowTokens: number | null;
-  /** Of an answer that comes whole: how many it may have. */
-  wholeTokens: number;
-  at(route: Route): {
-    model: string;
-    request: InferenceRequest;
-    outputTokens_max: number;
-    instructionsInside?: boolean;
-  };
-}
-
-function askingOf({ model, request, inputTokens, room }: Errand, settings: WalkSettings): Asking {
-  const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
-  const stream = request.stream || cap > settings.unstreamed_tokens_max;
-  // An answer that comes whole cannot be ended on its way, nor its hold grow.
-  const windowTokens = !stream && room.held < cap ? room.held : null;
-  // A cap above what is allowed is lowered: the answer then ends with `length`.
-  const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
-  return {
-    stream,
-    windowTokens,
-    wholeTokens: stream ? 0 : (windowTokens ?? cap),
-    at(route) {
-      const context = contextTokensOf(model, route);
-      const most = context < model.contextTokens ? Math.max(1, context - inputTokens) : Number.POSITIVE_INFINITY;
-      return {
-        model: route.model,
-        request: isCapped ? { ...request, outputTokens_max: Math.min(most, windowTokens ?? cap) } : request,
-        outputTokens_max: Math.min(most, room.allowed),
-        ...(route.instructionsInside === undefined ? {} : { instructionsInside: route.instructionsInside }),
-      };
-    },
-  };
 }

@@ -30,6 +30,31 @@ test("an upstream has headers of its own, and none that Sluice sets", () => {
   expect(withUpstream({ headers: { "x a": "b" } })).toContain("must be the name of a header");
 });
 
+test("replicas are engines of one name, and divide the weight of its routes", () => {
+  const main = (replicas: string) =>
+    `{ url: "http://one:8000/v1", replicas: [${replicas}], cache_salt: true, check: { path: /healthz } }`;
+  const file = withModel({ routes: [{ upstream: "main", model: "m", weight: 3 }] });
+  const text = (replicas: string) => file.replace('{ url: "http://127.0.0.1:9000/v1" }', main(replicas));
+  const { catalog, upstreams } = configured(text('"http://two:8000", "http://three:8000/v1"'));
+  expect(upstreams.map(({ name, url }) => `${name} ${url}`)).toEqual([
+    "main http://one:8000/v1",
+    "main http://two:8000/v1",
+    "main http://three:8000/v1",
+  ]);
+  const [model] = catalog.models.values();
+  expect(model!.routes.map(({ upstream, weight }) => [upstream, weight])).toEqual(upstreams.map((one) => [one, 1]));
+  expect(upstreams[2]).toMatchObject({ isCacheSalted: true, check: { path: "/healthz", interval_ms: 5000 } });
+  expect(problemsOf(text('"http://one:8000/v1/"'))).toEqual([
+    expect.stringContaining("upstreams.main.replicas[0]: is there already"),
+  ]);
+  expect(problemsOf(text('"two"'))).toEqual([expect.stringContaining("upstreams.main.replicas[0]: must be a URL")]);
+});
+
+test("what an engine does not know is refused: a salt in Messages, a check without a path", () => {
+  expect(withUpstream({ protocol: "anthropic-messages", cache_salt: true })).toContain("is no field of Messages");
+  expect(withUpstream({ check: { path: "health" } })).toContain("must be a path from the root");
+});
+
 describe("tls", () => {
   test("trusts the authorities of a file, and shows a certificate", () => {
     const tls = { ca_file: "ca.pem", certificate_file: "own.pem", key_file: "own.key" };

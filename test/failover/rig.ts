@@ -30,11 +30,18 @@ export interface Rig {
 
 export const upstreamNames = ["canary-first", "canary-second", "canary-third"];
 
-export async function startRig(cases: readonly Case[], options: SluiceOptions = {}): Promise<Rig> {
+export async function startRig(
+  cases: readonly Case[],
+  options: SluiceOptions = {},
+  more = "",
+  protocol = "openai-chat",
+): Promise<Rig> {
   const walls = await Promise.all(upstreamNames.map(() => startWall()));
   const dead = await startWall();
   await dead.stop();
-  const upstreams = walls.map(({ url }, index) => `  ${upstreamNames[index]}: { url: "${url}" }`);
+  const upstreams = walls.map(
+    ({ url }, index) => `  ${upstreamNames[index]}: { url: "${url}", protocol: ${protocol} }`,
+  );
   const route = ({ wall, model, priority = 0, weight = 1, contextWindow }: Route) =>
     `{ upstream: ${wall === "dead" ? "canary-dead" : upstreamNames[wall]}, model: ${model}, priority: ${priority}, weight: ${weight}${contextWindow ? `, context_window: ${contextWindow}` : ""} }`;
   const model = ({ id, routes, timeouts }: Case) => `  - id: ${id}
@@ -50,7 +57,7 @@ ${timeouts ? `    timeouts: ${timeouts}\n` : ""}    routes: [${routes.map(route)
     "models:",
     ...cases.map(model),
     "plans: { pro: {} }",
-    "",
+    more,
   ].join("\n");
   const sluice = await startSluice({
     config,

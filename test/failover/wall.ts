@@ -1,8 +1,9 @@
 // An engine over raw TCP that fails in the ways of FailoverBench (github.com/failoverbench/failoverbench): the fault is chosen by
-// the model's name, and every request that arrives is written down. It speaks chat.
+// the model's name, and every request that arrives is written down. It speaks the protocol of the path that is asked.
 
 import type { AddressInfo } from "node:net";
 import { createServer, type Socket } from "node:net";
+import { type Dialect, dialectOf } from "./dialects.ts";
 
 export interface Wall {
   url: string;
@@ -15,13 +16,13 @@ export interface Wall {
 
 /** Sixty words, each a token. */
 export const canonical = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
-export const usage = { prompt_tokens: 9, completion_tokens: 60, total_tokens: 69 };
 
 interface Asked {
   /** How many times this model was asked before. */
   before: number;
   isStreamed: boolean;
   socket: Socket;
+  dialect: Dialect;
 }
 
 const sse = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -29,12 +30,31 @@ const frame = (data: string) => {
   const text = `data: ${data}\n\n`;
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 };
-const delta = (content: string) => JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
-const words = canonical.split(" ").map((word, index) => delta(index === 0 ? word : ` ${word}`));
-const finish = JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
-const report = JSON.stringify({ choices: [], usage });
-const whole = (content: string | null, finish_reason = "stop") =>
-  JSON.stringify({ choices: [{ index: 0, message: { role: "assistant", content }, finish_reason }], usage });
+const event = (data: object) => {
+  const { type } = data as { type?: string };
+  const text = `${type ? `event: ${type}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+};
+const wordsOf = ({ opening, word }: Dialect, from: number, to: number) =>
+  (from === 0 ? opening : []).map(event).join("") +
+  canonical
+    .split(" ")
+    .slice(from, to)
+    .map((one, index) => event(word(from + index === 0 ? one : ` ${one}`)))
+    .join("");
+const endOf = ({ closing, mark }: Dialect, isMarked = true) =>
+  `${closing.map(event).join("")}${isMarked && mark ? frame(mark) : ""}0\r\n\r\n`;
+const whole = ({ whole }: Dialect, content: string | null = canonical) => JSON.stringify(whole(content));
+
+/** The end of an answer in which nothing was. */
+function emptied({ closing, opening }: Dialect): object[] {
+  const isOfPart = (one: object) => /content_block|output_|content_part/.test((one as { type?: string }).type ?? "");
+  const ends = closing.filter((one) => !isOfPart(one));
+  return [
+    ...opening,
+    ...ends.map((one) => ("response" in one ? { ...one, response: { ...(one.response as object), output: [] } } : one)),
+  ].filter((one) => !isOfPart(one));
+}
 
 function json(status: number, body: string, headers = ""): string {
   return `HTTP/1.1 ${status} Whatever\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
@@ -42,22 +62,20 @@ function json(status: number, body: string, headers = ""): string {
 const refusal = (status: number, code: string, headers = "") =>
   json(status, JSON.stringify({ error: { message: `the wall says ${code}`, code } }), headers);
 
-function answer({ socket, isStreamed }: Asked, done = true): void {
-  if (!isStreamed) return void socket.write(json(200, whole(canonical)));
-  socket.write(
-    `${sse + words.map(frame).join("") + frame(finish) + frame(report) + (done ? frame("[DONE]") : "")}0\r\n\r\n`,
-  );
+function answer({ socket, isStreamed, dialect }: Asked, isMarked = true): void {
+  if (!isStreamed) return void socket.write(json(200, whole(dialect)));
+  socket.write(sse + wordsOf(dialect, 0, 60) + endOf(dialect, isMarked));
 }
 
 /** The first words of an answer, read before what follows them. */
-function begin({ socket }: Asked, count: number, then: () => void): void {
-  socket.write(sse + words.slice(0, count).map(frame).join(""));
+function begin({ socket, dialect }: Asked, count: number, then: () => void): void {
+  socket.write(sse + wordsOf(dialect, 0, count));
   setTimeout(then, 400);
 }
 
 const cut = (asked: Asked) => {
   if (asked.isStreamed) return begin(asked, 40, () => asked.socket.destroy());
-  asked.socket.write(json(200, whole(canonical)).slice(0, -40));
+  asked.socket.write(json(200, whole(asked.dialect)).slice(0, -40));
   asked.socket.end();
 };
 
@@ -77,15 +95,15 @@ const faults: Record<string, (asked: Asked) => void> = {
   },
   s08: cut,
   s09: (asked) =>
-    asked.isStreamed ? begin(asked, 20, () => {}) : void asked.socket.write(json(200, whole(canonical)).slice(0, -40)),
+    asked.isStreamed
+      ? begin(asked, 20, () => {})
+      : void asked.socket.write(json(200, whole(asked.dialect)).slice(0, -40)),
   s10: (asked) =>
     asked.isStreamed
       ? begin(asked, 9, () =>
-          asked.socket.write(
-            `${frame("{oops")}${words.slice(10).map(frame).join("")}${frame(finish)}${frame("[DONE]")}0\r\n\r\n`,
-          ),
+          asked.socket.write(frame("{oops}") + wordsOf(asked.dialect, 10, 60) + endOf(asked.dialect)),
         )
-      : void asked.socket.write(json(200, `${whole(canonical)}}`)),
+      : void asked.socket.write(json(200, `${whole(asked.dialect)}}`)),
   s11: (asked) => answer(asked, false),
   s12: ({ socket }) =>
     void socket.write(
@@ -106,9 +124,9 @@ const faults: Record<string, (asked: Asked) => void> = {
   html: ({ socket }) =>
     void socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 5\r\n\r\n<h1>x"),
   garbage: ({ socket }) => void socket.write("SSH-2.0-OpenSSH_9.2p1\r\n\r\n"),
-  empty: ({ socket, isStreamed }) =>
+  empty: ({ socket, isStreamed, dialect }) =>
     void socket.write(
-      isStreamed ? `${sse}${frame(finish)}${frame(report)}${frame("[DONE]")}0\r\n\r\n` : json(200, whole(null)),
+      isStreamed ? sse + endOf({ ...dialect, closing: emptied(dialect) }) : json(200, whole(dialect, null)),
     ),
   forever: ({ socket }) => void socket.write(refusal(429, "rate_limited", "retry-after: 1e9\r\n")),
 };
@@ -128,11 +146,13 @@ export async function startWall(): Promise<Wall> {
       const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
       if (head < 0 || text.length < head + 4 + length) return;
       const body = JSON.parse(text.slice(head + 4, head + 4 + length)) as { model: string; stream?: boolean };
+      const request = text.slice(0, head);
       text = text.slice(head + 4 + length);
+      const dialect = dialectOf(/^POST (\S+)/.exec(request)![1]!, canonical);
       const before = asked.filter((model) => model === body.model).length;
       asked.push(body.model);
       const fault = chosen.get(body.model) ?? body.model.split("-")[0]!;
-      faults[fault]!({ before, isStreamed: body.stream === true, socket });
+      faults[fault]!({ before, isStreamed: body.stream === true, socket, dialect });
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -2,6 +2,7 @@
 
 import { retryBudgets } from "../../src/routing/budget.ts";
 import { health } from "../../src/routing/health.ts";
+import { pool } from "../../src/routing/pool.ts";
 import type { Patience } from "../../src/upstream/ask.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
@@ -18,6 +19,7 @@ export function walking(more: Partial<WalkParts> = {}): WalkParts {
     client: client(),
     budget: retryBudgets(),
     health: health(),
+    pool: pool(),
     now_ms: () => performance.now(),
     draw: Math.random,
     attempted() {},

@@ -72,6 +72,7 @@ function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
     inputBytes: plan.inputTokensEstimate,
     outputTokensAllowed: model.outputTokens_max,
     identity: { responseId: plan.id, createdAtSeconds: 0, model: model.id },
+    affinity: { organizationId: organization.id, session: null },
   };
 }
 

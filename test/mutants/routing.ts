@@ -1,6 +1,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const choose = "test/routing/choose.test.ts";
+const sessions = "test/routing/sessions.test.ts";
 const breaker = "test/routing/breaker.test.ts";
 const budget = "test/routing/budget.test.ts";
 const walk = "test/usage/walk.test.ts";
@@ -24,11 +25,51 @@ export const routing: Mutant[] = [
   },
   {
     name: "requests of one conversation go to any engine",
-    file: "src/usage/walk.ts",
-    find: "cacheKey === undefined ? this.#parts.draw() : affinity(cacheKey)",
-    replace: "this.#parts.draw()",
-    caughtBy: [`${walk} > one conversation`],
-    rule: "docs/design/service.md, The catalog",
+    file: "src/routing/choose.ts",
+    find: "if (seeking.key === null)",
+    replace: "if (true)",
+    caughtBy: [choose, sessions],
+    rule: "docs/routing.md, Sessions stay at home",
+  },
+  {
+    name: "a session stays at home however full that is",
+    file: "src/routing/choose.ts",
+    find: "return busy === 0 || busy + tokens <= bound * mean + deviations * Math.sqrt(mean * usual * (1 - share));",
+    replace: "return busy >= 0 || mean + usual > 0;",
+    caughtBy: [choose],
+    rule: "docs/routing.md, Sessions stay at home",
+  },
+  {
+    name: "new sessions crowd where their hash leads",
+    file: "src/routing/choose.ts",
+    find: "room.isFree(route) && room.hasPlace(route)",
+    replace: "room.isFree(route)",
+    caughtBy: [sessions],
+    rule: "docs/routing.md, Sessions stay at home",
+  },
+  {
+    name: "organizations share keys of affinity",
+    file: "src/routing/affinity.ts",
+    find: "`${organizationId}\\n${request.model}`",
+    replace: "`${request.model}`",
+    caughtBy: [sessions],
+    rule: "docs/routing.md, Sessions stay at home",
+  },
+  {
+    name: "a route that fails half of the time is asked on",
+    file: "src/routing/breaker.ts",
+    find: "return seen >= history_min && 2 * ones(history) >= seen;",
+    replace: "return false;",
+    caughtBy: [breaker],
+    rule: "docs/routing.md, Health",
+  },
+  {
+    name: "an engine that is full is asked again before it has room",
+    file: "src/routing/after.ts",
+    find: "retryAfter_ms <= repeat_ms_max ? retryAfter_ms : null",
+    replace: "0",
+    caughtBy: [`${walk} > S01, S03`],
+    rule: "docs/routing.md, When another is asked",
   },
   {
     name: "a request goes where it does not fit",
@@ -48,17 +89,17 @@ export const routing: Mutant[] = [
   },
   {
     name: "a refusal as too long goes to any other route",
-    file: "src/usage/walk.ts",
-    find: "contextTokensOf(errand.model, other) > context",
-    replace: "contextTokensOf(errand.model, other) > 0",
+    file: "src/usage/itinerary.ts",
+    find: "contextTokensOf(model, other) > context",
+    replace: "contextTokensOf(model, other) > 0",
     caughtBy: [`${walk} > a request goes where`],
     rule: "docs/design/errors-and-streams.md, Context overflow",
   },
   {
     name: "a breaker never opens",
     file: "src/routing/breaker.ts",
-    find: "breaker.failures + 1 < failures_max",
-    replace: "breaker.failures + 1 < 1e9",
+    find: "told.failures < failures_max",
+    replace: "told.failures < 1e9",
     caughtBy: [breaker],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
@@ -105,8 +146,8 @@ export const routing: Mutant[] = [
   {
     name: "another engine is asked after the caller has left",
     file: "src/usage/walk.ts",
-    find: 'next === "stop" || this.#isOver || errand.signal.aborted',
-    replace: 'next === "stop"',
+    find: "return this.#isOver || this.#errand.signal.aborted;",
+    replace: "return this.#isOver;",
     caughtBy: [`${walk} > a grant that is lost`],
     rule: "docs/design/metering.md, The life of a request",
   },

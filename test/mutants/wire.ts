@@ -132,7 +132,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "an engine's wait of a day is relayed",
-    file: "src/upstream/ask.ts",
+    file: "src/upstream/refused.ts",
     find: "Math.min(60, Math.max(1, Math.ceil(wait_s)))",
     replace: "Math.max(1, Math.ceil(wait_s))",
     caughtBy: [ask],

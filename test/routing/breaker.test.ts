@@ -6,16 +6,16 @@ import {
   type Breaker,
   begun,
   closed,
+  type EndKind,
   ended,
   probation_ms_max,
   probation_ms_min,
 } from "../../src/routing/breaker.ts";
 import type { Route } from "../../src/routing/catalog.ts";
 import { health } from "../../src/routing/health.ts";
-import type { AttemptKind } from "../../src/upstream/attempt.ts";
 
 /** What happens when; of an end, when its attempt began, where that was before. */
-type Events = [at_ms: number, event: AttemptKind | "begun", begun_ms?: number][];
+type Events = [at_ms: number, event: EndKind | "begun", begun_ms?: number][];
 
 const after = (events: Events): Breaker =>
   events.reduce(
@@ -24,11 +24,16 @@ const after = (events: Events): Breaker =>
     closed,
   );
 
-const thrice: [number, AttemptKind][] = [
+const thrice: [number, EndKind][] = [
   [0, "failed"],
   [0, "broken"],
   [0, "unreachable"],
 ];
+
+/** `f`: a failure, `a`: an answer. */
+function mixed(letters: string): [number, EndKind][] {
+  return [...letters].map((letter) => [0, letter === "f" ? "failed" : "answered"]);
+}
 
 const table: [string, Events, at_ms: number, admits: boolean][] = [
   ["well at first", [], 0, true],
@@ -45,11 +50,22 @@ const table: [string, Events, at_ms: number, admits: boolean][] = [
   ["a request from before fails late", [...thrice, [500, "failed", -9]], 1000, true],
   ["a request from before ends well late", [...thrice, [500, "answered", -9]], 999, false],
   ["one from before fails while the probe runs", [...thrice, [1000, "begun"], [1001, "failed", -9]], 9999, false],
-  ["callers that leave", Array.from({ length: 9 }, () => [0, "abandoned"] as [number, AttemptKind]), 0, true],
-  ["requests at fault", Array.from({ length: 9 }, () => [0, "rejected"] as [number, AttemptKind]), 0, true],
-  ["inputs too long", Array.from({ length: 9 }, () => [0, "too_long"] as [number, AttemptKind]), 0, true],
-  ["full again and again", Array.from({ length: 9 }, () => [0, "busy"] as [number, AttemptKind]), 0, true],
-  ["wrong keys", Array.from({ length: 3 }, () => [0, "refused"] as [number, AttemptKind]), 0, false],
+  ["callers that leave", Array.from({ length: 9 }, () => [0, "abandoned"] as [number, EndKind]), 0, true],
+  ["requests at fault", Array.from({ length: 9 }, () => [0, "rejected"] as [number, EndKind]), 0, true],
+  ["inputs too long", Array.from({ length: 9 }, () => [0, "too_long"] as [number, EndKind]), 0, true],
+  ["full again and again", Array.from({ length: 9 }, () => [0, "busy"] as [number, EndKind]), 0, true],
+  ["half of ten, never three in a row", mixed("fafafafafa"), 0, true],
+  ["half of ten, and the last failed", mixed("affafaafaf"), 0, false],
+  ["four of ten", mixed("afafaafaaf"), 0, true],
+  ["half of the last twenty, after many answers", [...mixed("a".repeat(40)), ...mixed("faf".repeat(6))], 0, false],
+  ["failures that are twenty attempts old", [...mixed("ffaffa"), ...mixed("a".repeat(20)), ...mixed("ff")], 0, true],
+  [
+    "three answers far later than its peers'",
+    Array.from({ length: 3 }, () => [0, "slow"] as [number, EndKind]),
+    0,
+    false,
+  ],
+  ["wrong keys", Array.from({ length: 3 }, () => [0, "refused"] as [number, EndKind]), 0, false],
 ];
 
 describe("a route is asked", () => {
@@ -84,10 +100,46 @@ test("routes that are all ill are all asked", () => {
   expect(known.usable([routes[0]!, route("sound")], 2).map(({ upstream }) => upstream.name)).toEqual(["sound"]);
 });
 
+test("far later than its peers is a failure; without peers that are known, nothing is late", () => {
+  const [one, two, three] = [route("one"), route("two"), route("three")] as const;
+  const routes = [one, two, three];
+  const known = health();
+  const shown = (which: Route, taken_ms: number, count = 1) => {
+    for (let done = 0; done < count; done++) known.shown(which, routes, taken_ms, 1, 1);
+    return known.stateOf(which, 1);
+  };
+  expect(shown(one, 60_000, 20)).toBe("closed");
+  const fresh = health();
+  Object.assign(known, fresh);
+  shown(one, 500, 10);
+  shown(two, 800, 10);
+  expect(shown(three, 5_000, 10)).toBe("closed");
+  expect(shown(two, 3_900, 20)).toBe("closed");
+  const late = health();
+  Object.assign(known, late);
+  shown(one, 500, 10);
+  shown(two, 800, 10);
+  expect(shown(three, 5_300, 3)).toBe("open");
+  // Peers that are ill themselves are no measure.
+  for (const peer of [one, two]) for (let count = 0; count < 3; count++) known.ended(peer, { kind: "failed" }, 2, 2);
+  expect(known.stateOf(one, 2)).toBe("open");
+});
+
+test("an engine whose check fails is not asked, unless there is no other", () => {
+  const known = health();
+  const routes = [route("one"), { ...route("two"), upstream: { name: "two", url: "http://f/v1" } } as Route];
+  known.checked("http://f/v1", false);
+  expect([known.usable(routes, 1), known.stateOf(routes[1]!, 1)]).toEqual([[routes[0]!], "down"]);
+  known.checked("http://e/v1", false);
+  expect(known.usable(routes, 1)).toEqual(routes);
+  known.checked("http://f/v1", true);
+  expect(known.usable(routes, 1)).toEqual([routes[1]!]);
+});
+
 test("whatever happens, some route may be asked, and never do two requests meet one that is half-open", () => {
   const ill = route("ill");
   const routes = [ill, route("sound")];
-  const kinds = fc.constantFrom<AttemptKind>("failed", "failed", "answered", "abandoned", "busy", "rejected");
+  const kinds = fc.constantFrom<EndKind>("failed", "slow", "failed", "answered", "abandoned", "busy", "rejected");
   const step = fc.record({ advance_ms: fc.integer({ min: 1, max: 3000 }), kind: kinds, ends: fc.nat(5) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
@@ -109,8 +161,8 @@ test("whatever happens, some route may be asked, and never do two requests meet 
         open = open.filter((one) => one !== begun_ms);
         known.ended(ill, { kind }, begun_ms, now_ms);
         const isCurrent = opened_ms === null || begun_ms > opened_ms;
-        if (isCurrent && kind === "failed" && !isAsked(now_ms)) opened_ms = now_ms;
-        else if (isCurrent && kind !== "failed" && kind !== "abandoned") opened_ms = null;
+        if (isCurrent && (kind === "failed" || kind === "slow") && !isAsked(now_ms)) opened_ms = now_ms;
+        else if (isCurrent && !["failed", "slow", "abandoned"].includes(kind)) opened_ms = null;
       }
     }),
     { numRuns: 2_000 },

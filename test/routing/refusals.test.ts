@@ -69,6 +69,7 @@ test("of several engines the one that can be asked is asked, whatever the draw",
     const asked = { ...request, ...cited, cacheKey };
     const opened = walk(walking(), {
       ...{ model: two, request: asked, inputTokens: 1, room: { allowed: 100, held: 100 } },
+      affinity: { organizationId: "o", session: null },
       identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
       signal: AbortSignal.abort(new Fault("draining", "The service is restarting.")),
     });

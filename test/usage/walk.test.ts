@@ -6,7 +6,8 @@ import type { CatalogModel } from "../../src/routing/catalog.ts";
 import { health } from "../../src/routing/health.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
-import { type Attempted, type Errand, type WalkParts, walk } from "../../src/usage/walk.ts";
+import type { Errand } from "../../src/usage/asking.ts";
+import { type Attempted, type WalkParts, walk } from "../../src/usage/walk.ts";
 import { startWall, type Wall } from "../failover/wall.ts";
 import { walking } from "../harness/patience.ts";
 import { until } from "../harness/until.ts";
@@ -74,6 +75,7 @@ interface Options {
   request?: Partial<Errand["request"]>;
   inputTokens?: number;
   signal?: AbortSignal;
+  session?: string;
   onAttempt?(attempt: Attempted): void;
 }
 
@@ -98,6 +100,7 @@ async function walks(ways: readonly Way[], options: Options = {}): Promise<Told>
       inputTokens: options.inputTokens ?? 10,
       identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
       room: { allowed: 1000, held: 1000 },
+      affinity: { organizationId: "o", session: options.session ?? null },
       signal: options.signal ?? new AbortController().signal,
     },
   );
@@ -120,14 +123,36 @@ test("the best priority is asked, and it alone where it answers", async () => {
   expect(wall.asked).toEqual(["ok-first"]);
 });
 
-test("one conversation meets one engine, whatever the draw", async () => {
+test("one conversation meets one engine, whatever the draw: by the client's name for it, its cache key, or its head", async () => {
   const ways = ["ok-1", "ok-2", "ok-3", "ok-4"].map((model) => ({ model, priority: 0 }));
-  const routes = new Set<string | undefined>();
-  for (let count = 0; count < 8; count++) {
-    const parts = { draw: () => count / 8 };
-    routes.add((await walks(ways, { parts, request: { cacheKey: "conversation" } })).route);
+  for (const known of [{ session: "s" }, { request: { cacheKey: "conversation" } }, {}]) {
+    const routes = new Set<string | undefined>();
+    for (let count = 0; count < 8; count++) {
+      const parts = { draw: () => count / 8 };
+      routes.add((await walks(ways, { parts, ...known })).route);
+    }
+    expect(routes.size).toBe(1);
   }
-  expect(routes.size).toBe(1);
+});
+
+test("S01, S03: where no other engine is left, the last is asked once more, when it has room again or after a moment", async () => {
+  const begun_ms = performance.now();
+  expect(await walks(["s01"])).toMatchObject({ fault: null, kinds: ["busy", "answered"], attempts: 2 });
+  expect(performance.now() - begun_ms).toBeGreaterThan(1_900);
+  expect(await walks(["s03"])).toMatchObject({ fault: null, kinds: ["failed", "answered"], attempts: 2 });
+  // Once, and only where it has refused the request.
+  expect(await walks(["s04"])).toMatchObject({ fault: { code: "overloaded" }, attempts: 2 });
+  for (const way of ["s02", "s06", "s13", "html", "empty"])
+    expect((await walks([way], { timeouts: { first_part_ms: 50 } })).attempts).toBe(1);
+  expect((await walks(["s03-kept"], { parts: { budget: noBudget } })).attempts).toBe(1);
+  expect((await walks(["s01-late"], { timeouts: { total_ms: 1_000 } })).attempts).toBe(1);
+});
+
+test("a caller that leaves while an engine is waited for ends the wait", async () => {
+  const leaving = new AbortController();
+  const onAttempt = () => queueMicrotask(() => leaving.abort(new Fault("internal_error", "the caller left")));
+  const told = await walks(["s01-left"], { signal: leaving.signal, onAttempt });
+  expect(told).toMatchObject({ attempts: 1, fault: { message: "the caller left" } });
 });
 
 test("three engines: one dead, one that is overloaded, one that answers", async () => {
@@ -143,7 +168,7 @@ test("all routes on one dead host: each is tried once, and one clear error told"
 });
 
 test("all are full: the caller is told so, and when the first of them has room", async () => {
-  const told = await walks(["forever", "s01"]);
+  const told = await walks(["forever", "s01"], { timeouts: { total_ms: 1_000 } });
   expect(told.fault).toMatchObject({ code: "capacity_exceeded", details: { retryAfterSeconds: 2 } });
   const alone = await walks(["forever"]);
   expect(alone.fault).toMatchObject({ code: "capacity_exceeded", details: { retryAfterSeconds: 60 } });

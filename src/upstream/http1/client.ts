@@ -21,9 +21,14 @@ export interface Post {
   signal: AbortSignal;
 }
 
+/** A request without a body. */
+export type Get = Omit<Post, "body" | "isFresh" | "connected">;
+
 export interface Client {
   /** Sends once, never again. Throws ConnectFailed, ConnectionLost, MalformedResponse, or the signal's reason. */
   post(post: Post): Promise<Reply>;
+  /** The same, on a connection of its own: whether one can be made is what is asked. */
+  get(get: Get): Promise<Reply>;
   /** Connections that lie idle. */
   idle(): number;
   close(): void;
@@ -43,6 +48,8 @@ interface Destination {
   pool: Pool;
   /** The request line, with the fields that are always the same. */
   opening: string;
+  /** The same of a request without a body. */
+  getting: string;
 }
 
 /** The idle connections to one origin, as one party. */
@@ -84,7 +91,8 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     const key = `${origin.host} ${origin.port} ${origin.tls && trustOf(origin.tls)}`;
     const pool = pools.get(key) ?? { idle: [] };
     pools.set(key, pool);
-    return { origin, pool, opening: `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n` };
+    const where = `${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
+    return { origin, pool, opening: `POST ${where}`, getting: `GET ${where}` };
   }
 
   function put({ idle }: Pool, connection: Connection): void {
@@ -98,16 +106,23 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     idle.push(connection);
   }
 
+  const dialled = ({ origin, pool }: Destination, { connect_ms, signal }: Pick<Post, "connect_ms" | "signal">) =>
+    dial({
+      ...{ origin, connect_ms, signal },
+      freed: (free) => put(pool, free),
+      closed: (gone) => forget(pool, gone),
+    });
+
   return {
+    async get({ url, headers, tls, connect_ms, signal }) {
+      const destination = destinationOf(url, tls);
+      const connection = await dialled(destination, { connect_ms, signal });
+      return connection.ask(`${destination.getting}${linesOf(headers)}connection: close\r\n\r\n`, "", signal);
+    },
     async post({ url, headers, body, tls, connect_ms, isFresh, connected, signal }) {
-      const { origin, pool, opening } = destinationOf(url, tls);
-      const connection =
-        (isFresh ? undefined : taken(pool)) ??
-        (await dial({
-          ...{ origin, connect_ms, signal },
-          freed: (free) => put(pool, free),
-          closed: (gone) => forget(pool, gone),
-        }));
+      const destination = destinationOf(url, tls);
+      const { pool, opening } = destination;
+      const connection = (isFresh ? undefined : taken(pool)) ?? (await dialled(destination, { connect_ms, signal }));
       connected();
       return connection.ask(opening + fieldsOf(headers, body), body, signal);
     },
@@ -137,7 +152,11 @@ function trustOf({ ca, certificate }: TlsSettings): string {
 }
 
 function fieldsOf(headers: Post["headers"], body: string): string {
-  let fields = "";
-  for (const name in headers) fields += `${name}: ${headers[name]}\r\n`;
-  return `${fields}content-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+  return `${linesOf(headers)}content-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+}
+
+function linesOf(headers: Post["headers"]): string {
+  let lines = "";
+  for (const name in headers) lines += `${name}: ${headers[name]}\r\n`;
+  return lines;
 }

@@ -1,0 +1,50 @@
+/**
+ * What a conversation is known by from turn to turn, so that it meets the prefix cache that it has filled. Pure. A client's
+ * name for it where it gives one, else the head of the conversation, which all its turns share.
+ */
+import type { InferenceRequest, Turn } from "../inference/request.ts";
+
+export interface Affinity {
+  /** Keys of two organizations never meet. */
+  organizationId: string;
+  /** What the client calls the session, in a header. */
+  session: string | null;
+}
+
+/** Null where the request has nothing to be known by. */
+export function affinityKey({ organizationId, session }: Affinity, request: InferenceRequest): number | null {
+  const named = session ?? request.cacheKey;
+  const scope = numberOf(`${organizationId}\n${request.model}`, 0);
+  return named === undefined ? headKey(request, scope) : numberOf(named, scope);
+}
+
+/** Instructions, tools, and the first turn after them: what follows changes. */
+function headKey({ turns, tools }: InferenceRequest, scope: number): number | null {
+  const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
+  const head = first < 0 ? turns : turns.slice(0, first + 1);
+  const texts = head.flatMap(textsOf);
+  if (texts.length === 0) return null;
+  return [...tools.map(({ name }) => name), ...texts].reduce((key, text) => numberOf(ends(text), key), scope);
+}
+
+function textsOf({ parts }: Turn): string[] {
+  return parts.flatMap((part) => ("text" in part ? [part.text] : []));
+}
+
+const end_codeUnits = 2048;
+
+/** So much tells long texts apart: they differ where the user's words begin, or end. */
+function ends(text: string): string {
+  if (text.length <= 2 * end_codeUnits) return text;
+  return `${text.length} ${text.slice(0, end_codeUnits)}${text.slice(-end_codeUnits)}`;
+}
+
+/** 53 bits: what a number holds. */
+function numberOf(text: string, seed: number): number {
+  return Number(BigInt.asUintN(53, BigInt(Bun.hash(text, seed))));
+}
+
+/** Of an organization, for the prefix cache of an engine: who has another finds nothing of it there. */
+export function saltOf(organizationId: string): string {
+  return new Bun.CryptoHasher("sha256").update(`sluice prefix cache\n${organizationId}`).digest("base64url");
+}

@@ -1,0 +1,82 @@
+/** Asks engines from time to time whether they are well, where a setting says so: docs/routing.md, Health. */
+import { repeating } from "../time/repeating.ts";
+import type { Client } from "../upstream/http1/client.ts";
+import type { HealthCheck, Upstream } from "../upstream/target.ts";
+import type { Health } from "./health.ts";
+
+export interface CheckParts {
+  client: Pick<Client, "get">;
+  health: Pick<Health, "checked">;
+  /** Those in force. */
+  upstreams(): readonly Upstream[];
+  now_ms(): number;
+  /** Told when it changes. */
+  turned(upstream: Upstream, isUp: boolean): void;
+}
+
+/** Checks that fail in a row until an engine gets no more requests. */
+export const checks_max = 2;
+const answer_ms_max = 5_000;
+const tick_ms = 100;
+
+interface Checked {
+  upstream: Upstream;
+  next_ms: number;
+  isAsking: boolean;
+  failures: number;
+}
+
+export function checks({ client, health, upstreams, now_ms, turned }: CheckParts) {
+  const known = new Map<string, Checked>();
+
+  function look(): void {
+    const due = new Map(upstreams().flatMap((one) => (one.check ? [[one.url, one] as const] : [])));
+    for (const [url, { failures, upstream }] of known) {
+      if (due.has(url)) continue;
+      known.delete(url);
+      if (failures >= checks_max) tell(upstream, true);
+    }
+    for (const [url, upstream] of due) {
+      const one = known.get(url) ?? { upstream, next_ms: 0, isAsking: false, failures: 0 };
+      known.set(url, one);
+      one.upstream = upstream;
+      if (!one.isAsking && one.next_ms <= now_ms()) void ask(one, upstream.check!);
+    }
+  }
+
+  async function ask(one: Checked, check: HealthCheck): Promise<void> {
+    one.isAsking = true;
+    one.next_ms = now_ms() + check.interval_ms;
+    const isUp = await isWell(client, one.upstream, check);
+    one.isAsking = false;
+    // A reload may have taken it away meanwhile.
+    if (known.get(one.upstream.url) !== one) return;
+    const wasUp = one.failures < checks_max;
+    one.failures = isUp ? 0 : one.failures + 1;
+    if (wasUp !== one.failures < checks_max) tell(one.upstream, !wasUp);
+  }
+
+  function tell(upstream: Upstream, isUp: boolean): void {
+    health.checked(upstream.url, isUp);
+    turned(upstream, isUp);
+  }
+
+  return repeating(async () => look(), { first: 0, every: tick_ms });
+}
+
+async function isWell(client: CheckParts["client"], upstream: Upstream, { path }: HealthCheck): Promise<boolean> {
+  const signal = AbortSignal.timeout(answer_ms_max);
+  try {
+    const reply = await client.get({
+      url: new URL(path, upstream.url).href,
+      headers: { "user-agent": "sluice", ...upstream.headers },
+      tls: upstream.tls ?? null,
+      connect_ms: upstream.timeouts.connect_ms,
+      signal,
+    });
+    reply.drop();
+    return reply.status >= 200 && reply.status < 300;
+  } catch {
+    return false;
+  }
+}

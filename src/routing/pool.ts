@@ -1,0 +1,88 @@
+/** What this process has in flight at each route, and which sessions are at home there. Of nothing else is anything known. */
+import type { Route } from "./catalog.ts";
+import { type Burden, choose, foremost, identityOf } from "./choose.ts";
+
+export interface Visit {
+  /** Of the session (affinity.ts); asked for only where there is a choice. */
+  key(): number | null;
+  /** What the request is to its engine: its input, and what the answer is likely to have. */
+  tokens: number;
+}
+
+export interface Pool {
+  /** Null of none. */
+  choose(routes: readonly Route[], visit: Visit, draw: () => number): Route | null;
+  /** A request is on its way. `hasPeers`: whether it could have gone elsewhere, so that its session has a home. */
+  begun(route: Route, visit: Visit, hasPeers: boolean, now_ms: number): void;
+  /** It is over; once. */
+  ended(route: Route, visit: Visit): void;
+  of(route: Route): Readonly<Burden>;
+}
+
+/** After so long an engine has put the session's prefix out of its cache. */
+const home_ms = 15 * 60_000;
+const homes_max = 20_000;
+
+interface Home {
+  place: Burden;
+  seen_ms: number;
+}
+
+export function pool(): Pool {
+  const places = new Map<string, Burden>();
+  const known = new WeakMap<Route, Burden>();
+  // The one that was seen longest ago is first.
+  const homes = new Map<number, Home>();
+
+  /** A reload makes new routes of the same engines. */
+  function placeOf(route: Route): Burden {
+    let place = known.get(route);
+    if (place) return place;
+    const identity = identityOf(route);
+    place = places.get(identity) ?? { tokens: 0, requests: 0, sessions: 0 };
+    places.set(identity, place);
+    known.set(route, place);
+    return place;
+  }
+
+  function settle(key: number, place: Burden, now_ms: number): void {
+    leave(key);
+    homes.set(key, { place, seen_ms: now_ms });
+    place.sessions += 1;
+    for (const [oldest, { seen_ms }] of homes) {
+      if (homes.size <= homes_max && seen_ms > now_ms - home_ms) break;
+      leave(oldest);
+    }
+  }
+
+  function leave(key: number): void {
+    const home = homes.get(key);
+    if (!home) return;
+    home.place.sessions -= 1;
+    homes.delete(key);
+  }
+
+  return {
+    choose(routes, visit, draw) {
+      const candidates = foremost(routes);
+      if (candidates.length < 2) return candidates[0] ?? null;
+      const key = visit.key();
+      const home = key === null ? undefined : homes.get(key)?.place;
+      const isHome = (route: Route) => home !== undefined && placeOf(route) === home;
+      return choose(candidates, { key, isHome, tokens: visit.tokens }, placeOf, draw);
+    },
+    begun(route, visit, hasPeers, now_ms) {
+      const place = placeOf(route);
+      place.tokens += visit.tokens;
+      place.requests += 1;
+      const key = hasPeers ? visit.key() : null;
+      if (key !== null) settle(key, place, now_ms);
+    },
+    ended(route, visit) {
+      const place = placeOf(route);
+      place.tokens -= visit.tokens;
+      place.requests -= 1;
+    },
+    of: placeOf,
+  };
+}

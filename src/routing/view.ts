@@ -1,0 +1,29 @@
+/** What operators see of routes: how each is now, as this process knows it. */
+import type { Catalog, Route } from "./catalog.ts";
+import type { Health, RouteState } from "./health.ts";
+import type { Pool } from "./pool.ts";
+
+export interface RouteView {
+  /** Public model id. */
+  model: string;
+  /** Its name in the configuration; replicas share it. */
+  upstream: string;
+  state: RouteState;
+  /** In flight. */
+  requests: number;
+  tokens: number;
+}
+
+export function routesOf(catalog: Catalog, health: Health, pool: Pool, now_ms: number): RouteView[] {
+  const view = (model: string, route: Route): RouteView => {
+    const { requests, tokens } = pool.of(route);
+    return { model, upstream: route.upstream.name, state: health.stateOf(route, now_ms), requests, tokens };
+  };
+  return [...catalog.models.values()].flatMap(({ id, routes }) => routes.map((route) => view(id, route)));
+}
+
+/** Models of which no route is well: all of theirs are asked, since none may be kept back. */
+export function modelsWithoutRoute(routes: readonly RouteView[]): string[] {
+  const well = new Set(routes.filter(({ state }) => state === "closed").map(({ model }) => model));
+  return [...new Set(routes.map(({ model }) => model))].filter((model) => !well.has(model));
+}

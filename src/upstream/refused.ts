@@ -1,0 +1,26 @@
+/** What an engine says in place of an answer. */
+import { Fault } from "../inference/fault.ts";
+import type { UpstreamCodec } from "../protocol/codec.ts";
+import { type AttemptEnd, kindOfRefusal, retryAfterOf } from "./attempt.ts";
+import { readAtMost } from "./body.ts";
+import type { Reply } from "./http1/exchange.ts";
+
+/** More is not read. */
+const refusal_bytes_max = 64 * 1024;
+
+export async function refusalOf(reply: Reply, codec: UpstreamCodec): Promise<{ fault: Fault; end: AttemptEnd }> {
+  const { status } = reply;
+  const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
+  let body: unknown = text;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // An engine's proxy answers in HTML; the status says enough.
+  }
+  const fault = codec.fault.decode(status, body);
+  const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status };
+  const wait_s = retryAfterOf(reply);
+  if (wait_s === null) return { fault, end };
+  const details = { ...fault.details, retryAfterSeconds: Math.min(60, Math.max(1, Math.ceil(wait_s))) };
+  return { fault: new Fault(fault.code, fault.message, details), end: { ...end, retryAfter_ms: wait_s * 1000 } };
+}

@@ -1,0 +1,68 @@
+/** What is asked of engines for one request: the same of all, but for what the context of each allows. Pure. */
+import type { InferenceRequest } from "../inference/request.ts";
+import type { ResponseIdentity } from "../protocol/codec.ts";
+import type { Affinity } from "../routing/affinity.ts";
+import { type CatalogModel, contextTokensOf, type Route } from "../routing/catalog.ts";
+
+/** What is asked of engines. */
+export interface Errand {
+  model: CatalogModel;
+  request: InferenceRequest;
+  /** Estimate of the input. */
+  inputTokens: number;
+  identity: ResponseIdentity;
+  /** Output tokens that an answer may have: by the model and its context, and by what is held so far. */
+  room: { allowed: number; held: number };
+  signal: AbortSignal;
+  /** What its session is known by. */
+  affinity: Affinity;
+}
+
+export interface WalkSettings {
+  /** Up to this cap an answer that nobody streams is asked for whole. */
+  unstreamed_tokens_max: number;
+}
+
+export interface Asking {
+  stream: boolean;
+  /** Set where a usage window alone is why the engine may not write more than so many tokens. */
+  windowTokens: number | null;
+  /** Of an answer that comes whole: how many it may have. */
+  wholeTokens: number;
+  /** What the request is to an engine that works at it: its input, and what an answer usually has. */
+  busyTokens: number;
+  at(route: Route): {
+    model: string;
+    request: InferenceRequest;
+    outputTokens_max: number;
+    instructionsInside?: boolean;
+  };
+}
+
+/** Caps are far above what answers have: counted in full, they would hide the inputs. */
+const answer_tokens = 1024;
+
+export function askingOf({ model, request, inputTokens, room }: Errand, settings: WalkSettings): Asking {
+  const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
+  const stream = request.stream || cap > settings.unstreamed_tokens_max;
+  // An answer that comes whole cannot be ended on its way, nor its hold grow.
+  const windowTokens = !stream && room.held < cap ? room.held : null;
+  // A cap above what is allowed is lowered: the answer then ends with `length`.
+  const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
+  return {
+    stream,
+    windowTokens,
+    wholeTokens: stream ? 0 : (windowTokens ?? cap),
+    busyTokens: inputTokens + Math.min(cap, answer_tokens),
+    at(route) {
+      const context = contextTokensOf(model, route);
+      const most = context < model.contextTokens ? Math.max(1, context - inputTokens) : Number.POSITIVE_INFINITY;
+      return {
+        model: route.model,
+        request: isCapped ? { ...request, outputTokens_max: Math.min(most, windowTokens ?? cap) } : request,
+        outputTokens_max: Math.min(most, room.allowed),
+        ...(route.instructionsInside === undefined ? {} : { instructionsInside: route.instructionsInside }),
+      };
+    },
+  };
+}

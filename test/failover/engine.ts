@@ -1,0 +1,71 @@
+// An engine that can be stopped and started at its port while requests run, and that writes down who was there at once.
+
+import type { Server } from "bun";
+
+export interface Asked {
+  /** The body's. */
+  model: string;
+  user: string;
+  cacheSalt: string | undefined;
+}
+
+export interface Engine {
+  /** Base URL, up to and with /v1; the same after each start. */
+  url: string;
+  asked: Asked[];
+  /** How long it thinks. */
+  delay_ms: number;
+  /** Answers 503 to all, its check included. */
+  isSick: boolean;
+  inFlight: number;
+  /** The most that were in flight at once; may be set back. */
+  most: number;
+  checks: number;
+  start(): void;
+  /** With all its connections. */
+  stop(): Promise<void>;
+}
+
+const frame = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
+export const words = "all is well";
+const answer =
+  frame({ choices: [{ index: 0, delta: { content: words }, finish_reason: null }] }) +
+  frame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) +
+  frame({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 } }) +
+  "data: [DONE]\n\n";
+
+export function startEngine(): Engine {
+  let server: Server<undefined> | null = null;
+  let port = 0;
+  const engine: Engine = {
+    ...{ url: "", asked: [], delay_ms: 20, isSick: false, inFlight: 0, most: 0, checks: 0 },
+    start() {
+      server = Bun.serve({ hostname: "127.0.0.1", port, fetch: served });
+      port = server.port!;
+      engine.url = `http://127.0.0.1:${port}/v1`;
+    },
+    async stop() {
+      await server?.stop(true);
+      server = null;
+    },
+  };
+
+  async function served(request: Request): Promise<Response> {
+    if (new URL(request.url).pathname === "/health") {
+      engine.checks += 1;
+      return new Response(null, { status: engine.isSick ? 503 : 200 });
+    }
+    // biome-ignore lint/suspicious/noExplicitAny: what Sluice sends is looked at as it comes
+    const body = (await request.json()) as any;
+    engine.asked.push({ model: body.model, user: body.messages.at(-1).content, cacheSalt: body.cache_salt });
+    engine.inFlight += 1;
+    engine.most = Math.max(engine.most, engine.inFlight);
+    await Bun.sleep(engine.delay_ms);
+    engine.inFlight -= 1;
+    if (engine.isSick) return Response.json({ error: { message: "overloaded" } }, { status: 503 });
+    return new Response(answer, { headers: { "content-type": "text/event-stream" } });
+  }
+
+  engine.start();
+  return engine;
+}
