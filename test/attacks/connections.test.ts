@@ -46,7 +46,7 @@ describe("a connection that asks nothing more is closed", () => {
 });
 
 test("where descriptors run out, requests are refused and their connections closed, and probes are served", async () => {
-  const service = await startService({ limits: "{ idle_ms: 10000 }", sluice: { descriptors: 128 } });
+  const service = await startService({ limits: "{ idle_ms: 10000 }", sluice: { descriptors: 256 } });
   try {
     const clients: RawClient[] = [];
     const key = `authorization: Bearer ${service.key}\r\n`;

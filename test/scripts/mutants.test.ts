@@ -28,12 +28,12 @@ describe("every mutant", () => {
   });
 
   test("breaks a rule that is written down", async () => {
-    const pages = [...new Bun.Glob("docs/design/*.md").scanSync({ cwd: root })];
+    const pages = [...new Bun.Glob("docs/design/*.md").scanSync({ cwd: root }), "docs/routing.md"];
     const documents = new Map(
       await Promise.all(pages.map(async (path) => [path, await Bun.file(join(root, path)).text()] as const)),
     );
     const cited = all.map(({ rule }) => `// ${rule}`).join("\n\n");
-    expect(all.every(({ rule }) => rule.startsWith("docs/design/"))).toBe(true);
+    expect(all.filter(({ rule }) => !pages.some((page) => rule.startsWith(page)))).toEqual([]);
     expect(deadCitations(new Map([["test/mutants/all.ts", cited]]), documents)).toEqual([]);
   });
 });
