@@ -22,9 +22,20 @@ const comparesValues = "JSON Schema cannot compare a value with another one that
 const ofTheModel = "the catalog says what each model can do; a schema that did would be one for each model";
 const ofTheEngine = "the engine's protocol has no words for it; which engine serves is the operator's choice";
 
+const ofImages = "where a URL leads, and how its host is spelled, no pattern can tell; what is refused is by setting";
+const seeing = modelWith("vision", true);
+const hiddenUser = "https://user@images.example/a.png";
+const imageKind = (example: object): Kind => ({
+  code: "invalid_value",
+  says: /^The URL of an image /,
+  why: ofImages,
+  example: { ...example, model: seeing },
+});
+
 const chat = { model: able, messages: [{ role: "user", content: "a" }] };
 const chatTool = { type: "function", function: { name: "a" } };
 const chatKinds: Kind[] = [
+  imageKind({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: hiddenUser } }] }] }),
   {
     code: "invalid_value",
     says: /tool_call_id' must be the id of a tool call in an earlier assistant message/,
@@ -50,6 +61,7 @@ const messagesTool = { name: "a", input_schema: {} };
 const userBlock = (block: object) => ({ ...messages, messages: [{ role: "user", content: [block] }] });
 const notCallable = "which tools are left out is told by lists of kinds and dates, which grow with every client";
 const messagesKinds: Kind[] = [
+  imageKind(userBlock({ type: "image", source: { type: "url", url: hiddenUser } })),
   {
     code: "invalid_value",
     says: /tool_use_id' must be the id of a 'tool_use' block/,
@@ -106,6 +118,7 @@ const messagesKinds: Kind[] = [
 const responses = { model: able, input: "a" };
 const responsesTool = { type: "function", name: "a" };
 const responsesKinds: Kind[] = [
+  imageKind({ input: [{ role: "user", content: [{ type: "input_image", image_url: hiddenUser }] }] }),
   {
     code: "previous_response_not_found",
     says: /must be the id of (a response|an item of a response) that is still stored/,

@@ -10,6 +10,7 @@ import { defaultModels } from "../../src/config/models.ts";
 import { openapiDocument } from "../../src/http/openapi/document.ts";
 import { operations } from "../../src/http/operations.ts";
 import { Fault } from "../../src/inference/fault.ts";
+import { refuseImages } from "../../src/inference/image-url.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { anthropicMessagesCaller } from "../../src/protocol/anthropic-messages/codec.ts";
 import { validateCountTokens, validateMessagesRequest } from "../../src/protocol/anthropic-messages/validate.ts";
@@ -59,8 +60,9 @@ const judged: Record<string, Judged> = {
   },
 };
 
-/** Served by a chat engine, as the default catalog is. */
+/** Served by a chat engine, as the default catalog is, and with the images that it lets through. */
 function capable(request: InferenceRequest): void {
+  refuseImages(request, { denyPrivate: false, deniedHosts: [] });
   const model = models.find(({ id }) => id === request.model)!;
   assertCapable({ ...model, routes: [{ upstream: { protocol: "openai-chat" } } as Route] }, request);
 }
