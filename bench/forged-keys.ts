@@ -9,6 +9,7 @@ import { join } from "node:path";
 import Table from "cli-table3";
 import { freshDatabase } from "../test/harness/services.ts";
 import { until } from "../test/harness/until.ts";
+import { steadily } from "./steady.ts";
 
 const root = join(import.meta.dir, "..");
 const programs: Record<string, string[]> = {
@@ -67,7 +68,7 @@ async function measured({ url, key }: Node): Promise<string[][]> {
   };
   const latencies = new Map<string, number[]>();
   const answers = new Map<number, string>();
-  for (const ask of Object.values(operations)) await load(ask, 1, []);
+  for (const ask of Object.values(operations)) await steadily(ask, { length_s: 1, rate, latencies: [] });
   for (let round = 0; round < rounds; round++) {
     for (const connections of floods) {
       const attack = connections > 0 ? await attacked(url, connections) : null;
@@ -75,7 +76,7 @@ async function measured({ url, key }: Node): Promise<string[][]> {
         const id = `${name} ${connections}`;
         const list = latencies.get(id) ?? [];
         latencies.set(id, list);
-        await load(ask, seconds, list);
+        await steadily(ask, { length_s: seconds, rate, latencies: list });
       }
       if (attack) answers.set(connections, await attack.end());
     }
@@ -148,25 +149,5 @@ const configuration = (enginePort: number) => `upstreams:
 models:
   - { id: acme/m, created: 1, context_window: 8192, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: m }] }
 `;
-
-/** Requests at a steady rate, whatever becomes of the ones before. */
-async function load(ask: () => Promise<Response>, length_s: number, latencies: number[]): Promise<void> {
-  const pending: Promise<void>[] = [];
-  const started = performance.now();
-  for (let count = 0; count < length_s * rate; count++) {
-    const due = started + (count * 1000) / rate;
-    const wait = due - performance.now();
-    if (wait > 1) await Bun.sleep(wait);
-    const sent = performance.now();
-    pending.push(
-      ask().then(async (response) => {
-        await response.text();
-        if (response.status !== 200) throw new Error(`a request was answered ${response.status}`);
-        latencies.push(performance.now() - sent);
-      }),
-    );
-  }
-  await Promise.all(pending);
-}
 
 await main();

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import Table from "cli-table3";
 import { freshDatabase, redisUrl } from "../test/harness/services.ts";
 import { until } from "../test/harness/until.ts";
+import { steadily } from "./steady.ts";
 
 const root = join(import.meta.dir, "..");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
@@ -52,11 +53,11 @@ async function main(): Promise<void> {
   const measured = Object.fromEntries(
     Object.keys(targets).map((name) => [name, { latencies: [], cpu_us: 0 } as Measured]),
   );
-  for (const { ask } of Object.values(targets)) await load(ask, 1, []);
+  for (const { ask } of Object.values(targets)) await steadily(ask, { length_s: 1, rate, latencies: [] });
   for (let round = 0; round < rounds; round++) {
     for (const [name, { pid, ask }] of Object.entries(targets)) {
       const before = cpu(pid);
-      await load(ask, seconds, measured[name]!.latencies);
+      await steadily(ask, { length_s: seconds, rate, latencies: measured[name]!.latencies });
       measured[name]!.cpu_us += cpu(pid) - before;
     }
   }
@@ -141,26 +142,6 @@ function post(url: string, key: string): Promise<Response> {
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: '{"model":"acme/m","max_tokens":16,"messages":[{"role":"user","content":"Hello"}]}',
   });
-}
-
-/** Requests at a steady rate, whatever becomes of the ones before. */
-async function load(target: () => Promise<Response>, length_s: number, latencies: number[]): Promise<void> {
-  const pending: Promise<void>[] = [];
-  const started = performance.now();
-  for (let count = 0; count < length_s * rate; count++) {
-    const due = started + (count * 1000) / rate;
-    const wait = due - performance.now();
-    if (wait > 1) await Bun.sleep(wait);
-    const sent = performance.now();
-    pending.push(
-      target().then(async (response) => {
-        await response.text();
-        if (response.status !== 200) throw new Error(`a request was answered ${response.status}`);
-        latencies.push(performance.now() - sent);
-      }),
-    );
-  }
-  await Promise.all(pending);
 }
 
 function cpu(pid: number): number {
