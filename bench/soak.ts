@@ -23,6 +23,7 @@ interface Round {
   resident: number[];
   latencies: number[];
   failures: string[];
+  repeated: number;
 }
 
 async function main(): Promise<number> {
@@ -61,7 +62,7 @@ async function main(): Promise<number> {
 }
 
 async function oneRound(pid: number, requests: Honest[]): Promise<Round> {
-  const round: Round = { resident: [], latencies: [], failures: [] };
+  const round: Round = { resident: [], latencies: [], failures: [], repeated: 0 };
   const looking = setInterval(() => round.resident.push(resident_bytes(pid)), 1000);
   const pending: Promise<void>[] = [];
   const began = performance.now();
@@ -70,7 +71,7 @@ async function oneRound(pid: number, requests: Honest[]): Promise<Round> {
     if (wait > 1) await Bun.sleep(wait);
     const { name, ask } = requests[count % requests.length]!;
     const asked = performance.now();
-    const answered = ask().then(
+    const answered = again(ask, round).then(
       (problem) =>
         void (problem === null
           ? round.latencies.push(performance.now() - asked)
@@ -84,13 +85,24 @@ async function oneRound(pid: number, requests: Honest[]): Promise<Round> {
   return round;
 }
 
-function told(at: number, { resident, latencies, failures }: Round): string {
+/** Once more after a reset, as the SDKs do: a connection that was idle may be closed in the moment in which it is used. */
+async function again(ask: Honest["ask"], round: Round): Promise<string | null> {
+  try {
+    return await ask();
+  } catch (failure) {
+    if ((failure as { code?: string }).code !== "ECONNRESET") throw failure;
+    round.repeated += 1;
+    return ask();
+  }
+}
+
+function told(at: number, { resident, latencies, failures, repeated }: Round): string {
   const [low, high] = [Math.min(...resident), Math.max(...resident)];
   const sorted = latencies.toSorted((one, other) => one - other);
   const [p50, p99] = [0.5, 0.99].map((share) => sorted[Math.floor(sorted.length * share)]?.toFixed(0));
   return [
     `round ${at}: ${mibOf(middle(resident))} MiB (${mibOf(low)} to ${mibOf(high)})`,
-    `${latencies.length} honest, ${failures.length} failed, p50 ${p50} ms, p99 ${p99} ms`,
+    `${latencies.length} honest, ${repeated} repeated, ${failures.length} failed, p50 ${p50} ms, p99 ${p99} ms`,
   ].join("; ");
 }
 
