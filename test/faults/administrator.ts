@@ -1,6 +1,7 @@
 // What others do to the database while requests run: an administrator's decisions and locks, upkeep, the audit, reports
 // that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
 
+import { connect, type Socket } from "node:net";
 import type { Sql } from "postgres";
 import postgres from "postgres";
 import { ledger } from "../../src/postgres/ledger.ts";
@@ -46,7 +47,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
     } catch {
       // The store is away, or was killed under it.
     } finally {
-      await sql.end({ timeout: 0 }).catch(() => {});
+      await sql.end({ timeout: 1 }).catch(() => {});
     }
   }
 
@@ -119,19 +120,19 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         await Promise.all([book.maintain(), book.audit()]);
         await book.audit();
       }),
-    async exhaustConnections(for_ms) {
-      const all = Array.from({ length: 110 }, () => postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 2 }));
-      try {
-        await Promise.allSettled(all.map((sql) => sql`select 1`));
-        // What the nodes had is gone: they have to come back through the crowd.
-        await all[0]!`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'sluice%'`.catch(
-          () => {},
-        );
-        await Bun.sleep(for_ms);
-      } finally {
-        await Promise.allSettled(all.map((sql) => sql.end({ timeout: 0 })));
-      }
-    },
+    exhaustConnections: (for_ms) =>
+      withSql(async (sql) => {
+        await sql`select 1`;
+        const crowd = Array.from({ length: 110 }, () => crowdMember(port));
+        try {
+          await Bun.sleep(300);
+          // What the nodes had is gone: they have to come back through the crowd.
+          await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice'`;
+          await Bun.sleep(for_ms);
+        } finally {
+          for (const socket of crowd) socket.destroy();
+        }
+      }),
     setClock(ahead_ms) {
       furthest_ms = Math.max(furthest_ms, ahead_ms);
       return withSql((sql) =>
@@ -142,6 +143,18 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
       );
     },
   };
+}
+
+/** A client that connects and says nothing more. */
+function crowdMember(port: number): Socket {
+  const words = Buffer.from("user\0postgres\0database\0postgres\0\0");
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(8 + words.length, 0);
+  head.writeInt32BE(196_608, 4);
+  const socket = connect(port, "127.0.0.1", () => void socket.write(Buffer.concat([head, words])));
+  socket.on("error", () => {});
+  socket.resume();
+  return socket;
 }
 
 interface Book {
