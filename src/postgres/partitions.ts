@@ -25,6 +25,9 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   for (const table of ["usage_past", "usage_seal", "usage_tally"]) {
     while ((await dropWindows(lane, table)) === windows_max) await Bun.sleep(1);
   }
+  await lane.query("delete from usage_lost where noticed_at < store_now() - make_interval(months => $1)", [
+    months_kept,
+  ]);
   return putOff;
 }
 
