@@ -153,7 +153,9 @@ const checkHelp = `
 Exits with 1 if any total differs. A running service seals windows that have
 ended and agreed. The check trusts their seals, and reads the records since.
 With --full it reads every record of the past year. On the embedded database,
-requests wait until that is done: about a second for every 100,000 records.`;
+requests wait until that is done: about a second for every 100,000 records.
+If a replica took over without the last commits, or a backup was restored, the
+check says on stderr what was lost: no total can show that.`;
 const adjustExamples = `
 Examples:
   $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"

@@ -29,6 +29,7 @@ export interface ReceiptWatchParts {
   moved: (moved: Moved) => void;
   /** Told which confirmed settlements the store does not have any more, each once in the fleet. */
   lost: (lost: Confirmed[]) => void;
+  /** Told once for each outage. */
   failed: (cause: unknown) => void;
   every_ms?: number;
 }
@@ -44,7 +45,8 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   let fresh: Confirmed[] = [];
   let hasBegun = false;
   /** Whether what was left beside the store is still to be compared. */
-  let mustRecall = memory !== null;
+  let mustRecall = false;
+  let isAway = false;
   let place: Place | null = null;
   let ledgerId: string | null = null;
   const rounds = repeating(round, { first: 0, every: parts.every_ms ?? every_ms });
@@ -61,8 +63,10 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
       hasBegun = true;
       ledgerId = seen.ledgerId;
       await remember();
+      isAway = false;
     } catch (cause) {
-      parts.failed(cause);
+      if (!isAway) parts.failed(cause);
+      isAway = true;
     }
   }
 

@@ -111,7 +111,7 @@ test("what a server does not say about its place is no move, and an outage is no
   state.place = { server: "1", timeline: 1 };
   await looked();
   await watch.stop();
-  expect(failures.length).toBeGreaterThan(0);
+  expect(failures).toHaveLength(1);
   expect([...lost, ...moves]).toEqual([]);
 });
 
