@@ -294,6 +294,28 @@ export const usageSeal = pgTable(
   ],
 );
 
+export const usageLedger = pgTable("usage_ledger", {
+  id: boolean("id").primaryKey().default(true),
+  ledgerId: uuid("ledger_id").notNull().defaultRandom(),
+});
+
+export const usageTimeline = pgTable(
+  "usage_timeline",
+  {
+    server: text("server").notNull(),
+    timeline: integer("timeline").notNull(),
+    seenAt: instant("seen_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.server, table.timeline] })],
+);
+
+export const usageLost = pgTable("usage_lost", {
+  requestId: uuid("request_id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  charged: units("charged").notNull(),
+  noticedAt: instant("noticed_at").notNull(),
+});
+
 export const usageRate = pgTable(
   "usage_rate",
   {

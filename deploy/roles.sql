@@ -22,7 +22,8 @@ grant insert, update on plan_file to sluice_run;
 grant insert on usage_record to sluice_run;
 grant insert, update, delete on usage_now, usage_past, usage_hold, usage_tally, usage_seal to sluice_run;
 grant insert, update on usage_audit to sluice_run;
-grant insert, delete on usage_anchor, usage_refusal to sluice_run;
+grant insert, delete on usage_anchor, usage_refusal, usage_lost to sluice_run;
+grant insert on usage_timeline to sluice_run;
 
 -- What is kept for a while.
 grant insert, update, delete on usage_rate, usage_rate_now to sluice_run;

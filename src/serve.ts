@@ -148,7 +148,10 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     },
     { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
   );
-  const kept = await stores({ database, configuration: configuration.current, log, outage, ending });
+  const kept = await stores({
+    ...{ database, configuration: configuration.current, log, outage, ending },
+    receiptsLost: metrics.receiptsLost,
+  });
   const { ledger, refused, responses } = kept;
   const counter = tokenCounter(() => startThread(serving.isCompiled), outage("count_worker_lost"));
   ending.defer(() => counter.stop());
@@ -252,7 +255,7 @@ interface Gauged {
   bounded: Bounds;
   authentication: Authenticator;
   admitting: Admission;
-  kept: Pick<Awaited<ReturnType<typeof stores>>, "checks" | "upkeep">;
+  kept: Pick<Awaited<ReturnType<typeof stores>>, "checks" | "upkeep" | "timeline" | "signs">;
 }
 
 function gauges(metrics: Metrics, { life, bounded, authentication, admitting, kept }: Gauged): void {
@@ -283,5 +286,30 @@ function gauges(metrics: Metrics, { life, bounded, authentication, admitting, ke
     "usage_partitions_ahead",
     "Coming months that have a partition for their records, at the last hourly upkeep.",
     kept.upkeep.monthsAhead,
+  );
+  databaseGauges(metrics, kept);
+}
+
+/** On the embedded database there is none of it: NaN. */
+function databaseGauges(metrics: Metrics, { timeline, signs }: Pick<Gauged["kept"], "timeline" | "signs">): void {
+  metrics.gauge(
+    "database_timeline",
+    "The timeline of the Postgres server; a replica that takes over begins the next.",
+    timeline,
+  );
+  metrics.gauge(
+    "database_oldest_snapshot_transactions",
+    "Transactions that began since the oldest one that still runs or reads; rows that died since then stay.",
+    () => signs()?.oldestSnapshot_transactions ?? Number.NaN,
+  );
+  metrics.gauge(
+    "database_dead_rows",
+    "Dead rows of all tables, as the server counts them.",
+    () => signs()?.deadRows ?? Number.NaN,
+  );
+  metrics.gauge(
+    "database_unfrozen_transactions",
+    "Transactions since all rows were last frozen; at two thousand million the server takes no writes.",
+    () => signs()?.unfrozen_transactions ?? Number.NaN,
   );
 }

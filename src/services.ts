@@ -68,6 +68,9 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     async inspectDatabase(storage) {
       const [database, { differing, schemaOf }] = await Promise.all([connected(storage), import("../db/migrate.ts")]);
       try {
+        const { whyNoSessions } = await import("./postgres/sessions.ts");
+        const pooled = await whyNoSessions(database);
+        if (pooled) throw new Error(`The database cannot be used: ${pooled}.`);
         const schema = await schemaOf(database);
         const where = database.kind === "postgres" ? "Postgres" : `The embedded database in ${storage.dataDir}`;
         return { says: `${where} responds.`, schema: { is: schema.is, problem: differing(schema) } };
@@ -176,7 +179,12 @@ async function openForCommand(storage: StorageSettings): Promise<Database> {
 async function openForServing(storage: StorageSettings, mayMigrate: boolean): Promise<Database> {
   const isNew = creates(storage);
   return opened(storage, async (database) => {
-    const { prepareToServe } = await import("../db/migrate.ts");
+    const [{ prepareToServe }, { whyNoSessions }] = await Promise.all([
+      import("../db/migrate.ts"),
+      import("./postgres/sessions.ts"),
+    ]);
+    const problem = await whyNoSessions(database);
+    if (problem) throw new Error(`cannot use the database: ${problem}`);
     await prepareToServe(database, mayMigrate || isNew);
   });
 }

@@ -8,19 +8,25 @@ import { memoryRates } from "./memory/rates.ts";
 import { calibrations } from "./postgres/calibration.ts";
 import type { Database } from "./postgres/database.ts";
 import { ledger } from "./postgres/ledger.ts";
+import { lostReceipts } from "./postgres/lost.ts";
 import { postgresRates } from "./postgres/rates.ts";
 import { refusedRequests } from "./postgres/refused.ts";
 import { keptResponses } from "./postgres/responses.ts";
+import { signsOf } from "./postgres/signs.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
+import { redisReceipts } from "./redis/receipts.ts";
+import type { Ledger } from "./store/ledger.ts";
 import type { Rates } from "./store/rates.ts";
 import { systemClock } from "./time/clock.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { bookUpkeep } from "./usage/book-upkeep.ts";
 import { calibrationSaver } from "./usage/calibration-saver.ts";
+import { databaseWatch } from "./usage/database-watch.ts";
 import { forgetting } from "./usage/forgetting.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
 import { outputCalibration } from "./usage/output-calibration.ts";
+import { type ReceiptWatch, receiptWatch } from "./usage/receipt-watch.ts";
 import { refusedLog } from "./usage/refused.ts";
 
 export interface StoreParts {
@@ -29,11 +35,13 @@ export interface StoreParts {
   log: Log;
   /** Logs that something outside is away. */
   outage: (what: string) => (cause: unknown) => void;
+  /** Told how many confirmed settlements the database did not have any more. */
+  receiptsLost: (count: number) => void;
   /** Ends what was begun here, the last first. */
   ending: AsyncDisposableStack;
 }
 
-export async function stores({ database, configuration, log, outage, ending }: StoreParts) {
+export async function stores({ database, configuration, log, outage, receiptsLost, ending }: StoreParts) {
   const { metering, storage } = configuration();
   const redisTls = tlsTexts(storage.redisTls, readFileBounded);
   const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls) : null;
@@ -41,6 +49,11 @@ export async function stores({ database, configuration, log, outage, ending }: S
   const rates = ratesOver(database, redis, log);
   ending.defer(() => rates.close());
   const book = ledger(database, { recovery: metering.recovery });
+  const watch = watchOf({ database, book, redis, log, outage, receiptsLost });
+  ending.defer(() => watch?.stop());
+  // The embedded one is looked after by this process itself.
+  const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
+  ending.defer(() => signs?.stop());
   const refused = refusedLog({
     store: refusedRequests(database),
     now_ms: () => performance.now(),
@@ -75,7 +88,9 @@ export async function stores({ database, configuration, log, outage, ending }: S
   return {
     redis,
     rates,
-    ledger: book,
+    ledger: watch ? { ...book, run: watch.run } : book,
+    signs: () => signs?.signs() ?? null,
+    timeline: () => watch?.timeline() ?? Number.NaN,
     refused,
     responses,
     checks,
@@ -98,5 +113,33 @@ function ratesOver(database: Database, redis: RedisConnection | null, log: Log):
       if (cause === null) log.event("info", "rates_counted_in_redis");
       else log.event("warn", "rates_counted_in_database", { cause: String(cause) });
     },
+  });
+}
+
+/** An embedded database has no replicas that could take over. */
+function watchOf({
+  database,
+  book,
+  redis,
+  log,
+  outage,
+  receiptsLost,
+}: Pick<StoreParts, "database" | "log" | "outage" | "receiptsLost"> & {
+  book: Ledger;
+  redis: RedisConnection | null;
+}): ReceiptWatch | null {
+  if (database.kind === "pglite") return null;
+  return receiptWatch({
+    ledger: book,
+    store: lostReceipts(database),
+    memory: redis ? redisReceipts(redis) : null,
+    moved: ({ from, to }) => log.event("warn", "database_moved", { from, to }),
+    lost(some) {
+      receiptsLost(some.length);
+      const units = some.reduce((sum, { charged }) => sum + charged, 0);
+      const requests = some.slice(0, 20).map(({ requestId }) => requestId);
+      log.event("error", "receipts_lost", { receipts: some.length, units, requests });
+    },
+    failed: outage("receipts_unwatched"),
   });
 }

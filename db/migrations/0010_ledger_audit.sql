@@ -1,6 +1,7 @@
 -- The audit in pieces: what records say of each window, read once and kept (docs/design/metering.md, Audit). Records are
 -- read by their transactions' numbers, through an index however small the tables are; the costs that this makes up must not
--- have the server compile the query, for half a second.
+-- have the server compile the query, for half a second. The clock is asked in a subquery: compared with a volatile function
+-- itself, every row would have to be read.
 
 -- How far records were read: those of every transaction with a lower number stand in tallies and seals. What the last look
 -- found stands beside it, for the nodes that did not look themselves.
@@ -152,7 +153,7 @@ create function usage_differences(scope text default 'sealed')
       where scope = 'open' and w.starts_at is not null
       union
       select p.subject_id, p.kind, p.starts_at, p.used, p.held
-      from usage_past p where scope = 'open' and p.ends_at > store_now() - interval '1 day'
+      from usage_past p where scope = 'open' and p.ends_at > (select store_now() - interval '1 day')
       union
       select p.subject_id, p.kind, p.starts_at, p.used, p.held
       from (select distinct m.subject_id, m.kind, m.starts_at from moving m where scope = 'open') m

@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import { grouped, percentOf } from "../admission/amounts.ts";
 import type { OrganizationUsage, OwnedDifference } from "../management/usage.ts";
 import { type Sealed, windowKinds } from "../store/ledger.ts";
+import type { Lost } from "../store/lost.ts";
 import { bar } from "./bar.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
@@ -41,7 +42,9 @@ function addCheck(usage: Command, services: Services): void {
     .addHelpText("after", checkHelp)
     .action(async (options: JsonFlag & { full?: true }) => {
       const full = options.full ?? false;
-      const { differences, trusted } = await withManagement(services, (manage) => manage.checkUsage({ full }));
+      const { differences, trusted, lost } = await withManagement(services, (manage) => manage.checkUsage({ full }));
+      // A list of differences is what scripts read: what was lost is no difference.
+      services.terminal.err(onLost(lost));
       if (options.json) printJson(services.terminal, differences.map(differenceJson));
       else if (differences.length > 0) services.terminal.out(table(services.terminal, differenceColumns, differences));
       if (differences.length > 0) {
@@ -56,6 +59,14 @@ function addCheck(usage: Command, services: Services): void {
 function onTrust({ windows, records }: Sealed): string {
   if (windows === 0) return "";
   return `Taken on trust: the seals of ${grouped(windows)} windows, of ${grouped(records)} records in all. --full reads their records.\n`;
+}
+
+/** On stderr: it is no difference, and yet not all is well. */
+function onLost({ receipts, units, noticedAt, movedAt }: Lost): string {
+  const moved = movedAt ? `The database was promoted or restored; a node noticed at ${instant(movedAt)}.\n` : "";
+  if (receipts === 0) return moved;
+  const what = receipts === 1 ? "1 settled request" : `${grouped(receipts)} settled requests`;
+  return `${moved}Lost with it: at least ${what} of ${grouped(units)} units, noticed until ${instant(noticedAt)}. See docs/databases.md.\n`;
 }
 
 function addAdjust(usage: Command, services: Services): void {
@@ -142,7 +153,9 @@ const checkHelp = `
 Exits with 1 if any total differs. A running service seals windows that have
 ended and agreed. The check trusts their seals, and reads the records since.
 With --full it reads every record of the past year. On the embedded database,
-requests wait until that is done: about a second for every 100,000 records.`;
+requests wait until that is done: about a second for every 100,000 records.
+If a replica took over without the last commits, or a backup was restored, the
+check says on stderr what was lost: no total can show that.`;
 const adjustExamples = `
 Examples:
   $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"

@@ -21,6 +21,8 @@ export interface Metrics {
   routes(read: () => RouteView[]): void;
   /** So many holds of nodes that are gone were settled. */
   recovered(requests: number): void;
+  /** So many confirmed settlements were not in the database any more. */
+  receiptsLost(count: number): void;
   /** What a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
   settled(answer: SettleAnswer): void;
   /** A value that is read when metrics are asked for. */
@@ -92,6 +94,11 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
   const recovered = new Counter({
     name: "usage_recovered_total",
     help: "Lapsed holds of dead nodes that this node has settled at their last checkpoint.",
+    registers,
+  });
+  const receiptsLost = new Counter({
+    name: "usage_receipts_lost_total",
+    help: "Settlements that the database had confirmed and did not have any more, as this node was the first to notice.",
     registers,
   });
   const units = new Counter({
@@ -170,6 +177,7 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
       units.inc({ class: "uncharged" }, answer.uncharged);
     },
     recovered: (requests) => recovered.inc(requests),
+    receiptsLost: (count) => receiptsLost.inc(count),
     routes(read) {
       const gaugeOf = (
         name: string,

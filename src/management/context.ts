@@ -20,7 +20,7 @@ export interface ManagedCatalog {
 
 export interface ManagementOptions {
   administration: Administration;
-  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "receiptOfAny">;
+  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;

@@ -10,6 +10,7 @@ import {
   type WindowKind,
   windowKinds,
 } from "../store/ledger.ts";
+import type { Lost } from "../store/lost.ts";
 import { noLimits, type Plan } from "../store/plan.ts";
 import type { RefusedRequest } from "../store/refused.ts";
 import type { ManagementContext } from "./context.ts";
@@ -46,6 +47,8 @@ export interface UsageCheck {
   differences: OwnedDifference[];
   /** What was taken on trust. */
   trusted: Sealed;
+  /** What was confirmed and then not there any more. The totals are right without it. */
+  lost: Lost;
 }
 export interface UsageAdjustment {
   organization: Organization;
@@ -70,13 +73,14 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
     async checkUsage({ full }) {
       const differences = await ledger.check(full);
       const trusted = full ? { windows: 0, records: 0 } : await ledger.sealed();
-      if (differences.length === 0) return { differences: [], trusted };
+      const lost = await ledger.lost();
+      if (differences.length === 0) return { differences: [], trusted, lost };
       const known = new Map((await administration.listOrganizations()).map((one) => [one.id, { slug: one.slug }]));
       const owned = differences.map((difference) => ({
         organization: known.get(difference.organizationId) ?? null,
         difference,
       }));
-      return { differences: owned, trusted };
+      return { differences: owned, trusted, lost };
     },
     async adjustUsage(input) {
       const kinds = windowsOf(input.window);

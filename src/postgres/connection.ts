@@ -53,7 +53,21 @@ export function connectionTo(dialing: Dialing): Connection {
   };
   /** Still to be tried. */
   const places = [...dialing.address.places];
-  const sql = postgres(driverOptions(dialing, places, lose));
+  const settings = settingsOf(dialing);
+  const sql = postgres(driverOptions(dialing, settings.atStart, places, lose));
+  let isSet = false;
+  /** Ahead of the first statement, on its way with it. Without its settings a session is not used. */
+  function set(): void {
+    if (isSet) return;
+    isSet = true;
+    const names = Object.keys(settings.after);
+    const calls = names.map((_, at) => `set_config($${2 * at + 1}, $${2 * at + 2}, false)`);
+    const values = Object.entries(settings.after).flat();
+    sql.unsafe(`select ${calls.join(", ")}`, values.map(parameter)).then(
+      () => {},
+      (error) => lose(failure(error)),
+    );
+  }
 
   async function answer<T>(ask: () => PromiseLike<T>): Promise<T> {
     if (state.isLost) throw lost();
@@ -62,6 +76,7 @@ export function connectionTo(dialing: Dialing): Connection {
     const wait_ms = state.statement_ms * 1.5 + (state.hasAnswered ? 0 : dialing.connect_ms);
     const timer = setTimeout(() => lose(silent(wait_ms)), wait_ms);
     try {
+      set();
       ask().then(resolve, reject);
       const result = await promise;
       state.hasAnswered = true;
@@ -129,8 +144,32 @@ interface DriverOptions extends postgres.Options<Record<string, postgres.Postgre
   onnotify?: (channel: string, payload: string) => void;
 }
 
+/**
+ * Poolers take only a few parameters when a session starts (docs/databases.md, Poolers): the others are set afterwards. What
+ * an address may name besides, `options` above all, can only be given at the start.
+ */
+const startOnly =
+  /^(application_name|timezone|datestyle|client_encoding|standard_conforming_strings|options|replication)$/i;
+
+function settingsOf({ address, statement_ms, settings }: Dialing) {
+  const all = Object.entries({
+    application_name: "sluice",
+    ...address.settings,
+    TimeZone: "UTC",
+    DateStyle: "ISO",
+    bytea_output: "hex",
+    statement_timeout: statement_ms,
+    ...settings,
+  }).map(([name, value]): [string, string] => [name, String(value)]);
+  return {
+    atStart: Object.fromEntries(all.filter(([name]) => startOnly.test(name))),
+    after: Object.fromEntries(all.filter(([name]) => !startOnly.test(name))),
+  };
+}
+
 function driverOptions(
-  { address, connect_ms, statement_ms, settings, notified }: Dialing,
+  { address, connect_ms, notified }: Dialing,
+  connection: Record<string, string>,
   places: Address["places"],
   lose: (why?: DatabaseError) => void,
 ): DriverOptions {
@@ -146,15 +185,7 @@ function driverOptions(
     ...(notified ? { onnotify: notified } : {}),
     onclose: () => lose(),
     types,
-    connection: {
-      application_name: "sluice",
-      ...address.settings,
-      TimeZone: "UTC",
-      DateStyle: "ISO",
-      bytea_output: "hex",
-      statement_timeout: statement_ms,
-      ...settings,
-    },
+    connection,
     // Only how many there are counts: it asks again for a socket when a server was not of the kind that
     // `target_session_attrs` asks for; and when it wants to connect anew, for which no place is left then.
     host: places.map(() => "place").join(),

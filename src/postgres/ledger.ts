@@ -16,6 +16,7 @@ import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { type AnswerRow, batchCall, decodeAnswer, encodeBatch } from "./ledger-batch.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
+import { lostOf } from "./lost.ts";
 import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
 import { plainly } from "./rows.ts";
 
@@ -99,6 +100,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     audit: () => audit(db),
     check: (isFull = false) => check(db, isFull),
     sealed: () => sealed(db),
+    lost: () => lostOf(db),
     setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
     adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),
     maintain: () => keepUpPartitions(db),

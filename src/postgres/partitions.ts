@@ -25,6 +25,9 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   for (const table of ["usage_past", "usage_seal", "usage_tally"]) {
     while ((await dropWindows(lane, table)) === windows_max) await Bun.sleep(1);
   }
+  await lane.query("delete from usage_lost where noticed_at < store_now() - make_interval(months => $1)", [
+    months_kept,
+  ]);
   return putOff;
 }
 
@@ -94,7 +97,7 @@ async function isOwner(lane: Lane): Promise<boolean> {
 /** A node whose clock is slow by a year has records of today in an old month. */
 async function hasYoung(lane: Lane, name: string): Promise<boolean> {
   const [row] = await lane.query<{ young: boolean }>(
-    `select exists (select from ${name} where ended_at >= (${keptSince}) at time zone 'UTC') as young`,
+    `select exists (select from ${name} where ended_at >= (select (${keptSince}) at time zone 'UTC')) as young`,
     [months_kept],
   );
   return row!.young;
@@ -102,13 +105,15 @@ async function hasYoung(lane: Lane, name: string): Promise<boolean> {
 
 async function dropWindows(lane: Lane, table: string): Promise<number> {
   const gone = await lane.query(
-    `delete from ${table} where ctid = any (array(
-       select ctid from ${table} where ends_at < store_now() - make_interval(months => $1) limit $2
-     )) returning 1 as one`,
+    `delete from ${table} where ctid = any (array(${oldWindows(table)})) returning 1 as one`,
     [months_kept + 1, windows_max],
   );
   return gone.length;
 }
+
+/** Of so many months ago, so many. The clock is asked once: its function is volatile, and would keep the query off the index. */
+export const oldWindows = (table: string) =>
+  `select ctid from ${table} where ends_at < (select store_now() - make_interval(months => $1)) limit $2`;
 
 /** How many of the coming months have their partition. */
 async function monthsAhead(db: Pick<Database, "query">): Promise<number> {

@@ -82,6 +82,6 @@ const keeping = `
 /** By their ids, which sort by the clocks of the nodes: a day more, for one that is behind. */
 const forgetting = `
   delete from usage_refusal where request_id in (
-    select request_id from usage_refusal where request_id < usage_record_id(store_now() - interval '31 days')
+    select request_id from usage_refusal where request_id < (select usage_record_id(store_now() - interval '31 days'))
     order by request_id limit $1
   ) returning request_id`;

@@ -7,6 +7,7 @@
  */
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
+import type { Lost } from "./lost.ts";
 
 /** Units are exact to here, sums of them too. */
 export const units_max = 1e15;
@@ -187,6 +188,8 @@ export interface Ledger {
   check(isFull?: boolean): Promise<LedgerDifference[]>;
   /** What a check takes on trust unless it is full. */
   sealed(): Promise<Sealed>;
+  /** Confirmed settlements that the store did not have any more. */
+  lost(): Promise<Lost>;
   /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**

@@ -40,6 +40,13 @@ export function postgresPrograms(): Promise<Programs> {
   ]);
 }
 
+/** A client program, such as pg_dump: the server's own, or one of this machine. */
+export async function postgresProgram(name: string): Promise<{ file: string; env: Record<string, string> }> {
+  const { folder, environment } = await postgresPrograms();
+  const file = join(folder, name);
+  return { file: executable(file) ? file : name, env: { PATH: process.env.PATH ?? "", ...environment } };
+}
+
 export function redisPrograms(): Promise<Programs> {
   return firstOf("Redis", "redis-server", "TEST_REDIS_URL", [
     () => local(["redis-server"]),

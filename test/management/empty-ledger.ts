@@ -11,6 +11,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       reading: async (_organization, limits) => ({ ...emptyReading, windows: windowsWith(limits) }),
       check: async () => [],
       sealed: async () => ({ windows: 0, records: 0 }),
+      lost: async () => ({ receipts: 0, units: 0, noticedAt: null, movedAt: null }),
       receiptOfAny: async () => null,
       ...overrides,
     },

@@ -5,6 +5,7 @@ const meter = "test/usage/meter.test.ts";
 const tally = "test/usage/tally.test.ts";
 const inputEstimate = "test/usage/input-estimate.test.ts";
 const report = "test/usage/report.test.ts";
+const receiptWatch = "test/usage/receipt-watch.test.ts";
 const calibrationSaver = "test/usage/calibration-saver.test.ts";
 
 export const usage: Mutant[] = [
@@ -263,5 +264,45 @@ export const usage: Mutant[] = [
     replace: "",
     caughtBy: [calibrationSaver],
     rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "a store on another timeline is taken for the same",
+    file: "src/usage/receipt-watch.ts",
+    find: "!hasBegun || from !== null || !seen.has",
+    replace: "!hasBegun || !seen.has",
+    caughtBy: [receiptWatch],
+    rule: "docs/design/metering.md, A store that wakes up in the past",
+  },
+  {
+    name: "a receipt that the store forgot on its own timeline is not missed",
+    file: "src/usage/receipt-watch.ts",
+    find: "!hasBegun || from !== null || !seen.has",
+    replace: "!hasBegun || from !== null",
+    caughtBy: [receiptWatch],
+    rule: "docs/design/metering.md, A store that wakes up in the past",
+  },
+  {
+    name: "what was remembered beside the store is not asked for again",
+    file: "src/usage/receipt-watch.ts",
+    find: "      mustRecall = true;\n",
+    replace: "",
+    caughtBy: [receiptWatch],
+    rule: "docs/design/metering.md, A store that wakes up in the past",
+  },
+  {
+    name: "the last receipts of a node that stops are remembered nowhere",
+    file: "src/usage/receipt-watch.ts",
+    find: "      await rounds.stop();\n      await remember();\n",
+    replace: "      await rounds.stop();\n",
+    caughtBy: [receiptWatch],
+    rule: "docs/design/metering.md, A store that wakes up in the past",
+  },
+  {
+    name: "a pooler of transactions is taken for a server",
+    file: "src/postgres/sessions.ts",
+    find: "return seen < 2 ? null : pooled;",
+    replace: "return seen < tries_max ? null : null;",
+    caughtBy: ["test/postgres/pooler.test.ts"],
+    rule: "docs/databases.md, Poolers",
   },
 ];

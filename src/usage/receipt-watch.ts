@@ -1,0 +1,144 @@
+/**
+ * Notices that the store woke up in the past. Beside the ledger it keeps the last settlements that were confirmed to this
+ * node, and asks the store every second, off the path of requests, where it is and whether it has the last of them. If it
+ * has not, or is somewhere else, all of them are looked for, and those that the fleet has left in another place
+ * (docs/design/metering.md, A store that wakes up in the past).
+ */
+import type { Answer, Command, Ledger } from "../store/ledger.ts";
+import type { Confirmed, Look, LostReceipts, Place, ReceiptMemory } from "../store/lost.ts";
+import { repeating } from "../time/repeating.ts";
+
+export interface ReceiptWatch {
+  /** The ledger's, with an ear to what it confirms. */
+  run: Ledger["run"];
+  /** Of the store, at the last look; NaN: not known. */
+  timeline(): number;
+  stop(): Promise<void>;
+}
+
+export interface Moved {
+  from: Place;
+  to: Place;
+}
+
+export interface ReceiptWatchParts {
+  ledger: Pick<Ledger, "run">;
+  store: LostReceipts;
+  memory: ReceiptMemory | null;
+  /** Told when the store was found on another server or timeline than before. */
+  moved: (moved: Moved) => void;
+  /** Told which confirmed settlements the store does not have any more, each once in the fleet. */
+  lost: (lost: Confirmed[]) => void;
+  /** Told once for each outage. */
+  failed: (cause: unknown) => void;
+  every_ms?: number;
+}
+
+/** About 4 MB. At 2,000 settlements a second, the last ten seconds. */
+const kept_max = 20_000;
+const every_ms = 1_000;
+
+export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
+  const { ledger, store, memory } = parts;
+  let kept: Confirmed[] = [];
+  /** Confirmed, and not in the memory beside the store yet. */
+  let fresh: Confirmed[] = [];
+  let hasBegun = false;
+  /** Whether what was left beside the store is still to be compared. */
+  let mustRecall = false;
+  let isAway = false;
+  let place: Place | null = null;
+  let ledgerId: string | null = null;
+  const rounds = repeating(round, { first: 0, every: parts.every_ms ?? every_ms });
+
+  async function round(): Promise<void> {
+    try {
+      const seen = await store.look(kept.at(-1)?.requestId ?? null);
+      const from = movement(seen);
+      const mustCompare = !hasBegun || from !== null || !seen.has;
+      const noted = mustCompare || mustRecall ? await compare(seen, mustCompare) : [];
+      if (from && seen.place) parts.moved({ from, to: seen.place });
+      if (noted.length > 0) parts.lost(noted);
+      place = seen.place;
+      hasBegun = true;
+      ledgerId = seen.ledgerId;
+      await remember();
+      isAway = false;
+    } catch (cause) {
+      if (!isAway) parts.failed(cause);
+      isAway = true;
+    }
+  }
+
+  /** From where, where this node, or any before it, saw the store elsewhere. */
+  function movement(seen: Look): Place | null {
+    if (place && seen.place && !isSame(place, seen.place)) return place;
+    return seen.movedFrom;
+  }
+
+  /** Answers what nobody had missed yet. */
+  async function compare({ ledgerId: book, place: at }: Look, withKept: boolean): Promise<Confirmed[]> {
+    const elsewhere = await recall(book);
+    const all = new Map([...elsewhere, ...(withKept ? kept : [])].map((one) => [one.requestId, one]));
+    const { absent, noted } = await store.compare([...all.values()], at);
+    const gone = new Set(absent.map(({ requestId }) => requestId));
+    kept = kept.filter(({ requestId }) => !gone.has(requestId));
+    return noted;
+  }
+
+  /** Nothing while the memory beside the store is away; then it is asked again in the next round. */
+  async function recall(book: string): Promise<Confirmed[]> {
+    try {
+      const elsewhere = (await memory?.recall(book)) ?? [];
+      mustRecall = false;
+      return elsewhere;
+    } catch {
+      mustRecall = true;
+      return [];
+    }
+  }
+
+  async function remember(): Promise<void> {
+    if (!memory || ledgerId === null || fresh.length === 0) return;
+    const some = fresh;
+    fresh = [];
+    try {
+      await memory.remember(ledgerId, some);
+    } catch {
+      fresh = last(some, fresh);
+    }
+  }
+
+  return {
+    async run(commands) {
+      const answers = await ledger.run(commands);
+      const confirmed = confirmedOf(commands, answers);
+      if (confirmed.length > 0) {
+        kept = last(kept, confirmed);
+        if (memory) fresh = last(fresh, confirmed);
+      }
+      return answers;
+    },
+    timeline: () => place?.timeline ?? Number.NaN,
+    async stop() {
+      await rounds.stop();
+      await remember();
+    },
+  };
+}
+
+function confirmedOf(commands: readonly Command[], answers: readonly Answer[]): Confirmed[] {
+  return commands.flatMap(({ verb, requestId, organizationId }, position) => {
+    const answer = answers[position]!;
+    if (verb !== "settle" || answer.answer !== "settled") return [];
+    return [{ requestId, organizationId, charged: answer.charged }];
+  });
+}
+
+/** Appended, and cut back where it has grown to twice as many as are kept. */
+function last(kept: Confirmed[], more: readonly Confirmed[]): Confirmed[] {
+  kept.push(...more);
+  return kept.length > 2 * kept_max ? kept.slice(-kept_max) : kept;
+}
+
+const isSame = (one: Place, other: Place) => one.server === other.server && one.timeline === other.timeline;
