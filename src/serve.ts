@@ -200,7 +200,11 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     attempts: attempts(() => performance.now()),
     runs: inferenceRuns(
       { ...kept, admission: admitting, counter, engines: known },
-      { metering: () => configuration.current().metering, metrics, log },
+      {
+        metering: () => configuration.current().metering,
+        shares: () => configuration.current().shares,
+        ...{ metrics, log },
+      },
     ),
     ledger,
     refused,

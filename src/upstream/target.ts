@@ -16,8 +16,22 @@ export interface Upstream {
   timeouts: UpstreamTimeouts;
   /** Whether each organization has a salt of its own in the engine's prefix cache. */
   isCacheSalted?: boolean;
+  /** What this process may have in flight there; absent: no limit. */
+  capacity?: Capacity;
   /** Asked from time to time whether it is well. */
   check?: HealthCheck;
+}
+
+/** Null does not limit. */
+export interface Capacity {
+  concurrent_max: number | null;
+  tokens_in_flight_max: number | null;
+  /** Of both, for organizations that have nothing there. */
+  reserved_percent: number;
+  /** How many requests may wait for room. */
+  queue_max: number;
+  /** And for how long, in milliseconds. */
+  queue_ms_max: number;
 }
 
 export interface HealthCheck {

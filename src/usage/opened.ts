@@ -12,6 +12,8 @@ export interface OpenedEvents extends AsyncIterable<InferenceEvent[]> {
 export interface Opened {
   /** The one that answers, else the last that was asked; null before any was. */
   readonly route: Route | null;
+  /** Whether an engine has the request: while it waits for one, none has read anything. */
+  readonly isAtEngine: boolean;
   /** How many times an engine was asked, so far. */
   readonly attempts: number;
   readonly events: OpenedEvents;
@@ -29,6 +31,9 @@ export function ahead(opened: Opened): Opened {
     },
     get attempts() {
       return opened.attempts;
+    },
+    get isAtEngine() {
+      return opened.isAtEngine;
     },
     windowTokens: opened.windowTokens,
     events: {

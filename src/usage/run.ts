@@ -87,8 +87,11 @@ export interface RunParts {
 export function runs(parts: RunParts): Runs {
   return {
     async start(asked, caller) {
-      const open = (held: number) =>
-        parts.open({ ...asked, room: { allowed: asked.outputTokensAllowed, held }, signal: caller.signal });
+      const decided = Promise.withResolvers<void>();
+      const open = (held: number) => {
+        const room = { allowed: asked.outputTokensAllowed, held };
+        return parts.open({ ...asked, room, signal: caller.signal, granted: decided.promise });
+      };
       let early = null as Opened | null;
       const entry: RatedEntry = {
         ...asked,
@@ -97,14 +100,15 @@ export function runs(parts: RunParts): Runs {
           if (!caller.signal.aborted) early = ahead(open(asked.outputTokensAllowed));
         },
       };
-      const reservation = await parts.admission.enter(entry).catch((refused: unknown) => {
+      const entering = parts.admission.enter(entry).catch((refused: unknown) => {
         caller.end(asFault(refused));
         void early?.events.return();
         throw refused;
       });
+      const reservation = await entering.finally(decided.resolve);
       await using owner = new AsyncDisposableStack();
       const run = owner.use(new GrantedRun(parts, asked, caller, reservation));
-      run.begin(early ?? open(reservation.grant.outputTokens), early !== null);
+      run.begin(early ?? open(reservation.grant.outputTokens));
       owner.move();
       return run;
     },
@@ -136,7 +140,7 @@ class GrantedRun implements Run {
     return this.#meter!.events;
   }
 
-  begin(opened: Opened, isAsked: boolean): void {
+  begin(opened: Opened): void {
     const { parts, asked, caller, reservation } = this;
     this.#opened = opened;
     for (const watcher of [caller, parts.watcher]) watcher.granted(reservation.grant.source);
@@ -147,8 +151,10 @@ class GrantedRun implements Run {
       model: asked.model.id,
       contextTokens: asked.model.contextTokens,
       outputTokensCap: Math.min(asked.request.outputTokens_max ?? Infinity, asked.model.outputTokens_max),
-      // A caller that left while the ledger decided: its engine is never asked, and reads nothing.
-      inputTokensExpected: caller.signal.aborted && !isAsked ? 0 : asked.inputTokensExpected,
+      // A caller that left while its request was at no engine, which has read nothing then.
+      get inputTokensExpected() {
+        return opened.isAtEngine ? asked.inputTokensExpected : 0;
+      },
       calibration: parts.outputCalibration,
       windowTokens: opened.windowTokens,
       callerLeft: () => caller.left,

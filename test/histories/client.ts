@@ -41,6 +41,7 @@ const nowhere: Omit<Opened, "events"> = {
     weight: 1,
   },
   attempts: 1,
+  isAtEngine: true,
   windowTokens: null,
 };
 
