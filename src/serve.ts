@@ -217,6 +217,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     bounds: bounded,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
     readiness: readiness.results,
+    routes: known.routes,
     configurationHash: configuration.hash,
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,

@@ -163,7 +163,7 @@ export const queueLimits: Record<"length_max" | "wait_ms_max" | "reserved_percen
     minimum: 0,
     maximum: 50,
     description:
-      "How much of concurrent_max and tokens_in_flight_max is kept for organizations that have no request at the engine, so that theirs need not wait. At least one request, unless this is 0.",
+      "How much of concurrent_max and tokens_in_flight_max is kept for organizations that have less than that at the engine, so that theirs need not wait. At least one request, unless this is 0.",
   },
 };
 

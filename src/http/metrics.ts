@@ -18,6 +18,8 @@ export interface Metrics {
   decision(decision: "granted" | "refused", reason: string): void;
   /** An attempt at an engine has ended. */
   attempt(upstream: string, outcome: AttemptKind): void;
+  /** An engine has begun to answer, so long after it was asked. */
+  firstPart(upstream: string, seconds: number): void;
   /** A request has waited for room at an engine. */
   waited(wait: Waited): void;
   /** How the routes are, read when metrics are asked for. */
@@ -133,6 +135,13 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
     buckets: [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60],
     registers,
   });
+  const firstPartOf = new Histogram({
+    name: "upstream_time_to_first_part_seconds",
+    help: "From the request to an engine to the first part of its answer, by upstream.",
+    labelNames: ["upstream"] as const,
+    buckets: [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120],
+    registers,
+  });
   const waits = new Histogram({
     name: "upstream_queue_wait_seconds",
     help: "How long requests waited for room at an engine, by public model and outcome: served, left, or full (refused).",
@@ -171,6 +180,7 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
       }
     },
     attempt: (upstream, outcome) => attempts.inc({ upstream: named(upstream), outcome }),
+    firstPart: (upstream, seconds) => firstPartOf.observe({ upstream: named(upstream) }, seconds),
     waited: ({ model, outcome, ms }) => waits.observe({ model, outcome }, ms / 1000),
     unauthenticated: (code) => failures.inc({ code }),
     shed: (full) => sheds.inc({ full }),

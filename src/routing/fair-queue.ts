@@ -34,8 +34,8 @@ interface Flow<One> {
   level: Level<One>;
   /** Where it stands: among the new ones or the others. */
   turn: Spot<Flow<One>>;
-  /** Among those that have nothing running. */
-  idle: Spot<Flow<One>> | null;
+  /** Among the quiet ones. */
+  quiet: Spot<Flow<One>> | null;
 }
 
 interface Level<One> {
@@ -54,12 +54,14 @@ export class FairQueue<One extends Claim> {
   #flows = new Map<string, Flow<One>>();
   /** Best priority first. */
   #levels: Level<One>[] = [];
-  /** Organizations that wait, and have nothing running. */
-  #idle = new Line<Flow<One>>();
+  /** Organizations that wait, and are quiet. */
+  #quiet = new Line<Flow<One>>();
   #running = new Map<string, number>();
   /** Of all organizations that wait. */
   #weights = 0;
   length = 0;
+  /** An organization with fewer requests running is a quiet one. */
+  quiet_max = 1;
 
   push(one: One): Ticket<One> {
     const flow = this.#flowOf(one);
@@ -67,7 +69,7 @@ export class FairQueue<One extends Claim> {
     if (flow.waiting.length === 1) this.#weights += flow.share.weight;
     flow.level.waiting += 1;
     this.length += 1;
-    if (!flow.idle && this.isIdle(one.organizationId)) flow.idle = this.#idle.push(flow);
+    if (!flow.quiet && this.isQuiet(one.organizationId)) flow.quiet = this.#quiet.push(flow);
     return { spot, flow };
   }
 
@@ -79,7 +81,7 @@ export class FairQueue<One extends Claim> {
     this.length -= 1;
     if (flow.waiting.length === 0) {
       this.#weights -= flow.share.weight;
-      this.#leavesIdle(flow);
+      this.#leavesQuiet(flow);
     }
     // With nobody waiting nobody is owed anything.
     if (this.length === 0) this.#forget();
@@ -113,9 +115,9 @@ export class FairQueue<One extends Claim> {
     }
   }
 
-  /** Of the organizations with nothing running, the one that waits for longest. */
-  nextIdle(): Ticket<One> | null {
-    const flow = this.#idle.first?.value;
+  /** Of the quiet organizations, the one that waits for longest. */
+  nextQuiet(): Ticket<One> | null {
+    const flow = this.#quiet.first?.value;
     return flow ? { spot: flow.waiting.first!, flow } : null;
   }
 
@@ -123,20 +125,20 @@ export class FairQueue<One extends Claim> {
   begun(organizationId: string): void {
     this.#running.set(organizationId, (this.#running.get(organizationId) ?? 0) + 1);
     const flow = this.#flows.get(organizationId);
-    if (flow) this.#leavesIdle(flow);
+    if (flow && !this.isQuiet(organizationId)) this.#leavesQuiet(flow);
   }
 
   ended(organizationId: string): void {
     const left = this.#running.get(organizationId)! - 1;
-    if (left > 0) return void this.#running.set(organizationId, left);
-    this.#running.delete(organizationId);
+    if (left > 0) this.#running.set(organizationId, left);
+    else this.#running.delete(organizationId);
     const flow = this.#flows.get(organizationId);
-    if (flow && flow.waiting.length > 0) flow.idle = this.#idle.push(flow);
+    if (!flow || flow.quiet || flow.waiting.length === 0 || !this.isQuiet(organizationId)) return;
+    flow.quiet = this.#quiet.push(flow);
   }
 
-  /** Whether none of its requests runs. */
-  isIdle(organizationId: string): boolean {
-    return !this.#running.has(organizationId);
+  isQuiet(organizationId: string): boolean {
+    return (this.#running.get(organizationId) ?? 0) < this.quiet_max;
   }
 
   waitingOf(organizationId: string): number {
@@ -157,7 +159,7 @@ export class FairQueue<One extends Claim> {
     }
     const level = this.#levelOf(share.priority);
     const flow = { organizationId, share, credit: quantum_tokens * share.weight, waiting: new Line<One>(), level };
-    const placed: Flow<One> = Object.assign(flow, { turn: null as never, idle: null });
+    const placed: Flow<One> = Object.assign(flow, { turn: null as never, quiet: null });
     placed.turn = level.fresh.push(placed);
     this.#flows.set(organizationId, placed);
     return placed;
@@ -185,9 +187,9 @@ export class FairQueue<One extends Claim> {
     flow.turn = flow.level.others.push(flow);
   }
 
-  #leavesIdle(flow: Flow<One>): void {
-    if (flow.idle) this.#idle.remove(flow.idle);
-    flow.idle = null;
+  #leavesQuiet(flow: Flow<One>): void {
+    if (flow.quiet) this.#quiet.remove(flow.quiet);
+    flow.quiet = null;
   }
 
   #forget(): void {

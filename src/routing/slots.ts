@@ -1,6 +1,6 @@
 /**
  * The room of one engine, as this process counts it: how many requests and tokens it may have in flight, what of that is
- * kept for organizations that have nothing there, and who waits. Pure: instants are arguments.
+ * kept for organizations that have little there, and who waits. Pure: instants are arguments.
  */
 import type { Capacity } from "../upstream/target.ts";
 import { type Claim, FairQueue, type Ticket } from "./fair-queue.ts";
@@ -20,7 +20,7 @@ export interface Room {
 const pace_share = 0.1;
 
 export class Slots {
-  capacity: Capacity;
+  #capacity: Capacity;
   readonly common: Room = { requests: 0, tokens: 0 };
   readonly reserved: Room = { requests: 0, tokens: 0 };
   readonly #queue = new FairQueue<Queued>();
@@ -30,7 +30,19 @@ export class Slots {
   #last_ms = 0;
 
   constructor(capacity: Capacity) {
+    this.#capacity = capacity;
     this.capacity = capacity;
+  }
+
+  get capacity(): Capacity {
+    return this.#capacity;
+  }
+
+  /** Whoever has less there than is kept, may have what is kept. */
+  set capacity(capacity: Capacity) {
+    this.#capacity = capacity;
+    const { concurrent_max } = capacity;
+    this.#queue.quiet_max = Math.max(1, concurrent_max === null ? 0 : this.#part(concurrent_max, true, 1));
   }
 
   get waiting(): number {
@@ -40,7 +52,7 @@ export class Slots {
   /** Where it may go at once, past nobody whose turn it is. */
   roomFor(claim: Claim): Room | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;
-    if (!this.#queue.isIdle(claim.organizationId) || this.#queue.nextIdle()) return null;
+    if (!this.#queue.isQuiet(claim.organizationId) || this.#queue.nextQuiet()) return null;
     return this.#fits(this.reserved, claim) ? this.reserved : null;
   }
 
@@ -92,9 +104,9 @@ export class Slots {
   serve(): void {
     for (;;) {
       const next = this.#queue.next();
-      const idle = this.#queue.nextIdle();
+      const quiet = this.#queue.nextQuiet();
       if (next && this.#fits(this.common, next.spot.value)) this.#served(next, this.common);
-      else if (idle && this.#fits(this.reserved, idle.spot.value)) this.#served(idle, this.reserved);
+      else if (quiet && this.#fits(this.reserved, quiet.spot.value)) this.#served(quiet, this.reserved);
       else return;
     }
   }

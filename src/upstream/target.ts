@@ -26,7 +26,7 @@ export interface Upstream {
 export interface Capacity {
   concurrent_max: number | null;
   tokens_in_flight_max: number | null;
-  /** Of both, for organizations that have nothing there. */
+  /** Of both, for organizations that have less than that there. */
   reserved_percent: number;
   /** How many requests may wait for room. */
   queue_max: number;

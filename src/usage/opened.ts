@@ -1,6 +1,15 @@
 /** A request that is open at an engine, or on its way to one. */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Route } from "../routing/catalog.ts";
+import type { AttemptKind } from "../upstream/attempt.ts";
+
+/** One attempt at an engine, when it is over. */
+export interface Tried {
+  /** Its name in the configuration. */
+  upstream: string;
+  outcome: AttemptKind;
+  ms: number;
+}
 
 export interface OpenedEvents extends AsyncIterable<InferenceEvent[]> {
   next(): Promise<IteratorResult<InferenceEvent[], void>>;
@@ -16,6 +25,10 @@ export interface Opened {
   readonly isAtEngine: boolean;
   /** How many times an engine was asked, so far. */
   readonly attempts: number;
+  /** Those of them that are over. */
+  readonly tried: readonly Tried[];
+  /** How long it has waited for room at engines, in milliseconds. */
+  readonly queued_ms: number;
   readonly events: OpenedEvents;
   /** Set where a usage window alone is why the engine may not write more than so many tokens. */
   readonly windowTokens: number | null;
@@ -34,6 +47,10 @@ export function ahead(opened: Opened): Opened {
     },
     get isAtEngine() {
       return opened.isAtEngine;
+    },
+    tried: opened.tried,
+    get queued_ms() {
+      return opened.queued_ms;
     },
     windowTokens: opened.windowTokens,
     events: {

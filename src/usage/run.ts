@@ -13,7 +13,7 @@ import type { BillingSource, Operation } from "../store/ledger.ts";
 import type { Errand } from "./asking.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
-import { ahead, type Opened } from "./opened.ts";
+import { ahead, type Opened, type Tried } from "./opened.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
 
@@ -55,6 +55,10 @@ export interface Ended extends Ending {
   model: string;
   /** Its name in the configuration; null where none was asked. */
   upstream: string | null;
+  /** Each attempt at an engine. */
+  tried: readonly Tried[];
+  /** How long it waited for room at engines, in milliseconds. */
+  queued_ms: number;
   /** From the request's arrival; null where no part of an answer came. */
   firstPart_ms: number | null;
 }
@@ -206,7 +210,9 @@ class GrantedRun implements Run {
     });
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
     const { requestId, operation, model } = asked;
-    const ended = { ...ending, requestId, operation, model: model.id, upstream: upstream ?? null, firstPart_ms };
+    const { tried = [], queued_ms = 0 } = this.#opened ?? {};
+    const way = { upstream: upstream ?? null, tried, queued_ms, firstPart_ms };
+    const ended = { ...ending, requestId, operation, model: model.id, ...way };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }
 

@@ -14,7 +14,7 @@ import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
 import { type Asking, askingOf, type Errand, type WalkSettings } from "./asking.ts";
 import { Itinerary, type ItineraryParts, type Stage, type Stay } from "./itinerary.ts";
-import type { Opened, OpenedEvents } from "./opened.ts";
+import type { Opened, OpenedEvents, Tried } from "./opened.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
@@ -23,6 +23,8 @@ export interface WalkParts extends ItineraryParts {
   client: Client;
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
+  /** A route has begun to answer, so long after it was asked. */
+  shown(route: Route, ms: number): void;
   settings(): WalkSettings;
 }
 
@@ -57,6 +59,8 @@ class Walk implements Opened, OpenedEvents {
   #failures: Failure[] = [];
   #route: Route | null = null;
   #attempts = 0;
+  readonly tried: Tried[] = [];
+  #queued_ms = 0;
   /** Of the attempt under way. */
   #begun_ms = 0;
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
@@ -85,6 +89,10 @@ class Walk implements Opened, OpenedEvents {
 
   get isAtEngine(): boolean {
     return this.#isAtEngine;
+  }
+
+  get queued_ms(): number {
+    return this.#queued_ms;
   }
 
   get attempts(): number {
@@ -140,7 +148,9 @@ class Walk implements Opened, OpenedEvents {
     const found = await this.#queued(stage).catch((fault: unknown) => asFault(fault));
     const outcome = found instanceof Fault ? "full" : found === null ? "left" : "served";
     if (found instanceof Fault) this.#failures.push({ kind: "busy", fault: found });
-    this.#parts.waited({ model: this.#errand.model.id, outcome, ms: this.#parts.now_ms() - began_ms });
+    const ms = this.#parts.now_ms() - began_ms;
+    this.#queued_ms += ms;
+    this.#parts.waited({ model: this.#errand.model.id, outcome, ms });
     return found instanceof Fault ? null : found;
   }
 
@@ -202,15 +212,19 @@ class Walk implements Opened, OpenedEvents {
 
   /** An engine that has begun to answer is well, however long the answer is; unless its peers begin far sooner. */
   #wasShown(route: Route): void {
-    const { health, now_ms } = this.#parts;
-    const taken_ms = now_ms() - this.#begun_ms - this.#leeway_ms();
-    health.shown(route, this.#errand.model.routes, Math.max(0, taken_ms), this.#begun_ms, now_ms());
+    const { health, now_ms, shown } = this.#parts;
+    const ms = now_ms() - this.#begun_ms;
+    shown(route, ms);
+    const taken_ms = Math.max(0, ms - this.#leeway_ms());
+    health.shown(route, this.#errand.model.routes, taken_ms, this.#begun_ms, now_ms());
   }
 
   #ended(route: Route, end: AttemptEnd): void {
     this.#end = end;
     const { now_ms, health, attempted } = this.#parts;
-    attempted({ model: this.#errand.model.id, route, end, ms: now_ms() - this.#begun_ms });
+    const ms = now_ms() - this.#begun_ms;
+    this.tried.push({ upstream: route.upstream.name, outcome: end.kind, ms: Math.round(ms) });
+    attempted({ model: this.#errand.model.id, route, end, ms });
     // Its beginning has been told: only what went wrong since is news.
     const isNews = end.kind !== "answered" || !this.#isShown;
     if (isNews && (this.#isShown || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());

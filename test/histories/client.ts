@@ -41,6 +41,8 @@ const nowhere: Omit<Opened, "events"> = {
     weight: 1,
   },
   attempts: 1,
+  tried: [],
+  queued_ms: 0,
   isAtEngine: true,
   windowTokens: null,
 };

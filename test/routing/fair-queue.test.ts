@@ -158,13 +158,13 @@ test("of those with nothing running, the one that waits for longest", () => {
   queue.push(one("busy", 1));
   queue.push(one("first", 1));
   queue.push(one("second", 1));
-  expect(queue.nextIdle()!.flow.organizationId).toBe("first");
+  expect(queue.nextQuiet()!.flow.organizationId).toBe("first");
   queue.begun("first");
-  expect(queue.nextIdle()!.flow.organizationId).toBe("second");
+  expect(queue.nextQuiet()!.flow.organizationId).toBe("second");
   queue.ended("busy");
-  queue.remove(queue.nextIdle()!);
-  expect(queue.nextIdle()!.flow.organizationId).toBe("busy");
-  expect([queue.isIdle("busy"), queue.isIdle("first")]).toEqual([true, false]);
+  queue.remove(queue.nextQuiet()!);
+  expect(queue.nextQuiet()!.flow.organizationId).toBe("busy");
+  expect([queue.isQuiet("busy"), queue.isQuiet("first")]).toEqual([true, false]);
 });
 
 test("a step costs the same however many wait: turns are bounded by the tokens served", () => {

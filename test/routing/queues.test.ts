@@ -138,7 +138,7 @@ test("a route's own limit stands in place of its upstream's, and models of one u
   expect(at.open([one!, other!, own], claim("a"))).toEqual([own]);
 });
 
-test("what is reserved is for organizations that have nothing there, however many of the others wait", async () => {
+test("what is reserved is for organizations that have less than that there, however many of the others wait", async () => {
   const only = route("only", { concurrent_max: 10, reserved_percent: 10 });
   const at = queues(() => 0);
   const busy = Array.from({ length: 9 }, () => at.enter(only, claim("busy")));

@@ -21,6 +21,8 @@ function opened() {
     opened: {
       route: {} as Route,
       attempts: 1,
+      tried: [],
+      queued_ms: 0,
       isAtEngine: true,
       windowTokens: null,
       events: events(),
