@@ -39,7 +39,7 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     shareOf: (plan) => told.shares().get(plan) ?? { weight: 1, priority: 0 },
     attempted: (attempt) => attempted(attempt, told),
     waited: metrics.waited,
-    shown: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
+    firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
     settings: told.metering,
   };
   return runs({

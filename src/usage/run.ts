@@ -199,18 +199,19 @@ class GrantedRun implements Run {
     const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
     const firstPart_ms = this.#firstPart_ms;
     const upstream = this.#opened?.route?.upstream.name;
+    const { tried = [], queued_ms = 0, attempts = 0 } = this.#opened ?? {};
     void reservation.settle({
       usage,
       units: priceOf(usage, asked.model.prices),
       outcome,
       stoppedBy,
       errorCode,
-      route: upstream === undefined ? null : { upstream, attempts: this.#opened?.attempts ?? 0, firstPart_ms },
+      route:
+        upstream === undefined ? null : { upstream, attempts, firstPart_ms, ...(tried.length > 1 ? { tried } : {}) },
       reportRejected,
     });
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
     const { requestId, operation, model } = asked;
-    const { tried = [], queued_ms = 0 } = this.#opened ?? {};
     const way = { upstream: upstream ?? null, tried, queued_ms, firstPart_ms };
     const ended = { ...ending, requestId, operation, model: model.id, ...way };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);

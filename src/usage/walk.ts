@@ -24,7 +24,7 @@ export interface WalkParts extends ItineraryParts {
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
   /** A route has begun to answer, so long after it was asked. */
-  shown(route: Route, ms: number): void;
+  firstPart(route: Route, ms: number): void;
   settings(): WalkSettings;
 }
 
@@ -212,9 +212,9 @@ class Walk implements Opened, OpenedEvents {
 
   /** An engine that has begun to answer is well, however long the answer is; unless its peers begin far sooner. */
   #wasShown(route: Route): void {
-    const { health, now_ms, shown } = this.#parts;
+    const { health, now_ms, firstPart } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
-    shown(route, ms);
+    firstPart(route, ms);
     const taken_ms = Math.max(0, ms - this.#leeway_ms());
     health.shown(route, this.#errand.model.routes, taken_ms, this.#begun_ms, now_ms());
   }

@@ -44,7 +44,11 @@ interface Line {
   queued_ms?: number;
 }
 async function lineOf(id: string): Promise<Line> {
-  const find = () => sluice.stderr().split("\n").find((line) => line.includes(id) && line.includes('"event":"request"'));
+  const find = () =>
+    sluice
+      .stderr()
+      .split("\n")
+      .find((line) => line.includes(id) && line.includes('"event":"request"'));
   await until(() => find() !== undefined, 10_000, "the line of the log");
   return JSON.parse(find()!) as Line;
 }
@@ -61,6 +65,10 @@ test("the line of a request names its upstream, and each attempt where one faile
       { upstream: "canary-well", outcome: "answered", ms: expect.any(Number) },
     ],
   });
+  const { route } = await sluice.json<{ route: object }>("request", "show", told.requestId);
+  expect(route).toMatchObject({ upstream: "canary-well", attempts: 2, tried: line.attempts! });
+  const { stdout } = await sluice.cli("request", "show", told.requestId);
+  expect(stdout).toMatch(/^attempt 1 +canary-sick, failed, \d+ ms\nattempt 2 +canary-well, answered, \d+ ms$/m);
   sick.isSick = false;
   const plain = await lineOf((await asks()).requestId);
   expect(plain.upstream).toBe("canary-sick");
@@ -80,7 +88,10 @@ test("`sluice upstream list` shows each route as the server knows it now", async
   const running = [asks(), asks(), asks()];
   await until(() => sick.inFlight === 1 && well.inFlight === 1, 10_000, "both to be full");
   const now = (await list()) as { requests: number; waiting: number; tokens: number }[];
-  expect(now.map(({ requests, waiting }) => [requests, waiting])).toEqual([[1, 1], [1, 1]]);
+  expect(now.map(({ requests, waiting }) => [requests, waiting])).toEqual([
+    [1, 1],
+    [1, 1],
+  ]);
   expect(now[0]!.tokens).toBeGreaterThan(200);
   const { stdout } = await sluice.cli("upstream", "list");
   expect(stdout).toMatch(/^UPSTREAM +MODEL +STATE/);

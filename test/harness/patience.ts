@@ -27,7 +27,7 @@ export function walking(more: Partial<WalkParts> = {}): WalkParts {
     draw: Math.random,
     attempted() {},
     waited() {},
-    shown() {},
+    firstPart() {},
     settings: () => ({ unstreamed_tokens_max: 512 }),
     ...more,
   };

@@ -5,6 +5,9 @@ const sessions = "test/routing/sessions.test.ts";
 const breaker = "test/routing/breaker.test.ts";
 const budget = "test/routing/budget.test.ts";
 const walk = "test/usage/walk.test.ts";
+const fair = "test/routing/fair-queue.test.ts";
+const queues = "test/routing/queues.test.ts";
+const rule = "docs/routing.md, When engines are full";
 
 export const routing: Mutant[] = [
   {
@@ -150,5 +153,133 @@ export const routing: Mutant[] = [
     replace: "return this.#isOver;",
     caughtBy: [`${walk} > a grant that is lost`],
     rule: "docs/design/metering.md, The life of a request",
+  },
+  {
+    name: "where requests wait, who asks most gets most",
+    file: "src/routing/fair-queue.ts",
+    find: "ticket.flow.credit -= ticket.spot.value.tokens;",
+    replace: "ticket.flow.credit -= 1;",
+    caughtBy: [fair],
+    rule,
+  },
+  {
+    name: "weights of plans do not count where requests wait",
+    file: "src/routing/fair-queue.ts",
+    find: "flow.credit += quantum_tokens * flow.share.weight;",
+    replace: "flow.credit += quantum_tokens;",
+    caughtBy: [fair],
+    rule,
+  },
+  {
+    name: "what a large request took beyond its turn is forgiven",
+    file: "src/routing/fair-queue.ts",
+    find: "flow.credit += quantum_tokens * flow.share.weight;",
+    replace: "flow.credit = quantum_tokens * flow.share.weight;",
+    caughtBy: [fair],
+    rule,
+  },
+  {
+    name: "who has nothing waiting goes to the end of the line",
+    file: "src/routing/fair-queue.ts",
+    find: "placed.turn = level.fresh.push(placed);",
+    replace: "placed.turn = level.others.push(placed);",
+    caughtBy: [fair],
+    rule,
+  },
+  {
+    name: "a worse priority goes first",
+    file: "src/routing/fair-queue.ts",
+    find: "one.priority - other.priority",
+    replace: "other.priority - one.priority",
+    caughtBy: [fair],
+    rule,
+  },
+  {
+    name: "who leaves the queue keeps the place",
+    file: "src/routing/fair-queue.ts",
+    find: "flow.waiting.remove(spot);",
+    replace: "flow.waiting.remove({ ...spot });",
+    caughtBy: [fair, queues],
+    rule,
+  },
+  {
+    name: "an engine is asked for more than its limit",
+    file: "src/routing/slots.ts",
+    find: "room.requests >= requests_max",
+    replace: "room.requests > requests_max",
+    caughtBy: [queues],
+    rule,
+  },
+  {
+    name: "tokens in flight are not limited",
+    file: "src/routing/slots.ts",
+    find: "room.tokens + tokens <= tokens_max",
+    replace: "tokens <= tokens_max",
+    caughtBy: [queues],
+    rule,
+  },
+  {
+    name: "a request that is too large for the engine's room waits for ever",
+    file: "src/routing/slots.ts",
+    find: " || (!isReserved && room.requests === 0)",
+    replace: "",
+    caughtBy: [queues],
+    rule,
+  },
+  {
+    name: "who comes overtakes those that wait",
+    file: "src/routing/slots.ts",
+    find: "if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;",
+    replace: "if (this.#fits(this.common, claim)) return this.common;",
+    caughtBy: [queues],
+    rule,
+  },
+  {
+    name: "one organization fills the queue",
+    file: "src/routing/slots.ts",
+    find: "this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length",
+    replace: "this.#queue.length < this.capacity.queue_max",
+    caughtBy: [queues],
+    rule,
+  },
+  {
+    name: "what is reserved is for anybody",
+    file: "src/routing/slots.ts",
+    find: "!this.#queue.isQuiet(claim.organizationId) || this.#queue.nextQuiet()",
+    replace: "this.#queue.nextQuiet()",
+    caughtBy: [queues],
+    rule,
+  },
+  {
+    name: "a request that was served waits on elsewhere",
+    file: "src/routing/queues.ts",
+    find: "if (slots !== but) leave();",
+    replace: "if (!but) leave();",
+    caughtBy: [queues],
+    rule,
+  },
+  {
+    name: "a wait that will be too long is begun all the same",
+    file: "src/routing/queues.ts",
+    find: "(slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max",
+    replace: "true",
+    caughtBy: [queues],
+    rule,
+  },
+  {
+    name: "who left while waiting is served all the same",
+    file: "src/usage/walk.ts",
+    find: "      waiting.giveUp();\n",
+    replace: "",
+    caughtBy: ["test/failover/full.test.ts > who leaves"],
+    rule,
+  },
+  {
+    name: "who left while waiting is charged the input",
+    file: "src/usage/walk.ts",
+    find: "    this.#isAtEngine = false;\n",
+    replace: "    this.#isAtEngine = true;\n",
+    caughtBy: ["test/failover/full.test.ts > who leaves"],
+    rule,
   },
 ];
