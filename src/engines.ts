@@ -3,6 +3,7 @@ import type { Configuration } from "./config/configuration.ts";
 import type { Log } from "./http/log.ts";
 import { checks } from "./routing/checks.ts";
 import { type Health, health } from "./routing/health.ts";
+import { loads } from "./routing/loads.ts";
 import { type Pool, pool } from "./routing/pool.ts";
 import { type Queues, queues } from "./routing/queues.ts";
 import { type RouteView, routesOf } from "./routing/view.ts";
@@ -35,5 +36,7 @@ export function engines({ configuration, log, ending }: Parts): Engines {
       log.event(isUp ? "info" : "error", isUp ? "upstream_up" : "upstream_down", { upstream }),
   });
   ending.defer(() => checking.stop());
+  const loading = loads({ ...one, upstreams: () => configuration().upstreams, now_ms });
+  ending.defer(() => loading.stop());
   return { ...one, routes: () => routesOf(configuration().catalog, one, now_ms()) };
 }

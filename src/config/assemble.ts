@@ -6,7 +6,15 @@ import { type Capacity, defaultTimeouts, type Upstream } from "../upstream/targe
 import { checkedKey } from "./api-key.ts";
 import type { Configuration, MeteringSettings } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
-import { checkLimits, defaultsOf, meteringLimits, queueLimits, responsesLimits, serviceLimits } from "./limits.ts";
+import {
+  checkLimits,
+  defaultsOf,
+  loadLimits,
+  meteringLimits,
+  queueLimits,
+  responsesLimits,
+  serviceLimits,
+} from "./limits.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith, sharesOf } from "./plans.ts";
 import type { ConfigurationFile, Metering, ModelEntry, UpstreamEntry } from "./schema.ts";
@@ -124,10 +132,12 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
       url: url.url,
       protocol: entry.protocol ?? "openai-chat",
       apiKey: key?.key ?? null,
+      ...(entry.identity_headers === undefined ? {} : { identityHeaders: entry.identity_headers }),
       ...(entry.headers === undefined ? {} : { headers: entry.headers }),
       ...(tls === undefined ? {} : { tls }),
       ...(entry.cache_salt ? { isCacheSalted: true } : {}),
       ...(entry.check === undefined ? {} : { check: { ...defaultCheck, ...entry.check } }),
+      ...(entry.load === undefined ? {} : { load: { ...defaultLoad, ...entry.load } }),
       capacity: capacityOf(entry),
       timeouts: { ...defaultTimeouts, ...entry.timeouts },
     };
@@ -154,6 +164,7 @@ function withOwnLimits({ concurrent_max, tokens_in_flight_max }: Limited, { capa
   return { capacity: { ...capacityOf({ url: "" }), ...capacity, ...limits } };
 }
 
+const defaultLoad = { path: "/metrics", ...defaultsOf(loadLimits) };
 const defaultCheck = { path: "/health", ...defaultsOf(checkLimits) };
 
 function modelOf(entry: ModelEntry): Model {

@@ -143,6 +143,22 @@ export const upstreamTimeouts: Record<keyof UpstreamTimeouts, Limit> = {
   total_ms: timeout("total_ms", "The longest that a whole answer may take, all attempts together."),
 };
 
+/** Of engines that say how busy they are. */
+export const loadLimits: Record<"interval_ms" | "waiting_max", Limit> = {
+  interval_ms: {
+    default: 1000,
+    minimum: 100,
+    maximum: 3_600_000,
+    description: "From one reading to the next.",
+  },
+  waiting_max: {
+    default: 4,
+    minimum: 0,
+    maximum: 1_000_000,
+    description: "With more requests that wait in the engine, or 95 % of its cache taken, it is crowded.",
+  },
+};
+
 /** Of requests that wait for an engine that is full. */
 export const queueLimits: Record<"length_max" | "wait_ms_max" | "reserved_percent", Limit> = {
   length_max: {

@@ -13,6 +13,7 @@ import type { UpstreamTimeouts } from "../upstream/target.ts";
 import {
   checkLimits,
   type Limit,
+  loadLimits,
   meteringLimits,
   queueLimits,
   responsesLimits,
@@ -92,6 +93,27 @@ const headers = Type.Record(
   },
 );
 
+const headerName = (description: string) =>
+  Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$",
+      patternErrorMessage: "must be the name of a header: letters, digits and '-', at most 64",
+      description,
+    }),
+  );
+
+const identityHeaders = Type.Object(
+  {
+    organization: headerName("The header that has the organization's id."),
+    plan: headerName("The header that has the name of its plan."),
+  },
+  {
+    ...closed,
+    description:
+      "For a scheduler between Sluice and the engines: the headers that say for whom a request is, such as x-llm-d-inference-fairness-id and x-llm-d-inference-objective for llm-d.",
+  },
+);
+
 const url = (description: string) => Type.String({ minLength: 1, maxLength: 2048, description });
 
 const check = Type.Object(
@@ -136,6 +158,26 @@ const queue = Type.Object(
   { ...closed, description: "Requests that wait because the engine is full. Per process." },
 );
 
+const load = Type.Object(
+  {
+    path: Type.Optional(
+      Type.String({
+        pattern: "^/[\\x21-\\x7e]{0,1023}$",
+        patternErrorMessage: "must be a path from the root of the engine's host, such as /metrics",
+        default: "/metrics",
+        description: "Where the engine's metrics are, from the root of its host.",
+      }),
+    ),
+    interval_ms: limited(loadLimits.interval_ms),
+    waiting_max: limited(loadLimits.waiting_max),
+  },
+  {
+    ...closed,
+    description:
+      "Read from the engine's own metrics (vLLM, SGLang, llama.cpp with --metrics) how busy it is. A crowded one gets no new requests while another is not.",
+  },
+);
+
 export const Upstream = Type.Object(
   {
     url: url("The engine's base URL, including /v1. If the URL has no path, /v1 is added."),
@@ -153,6 +195,7 @@ export const Upstream = Type.Object(
       }),
     ),
     check: Type.Optional(check),
+    load: Type.Optional(load),
     concurrent_max: ownConcurrent,
     tokens_in_flight_max: ownTokens,
     queue: Type.Optional(queue),
@@ -172,6 +215,7 @@ export const Upstream = Type.Object(
       }),
     ),
     headers: Type.Optional(headers),
+    identity_headers: Type.Optional(identityHeaders),
     tls: Type.Optional(tls),
     timeouts: Type.Optional(timeouts),
   },

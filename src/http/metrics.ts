@@ -206,7 +206,7 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
           },
         });
       const states =
-        "Routes by public model, upstream, and how they are: closed (asked), open, half-open, resting or down.";
+        "Routes by public model, upstream, and how they are: closed (asked), crowded, open, half-open, resting or down.";
       gaugeOf("upstream_routes", states, ["model", "upstream", "state"], (gauge, { model, upstream, state }) =>
         gauge.inc({ model, upstream, state }),
       );

@@ -34,6 +34,8 @@ export function routesOf(catalog: Catalog, { health, pool, queues }: Known, now_
 
 /** Models of which no route is well: all of theirs are asked, since none may be kept back. */
 export function modelsWithoutRoute(routes: readonly RouteView[]): string[] {
-  const well = new Set(routes.filter(({ state }) => state === "closed").map(({ model }) => model));
+  const well = new Set(
+    routes.filter(({ state }) => state === "closed" || state === "crowded").map(({ model }) => model),
+  );
   return [...new Set(routes.map(({ model }) => model))].filter((model) => !well.has(model));
 }

@@ -16,10 +16,13 @@ export interface Upstream {
   timeouts: UpstreamTimeouts;
   /** Whether each organization has a salt of its own in the engine's prefix cache. */
   isCacheSalted?: boolean;
+  /** Names of headers that say for whom a request is, to a scheduler of the operator's. */
+  identityHeaders?: { organization?: string; plan?: string };
   /** What this process may have in flight there; absent: no limit. */
   capacity?: Capacity;
   /** Asked from time to time whether it is well. */
   check?: HealthCheck;
+  load?: LoadReading;
 }
 
 /** Null does not limit. */
@@ -32,6 +35,15 @@ export interface Capacity {
   queue_max: number;
   /** And for how long, in milliseconds. */
   queue_ms_max: number;
+}
+
+/** Where an engine says how busy it is. */
+export interface LoadReading {
+  /** From the root of the engine's host. */
+  path: string;
+  interval_ms: number;
+  /** With more requests that wait in it, it is crowded. */
+  waiting_max: number;
 }
 
 export interface HealthCheck {

@@ -189,6 +189,7 @@ class Walk implements Opened, OpenedEvents {
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
       ...{ identity: errand.identity, signal: errand.signal, isFresh, stream: this.#asking.stream },
       ...this.#asking.at(route),
+      identified: { organization: errand.affinity.organizationId, plan: errand.plan.name },
       cacheSalt: route.upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
       patience: this.#patience(route),
       ended: (end) => {

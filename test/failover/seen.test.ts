@@ -17,7 +17,7 @@ beforeAll(async () => {
     config: [
       "upstreams:",
       `  canary-sick: { url: "${sick.url}", concurrent_max: 1 }`,
-      `  canary-well: { url: "${well.url}", concurrent_max: 1 }`,
+      `  canary-well: { url: "${well.url}", concurrent_max: 1, identity_headers: { organization: x-llm-d-inference-fairness-id, plan: x-llm-d-inference-objective } }`,
       "models:",
       "  - id: acme/seen",
       "    created: 1790000000",
@@ -65,6 +65,10 @@ test("the line of a request names its upstream, and each attempt where one faile
       { upstream: "canary-well", outcome: "answered", ms: expect.any(Number) },
     ],
   });
+  const headers = well.asked.at(-1)!.headers;
+  expect(headers.get("x-llm-d-inference-fairness-id")).toMatch(/^org_[0-9a-f]{32}$/);
+  expect(headers.get("x-llm-d-inference-objective")).toMatch(/^(pro|unlimited)$/);
+  expect(sick.asked.at(-1)!.headers.get("x-llm-d-inference-objective")).toBeNull();
   const { route } = await sluice.json<{ route: object }>("request", "show", told.requestId);
   expect(route).toMatchObject({ upstream: "canary-well", attempts: 2, tried: line.attempts! });
   const { stdout } = await sluice.cli("request", "show", told.requestId);

@@ -125,8 +125,8 @@ export const routing: Mutant[] = [
   {
     name: "all routes of a model are kept back",
     file: "src/routing/health.ts",
-    find: "return well.length > 0 ? well : routes;",
-    replace: "return well;",
+    find: "if (well.length === 0) return routes;",
+    replace: "",
     caughtBy: [breaker, walk],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
@@ -281,5 +281,21 @@ export const routing: Mutant[] = [
     replace: "    this.#isAtEngine = true;\n",
     caughtBy: ["test/failover/full.test.ts > who leaves"],
     rule,
+  },
+  {
+    name: "an engine that is up again is left alone for the rest of its probation",
+    file: "src/routing/health.ts",
+    find: "ill.set(identity, checked(breaker, now_ms));",
+    replace: "ill.set(identity, breaker);",
+    caughtBy: [breaker],
+    rule: "docs/routing.md, Health",
+  },
+  {
+    name: "a crowded engine is asked like any other",
+    file: "src/routing/health.ts",
+    find: "return calm.length > 0 ? calm : well;",
+    replace: "return well;",
+    caughtBy: ["test/failover/crowded.test.ts"],
+    rule: "docs/routing.md, Sessions stay at home",
   },
 ];

@@ -122,6 +122,8 @@ test("one that is larger than all the room has it to itself", async () => {
   const at = queues(() => 0);
   const small = at.enter(only, claim("a", 400));
   const large = at.wait([only], claim("a", 5_000));
+  // There would be room for this one, and it is not its turn.
+  expect(at.open([only], claim("a", 100))).toEqual([]);
   const behind = at.wait([only], claim("a", 100));
   small.leave();
   const place = await large.place;
