@@ -33,7 +33,7 @@ beforeAll(async () => {
       model("beating", "canary-beating"),
       "plans: { pro: {} }",
       "limits: { first_event_hold_ms: 50, heartbeat_ms: 100 }",
-      "metering: { lease_s: 1.5, checkpoint_s: 0.3 }",
+      "metering: { lease_s: 3, checkpoint_s: 0.5 }",
       "",
     ].join("\n"),
     operatorsWords: ["canary-one", "canary-pair", "canary-other", "canary-short", "canary-beating"],
@@ -124,7 +124,7 @@ test("too many that wait, and too long a wait, are 429 capacity_exceeded with a 
 }, 30_000);
 
 test("a wait longer than the lease keeps it, and has heartbeats", async () => {
-  beating.delay_ms = 2_500;
+  beating.delay_ms = 5_000;
   const running = asks("beating");
   await until(() => beating.inFlight === 1, 10_000, "it to be full");
   const response = await asks("beating");

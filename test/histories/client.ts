@@ -33,7 +33,7 @@ function modelOf(plan: RequestPlan): CatalogModel {
 }
 
 /** No engine of a catalog: it is not asked over a wire. */
-const nowhere: Omit<Opened, "events"> = {
+const nowhere: Omit<Opened, "events" | "isAtEngine"> = {
   route: {
     upstream: { name: "history", url: "", protocol: "openai-chat", apiKey: null, timeouts: defaultTimeouts },
     model: "",
@@ -43,7 +43,6 @@ const nowhere: Omit<Opened, "events"> = {
   attempts: 1,
   tried: [],
   queued_ms: 0,
-  isAtEngine: true,
   windowTokens: null,
 };
 
@@ -132,7 +131,13 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     watcher: { granted() {}, ended() {} },
     open({ signal }) {
       if (account.admittedAt_ms === null) judge.counts["engines asked before the grant"] += 1;
-      return { ...nowhere, events: engine(node, plan, signal, account) };
+      return {
+        ...nowhere,
+        events: engine(node, plan, signal, account),
+        get isAtEngine() {
+          return account.engineAsked;
+        },
+      };
     },
   });
   try {
