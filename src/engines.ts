@@ -3,7 +3,9 @@ import type { Configuration } from "./config/configuration.ts";
 import type { Log } from "./http/log.ts";
 import { checks } from "./routing/checks.ts";
 import { type Health, health } from "./routing/health.ts";
+import { loads } from "./routing/loads.ts";
 import { type Pool, pool } from "./routing/pool.ts";
+import { type Queues, queues } from "./routing/queues.ts";
 import { type RouteView, routesOf } from "./routing/view.ts";
 import { type Client, client } from "./upstream/http1/client.ts";
 
@@ -11,6 +13,7 @@ export interface Engines {
   client: Client;
   health: Health;
   pool: Pool;
+  queues: Queues;
   /** As they are now. */
   routes(): RouteView[];
 }
@@ -23,7 +26,7 @@ interface Parts {
 
 export function engines({ configuration, log, ending }: Parts): Engines {
   const now_ms = () => performance.now();
-  const one = { client: client(), health: health(), pool: pool() };
+  const one = { client: client(), health: health(), pool: pool(), queues: queues(now_ms) };
   ending.defer(() => one.client.close());
   const checking = checks({
     ...one,
@@ -33,5 +36,7 @@ export function engines({ configuration, log, ending }: Parts): Engines {
       log.event(isUp ? "info" : "error", isUp ? "upstream_up" : "upstream_down", { upstream }),
   });
   ending.defer(() => checking.stop());
-  return { ...one, routes: () => routesOf(configuration().catalog, one.health, one.pool, now_ms()) };
+  const loading = loads({ ...one, upstreams: () => configuration().upstreams, now_ms });
+  ending.defer(() => loading.stop());
+  return { ...one, routes: () => routesOf(configuration().catalog, one, now_ms()) };
 }

@@ -4,6 +4,7 @@ import type { Engines } from "./engines.ts";
 import type { Log } from "./http/log.ts";
 import type { Metrics } from "./http/metrics.ts";
 import { retryBudgets } from "./routing/budget.ts";
+import type { Share } from "./routing/fair-queue.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
 import { promptCount } from "./tokens/prompt-count.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";
@@ -20,6 +21,8 @@ interface Parts {
 }
 
 interface Told {
+  /** Of plans, where requests wait for engines. */
+  shares(): ReadonlyMap<string, Share>;
   metering: WalkParts["settings"];
   metrics: Metrics;
   log: Log;
@@ -33,7 +36,10 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     budget: retryBudgets(),
     now_ms: () => performance.now(),
     draw: Math.random,
+    shareOf: (plan) => told.shares().get(plan) ?? { weight: 1, priority: 0 },
     attempted: (attempt) => attempted(attempt, told),
+    waited: metrics.waited,
+    firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
     settings: told.metering,
   };
   return runs({

@@ -203,7 +203,11 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     attempts: attempts(() => performance.now()),
     runs: inferenceRuns(
       { ...kept, admission: admitting, counter, engines: known },
-      { metering: () => configuration.current().metering, metrics, log },
+      {
+        metering: () => configuration.current().metering,
+        shares: () => configuration.current().shares,
+        ...{ metrics, log },
+      },
     ),
     ledger,
     refused,
@@ -216,6 +220,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     bounds: bounded,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
     readiness: readiness.results,
+    routes: known.routes,
     configurationHash: configuration.hash,
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,

@@ -143,6 +143,8 @@ create table usage_record (
   month_used_after bigint,
   upstream text,
   attempts integer,
+  -- Each of them, where there was more than one.
+  tried jsonb,
   first_part_ms bigint,
   -- What the engine reported, where it was not taken as it is, and why.
   report_rejected jsonb,

@@ -28,7 +28,7 @@ create type usage_settle_command as (
   input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
   reasoning_tokens bigint, usage_source text,
   units bigint, outcome text, stopped_by text, error_code text,
-  upstream text, attempts integer, first_part_ms bigint, report_rejected jsonb
+  upstream text, attempts integer, tried jsonb, first_part_ms bigint, report_rejected jsonb
 );
 
 -- Windows are as they were just before the command, a row of four, and of an admission alone.
@@ -132,7 +132,7 @@ create function usage_settle(
       h.session_starts_at, h.session_ends_at, h.session_limit, h.session_used, after[c.n][1],
       h.week_starts_at, h.week_ends_at, h.week_limit, h.week_used, after[c.n][2],
       h.month_starts_at, h.month_ends_at, h.month_limit, h.month_used, after[c.n][3],
-      c.upstream, c.attempts, c.first_part_ms, c.report_rejected
+      c.upstream, c.attempts, c.tried, c.first_part_ms, c.report_rejected
     from (select c.*, c.ordinality as n from unnest(commands) with ordinality c) c
     left join lateral (
       select * from usage_hold h where h.request_id = c.request_id and h.organization_id = c.organization_id offset 0
@@ -512,7 +512,7 @@ create function usage_recover(
         case when charge_holds then h.units else least(1000000000000000,
           h.input_tokens * h.price_input + h.cached_input_tokens * h.price_cached_input
           + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
-        'failed', null, 'internal_error', null, null, null, null
+        'failed', null, 'internal_error', null, null, null, null, null
       )::usage_settle_command
       from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock and coalesce(clock <= clock_max, true));
     book := usage_load(organizations, clock);

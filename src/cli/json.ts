@@ -127,7 +127,12 @@ export function requestJson({ organization, receipt, refused }: FoundRequest) {
     ...own,
     organization_id: receipt?.organizationId ?? refused?.organizationId ?? null,
     organization: organization?.slug ?? null,
-    route: route && { upstream: route.upstream, attempts: route.attempts, first_part_ms: route.firstPart_ms },
+    route: route && {
+      upstream: route.upstream,
+      attempts: route.attempts,
+      first_part_ms: route.firstPart_ms,
+      tried: route.tried ?? [],
+    },
     report_rejected: reportRejected,
     duration_ms: createdAt && endedAt ? endedAt.getTime() - createdAt.getTime() : null,
   };

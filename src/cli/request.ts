@@ -40,7 +40,7 @@ function describeRequest(terminal: Terminal, found: FoundRequest): string {
     windows,
     ...receipt
   } = requestJson(found);
-  const ms = (value: number | null | undefined) =>
+  const duration = (value: number | null | undefined) =>
     value === null || value === undefined ? null : `${grouped(value)} ms`;
   return facts(terminal, [
     ["id", id ?? null],
@@ -52,9 +52,13 @@ function describeRequest(terminal: Terminal, found: FoundRequest): string {
     ["stopped by", receipt.stopped_by ?? null],
     ["recovered", receipt.recovered ? "yes, from its last checkpoint" : null],
     ["upstream", route && `${route.upstream}, ${route.attempts === 1 ? "1 attempt" : `${route.attempts} attempts`}`],
+    ...(route?.tried ?? []).map(
+      ({ upstream, outcome, ms }, index) =>
+        [`attempt ${index + 1}`, `${upstream}, ${outcome}, ${duration(ms)}`] as const,
+    ),
     ["started", receipt.created_at ?? null],
-    ["first part after", ms(route?.first_part_ms)],
-    ["ended after", ms(duration_ms)],
+    ["first part after", duration(route?.first_part_ms)],
+    ["ended after", duration(duration_ms)],
     ...(receipt.prices && usage && units
       ? ([
           [

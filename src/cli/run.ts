@@ -18,6 +18,7 @@ import { addRequestCommands } from "./request.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
 import { oneLine } from "./terminal.ts";
+import { addUpstreamCommands } from "./upstream.ts";
 import { addUsageCommands } from "./usage.ts";
 
 /** `words` is what follows the program's name. Never throws. */
@@ -62,6 +63,7 @@ export function commands(services: Services, exitWith: (code: number) => void): 
   addOrganizationCommands(program, context);
   addKeyCommands(program, context);
   addPlanCommands(program, context);
+  addUpstreamCommands(program, context);
   addUsageCommands(program, context);
   addRequestCommands(program, context);
   addAuditCommands(program, context);

@@ -2,13 +2,21 @@
 import type { Model } from "../inference/model.ts";
 import type { CatalogModel, Route } from "../routing/catalog.ts";
 import type { TlsSettings } from "../upstream/http1/dial.ts";
-import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
+import { type Capacity, defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration, MeteringSettings } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
-import { checkLimits, defaultsOf, meteringLimits, responsesLimits, serviceLimits } from "./limits.ts";
+import {
+  checkLimits,
+  defaultsOf,
+  loadLimits,
+  meteringLimits,
+  queueLimits,
+  responsesLimits,
+  serviceLimits,
+} from "./limits.ts";
 import { defaultModels } from "./models.ts";
-import { plansWith } from "./plans.ts";
+import { plansWith, sharesOf } from "./plans.ts";
 import type { ConfigurationFile, Metering, ModelEntry, UpstreamEntry } from "./schema.ts";
 import { simulatorUpstream } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
@@ -27,6 +35,7 @@ export function assemble(
   const overridden = settings.upstream !== null && (file?.upstreams !== undefined || file?.models !== undefined);
   return {
     catalog: { models: new Map(models.map((model) => [model.id, model])), plans: plansWith(file?.plans ?? {}) },
+    shares: sharesOf(file?.plans ?? {}),
     upstreams,
     metering: meteringOf(file?.metering ?? {}),
     limits: { ...defaultsOf(serviceLimits), ...file?.limits },
@@ -105,6 +114,7 @@ function routesOf(entry: ModelEntry, known: ReadonlyMap<string, Replicas>): Rout
       priority: route.priority ?? 0,
       weight: (route.weight ?? 1) / replicas.length,
       ...(route.instructions === "head" ? { instructionsInside: false } : {}),
+      ...withOwnLimits(route, upstream),
       ...(route.context_window === undefined ? {} : { contextTokens: route.context_window }),
       ...(entry.timeouts === undefined ? {} : { timeouts: { ...upstream.timeouts, ...entry.timeouts } }),
     }));
@@ -122,15 +132,39 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
       url: url.url,
       protocol: entry.protocol ?? "openai-chat",
       apiKey: key?.key ?? null,
+      ...(entry.identity_headers === undefined ? {} : { identityHeaders: entry.identity_headers }),
       ...(entry.headers === undefined ? {} : { headers: entry.headers }),
       ...(tls === undefined ? {} : { tls }),
       ...(entry.cache_salt ? { isCacheSalted: true } : {}),
       ...(entry.check === undefined ? {} : { check: { ...defaultCheck, ...entry.check } }),
+      ...(entry.load === undefined ? {} : { load: { ...defaultLoad, ...entry.load } }),
+      capacity: capacityOf(entry),
       timeouts: { ...defaultTimeouts, ...entry.timeouts },
     };
   });
 }
 
+type Limited = Pick<UpstreamEntry, "concurrent_max" | "tokens_in_flight_max">;
+
+const defaultQueue = defaultsOf(queueLimits);
+
+function capacityOf({ concurrent_max, tokens_in_flight_max, queue }: UpstreamEntry): Capacity {
+  const { length_max, wait_ms_max, reserved_percent } = { ...defaultQueue, ...queue };
+  return {
+    concurrent_max: concurrent_max ?? null,
+    tokens_in_flight_max: tokens_in_flight_max ?? null,
+    ...{ queue_max: length_max, queue_ms_max: wait_ms_max, reserved_percent },
+  };
+}
+
+/** A route's own limits stand in place of its upstream's; its queue is as long as that. */
+function withOwnLimits({ concurrent_max, tokens_in_flight_max }: Limited, { capacity }: Upstream) {
+  if (concurrent_max === undefined && tokens_in_flight_max === undefined) return {};
+  const limits = { concurrent_max: concurrent_max ?? null, tokens_in_flight_max: tokens_in_flight_max ?? null };
+  return { capacity: { ...capacityOf({ url: "" }), ...capacity, ...limits } };
+}
+
+const defaultLoad = { path: "/metrics", ...defaultsOf(loadLimits) };
 const defaultCheck = { path: "/health", ...defaultsOf(checkLimits) };
 
 function modelOf(entry: ModelEntry): Model {

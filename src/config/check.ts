@@ -38,6 +38,10 @@ function checkUpstreams(upstreams: Record<string, unknown>, add: Add): void {
     for (const header of Object.keys(entry.headers ?? {})) {
       if (ownHeaders.has(header.toLowerCase())) add([...path, "headers", header], "is set by Sluice itself; remove it");
     }
+    for (const [what, header] of Object.entries(entry.identity_headers ?? {})) {
+      const problem = ownHeaders.has(header.toLowerCase()) ? "is set by Sluice itself; choose another header" : null;
+      if (problem) add([...path, "identity_headers", what], problem);
+    }
     const key = entry.api_key === undefined ? null : checkedKey(entry.api_key);
     if (key && "problem" in key) add([...path, "api_key"], key.problem);
   }

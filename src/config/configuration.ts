@@ -5,11 +5,14 @@
  */
 import type { ImageSettings } from "../inference/image-url.ts";
 import type { Catalog } from "../routing/catalog.ts";
+import type { Share } from "../routing/fair-queue.ts";
 import type { Upstream } from "../upstream/target.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 
 export interface Configuration {
   catalog: Catalog;
+  /** Of each plan, where requests wait for an engine. Of this process alone, as the queue is. */
+  shares: ReadonlyMap<string, Share>;
   /** Every engine in force; those of the file also where no model is routed to them yet. */
   upstreams: Upstream[];
   metering: MeteringSettings;

@@ -144,6 +144,46 @@ export const upstreamTimeouts: Record<keyof UpstreamTimeouts, Limit> = {
   total_ms: timeout("total_ms", "The longest that a whole answer may take, all attempts together."),
 };
 
+/** Of engines that say how busy they are. */
+export const loadLimits: Record<"interval_ms" | "waiting_max", Limit> = {
+  interval_ms: {
+    default: 1000,
+    minimum: 100,
+    maximum: 3_600_000,
+    description: "From one reading to the next.",
+  },
+  waiting_max: {
+    default: 4,
+    minimum: 0,
+    maximum: 1_000_000,
+    description: "With more requests that wait in the engine, or 95 % of its cache taken, it is crowded.",
+  },
+};
+
+/** Of requests that wait for an engine that is full. */
+export const queueLimits: Record<"length_max" | "wait_ms_max" | "reserved_percent", Limit> = {
+  length_max: {
+    default: 1000,
+    minimum: 0,
+    maximum: 1_000_000,
+    description:
+      "How many requests may wait for one engine. An organization may take as many places as are still free. Beyond, they are answered 429 capacity_exceeded.",
+  },
+  wait_ms_max: {
+    default: 30_000,
+    minimum: 0,
+    maximum: 3_600_000,
+    description: "How long a request may wait, before it is answered 429 capacity_exceeded.",
+  },
+  reserved_percent: {
+    default: 0,
+    minimum: 0,
+    maximum: 50,
+    description:
+      "How much of concurrent_max and tokens_in_flight_max is kept for organizations that have less than that at the engine, so that theirs need not wait. At least one request, unless this is 0.",
+  },
+};
+
 export const checkLimits: Record<"interval_ms", Limit> = {
   interval_ms: {
     default: 5_000,

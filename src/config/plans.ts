@@ -1,6 +1,9 @@
 /** The plans of the default catalog. */
+import type { Share } from "../routing/fair-queue.ts";
 import { noLimits, type Plan } from "../store/plan.ts";
 import type { PlanEntry } from "./schema.ts";
+
+const shareDefaults = { queue_weight: 1, queue_priority: 0 };
 
 /** What a plan limits, by the name in sluice.yaml. */
 const limitNames = {
@@ -10,7 +13,7 @@ const limitNames = {
   requests_per_minute: "requestsPerMinute",
   tokens_per_minute: "tokensPerMinute",
   concurrent_requests: "concurrentRequests",
-} as const satisfies Record<keyof PlanEntry, keyof Plan>;
+} as const satisfies Record<Exclude<keyof PlanEntry, keyof typeof shareDefaults>, keyof Plan>;
 
 /**
  * `starter` is what an organization gets unasked: a working day with a coding agent fits. `pro` holds ten times as much;
@@ -40,6 +43,16 @@ const defaults: Record<string, PlanEntry> = {
 export function plansWith(entries: Record<string, PlanEntry>): Map<string, Plan> {
   const all = { ...defaults, ...entries };
   return new Map(Object.entries(all).map(([name, entry]) => [name, planOf(name, entry)]));
+}
+
+/** Of the plans that the file writes; all others have one alike. */
+export function sharesOf(entries: Record<string, PlanEntry>): Map<string, Share> {
+  return new Map(
+    Object.entries(entries).map(([name, entry]) => {
+      const { queue_weight: weight, queue_priority: priority } = { ...shareDefaults, ...entry };
+      return [name, { weight, priority }];
+    }),
+  );
 }
 
 function planOf(name: string, entry: PlanEntry): Plan {

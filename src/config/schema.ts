@@ -10,7 +10,16 @@ import { units_max } from "../store/ledger.ts";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
 import { upstreamProtocols } from "../upstream/codecs.ts";
 import type { UpstreamTimeouts } from "../upstream/target.ts";
-import { checkLimits, type Limit, meteringLimits, responsesLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
+import {
+  checkLimits,
+  type Limit,
+  loadLimits,
+  meteringLimits,
+  queueLimits,
+  responsesLimits,
+  serviceLimits,
+  upstreamTimeouts,
+} from "./limits.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -84,6 +93,27 @@ const headers = Type.Record(
   },
 );
 
+const headerName = (description: string) =>
+  Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$",
+      patternErrorMessage: "must be the name of a header: letters, digits and '-', at most 64",
+      description,
+    }),
+  );
+
+const identityHeaders = Type.Object(
+  {
+    organization: headerName("The header that has the organization's id."),
+    plan: headerName("The header that has the name of its plan."),
+  },
+  {
+    ...closed,
+    description:
+      "For a scheduler between Sluice and the engines: the headers that say for whom a request is, such as x-llm-d-inference-fairness-id and x-llm-d-inference-objective for llm-d.",
+  },
+);
+
 const url = (description: string) => Type.String({ minLength: 1, maxLength: 2048, description });
 
 const check = Type.Object(
@@ -105,6 +135,49 @@ const check = Type.Object(
   },
 );
 
+const ownConcurrent = Type.Optional(
+  whole(
+    1,
+    1_000_000,
+    "How many requests each process of Sluice may have at the engine at once. Further ones wait, fairly by organization. With several processes, divide what the engine can do among them. Default: no limit.",
+  ),
+);
+const ownTokens = Type.Optional(
+  whole(
+    1,
+    1_000_000_000,
+    "How many tokens those requests may have together: their inputs, and at most 1,024 for each answer. Per process too. Default: no limit.",
+  ),
+);
+const queue = Type.Object(
+  {
+    length_max: limited(queueLimits.length_max),
+    wait_ms_max: limited(queueLimits.wait_ms_max),
+    reserved_percent: limited(queueLimits.reserved_percent),
+  },
+  { ...closed, description: "Requests that wait because the engine is full. Per process." },
+);
+
+const load = Type.Object(
+  {
+    path: Type.Optional(
+      Type.String({
+        pattern: "^/[\\x21-\\x7e]{0,1023}$",
+        patternErrorMessage: "must be a path from the root of the engine's host, such as /metrics",
+        default: "/metrics",
+        description: "Where the engine's metrics are, from the root of its host.",
+      }),
+    ),
+    interval_ms: limited(loadLimits.interval_ms),
+    waiting_max: limited(loadLimits.waiting_max),
+  },
+  {
+    ...closed,
+    description:
+      "Read from the engine's own metrics (vLLM, SGLang, llama.cpp with --metrics) how busy it is. A crowded one gets no new requests while another is not.",
+  },
+);
+
 export const Upstream = Type.Object(
   {
     url: url("The engine's base URL, including /v1. If the URL has no path, /v1 is added."),
@@ -122,6 +195,10 @@ export const Upstream = Type.Object(
       }),
     ),
     check: Type.Optional(check),
+    load: Type.Optional(load),
+    concurrent_max: ownConcurrent,
+    tokens_in_flight_max: ownTokens,
+    queue: Type.Optional(queue),
     protocol: Type.Optional(
       Type.Enum([...upstreamProtocols], {
         type: "string",
@@ -138,6 +215,7 @@ export const Upstream = Type.Object(
       }),
     ),
     headers: Type.Optional(headers),
+    identity_headers: Type.Optional(identityHeaders),
     tls: Type.Optional(tls),
     timeouts: Type.Optional(timeouts),
   },
@@ -156,6 +234,8 @@ const route = Type.Object(
     context_window: Type.Optional(
       whole(1, context_tokens_max, "The engine's own context, where it is smaller than the model's."),
     ),
+    concurrent_max: ownConcurrent,
+    tokens_in_flight_max: ownTokens,
     instructions: Type.Optional(
       Type.Enum(["anywhere", "head"], {
         type: "string",
@@ -260,6 +340,12 @@ export const Plan = Type.Object(
     requests_per_minute: Type.Optional(whole(1, 1_000_000_000, "Requests in any 60 seconds.")),
     tokens_per_minute: Type.Optional(whole(1, 1_000_000_000_000, "Tokens in any 60 seconds.")),
     concurrent_requests: Type.Optional(whole(1, 1_000_000, "Requests at the same time.")),
+    queue_weight: Type.Optional(
+      whole(1, 1000, "Its organizations' share of tokens, beside others that wait for a full engine.", 1),
+    ),
+    queue_priority: Type.Optional(
+      whole(0, 9, "Where requests wait for a full engine, a lower number goes before all of a higher one.", 0),
+    ),
   },
   { ...closed, description: "What an organization may use. Without a limit, usage is unlimited." },
 );

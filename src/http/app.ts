@@ -11,7 +11,7 @@ import { frame, identified, methodNotAllowed, type Serve } from "./frame.ts";
 import { json } from "./json.ts";
 import { seconds } from "./listen.ts";
 import type { Operation } from "./operation.ts";
-import { metricsOperations, operations, probes, unlistedOperations } from "./operations.ts";
+import { metricsOperations, operations, operatorProbes, unlistedOperations } from "./operations.ts";
 import { hasId, isIdThere } from "./path.ts";
 import { serveOperation } from "./serve-operation.ts";
 import { unknownPath } from "./unknown-path.ts";
@@ -23,7 +23,7 @@ export function app(dependencies: Dependencies, options: { metrics: boolean }) {
 
 /** What only the operator's own port answers. */
 export function operatorApp(dependencies: Dependencies) {
-  return mount(dependencies, [...metricsOperations, ...probes]);
+  return mount(dependencies, [...metricsOperations, ...operatorProbes]);
 }
 
 /** Whatever is mounted is an operation: with its scope, its guards and its description. */

@@ -2,6 +2,7 @@
 import { Fault } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
+import type { Tried } from "../usage/opened.ts";
 import type { Caller, Ended } from "../usage/run.ts";
 import type { Reservation } from "./memory.ts";
 
@@ -16,6 +17,11 @@ export interface CallNotes {
   outcome?: string;
   usage?: Usage;
   firstPart_ms?: number;
+  /** The engine that answered, or was asked last. */
+  upstream?: string;
+  attempts?: readonly Tried[];
+  /** For room at engines. */
+  queued_ms?: number;
   code?: string;
   cause?: unknown;
 }
@@ -79,8 +85,9 @@ export class Call implements Caller {
     this.notes.source = source;
   }
 
-  ended({ outcome, usage, firstPart_ms }: Ended): void {
+  ended({ outcome, usage, firstPart_ms, upstream, tried, queued_ms }: Ended): void {
     Object.assign(this.notes, { outcome, usage, firstPart_ms: firstPart_ms ?? undefined });
+    Object.assign(this.notes, { upstream: upstream ?? undefined, attempts: tried, queued_ms });
   }
 
   /** For a caller who is known: what carries a body may take long to arrive, and longer to be answered. */

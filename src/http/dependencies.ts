@@ -5,6 +5,7 @@ import type { Principal } from "../auth/verdict.ts";
 import type { ImageSettings } from "../inference/image-url.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";
+import type { RouteView } from "../routing/view.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { ResponseStore } from "../store/responses.ts";
 import type { TokenCounter } from "../tokens/counter.ts";
@@ -42,6 +43,8 @@ export interface Dependencies {
   bounds: Bounds;
   unread: UnreadBodies;
   readiness: Readiness["results"];
+  /** As this process knows them; for operators alone. */
+  routes(): RouteView[];
   /** Of the configuration in force. */
   configurationHash(): string;
   documentation: Documentation;

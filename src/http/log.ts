@@ -1,9 +1,10 @@
 /**
- * Structured logs: one JSON line a request, on stderr. No content and no secret. Upstreams
- * are named where one refuses us; who needs the route of a request asks `sluice request show`.
+ * Structured logs: one JSON line a request, on stderr. No content and no secret. Upstreams are named by their names in the
+ * configuration, never by their addresses.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Clock } from "../time/clock.ts";
+import type { Tried } from "../usage/opened.ts";
 import type { Call } from "./call.ts";
 import { floodGate } from "./flood.ts";
 
@@ -85,12 +86,20 @@ function requestFields(call: Call, status: number, hidden: LogOptions["hidden"])
     stream: notes.stream,
     outcome: notes.outcome,
     first_part_ms: notes.firstPart_ms,
+    queued_ms: notes.queued_ms ? Math.round(notes.queued_ms) : undefined,
+    upstream: notes.upstream,
+    attempts: attemptsShown(notes.attempts ?? []),
     input_tokens: notes.usage && notes.usage.inputTokens + notes.usage.cachedInputTokens + notes.usage.cacheWriteTokens,
     output_tokens: notes.usage?.outputTokens,
     usage_source: notes.usage?.source,
     code: notes.code,
     cause: notes.cause === undefined ? undefined : withoutEngines(causeOf(notes.cause), hidden()),
   };
+}
+
+/** Of one that answered, its name says all. */
+function attemptsShown(attempts: readonly Tried[]): readonly Tried[] | undefined {
+  return attempts.length > 1 || attempts.some(({ outcome }) => outcome !== "answered") ? attempts : undefined;
 }
 
 const cause_chars_max = 2000;

@@ -5,6 +5,7 @@ import type { SettleAnswer } from "../store/ledger.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
 import { divergence } from "../usage/divergence.ts";
 import type { Ended } from "../usage/run.ts";
+import type { Waited } from "../usage/walk.ts";
 
 export interface Metrics {
   request(route: string, status: number, seconds: number): void;
@@ -17,6 +18,10 @@ export interface Metrics {
   decision(decision: "granted" | "refused", reason: string): void;
   /** An attempt at an engine has ended. */
   attempt(upstream: string, outcome: AttemptKind): void;
+  /** An engine has begun to answer, so long after it was asked. */
+  firstPart(upstream: string, seconds: number): void;
+  /** A request has waited for room at an engine. */
+  waited(wait: Waited): void;
   /** How the routes are, read when metrics are asked for. */
   routes(read: () => RouteView[]): void;
   /** So many holds of nodes that are gone were settled. */
@@ -137,6 +142,20 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
     buckets: [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60],
     registers,
   });
+  const firstPartOf = new Histogram({
+    name: "upstream_time_to_first_part_seconds",
+    help: "From the request to an engine to the first part of its answer, by upstream.",
+    labelNames: ["upstream"] as const,
+    buckets: [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120],
+    registers,
+  });
+  const waits = new Histogram({
+    name: "upstream_queue_wait_seconds",
+    help: "How long requests waited for room at an engine, by public model and outcome: served, left, or full (refused).",
+    labelNames: ["model", "outcome"] as const,
+    buckets: [0.005, 0.02, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60],
+    registers,
+  });
   const revocation = new Histogram({
     name: "key_revocation_propagation_seconds",
     help: "From a change of a key or organization, such as a revocation, until this node knows of it.",
@@ -168,6 +187,8 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
       }
     },
     attempt: (upstream, outcome) => attempts.inc({ upstream: named(upstream), outcome }),
+    firstPart: (upstream, seconds) => firstPartOf.observe({ upstream: named(upstream) }, seconds),
+    waited: ({ model, outcome, ms }) => waits.observe({ model, outcome }, ms / 1000),
     unauthenticated: (code) => failures.inc({ code }),
     shed: (full) => sheds.inc({ full }),
     decision: (decision, reason) => decisions.inc({ decision, reason }),
@@ -193,7 +214,7 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
           },
         });
       const states =
-        "Routes by public model, upstream, and how they are: closed (asked), open, half-open, resting or down.";
+        "Routes by public model, upstream, and how they are: closed (asked), crowded, open, half-open, resting or down.";
       gaugeOf("upstream_routes", states, ["model", "upstream", "state"], (gauge, { model, upstream, state }) =>
         gauge.inc({ model, upstream, state }),
       );
@@ -205,6 +226,11 @@ export function prometheusMetrics({ version, namesUpstreams }: MetricsSettings):
         (gauge, { model, upstream, requests }) => gauge.inc({ model, upstream }, requests),
       );
       const tokens = "Tokens of the requests at engines now: inputs, and at most 1,024 for each answer.";
+      const queued =
+        "Requests that wait for room at an engine now, for whichever of its models; one may wait for several.";
+      gaugeOf("upstream_queue_length", queued, labels, (gauge, { model, upstream, waiting }) =>
+        gauge.inc({ model, upstream }, waiting),
+      );
       gaugeOf("upstream_tokens_in_flight", tokens, labels, (gauge, view) =>
         gauge.inc({ model: view.model, upstream: view.upstream }, view.tokens),
       );

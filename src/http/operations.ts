@@ -3,7 +3,7 @@ import type { Operation } from "./operation.ts";
 import { createChatCompletion } from "./operations/chat.ts";
 import { countTokens } from "./operations/count-tokens.ts";
 import { getContract, getDocs, getDocsScript } from "./operations/documentation.ts";
-import { helloProbe, liveness, readiness, rootProbe } from "./operations/health.ts";
+import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from "./operations/health.ts";
 import { createMessage } from "./operations/messages.ts";
 import { getMetrics } from "./operations/metrics.ts";
 import { listModels, retrieveModel } from "./operations/models.ts";
@@ -38,5 +38,8 @@ export const unlistedOperations: readonly Operation[] = [getDocsScript];
 
 /** On the operator's own port where there is one, else on the clients'. */
 export const metricsOperations: readonly Operation[] = [getMetrics];
+
+/** On the operator's own port, where /readyz may name engines. */
+export const operatorProbes: readonly Operation[] = [liveness, operatorReadiness, rootProbe, helloProbe];
 
 export const probes: readonly Operation[] = [liveness, readiness, rootProbe, helloProbe];

@@ -95,6 +95,7 @@ function fieldsOf(command: Command, limits: (of: UsageLimits) => number): Field[
         command.errorCode,
         command.route?.upstream,
         command.route?.attempts,
+        command.route?.tried && JSON.stringify(command.route.tried),
         command.route && command.route.firstPart_ms !== null ? Math.round(command.route.firstPart_ms) : null,
         command.reportRejected && JSON.stringify(command.reportRejected),
       ];

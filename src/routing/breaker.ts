@@ -105,6 +105,12 @@ export function ended(breaker: Breaker, end: End, begun_ms: number, now_ms: numb
   }
 }
 
+/** A check is answered again: an open one lets its probe through now, which tells more. Its probation is no shorter. */
+export function checked(breaker: Breaker, now_ms: number): Breaker {
+  if (breaker.state !== "open") return breaker;
+  return { ...breaker, restUntil_ms: Math.min(breaker.restUntil_ms, now_ms) };
+}
+
 /** Whether it can be forgotten: nothing is known of it. */
 export function isWell({ state, history, restUntil_ms }: Breaker, now_ms: number): boolean {
   return state === "closed" && history === 0 && restUntil_ms <= now_ms;

@@ -4,7 +4,7 @@ import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Plan } from "../store/plan.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
-import type { Upstream, UpstreamTimeouts } from "../upstream/target.ts";
+import type { Capacity, Upstream, UpstreamTimeouts } from "../upstream/target.ts";
 
 export interface Route {
   upstream: Upstream;
@@ -19,6 +19,8 @@ export interface Route {
   contextTokens?: number;
   /** Where the model has some of its own. */
   timeouts?: UpstreamTimeouts;
+  /** What this process may have in flight there, in place of what the upstream says. */
+  capacity?: Capacity;
 }
 
 export function contextTokensOf(model: Pick<Model, "contextTokens">, route: Route): number {

@@ -52,12 +52,14 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
     // A reload may have taken it away meanwhile.
     if (known.get(one.upstream.url) !== one) return;
     const wasUp = one.failures < checks_max;
+    const isAnsweredAgain = isUp && one.failures > 0;
     one.failures = isUp ? 0 : one.failures + 1;
     if (wasUp !== one.failures < checks_max) tell(one.upstream, !wasUp);
+    else if (isAnsweredAgain) health.checked(one.upstream.url, true, now_ms());
   }
 
   function tell(upstream: Upstream, isUp: boolean): void {
-    health.checked(upstream.url, isUp);
+    health.checked(upstream.url, isUp, now_ms());
     turned(upstream, isUp);
   }
 

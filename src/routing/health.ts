@@ -1,5 +1,5 @@
 /** What this process knows of routes. Nothing is told between nodes: each finds out by itself, and none needs it to be safe. */
-import { admits, type Breaker, begun, closed, type End, ended, isWell } from "./breaker.ts";
+import { admits, type Breaker, begun, checked, closed, type End, ended, isWell } from "./breaker.ts";
 import type { Route } from "./catalog.ts";
 import { identityOf } from "./choose.ts";
 import { isFarBeyond, type Pace, paced } from "./pace.ts";
@@ -12,19 +12,22 @@ export interface Health {
   ended(route: Route, end: End, begun_ms: number, now_ms: number): void;
   /** It has begun to answer, after `taken_ms` beyond what its size explains. `routes`: of the same model. */
   shown(route: Route, routes: readonly Route[], taken_ms: number, begun_ms: number, now_ms: number): void;
-  /** An active check says whether what listens at this URL is well. */
-  checked(url: string, isUp: boolean): void;
+  /** An active check says whether what listens at this URL is well, when it did not say so before. */
+  checked(url: string, isUp: boolean, now_ms: number): void;
+  /** What listens at this URL says that it is busy, or no longer. */
+  crowded(url: string, isCrowded: boolean): void;
   stateOf(route: Route, now_ms: number): RouteState;
 }
 
-/** `closed`: asked. `open`, `half-open`: of its breaker. `resting`: full, for as long as it said. `down`: its check fails. */
-export type RouteState = Breaker["state"] | "resting" | "down";
+/** `closed`: asked. `crowded`: asked where no other is less busy. `open`, `half-open`: of its breaker. `resting`: full, for as long as it said. `down`: its check fails. */
+export type RouteState = Breaker["state"] | "crowded" | "resting" | "down";
 
 export function health(): Health {
   // A breaker of which nothing is known is forgotten, so the map holds no more than what is or was ill.
   const ill = new Map<string, Breaker>();
   const paces = new Map<string, Pace>();
   const down = new Set<string>();
+  const crowded = new Set<string>();
   const of = (route: Route) => ill.get(identityOf(route)) ?? closed;
   const set = (route: Route, breaker: Breaker, now_ms: number) => {
     if (!isWell(breaker, now_ms)) ill.set(identityOf(route), breaker);
@@ -36,9 +39,11 @@ export function health(): Health {
 
   return {
     usable(routes, now_ms) {
-      if (ill.size === 0 && down.size === 0) return routes;
+      if (ill.size === 0 && down.size === 0 && crowded.size === 0) return routes;
       const well = routes.filter((route) => isUsable(route, now_ms));
-      return well.length > 0 ? well : routes;
+      if (well.length === 0) return routes;
+      const calm = well.filter((route) => !crowded.has(route.upstream.url));
+      return calm.length > 0 ? calm : well;
     },
     begun(route, now_ms) {
       if (ill.size > 0) set(route, begun(of(route), now_ms), now_ms);
@@ -53,11 +58,19 @@ export function health(): Health {
       if (!isSlow) paces.set(identityOf(route), paced(paces.get(identityOf(route)), taken_ms));
       end(route, { kind: isSlow ? "slow" : "answered" }, begun_ms, now_ms);
     },
-    checked: (url, isUp) => void (isUp ? down.delete(url) : down.add(url)),
+    checked(url, isUp, now_ms) {
+      if (!isUp) return void down.add(url);
+      down.delete(url);
+      for (const [identity, breaker] of ill)
+        if (identity.split("\n")[1] === url) ill.set(identity, checked(breaker, now_ms));
+    },
+    crowded: (url, isCrowded) => void (isCrowded ? crowded.add(url) : crowded.delete(url)),
     stateOf(route, now_ms) {
       if (down.has(route.upstream.url)) return "down";
       const { state, restUntil_ms } = of(route);
-      return state === "closed" && restUntil_ms > now_ms ? "resting" : state;
+      if (state !== "closed") return state;
+      if (restUntil_ms > now_ms) return "resting";
+      return crowded.has(route.upstream.url) ? "crowded" : "closed";
     },
   };
 }

@@ -2,6 +2,7 @@
 import type { Catalog, Route } from "./catalog.ts";
 import type { Health, RouteState } from "./health.ts";
 import type { Pool } from "./pool.ts";
+import type { Queues } from "./queues.ts";
 
 export interface RouteView {
   /** Public model id. */
@@ -12,18 +13,29 @@ export interface RouteView {
   /** In flight. */
   requests: number;
   tokens: number;
+  /** For room at its engine; one may wait for several. */
+  waiting: number;
 }
 
-export function routesOf(catalog: Catalog, health: Health, pool: Pool, now_ms: number): RouteView[] {
+interface Known {
+  health: Health;
+  pool: Pool;
+  queues: Queues;
+}
+
+export function routesOf(catalog: Catalog, { health, pool, queues }: Known, now_ms: number): RouteView[] {
   const view = (model: string, route: Route): RouteView => {
     const { requests, tokens } = pool.of(route);
-    return { model, upstream: route.upstream.name, state: health.stateOf(route, now_ms), requests, tokens };
+    const state = health.stateOf(route, now_ms);
+    return { model, upstream: route.upstream.name, state, requests, tokens, waiting: queues.lengthOf(route) };
   };
   return [...catalog.models.values()].flatMap(({ id, routes }) => routes.map((route) => view(id, route)));
 }
 
 /** Models of which no route is well: all of theirs are asked, since none may be kept back. */
 export function modelsWithoutRoute(routes: readonly RouteView[]): string[] {
-  const well = new Set(routes.filter(({ state }) => state === "closed").map(({ model }) => model));
+  const well = new Set(
+    routes.filter(({ state }) => state === "closed" || state === "crowded").map(({ model }) => model),
+  );
   return [...new Set(routes.map(({ model }) => model))].filter((model) => !well.has(model));
 }

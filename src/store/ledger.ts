@@ -115,7 +115,13 @@ export interface Settle extends RequestFacts {
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
   /** For operators: which upstream served, how often it was tried, when the first part came. */
-  route: { upstream: string; attempts: number; firstPart_ms: number | null } | null;
+  route: {
+    upstream: string;
+    attempts: number;
+    firstPart_ms: number | null;
+    /** Each attempt; left out where there was one. */
+    tried?: readonly { upstream: string; outcome: string; ms: number }[];
+  } | null;
   /** For operators: what the engine reported, where it was not taken as it is. */
   reportRejected: RejectedReport | null;
 }

@@ -10,6 +10,8 @@ export interface Sending extends UpstreamAsk {
   upstream: Upstream;
   codec: UpstreamCodec;
   request: InferenceRequest;
+  /** For whom it is. */
+  identified?: { organization: string; plan: string };
   /** What divides the engine's prefix cache, as vLLM names it; null where nothing does. */
   cacheSalt?: string | null;
   /** On a connection of its own, because one that had served before has failed. */
@@ -27,12 +29,22 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
       "user-agent": "sluice",
       ...credentials(upstream),
       ...upstream.headers,
+      ...identityHeaders(sending),
     },
     body: JSON.stringify(sending.cacheSalt ? { ...(asked as object), cache_salt: sending.cacheSalt } : asked),
     tls: upstream.tls ?? null,
     isFresh: sending.isFresh ?? false,
     ...line,
   });
+}
+
+function identityHeaders({ upstream: { identityHeaders = {} }, identified }: Sending): Record<string, string> {
+  if (!identified) return {};
+  const { organization, plan } = identityHeaders;
+  return {
+    ...(organization ? { [organization]: identified.organization } : {}),
+    ...(plan ? { [plan]: identified.plan } : {}),
+  };
 }
 
 export function credentials(upstream: Upstream): Record<string, string> {

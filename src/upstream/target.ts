@@ -16,8 +16,34 @@ export interface Upstream {
   timeouts: UpstreamTimeouts;
   /** Whether each organization has a salt of its own in the engine's prefix cache. */
   isCacheSalted?: boolean;
+  /** Names of headers that say for whom a request is, to a scheduler of the operator's. */
+  identityHeaders?: { organization?: string; plan?: string };
+  /** What this process may have in flight there; absent: no limit. */
+  capacity?: Capacity;
   /** Asked from time to time whether it is well. */
   check?: HealthCheck;
+  load?: LoadReading;
+}
+
+/** Null does not limit. */
+export interface Capacity {
+  concurrent_max: number | null;
+  tokens_in_flight_max: number | null;
+  /** Of both, for organizations that have less than that there. */
+  reserved_percent: number;
+  /** How many requests may wait for room. */
+  queue_max: number;
+  /** And for how long, in milliseconds. */
+  queue_ms_max: number;
+}
+
+/** Where an engine says how busy it is. */
+export interface LoadReading {
+  /** From the root of the engine's host. */
+  path: string;
+  interval_ms: number;
+  /** With more requests that wait in it, it is crowded. */
+  waiting_max: number;
 }
 
 export interface HealthCheck {

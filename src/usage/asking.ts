@@ -14,6 +14,10 @@ export interface Errand {
   /** Output tokens that an answer may have: by the model and its context, and by what is held so far. */
   room: { allowed: number; held: number };
   signal: AbortSignal;
+  /** Resolves when the ledger has decided: nothing waits for an engine before. */
+  granted: Promise<void>;
+  /** Under which it was admitted. */
+  plan: { readonly name: string };
   /** What its session is known by. */
   affinity: Affinity;
 }

@@ -1,11 +1,14 @@
 /** Which routes a walk may still take, and which comes next. It asks nobody, and holds nothing of what was said. */
+import type { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
 import { isFree, nextAfter, repeatAfter_ms } from "../routing/after.ts";
 import type { RetryBudget } from "../routing/budget.ts";
 import { contextTokensOf, type Route, refusalAt } from "../routing/catalog.ts";
 import { fitting } from "../routing/choose.ts";
+import type { Claim, Share } from "../routing/fair-queue.ts";
 import type { Health } from "../routing/health.ts";
 import type { Pool, Visit } from "../routing/pool.ts";
+import type { Place, Queues, Waiting } from "../routing/queues.ts";
 import type { AttemptEnd } from "../upstream/attempt.ts";
 import type { Errand } from "./asking.ts";
 
@@ -14,6 +17,9 @@ export interface ItineraryParts {
   budget(model: string): RetryBudget;
   health: Health;
   pool: Pool;
+  queues: Queues;
+  /** Of a plan, by its name. */
+  shareOf(plan: string): Share;
   now_ms(): number;
   /** A number from 0 to 1. */
   draw(): number;
@@ -21,17 +27,28 @@ export interface ItineraryParts {
 
 /** `wait_ms`: how long until then. */
 export interface Stage {
-  route: Route;
+  /** Null: the best of those that are left. */
+  route: Route | null;
   /** On a connection of its own. */
   isFresh: boolean;
   wait_ms: number;
 }
 
-export class Itinerary implements Visit {
+/** A request that is at an engine now. */
+export interface Stay {
+  route: Route;
+  begun_ms: number;
+  /** It is over; once. */
+  over(): void;
+}
+
+export class Itinerary implements Visit, Claim {
   readonly #parts: ItineraryParts;
   readonly #errand: Errand;
   readonly #budget: RetryBudget;
+  readonly organizationId: string;
   readonly tokens: number;
+  readonly share: Share;
   /** Whether there was a choice. */
   readonly #hasPeers: boolean;
   #left: readonly Route[];
@@ -45,7 +62,9 @@ export class Itinerary implements Visit {
     this.#parts = parts;
     this.#errand = errand;
     this.#budget = parts.budget(errand.model.id);
+    this.organizationId = errand.affinity.organizationId;
     this.tokens = tokens;
+    this.share = parts.shareOf(errand.plan.name);
     const { model, request, inputTokens } = errand;
     const able = model.routes.filter((route) => refusalAt(route, request) === null);
     const needed = inputTokens + (request.outputTokens_max ?? 1);
@@ -64,24 +83,61 @@ export class Itinerary implements Visit {
 
   first(): Stage {
     this.#budget.offered(this.#parts.now_ms());
-    const route = this.#choice();
-    if (!route) throw new Error("a model without routes cannot be in the catalog");
-    return { route, isFresh: false, wait_ms: 0 };
+    if (this.#left.length === 0) throw new Error("a model without routes cannot be in the catalog");
+    return { route: null, isFresh: false, wait_ms: 0 };
   }
 
-  /** A request leaves for this route. The answer is to be called when it is over. */
-  begun(route: Route, now_ms: number): () => void {
+  /** A request leaves, if there is room for it somewhere; else null. */
+  enter(stage: Stage): Stay | null {
+    const { pool, queues, draw } = this.#parts;
+    const route = pool.choose(queues.open(this.#routesOf(stage), this), this, draw);
+    return route && this.#begun(queues.enter(route, this));
+  }
+
+  /** Throws `capacity_exceeded` where no more may wait. */
+  wait(stage: Stage): Waiting {
+    return this.#parts.queues.wait(this.#routesOf(stage), this);
+  }
+
+  patience_ms(stage: Stage): number {
+    return this.#parts.queues.patience_ms(this.#routesOf(stage));
+  }
+
+  full(stage: Stage): Fault {
+    return this.#parts.queues.full(this.#routesOf(stage), this);
+  }
+
+  /** A request that has waited leaves, unless the engine has fallen ill meanwhile: then null. */
+  arrived(place: Place, stage: Stage): Stay | null {
+    if (this.#routesOf(stage).includes(place.route)) return this.#begun(place);
+    place.leave();
+    return null;
+  }
+
+  #begun({ route, leave }: Place): Stay {
     const { health, pool } = this.#parts;
+    const begun_ms = this.#parts.now_ms();
     this.#left = this.#left.filter((other) => other !== route);
     this.#isSpareTaken = false;
-    health.begun(route, now_ms);
-    pool.begun(route, this, this.#hasPeers, now_ms);
-    return () => pool.ended(route, this);
+    health.begun(route, begun_ms);
+    pool.begun(route, this, this.#hasPeers, begun_ms);
+    const over = () => {
+      pool.ended(route, this);
+      leave();
+    };
+    return { route, begun_ms, over };
+  }
+
+  #routesOf({ route }: Stage): readonly Route[] {
+    const { health, now_ms } = this.#parts;
+    return route ? [route] : health.usable(this.#left, now_ms());
   }
 
   /** Whether another may be asked in place of one that is slow; it is then counted. */
   takeSpare(): boolean {
-    this.#isSpareTaken = this.#choice() !== null && this.#budget.take(this.#parts.now_ms());
+    const { health, queues, now_ms } = this.#parts;
+    const isOpen = queues.open(health.usable(this.#left, now_ms()), this).length > 0;
+    this.#isSpareTaken = isOpen && this.#budget.take(now_ms());
     return this.#isSpareTaken;
   }
 
@@ -97,8 +153,7 @@ export class Itinerary implements Visit {
   }
 
   #other(route: Route, end: AttemptEnd): Stage | null {
-    const other = this.#choice();
-    if (other) return { route: other, isFresh: false, wait_ms: 0 };
+    if (this.#left.length > 0) return { route: null, isFresh: false, wait_ms: 0 };
     const wait_ms = this.#mayRepeat ? repeatAfter_ms(end, this.#parts.draw) : null;
     this.#mayRepeat = false;
     return wait_ms === null ? null : { route, isFresh: false, wait_ms };
@@ -108,10 +163,5 @@ export class Itinerary implements Visit {
     const { model } = this.#errand;
     const context = contextTokensOf(model, route);
     return model.routes.filter((other) => contextTokensOf(model, other) > context);
-  }
-
-  #choice(): Route | null {
-    const { health, pool, draw, now_ms } = this.#parts;
-    return pool.choose(health.usable(this.#left, now_ms()), this, draw);
   }
 }

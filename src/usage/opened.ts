@@ -1,6 +1,15 @@
 /** A request that is open at an engine, or on its way to one. */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Route } from "../routing/catalog.ts";
+import type { AttemptKind } from "../upstream/attempt.ts";
+
+/** One attempt at an engine, when it is over. */
+export interface Tried {
+  /** Its name in the configuration. */
+  upstream: string;
+  outcome: AttemptKind;
+  ms: number;
+}
 
 export interface OpenedEvents extends AsyncIterable<InferenceEvent[]> {
   next(): Promise<IteratorResult<InferenceEvent[], void>>;
@@ -12,8 +21,14 @@ export interface OpenedEvents extends AsyncIterable<InferenceEvent[]> {
 export interface Opened {
   /** The one that answers, else the last that was asked; null before any was. */
   readonly route: Route | null;
+  /** Whether an engine has the request: while it waits for one, none has read anything. */
+  readonly isAtEngine: boolean;
   /** How many times an engine was asked, so far. */
   readonly attempts: number;
+  /** Those of them that are over. */
+  readonly tried: readonly Tried[];
+  /** How long it has waited for room at engines, in milliseconds. */
+  readonly queued_ms: number;
   readonly events: OpenedEvents;
   /** Set where a usage window alone is why the engine may not write more than so many tokens. */
   readonly windowTokens: number | null;
@@ -29,6 +44,13 @@ export function ahead(opened: Opened): Opened {
     },
     get attempts() {
       return opened.attempts;
+    },
+    get isAtEngine() {
+      return opened.isAtEngine;
+    },
+    tried: opened.tried,
+    get queued_ms() {
+      return opened.queued_ms;
     },
     windowTokens: opened.windowTokens,
     events: {

@@ -13,7 +13,7 @@ import type { BillingSource, Operation } from "../store/ledger.ts";
 import type { Errand } from "./asking.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
-import { ahead, type Opened } from "./opened.ts";
+import { ahead, type Opened, type Tried } from "./opened.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
 
@@ -55,6 +55,10 @@ export interface Ended extends Ending {
   model: string;
   /** Its name in the configuration; null where none was asked. */
   upstream: string | null;
+  /** Each attempt at an engine. */
+  tried: readonly Tried[];
+  /** How long it waited for room at engines, in milliseconds. */
+  queued_ms: number;
   /** From the request's arrival; null where no part of an answer came. */
   firstPart_ms: number | null;
 }
@@ -87,8 +91,11 @@ export interface RunParts {
 export function runs(parts: RunParts): Runs {
   return {
     async start(asked, caller) {
-      const open = (held: number) =>
-        parts.open({ ...asked, room: { allowed: asked.outputTokensAllowed, held }, signal: caller.signal });
+      const decided = Promise.withResolvers<void>();
+      const open = (held: number) => {
+        const room = { allowed: asked.outputTokensAllowed, held };
+        return parts.open({ ...asked, room, signal: caller.signal, granted: decided.promise });
+      };
       let early = null as Opened | null;
       const entry: RatedEntry = {
         ...asked,
@@ -97,14 +104,15 @@ export function runs(parts: RunParts): Runs {
           if (!caller.signal.aborted) early = ahead(open(asked.outputTokensAllowed));
         },
       };
-      const reservation = await parts.admission.enter(entry).catch((refused: unknown) => {
+      const entering = parts.admission.enter(entry).catch((refused: unknown) => {
         caller.end(asFault(refused));
         void early?.events.return();
         throw refused;
       });
+      const reservation = await entering.finally(decided.resolve);
       await using owner = new AsyncDisposableStack();
       const run = owner.use(new GrantedRun(parts, asked, caller, reservation));
-      run.begin(early ?? open(reservation.grant.outputTokens), early !== null);
+      run.begin(early ?? open(reservation.grant.outputTokens));
       owner.move();
       return run;
     },
@@ -136,7 +144,7 @@ class GrantedRun implements Run {
     return this.#meter!.events;
   }
 
-  begin(opened: Opened, isAsked: boolean): void {
+  begin(opened: Opened): void {
     const { parts, asked, caller, reservation } = this;
     this.#opened = opened;
     for (const watcher of [caller, parts.watcher]) watcher.granted(reservation.grant.source);
@@ -147,8 +155,10 @@ class GrantedRun implements Run {
       model: asked.model.id,
       contextTokens: asked.model.contextTokens,
       outputTokensCap: Math.min(asked.request.outputTokens_max ?? Infinity, asked.model.outputTokens_max),
-      // A caller that left while the ledger decided: its engine is never asked, and reads nothing.
-      inputTokensExpected: caller.signal.aborted && !isAsked ? 0 : asked.inputTokensExpected,
+      // A caller that left while its request was at no engine, which has read nothing then.
+      get inputTokensExpected() {
+        return opened.isAtEngine ? asked.inputTokensExpected : 0;
+      },
       calibration: parts.outputCalibration,
       windowTokens: opened.windowTokens,
       callerLeft: () => caller.left,
@@ -189,18 +199,21 @@ class GrantedRun implements Run {
     const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
     const firstPart_ms = this.#firstPart_ms;
     const upstream = this.#opened?.route?.upstream.name;
+    const { tried = [], queued_ms = 0, attempts = 0 } = this.#opened ?? {};
     void reservation.settle({
       usage,
       units: priceOf(usage, asked.model.prices),
       outcome,
       stoppedBy,
       errorCode,
-      route: upstream === undefined ? null : { upstream, attempts: this.#opened?.attempts ?? 0, firstPart_ms },
+      route:
+        upstream === undefined ? null : { upstream, attempts, firstPart_ms, ...(tried.length > 1 ? { tried } : {}) },
       reportRejected,
     });
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
     const { requestId, operation, model } = asked;
-    const ended = { ...ending, requestId, operation, model: model.id, upstream: upstream ?? null, firstPart_ms };
+    const way = { upstream: upstream ?? null, tried, queued_ms, firstPart_ms };
+    const ended = { ...ending, requestId, operation, model: model.id, ...way };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }
 

@@ -3,7 +3,7 @@
  * has said is dropped before it is counted; the hold, the lease and the record stay one. docs/routing.md.
  */
 import type { InferenceEvent } from "../inference/event.ts";
-import { asFault } from "../inference/fault.ts";
+import { asFault, Fault } from "../inference/fault.ts";
 import { saltOf } from "../routing/affinity.ts";
 import { type Failure, toldFault } from "../routing/after.ts";
 import { type Route, timeoutsOf } from "../routing/catalog.ts";
@@ -13,8 +13,8 @@ import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
 import { type Asking, askingOf, type Errand, type WalkSettings } from "./asking.ts";
-import { Itinerary, type ItineraryParts, type Stage } from "./itinerary.ts";
-import type { Opened, OpenedEvents } from "./opened.ts";
+import { Itinerary, type ItineraryParts, type Stage, type Stay } from "./itinerary.ts";
+import type { Opened, OpenedEvents, Tried } from "./opened.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
@@ -22,6 +22,9 @@ type Next = IteratorResult<Batch, void>;
 export interface WalkParts extends ItineraryParts {
   client: Client;
   attempted(attempt: Attempted): void;
+  waited(wait: Waited): void;
+  /** A route has begun to answer, so long after it was asked. */
+  firstPart(route: Route, ms: number): void;
   settings(): WalkSettings;
 }
 
@@ -31,6 +34,14 @@ export interface Attempted {
   model: string;
   route: Route;
   end: AttemptEnd;
+  ms: number;
+}
+
+/** One wait for room, when it is over. `full`: it was refused, or took too long. */
+export interface Waited {
+  /** Public model id. */
+  model: string;
+  outcome: "served" | "left" | "full";
   ms: number;
 }
 
@@ -48,10 +59,13 @@ class Walk implements Opened, OpenedEvents {
   #failures: Failure[] = [];
   #route: Route | null = null;
   #attempts = 0;
+  readonly tried: Tried[] = [];
+  #queued_ms = 0;
   /** Of the attempt under way. */
   #begun_ms = 0;
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #end: AttemptEnd | null = null;
+  #isAtEngine = false;
   #isShown = false;
   #isOver = false;
   /** Ends a pause between two attempts. */
@@ -71,6 +85,14 @@ class Walk implements Opened, OpenedEvents {
 
   get route(): Route | null {
     return this.#route;
+  }
+
+  get isAtEngine(): boolean {
+    return this.#isAtEngine;
+  }
+
+  get queued_ms(): number {
+    return this.#queued_ms;
   }
 
   get attempts(): number {
@@ -97,37 +119,77 @@ class Walk implements Opened, OpenedEvents {
   }
 
   async #toFirstPart(): Promise<Next> {
-    if (this.#isOver) return { done: true, value: undefined };
-    for (let stage = this.#itinerary.first(); ; ) {
-      const { route } = stage;
-      const batch = await this.#asked(stage);
+    let told: Batch = [];
+    for (let stage: Stage | null = this.#itinerary.first(); stage !== null; ) {
+      const stay: Stay | null = await this.#entered(stage);
+      if (!stay) break;
+      const { route } = stay;
+      told = await this.#asked(stay, stage.isFresh);
       const end = this.#end;
-      if (this.#isShown || end === null) return { done: false, value: batch };
-      const kind = end.kind === "answered" && isEmptyAnswer(batch) ? "empty" : end.kind;
+      if (this.#isShown || end === null) return { done: false, value: told };
+      const kind = end.kind === "answered" && isEmptyAnswer(told) ? "empty" : end.kind;
       if (kind === "answered") this.#wasShown(route);
       else this.#parts.health.ended(route, { ...end, kind }, this.#begun_ms, this.#parts.now_ms());
-      const next = this.#following(route, { ...end, kind }, batch);
-      if (next !== null && next.wait_ms > 0) await this.#pause(next.wait_ms);
-      if (next === null || this.#isGivenUp()) {
-        this.#isShown = true;
-        return { done: false, value: this.#told(batch) };
+      stage = this.#following(route, { ...end, kind }, told);
+    }
+    this.#isShown = true;
+    if (this.#isOver) return { done: true, value: undefined };
+    return { done: false, value: this.#told(told) };
+  }
+
+  /** At an engine that has room, as soon as there is one. Null: nobody waits any more, or it took too long. */
+  async #entered(stage: Stage): Promise<Stay | null> {
+    this.#isAtEngine = false;
+    if (stage.wait_ms > 0) await this.#pause(stage.wait_ms);
+    if (this.#isGivenUp()) return null;
+    const stay = this.#itinerary.enter(stage);
+    if (stay) return stay;
+    const began_ms = this.#parts.now_ms();
+    const found = await this.#queued(stage).catch((fault: unknown) => asFault(fault));
+    const outcome = found instanceof Fault ? "full" : found === null ? "left" : "served";
+    if (found instanceof Fault) this.#failures.push({ kind: "busy", fault: found });
+    const ms = this.#parts.now_ms() - began_ms;
+    this.#queued_ms += ms;
+    this.#parts.waited({ model: this.#errand.model.id, outcome, ms });
+    return found instanceof Fault ? null : found;
+  }
+
+  /** Throws `capacity_exceeded`. */
+  async #queued(stage: Stage): Promise<Stay | null> {
+    const itinerary = this.#itinerary;
+    await this.#pause(Number.POSITIVE_INFINITY, this.#errand.granted);
+    const until_ms = this.#parts.now_ms() + itinerary.patience_ms(stage);
+    for (;;) {
+      if (this.#isGivenUp()) return null;
+      const stay = itinerary.enter(stage);
+      if (stay) return stay;
+      const waiting = itinerary.wait(stage);
+      await this.#pause(until_ms - this.#parts.now_ms(), waiting.place);
+      waiting.giveUp();
+      const place = await waiting.place;
+      if (this.#isGivenUp()) {
+        place?.leave();
+        return null;
       }
-      stage = next;
+      if (!place) throw itinerary.full(stage);
+      const arrived = itinerary.arrived(place, stage);
+      if (arrived) return arrived;
     }
   }
 
   /** What one engine says up to its first part, or all of it where there is none. */
-  async #asked({ route, isFresh }: Stage): Promise<Batch> {
+  async #asked({ route, begun_ms, over }: Stay, isFresh: boolean): Promise<Batch> {
     const { parts, errand } = { parts: this.#parts, errand: this.#errand };
     this.#route = route;
     this.#attempts += 1;
+    this.#isAtEngine = true;
     this.#end = null;
-    this.#begun_ms = parts.now_ms();
-    const over = this.#itinerary.begun(route, this.#begun_ms);
+    this.#begun_ms = begun_ms;
     this.#attempt = ask({
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
       ...{ identity: errand.identity, signal: errand.signal, isFresh, stream: this.#asking.stream },
       ...this.#asking.at(route),
+      identified: { organization: errand.affinity.organizationId, plan: errand.plan.name },
       cacheSalt: route.upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
       patience: this.#patience(route),
       ended: (end) => {
@@ -151,15 +213,19 @@ class Walk implements Opened, OpenedEvents {
 
   /** An engine that has begun to answer is well, however long the answer is; unless its peers begin far sooner. */
   #wasShown(route: Route): void {
-    const { health, now_ms } = this.#parts;
-    const taken_ms = now_ms() - this.#begun_ms - this.#leeway_ms();
-    health.shown(route, this.#errand.model.routes, Math.max(0, taken_ms), this.#begun_ms, now_ms());
+    const { health, now_ms, firstPart } = this.#parts;
+    const ms = now_ms() - this.#begun_ms;
+    firstPart(route, ms);
+    const taken_ms = Math.max(0, ms - this.#leeway_ms());
+    health.shown(route, this.#errand.model.routes, taken_ms, this.#begun_ms, now_ms());
   }
 
   #ended(route: Route, end: AttemptEnd): void {
     this.#end = end;
     const { now_ms, health, attempted } = this.#parts;
-    attempted({ model: this.#errand.model.id, route, end, ms: now_ms() - this.#begun_ms });
+    const ms = now_ms() - this.#begun_ms;
+    this.tried.push({ upstream: route.upstream.name, outcome: end.kind, ms: Math.round(ms) });
+    attempted({ model: this.#errand.model.id, route, end, ms });
     // Its beginning has been told: only what went wrong since is news.
     const isNews = end.kind !== "answered" || !this.#isShown;
     if (isNews && (this.#isShown || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
@@ -176,15 +242,16 @@ class Walk implements Opened, OpenedEvents {
     return this.#isOver || this.#errand.signal.aborted;
   }
 
-  /** Until so much time has passed, or nobody waits any more. */
-  async #pause(wait_ms: number): Promise<void> {
+  /** Until so much time has passed, something has happened, or nobody waits any more. */
+  async #pause(wait_ms: number, event?: Promise<unknown>): Promise<void> {
     const { signal } = this.#errand;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, wait_ms);
+    const timer = wait_ms === Number.POSITIVE_INFINITY ? null : setTimeout(resolve, wait_ms);
     this.#wake = resolve;
+    if (signal.aborted) resolve();
     signal.addEventListener("abort", this.#wake, { once: true });
-    await promise;
-    clearTimeout(timer);
+    await (event ? Promise.race([promise, event]) : promise);
+    if (timer) clearTimeout(timer);
     signal.removeEventListener("abort", this.#wake);
     this.#wake = null;
   }
@@ -211,9 +278,10 @@ class Walk implements Opened, OpenedEvents {
   /** The last failure, in the words that all of them make together. */
   #told(batch: Batch): Batch {
     const last = batch.at(-1);
-    if (last?.type !== "response-failed") return batch;
-    const fault = this.#errand.signal.aborted ? asFault(this.#errand.signal.reason) : toldFault(this.#failures);
-    return [...batch.slice(0, -1), { ...last, fault }];
+    if (last && last.type !== "response-failed") return batch;
+    const { signal } = this.#errand;
+    const fault = signal.aborted ? asFault(signal.reason) : toldFault(this.#failures);
+    return [...batch.slice(0, -1), { type: "response-failed", fault }];
   }
 }
 

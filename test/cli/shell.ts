@@ -96,6 +96,7 @@ const configuration: Configuration = {
       [plan("starter", 1_000_000), plan("pro", 50_000_000), plan("unlimited", null)].map((p) => [p.name, p]),
     ),
   },
+  shares: new Map(),
   upstreams: [],
   metering: {
     lease_s: 60,

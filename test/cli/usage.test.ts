@@ -269,7 +269,7 @@ for (const { kind, open } of kinds) {
         id: ended.requestId,
         outcome: "completed",
         units: { held: 1_000, charged: 700, uncharged: 0 },
-        route: { upstream: "main", attempts: 1, first_part_ms: 12 },
+        route: { upstream: "main", attempts: 1, first_part_ms: 12, tried: [] },
         duration_ms: expect.any(Number),
       });
       const shown = (await it.typed(`request show ${ended.requestId}`)).out;

@@ -7,6 +7,7 @@ export interface Asked {
   model: string;
   user: string;
   cacheSalt: string | undefined;
+  headers: Headers;
 }
 
 export interface Engine {
@@ -17,6 +18,8 @@ export interface Engine {
   delay_ms: number;
   /** Answers 503 to all, its check included. */
   isSick: boolean;
+  /** What its metrics say of requests that wait. */
+  waiting: number;
   inFlight: number;
   /** The most that were in flight at once; may be set back. */
   most: number;
@@ -38,7 +41,7 @@ export function startEngine(): Engine {
   let server: Server<undefined> | null = null;
   let port = 0;
   const engine: Engine = {
-    ...{ url: "", asked: [], delay_ms: 20, isSick: false, inFlight: 0, most: 0, checks: 0 },
+    ...{ url: "", asked: [], delay_ms: 20, isSick: false, waiting: 0, inFlight: 0, most: 0, checks: 0 },
     start() {
       server = Bun.serve({ hostname: "127.0.0.1", port, fetch: served });
       port = server.port!;
@@ -55,9 +58,16 @@ export function startEngine(): Engine {
       engine.checks += 1;
       return new Response(null, { status: engine.isSick ? 503 : 200 });
     }
+    if (new URL(request.url).pathname === "/metrics")
+      return new Response(`vllm:num_requests_waiting{model_name="m"} ${engine.waiting}\n`);
     // biome-ignore lint/suspicious/noExplicitAny: what Sluice sends is looked at as it comes
     const body = (await request.json()) as any;
-    engine.asked.push({ model: body.model, user: body.messages.at(-1).content, cacheSalt: body.cache_salt });
+    engine.asked.push({
+      model: body.model,
+      user: body.messages.at(-1).content,
+      cacheSalt: body.cache_salt,
+      headers: request.headers,
+    });
     engine.inFlight += 1;
     engine.most = Math.max(engine.most, engine.inFlight);
     await Bun.sleep(engine.delay_ms);

@@ -35,12 +35,13 @@ export async function startRig(
   options: SluiceOptions = {},
   more = "",
   protocol = "openai-chat",
+  settings = "",
 ): Promise<Rig> {
   const walls = await Promise.all(upstreamNames.map(() => startWall()));
   const dead = await startWall();
   await dead.stop();
   const upstreams = walls.map(
-    ({ url }, index) => `  ${upstreamNames[index]}: { url: "${url}", protocol: ${protocol} }`,
+    ({ url }, index) => `  ${upstreamNames[index]}: { url: "${url}", protocol: ${protocol}${settings} }`,
   );
   const route = ({ wall, model, priority = 0, weight = 1, contextWindow }: Route) =>
     `{ upstream: ${wall === "dead" ? "canary-dead" : upstreamNames[wall]}, model: ${model}, priority: ${priority}, weight: ${weight}${contextWindow ? `, context_window: ${contextWindow}` : ""} }`;

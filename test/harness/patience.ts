@@ -3,6 +3,7 @@
 import { retryBudgets } from "../../src/routing/budget.ts";
 import { health } from "../../src/routing/health.ts";
 import { pool } from "../../src/routing/pool.ts";
+import { queues } from "../../src/routing/queues.ts";
 import type { Patience } from "../../src/upstream/ask.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
@@ -20,9 +21,13 @@ export function walking(more: Partial<WalkParts> = {}): WalkParts {
     budget: retryBudgets(),
     health: health(),
     pool: pool(),
+    queues: queues(() => performance.now()),
+    shareOf: () => ({ weight: 1, priority: 0 }),
     now_ms: () => performance.now(),
     draw: Math.random,
     attempted() {},
+    waited() {},
+    firstPart() {},
     settings: () => ({ unstreamed_tokens_max: 512 }),
     ...more,
   };

@@ -35,7 +35,7 @@ function modelOf(plan: RequestPlan): CatalogModel {
 }
 
 /** No engine of a catalog: it is not asked over a wire. */
-const nowhere: Omit<Opened, "events"> = {
+const nowhere: Omit<Opened, "events" | "isAtEngine"> = {
   route: {
     upstream: { name: "history", url: "", protocol: "openai-chat", apiKey: null, timeouts: defaultTimeouts },
     model: "",
@@ -43,6 +43,8 @@ const nowhere: Omit<Opened, "events"> = {
     weight: 1,
   },
   attempts: 1,
+  tried: [],
+  queued_ms: 0,
   windowTokens: null,
 };
 
@@ -139,7 +141,13 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     watcher: { granted() {}, ended() {} },
     open({ signal }) {
       if (account.admittedAt_ms === null) judge.counts["engines asked before the grant"] += 1;
-      return { ...nowhere, events: engine(node, plan, signal, account) };
+      return {
+        ...nowhere,
+        events: engine(node, plan, signal, account),
+        get isAtEngine() {
+          return account.engineAsked;
+        },
+      };
     },
   });
   using _standing = node.knows.standings?.begin(principalOf(organization), caller.end);

@@ -185,6 +185,7 @@ function serve(saboteur: Saboteur): Bench {
     bounds: plentifulBounds(),
     unread: unreadBodies(unreadLimits(1e7)),
     readiness: () => [],
+    routes: () => [],
     images: () => ({ denyPrivate: false, deniedHosts: [] }),
     configurationHash: () => "",
     documentation: {} as never,

@@ -420,7 +420,12 @@ describe("for operators", () => {
     expect(rejected).toBeNull();
     expect(receipt).toEqual({ ...ran });
     expect(organization).toBe(client.organization);
-    expect(route).toEqual({ upstream: "canary-upstream-name", attempts: 1, first_part_ms: expect.any(Number) });
+    expect(route).toEqual({
+      upstream: "canary-upstream-name",
+      attempts: 1,
+      first_part_ms: expect.any(Number),
+      tried: [],
+    });
     expect(duration_ms).toBeGreaterThanOrEqual(0);
     const refused = idOf(await client.chat(asksMuch));
     await receiptOf(client, refused);

@@ -28,7 +28,7 @@ export const usage: Mutant[] = [
   {
     name: "an engine that nobody asked is paid for the input",
     file: "src/usage/run.ts",
-    find: "caller.signal.aborted && !isAsked ? 0 : asked.inputTokensExpected",
+    find: "opened.isAtEngine ? asked.inputTokensExpected : 0",
     replace: "asked.inputTokensExpected",
     caughtBy: [run],
     rule: "docs/design/usage.md, Settlement",
@@ -228,8 +228,8 @@ export const usage: Mutant[] = [
   {
     name: "whoever leaves is charged the upper estimate of the input",
     file: "src/usage/run.ts",
-    find: "!isAsked ? 0 : asked.inputTokensExpected",
-    replace: "!isAsked ? 0 : asked.inputTokens",
+    find: "opened.isAtEngine ? asked.inputTokensExpected : 0",
+    replace: "opened.isAtEngine ? asked.inputTokens : 0",
     caughtBy: [run],
     rule: "docs/design/usage.md, The input estimate",
   },

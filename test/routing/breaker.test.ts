@@ -100,6 +100,29 @@ test("routes that are all ill are all asked", () => {
   expect(known.usable([routes[0]!, route("sound")], 2).map(({ upstream }) => upstream.name)).toEqual(["sound"]);
 });
 
+test("a check that is answered again lets an open route's probe through at once, and one only", () => {
+  const known = health();
+  const [one, other] = [
+    route("one"),
+    { ...route("other"), upstream: { ...route("other").upstream, url: "http://f/v1" } },
+  ];
+  for (const each of [one, other])
+    for (let count = 0; count < 3; count++) known.ended(each, { kind: "unreachable" }, 1, 1);
+  const sound = { ...route("sound"), upstream: { ...route("sound").upstream, url: "http://g/v1" } };
+  const usable = (now_ms: number) => known.usable([one, other, sound], now_ms).map(({ upstream }) => upstream.name);
+  known.checked("http://e/v1", false, 10);
+  known.checked("http://e/v1", true, 20);
+  expect(usable(20)).toEqual(["one", "sound"]);
+  known.begun(one, 20);
+  expect([usable(20), known.stateOf(one, 20)]).toEqual([["sound"], "half-open"]);
+  // Its probe fails: the time is twice as long as it was, check or no check.
+  known.ended(one, { kind: "failed" }, 20, 20);
+  expect([usable(2_019), usable(2_020)]).toEqual([
+    ["other", "sound"],
+    ["one", "other", "sound"],
+  ]);
+});
+
 test("far later than its peers is a failure; without peers that are known, nothing is late", () => {
   const [one, two, three] = [route("one"), route("two"), route("three")] as const;
   const routes = [one, two, three];
@@ -128,11 +151,11 @@ test("far later than its peers is a failure; without peers that are known, nothi
 test("an engine whose check fails is not asked, unless there is no other", () => {
   const known = health();
   const routes = [route("one"), { ...route("two"), upstream: { name: "two", url: "http://f/v1" } } as Route];
-  known.checked("http://f/v1", false);
+  known.checked("http://f/v1", false, 1);
   expect([known.usable(routes, 1), known.stateOf(routes[1]!, 1)]).toEqual([[routes[0]!], "down"]);
-  known.checked("http://e/v1", false);
+  known.checked("http://e/v1", false, 1);
   expect(known.usable(routes, 1)).toEqual(routes);
-  known.checked("http://f/v1", true);
+  known.checked("http://f/v1", true, 1);
   expect(known.usable(routes, 1)).toEqual([routes[1]!]);
 });
 

@@ -67,13 +67,18 @@ test("of several engines the one that can be asked is asked, whatever the draw",
   const two = model("openai-chat", "anthropic-messages");
   for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
     const asked = { ...request, ...cited, cacheKey };
+    const leaving = new AbortController();
     const opened = walk(walking(), {
       ...{ model: two, request: asked, inputTokens: 1, room: { allowed: 100, held: 100 } },
       affinity: { organizationId: "o", session: null },
       identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
-      signal: AbortSignal.abort(new Fault("draining", "The service is restarting.")),
+      signal: leaving.signal,
+      granted: Promise.resolve(),
+      plan: { name: "pro" },
     });
-    await opened.events.next();
+    const first = opened.events.next();
+    leaving.abort(new Fault("draining", "The service is restarting."));
+    await first;
     expect(opened.route?.upstream.protocol).toBe("anthropic-messages");
   }
 });

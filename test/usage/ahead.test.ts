@@ -16,7 +16,18 @@ function opened() {
       seen.push("ended");
     }
   }
-  return { seen, opened: { route: {} as Route, attempts: 1, windowTokens: null, events: events() } satisfies Opened };
+  return {
+    seen,
+    opened: {
+      route: {} as Route,
+      attempts: 1,
+      tried: [],
+      queued_ms: 0,
+      isAtEngine: true,
+      windowTokens: null,
+      events: events(),
+    } satisfies Opened,
+  };
 }
 
 test("it is asked at once, and read from the beginning", async () => {

@@ -93,7 +93,12 @@ function bench(
     countPrompt: () => options.counted?.() ?? null,
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
-    open: () => ({ route: { upstream: { name: "main" } }, windowTokens: null, events: events() }),
+    open: () => ({
+      ...{ route: { upstream: { name: "main" } }, windowTokens: null, events: events() },
+      get isAtEngine() {
+        return engine.asked > 0;
+      },
+    }),
   } as unknown as RunParts;
   const leave = () => {
     caller.left = true;

@@ -102,6 +102,8 @@ async function walks(ways: readonly Way[], options: Options = {}): Promise<Told>
       room: { allowed: 1000, held: 1000 },
       affinity: { organizationId: "o", session: options.session ?? null },
       signal: options.signal ?? new AbortController().signal,
+      granted: Promise.resolve(),
+      plan: { name: "pro" },
     },
   );
   const events: InferenceEvent[] = [];

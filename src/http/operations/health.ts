@@ -1,7 +1,8 @@
 /** Probes. They never call a model, need no key, and replace no authenticated request. */
 import Type from "typebox";
+import type { Dependencies } from "../dependencies.ts";
 import { json } from "../json.ts";
-import { type Content, operation } from "../operation.ts";
+import { type Content, type Operation, operation } from "../operation.ts";
 import { type CheckResult, isFailing } from "../readiness.ts";
 import { Liveness, Readiness } from "../shapes.ts";
 import { jsonType } from "./examples.ts";
@@ -37,6 +38,15 @@ const clientProbe = "Some clients check here, without a key, that the server is 
 export const rootProbe = probe("probeRoot", "/", "Client probe", clientProbe);
 export const helloProbe = probe("probeHello", "/api/hello", "Client probe", clientProbe);
 
+const verbose = Type.Object({
+  verbose: Type.Optional(
+    Type.String({
+      description: "If present, every check is listed, not only those that fail.",
+      allowEmptyValue: true,
+    }),
+  ),
+});
+
 export const readiness = operation({
   operationId: "getReadiness",
   method: "get",
@@ -46,14 +56,7 @@ export const readiness = operation({
   description:
     "Whether requests can be admitted with exact limits now. A problem that only degrades the service does not fail this check.",
   scope: null,
-  query: Type.Object({
-    verbose: Type.Optional(
-      Type.String({
-        description: "If present, every check is listed, not only those that fail.",
-        allowEmptyValue: true,
-      }),
-    ),
-  }),
+  query: verbose,
   success: {
     description: "Requests can be admitted.",
     headers: [],
@@ -91,19 +94,30 @@ export const readiness = operation({
       contentType: jsonType,
     },
   ],
-  async handle(dependencies, _call, { query }) {
-    const results = dependencies.readiness();
-    const failing = results.filter(isFailing);
-    const listed = query.verbose === undefined ? failing : results;
-    const isReady = failing.length === 0;
-    const body = {
-      status: isReady ? "ready" : "not_ready",
-      checks: Object.fromEntries(listed.map((result) => [result.name, verdict(result)])),
-      ...(query.verbose === undefined ? {} : { configuration: dependencies.configurationHash() }),
-    };
-    return json(isReady ? 200 : 503, body, isReady ? {} : { "retry-after": "1" });
-  },
+  handle: async (dependencies, _call, { query }) => told(dependencies, query.verbose !== undefined, {}),
 });
+
+/** The same with the routes, by the names that clients never read. */
+export const operatorReadiness: Operation = {
+  ...readiness,
+  handle: async (dependencies, _call, { query }) => {
+    const isVerbose = query.verbose !== undefined;
+    return told(dependencies, isVerbose, isVerbose ? { routes: dependencies.routes() } : {});
+  },
+};
+
+function told(dependencies: Dependencies, isVerbose: boolean, more: object): Response {
+  const results = dependencies.readiness();
+  const failing = results.filter(isFailing);
+  const isReady = failing.length === 0;
+  const body = {
+    status: isReady ? "ready" : "not_ready",
+    checks: Object.fromEntries((isVerbose ? results : failing).map((result) => [result.name, verdict(result)])),
+    ...(isVerbose ? { configuration: dependencies.configurationHash() } : {}),
+    ...more,
+  };
+  return json(isReady ? 200 : 503, body, isReady ? {} : { "retry-after": "1" });
+}
 
 function verdict({ severity, problem }: CheckResult): string {
   if (problem === null) return "ok";

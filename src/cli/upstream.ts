@@ -1,0 +1,56 @@
+/** `sluice upstream list`: how a running server finds its engines now. It is one process's memory, so that one is asked. */
+import type { Command } from "commander";
+import { grouped } from "../admission/amounts.ts";
+import { readEnvironment } from "../config/environment.ts";
+import { readFileBounded } from "../config/source.ts";
+import type { RouteView } from "../routing/view.ts";
+import type { CommandContext } from "./context.ts";
+import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import { type Column, table } from "./table.ts";
+
+const answer_ms = 5000;
+
+export function addUpstreamCommands(program: Command, { services }: CommandContext): void {
+  program
+    .command("upstream")
+    .description("show how a running server finds its engines")
+    .command("list")
+    .description("list routes with their health, load, and queue, as the server knows them now")
+    .option("--url <url>", "operator's URL of the server (default: by SLUICE_OPERATOR_HOST and SLUICE_OPERATOR_PORT)")
+    .addOption(jsonOption())
+    .action(async ({ url, json }: JsonFlag & { url?: string }) => {
+      const routes = await routesAt(url ?? operatorUrl(services.environment));
+      if (json) return printJson(services.terminal, routes);
+      services.terminal.out(table(services.terminal, columns, routes));
+    });
+}
+
+const columns: Column<RouteView>[] = [
+  { head: "UPSTREAM", cell: (route) => route.upstream },
+  { head: "MODEL", cell: (route) => route.model },
+  { head: "STATE", cell: (route) => route.state },
+  { head: "REQUESTS", cell: (route) => grouped(route.requests) },
+  { head: "TOKENS", cell: (route) => grouped(route.tokens), optional: true },
+  { head: "WAITING", cell: (route) => grouped(route.waiting) },
+];
+
+async function routesAt(origin: string): Promise<RouteView[]> {
+  if (!URL.canParse(origin) || !/^https?:$/.test(new URL(origin).protocol)) throw new Error(`'${origin}' is not a URL`);
+  const signal = AbortSignal.timeout(answer_ms);
+  const answer = await fetch(new URL("/readyz?verbose", origin), { proxy: false, redirect: "manual", signal }).catch(
+    () => null,
+  );
+  if (!answer) throw new Error(`nothing answers at ${origin}`);
+  const body = (await answer.json().catch(() => null)) as { routes?: unknown } | null;
+  if (Array.isArray(body?.routes)) return body.routes as RouteView[];
+  throw new Error(`${origin} names no routes: is it the operator's port (SLUICE_OPERATOR_PORT)?`);
+}
+
+function operatorUrl(environment: Readonly<Record<string, string | undefined>>): string {
+  const read = readEnvironment(environment, readFileBounded);
+  if ("problems" in read) throw new Error(read.problems.join("; "));
+  const { operator } = read.settings.server;
+  if (!operator) throw new Error("SLUICE_OPERATOR_PORT is not set: engines are named on the operator's port alone");
+  const host = ["0.0.0.0", "::"].includes(operator.host) ? "127.0.0.1" : operator.host;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${operator.port}`;
+}

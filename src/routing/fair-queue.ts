@@ -1,0 +1,200 @@
+/**
+ * Who is next where requests wait for an engine. Pure. Between organizations deficit round robin by tokens, weighted: each
+ * in its turn may spend a quantum, and pays back what it took beyond that before it has another turn. An organization that
+ * had nothing waiting goes before those that had, once. A better priority goes before all others. Each step costs the same
+ * however many wait: docs/routing.md, When engines are full.
+ */
+import { Line, type Spot } from "./line.ts";
+
+export interface Share {
+  /** Of tokens, beside others that wait. */
+  weight: number;
+  /** Lower is better. */
+  priority: number;
+}
+
+/** Whoever waits. */
+export interface Claim {
+  readonly organizationId: string;
+  /** What the request is to its engine. */
+  readonly tokens: number;
+  readonly share: Share;
+}
+
+/** Tokens of a turn, for a weight of 1. */
+export const quantum_tokens = 4096;
+
+/** One organization, from when it waits until it has paid what it owes. */
+interface Flow<One> {
+  organizationId: string;
+  share: Share;
+  /** Tokens that it may spend before its next turn. */
+  credit: number;
+  waiting: Line<One>;
+  level: Level<One>;
+  /** Where it stands: among the new ones or the others. */
+  turn: Spot<Flow<One>>;
+  /** Among the quiet ones. */
+  quiet: Spot<Flow<One>> | null;
+}
+
+interface Level<One> {
+  priority: number;
+  fresh: Line<Flow<One>>;
+  others: Line<Flow<One>>;
+  waiting: number;
+}
+
+export interface Ticket<One> {
+  spot: Spot<One>;
+  flow: Flow<One>;
+}
+
+export class FairQueue<One extends Claim> {
+  #flows = new Map<string, Flow<One>>();
+  /** Best priority first. */
+  #levels: Level<One>[] = [];
+  /** Organizations that wait, and are quiet. */
+  #quiet = new Line<Flow<One>>();
+  #running = new Map<string, number>();
+  /** Of all organizations that wait. */
+  #weights = 0;
+  length = 0;
+  /** An organization with fewer requests running is a quiet one. */
+  quiet_max = 1;
+
+  push(one: One): Ticket<One> {
+    const flow = this.#flowOf(one);
+    const spot = flow.waiting.push(one);
+    if (flow.waiting.length === 1) this.#weights += flow.share.weight;
+    flow.level.waiting += 1;
+    this.length += 1;
+    if (!flow.quiet && this.isQuiet(one.organizationId)) flow.quiet = this.#quiet.push(flow);
+    return { spot, flow };
+  }
+
+  /** It waits no more, and has taken nothing. */
+  remove({ spot, flow }: Ticket<One>): void {
+    if (spot.line === null) return;
+    flow.waiting.remove(spot);
+    flow.level.waiting -= 1;
+    this.length -= 1;
+    if (flow.waiting.length === 0) {
+      this.#weights -= flow.share.weight;
+      this.#leavesQuiet(flow);
+    }
+    // With nobody waiting nobody is owed anything.
+    if (this.length === 0) this.#forget();
+  }
+
+  /** Its turn has come. */
+  take(ticket: Ticket<One>): void {
+    ticket.flow.credit -= ticket.spot.value.tokens;
+    this.remove(ticket);
+  }
+
+  /** Whose turn it is; it stays theirs until it is taken, unless an organization comes that had nothing waiting. */
+  next(): Ticket<One> | null {
+    const level = this.#levels.find(({ waiting }) => waiting > 0);
+    if (!level) return null;
+    for (;;) {
+      const isFresh = level.fresh.length > 0;
+      const { value: flow } = (isFresh ? level.fresh.first : level.others.first)!;
+      if (flow.credit <= 0) {
+        flow.credit += quantum_tokens * flow.share.weight;
+        this.#turnsOver(flow);
+      } else if (flow.waiting.first) {
+        return { spot: flow.waiting.first, flow };
+      } else if (isFresh) {
+        // It had its turn: until the others had theirs it is not new again.
+        this.#turnsOver(flow);
+      } else {
+        level.others.remove(flow.turn);
+        this.#flows.delete(flow.organizationId);
+      }
+    }
+  }
+
+  /** Of the quiet organizations, the one that waits for longest. */
+  nextQuiet(): Ticket<One> | null {
+    const flow = this.#quiet.first?.value;
+    return flow ? { spot: flow.waiting.first!, flow } : null;
+  }
+
+  /** One of its requests has begun. */
+  begun(organizationId: string): void {
+    this.#running.set(organizationId, (this.#running.get(organizationId) ?? 0) + 1);
+    const flow = this.#flows.get(organizationId);
+    if (flow && !this.isQuiet(organizationId)) this.#leavesQuiet(flow);
+  }
+
+  ended(organizationId: string): void {
+    const left = this.#running.get(organizationId)! - 1;
+    if (left > 0) this.#running.set(organizationId, left);
+    else this.#running.delete(organizationId);
+    const flow = this.#flows.get(organizationId);
+    if (!flow || flow.quiet || flow.waiting.length === 0 || !this.isQuiet(organizationId)) return;
+    flow.quiet = this.#quiet.push(flow);
+  }
+
+  isQuiet(organizationId: string): boolean {
+    return (this.#running.get(organizationId) ?? 0) < this.quiet_max;
+  }
+
+  waitingOf(organizationId: string): number {
+    return this.#flows.get(organizationId)?.waiting.length ?? 0;
+  }
+
+  /** How many turns of others there are to one of its own, in tokens, while all of them wait. */
+  turnsTo({ organizationId, share }: Claim): number {
+    const own = this.waitingOf(organizationId) > 0 ? 0 : share.weight;
+    return (this.#weights + own) / share.weight;
+  }
+
+  #flowOf({ organizationId, share }: One): Flow<One> {
+    const known = this.#flows.get(organizationId);
+    if (known) {
+      if (known.waiting.length === 0) this.#shares(known, share);
+      return known;
+    }
+    const level = this.#levelOf(share.priority);
+    const flow = { organizationId, share, credit: quantum_tokens * share.weight, waiting: new Line<One>(), level };
+    const placed: Flow<One> = Object.assign(flow, { turn: null as never, quiet: null });
+    placed.turn = level.fresh.push(placed);
+    this.#flows.set(organizationId, placed);
+    return placed;
+  }
+
+  /** Under another plan than before. */
+  #shares(flow: Flow<One>, share: Share): void {
+    flow.share = share;
+    if (flow.level.priority === share.priority) return;
+    flow.turn.line!.remove(flow.turn);
+    flow.level = this.#levelOf(share.priority);
+    flow.turn = flow.level.others.push(flow);
+  }
+
+  #levelOf(priority: number): Level<One> {
+    const known = this.#levels.find((level) => level.priority === priority);
+    if (known) return known;
+    const level = { priority, fresh: new Line<Flow<One>>(), others: new Line<Flow<One>>(), waiting: 0 };
+    this.#levels = [...this.#levels, level].sort((one, other) => one.priority - other.priority);
+    return level;
+  }
+
+  #turnsOver(flow: Flow<One>): void {
+    flow.turn.line!.remove(flow.turn);
+    flow.turn = flow.level.others.push(flow);
+  }
+
+  #leavesQuiet(flow: Flow<One>): void {
+    if (flow.quiet) this.#quiet.remove(flow.quiet);
+    flow.quiet = null;
+  }
+
+  #forget(): void {
+    this.#flows = new Map();
+    this.#levels = [];
+    this.#weights = 0;
+  }
+}

@@ -1,0 +1,70 @@
+/** Asks engines from time to time how busy they are, where a setting says so: docs/routing.md, Sessions stay at home. */
+import { type Repeating, repeating } from "../time/repeating.ts";
+import { readAtMost } from "../upstream/body.ts";
+import type { Client } from "../upstream/http1/client.ts";
+import type { LoadReading, Upstream } from "../upstream/target.ts";
+import { type EngineLoad, engineLoadOf, isCrowded } from "./engine-load.ts";
+import type { Health } from "./health.ts";
+
+export interface LoadParts {
+  client: Pick<Client, "get">;
+  health: Pick<Health, "crowded">;
+  /** Those in force. */
+  upstreams(): readonly Upstream[];
+  now_ms(): number;
+}
+
+const answer_ms_max = 2_000;
+const answer_bytes_max = 4 * 1024 * 1024;
+const tick_ms = 50;
+
+export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeating {
+  const next_ms = new Map<string, number>();
+
+  function look(): void {
+    const due = new Map(upstreams().flatMap((one) => (one.load ? [[one.url, one] as const] : [])));
+    for (const url of next_ms.keys()) {
+      if (due.has(url)) continue;
+      next_ms.delete(url);
+      health.crowded(url, false);
+    }
+    for (const [url, upstream] of due) {
+      if ((next_ms.get(url) ?? 0) > now_ms()) continue;
+      // Not again before this one has been answered, or given up.
+      next_ms.set(url, Number.POSITIVE_INFINITY);
+      void ask(upstream, upstream.load!);
+    }
+  }
+
+  async function ask(upstream: Upstream, reading: LoadReading): Promise<void> {
+    const load = await read(client, upstream, reading);
+    // A reload may have taken it away meanwhile.
+    if (!next_ms.has(upstream.url)) return;
+    // One that says nothing is asked as if it were idle: whether it is well is for checks to say.
+    health.crowded(upstream.url, load !== null && isCrowded(load, reading.waiting_max));
+    next_ms.set(upstream.url, now_ms() + reading.interval_ms);
+  }
+
+  return repeating(async () => look(), { first: 0, every: tick_ms });
+}
+
+async function read(
+  client: LoadParts["client"],
+  upstream: Upstream,
+  { path }: LoadReading,
+): Promise<EngineLoad | null> {
+  try {
+    const reply = await client.get({
+      url: new URL(path, upstream.url).href,
+      headers: { "user-agent": "sluice", ...upstream.headers },
+      tls: upstream.tls ?? null,
+      connect_ms: upstream.timeouts.connect_ms,
+      signal: AbortSignal.timeout(answer_ms_max),
+    });
+    if (reply.status === 200) return engineLoadOf(await readAtMost(reply, answer_bytes_max));
+    reply.drop();
+  } catch {
+    // As one that says nothing.
+  }
+  return null;
+}

@@ -1,0 +1,128 @@
+/**
+ * Who may be at which engine now, and who waits for one. A request waits for all engines that could answer it, and goes to
+ * the first that has room. What is counted is of this process alone: docs/routing.md, When engines are full.
+ */
+import { Fault } from "../inference/fault.ts";
+import type { Capacity } from "../upstream/target.ts";
+import type { Route } from "./catalog.ts";
+import { identityOf } from "./choose.ts";
+import type { Claim } from "./fair-queue.ts";
+import { type Room, Slots } from "./slots.ts";
+
+/** A request at an engine. */
+export interface Place {
+  route: Route;
+  /** It is over; once. */
+  leave(): void;
+}
+
+export interface Waiting {
+  /** Null where it was given up first. */
+  place: Promise<Place | null>;
+  giveUp(): void;
+}
+
+export interface Queues {
+  /** Those that have room for it. */
+  open(routes: readonly Route[], claim: Claim): readonly Route[];
+  /** It goes to one of those. */
+  enter(route: Route, claim: Claim): Place;
+  /** Throws `capacity_exceeded` where no more may wait. Only where none of the routes has room. */
+  wait(routes: readonly Route[], claim: Claim): Waiting;
+  /** What a request reads that could not wait, or has waited for too long. */
+  full(routes: readonly Route[], claim: Claim): Fault;
+  /** How long it may wait, in milliseconds. */
+  patience_ms(routes: readonly Route[]): number;
+  /** How many wait for this one. */
+  lengthOf(route: Route): number;
+}
+
+/** Whoever is told to come back at all, comes back within so long. */
+const retry_seconds_max = 60;
+
+export function queues(now_ms: () => number): Queues {
+  const known = new Map<string, Slots>();
+  const of = new WeakMap<Route, Slots>();
+
+  /** A reload makes new routes of the same engines, and may change their capacity. */
+  function slotsOf(route: Route): Slots | null {
+    const capacity = capacityOf(route);
+    if (!capacity) return null;
+    const at = of.get(route);
+    if (at) return at;
+    const identity = route.capacity ? identityOf(route) : `${route.upstream.name}\n${route.upstream.url}`;
+    const slots = known.get(identity) ?? new Slots(capacity);
+    slots.capacity = capacity;
+    known.set(identity, slots);
+    of.set(route, slots);
+    slots.serve();
+    return slots;
+  }
+
+  const allSlots = (routes: readonly Route[]) => routes.flatMap((route) => slotsOf(route) ?? []);
+
+  function full(routes: readonly Route[], claim: Claim): Fault {
+    const waits_ms = allSlots(routes).map((slots) => slots.wait_ms(claim, now_ms()) ?? 0);
+    const seconds = Math.ceil(Math.min(...waits_ms) / 1000);
+    const message = "The model is at capacity, and too many requests wait for it. Please try again later.";
+    const retryAfterSeconds = Math.min(retry_seconds_max, Math.max(1, seconds));
+    return new Fault("capacity_exceeded", message, { retryAfterSeconds });
+  }
+
+  return {
+    open: (routes, claim) => {
+      if (routes.every((route) => !capacityOf(route))) return routes;
+      return routes.filter((route) => slotsOf(route)?.roomFor(claim) !== null);
+    },
+    enter(route, claim) {
+      const slots = slotsOf(route);
+      const room = slots?.roomFor(claim);
+      if (!slots || !room) return { route, leave() {} };
+      slots.begin(claim, room);
+      return { route, leave: () => slots.end(claim, room, now_ms()) };
+    },
+    wait(routes, claim) {
+      const open = routes.filter((route) => mayWait(slotsOf(route)!, claim, now_ms()));
+      if (open.length === 0) throw full(routes, claim);
+      const { promise, resolve } = Promise.withResolvers<Place | null>();
+      const spots = new Map<Slots, { route: Route; leave(): void }>();
+      const leaveAll = (but?: Slots) => {
+        for (const [slots, { leave }] of spots) if (slots !== but) leave();
+        spots.clear();
+      };
+      const { organizationId, tokens, share } = claim;
+      const queued = {
+        ...{ organizationId, tokens, share },
+        served(from: Slots, room: Room) {
+          const { route } = spots.get(from)!;
+          leaveAll(from);
+          resolve({ route, leave: () => from.end(claim, room, now_ms()) });
+        },
+      };
+      for (const route of open) {
+        const slots = slotsOf(route)!;
+        if (!spots.has(slots)) spots.set(slots, { route, leave: slots.wait(queued, now_ms()) });
+      }
+      const giveUp = () => {
+        leaveAll();
+        resolve(null);
+      };
+      return { place: promise, giveUp };
+    },
+    full,
+    patience_ms: (routes) => Math.max(0, ...allSlots(routes).map(({ capacity }) => capacity.queue_ms_max)),
+    lengthOf: (route) => slotsOf(route)?.waiting ?? 0,
+  };
+}
+
+/** Null: nothing is limited. */
+function capacityOf(route: Route): Capacity | null {
+  const capacity = route.capacity ?? route.upstream.capacity;
+  if (!capacity || (capacity.concurrent_max === null && capacity.tokens_in_flight_max === null)) return null;
+  return capacity;
+}
+
+/** A wait that is known to be too long is not begun: the client learns at once when to come back. */
+function mayWait(slots: Slots, claim: Claim, now_ms: number): boolean {
+  return slots.mayWait(claim) && (slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max;
+}

@@ -1,0 +1,137 @@
+/** Engines that are full: who waits, where they go, what a wait shows and costs. Over real sockets. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
+import { bodyOf, seen } from "./callers.ts";
+import { type Engine, startEngine, words } from "./engine.ts";
+
+const engines: Engine[] = Array.from({ length: 5 }, startEngine);
+const [one, pair, other, short, beating] = engines as [Engine, Engine, Engine, Engine, Engine];
+let sluice: Sluice;
+
+beforeAll(async () => {
+  const model = (id: string, ...upstreams: string[]) => `  - id: acme/${id}
+    created: 1790000000
+    context_window: 131072
+    prices: { input: 100, output: 400 }
+    routes: [${upstreams.map((upstream) => `{ upstream: ${upstream}, model: ${id} }`).join(", ")}]`;
+  const limits = (length_max: number, wait_ms_max: number) =>
+    `concurrent_max: 1, queue: { length_max: ${length_max}, wait_ms_max: ${wait_ms_max} }`;
+  sluice = await startSluice({
+    config: [
+      "upstreams:",
+      `  canary-one: { url: "${one.url}", ${limits(100, 30_000)} }`,
+      `  canary-pair: { url: "${pair.url}", ${limits(100, 30_000)} }`,
+      `  canary-other: { url: "${other.url}", ${limits(100, 30_000)} }`,
+      `  canary-short: { url: "${short.url}", ${limits(4, 300)} }`,
+      `  canary-beating: { url: "${beating.url}", ${limits(100, 30_000)} }`,
+      "models:",
+      model("one", "canary-one"),
+      model("pair", "canary-pair", "canary-other"),
+      model("short", "canary-short"),
+      model("beating", "canary-beating"),
+      "plans: { pro: {} }",
+      "limits: { first_event_hold_ms: 50, heartbeat_ms: 100 }",
+      "metering: { lease_s: 3, checkpoint_s: 0.5 }",
+      "",
+    ].join("\n"),
+    operatorsWords: ["canary-one", "canary-pair", "canary-other", "canary-short", "canary-beating"],
+  });
+}, 60_000);
+afterAll(async () => {
+  await sluice.stop();
+  await Promise.all(engines.map((engine) => engine.stop()));
+});
+
+const asks = (model: string, init: RequestInit = {}, stream = true) =>
+  sluice.post("/v1/chat/completions", bodyOf("chat", `acme/${model}`, stream), init);
+
+async function metric(line: RegExp): Promise<number> {
+  return Number(line.exec(await (await sluice.fetch("/metrics")).text())?.[1] ?? 0);
+}
+const waitingFor = (model: string) =>
+  metric(new RegExp(`^upstream_queue_length\\{model="acme/${model}".*\\} (\\d+)`, "m"));
+
+async function receiptOf(id: string): Promise<RequestReceipt> {
+  let receipt: RequestReceipt | null = null;
+  const isThere = async () => {
+    const response = await sluice.fetch(`/v1/service/requests/${id}`);
+    receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
+    return receipt !== null && receipt.outcome !== "running";
+  };
+  await until(isThere, 10_000, `the record of ${id}`);
+  return receipt!;
+}
+
+test("an engine is never asked for more than its limit at once, and all are answered", async () => {
+  const answers = await Promise.all(Array.from({ length: 12 }, async () => seen(await asks("one"))));
+  expect(answers.map(({ text }) => text)).toEqual(Array(12).fill(words));
+  expect(one.most).toBe(1);
+  expect(one.asked).toHaveLength(12);
+  expect(await metric(/^upstream_queue_wait_seconds_count\{model="acme\/one",outcome="served"\} (\d+)/m)).toBe(11);
+});
+
+test("who leaves while waiting gives the place up at once, is charged nothing, and no engine hears of it", async () => {
+  one.delay_ms = 1_500;
+  const before = one.asked.length;
+  const running = asks("one");
+  await until(() => one.asked.length === before + 1, 10_000, "the first to be asked");
+  const leaving = new AbortController();
+  const left = await asks("one", { signal: leaving.signal });
+  await until(async () => (await waitingFor("one")) === 1, 10_000, "it to wait");
+  leaving.abort();
+  await until(async () => (await waitingFor("one")) === 0, 1_000, "its place to be free");
+  const receipt = await receiptOf(left.headers.get("x-service-request-id")!);
+  expect(receipt).toMatchObject({ outcome: "cancelled", units: { charged: 0 }, usage: { input_tokens: 0 } });
+  expect((await seen(await running)).text).toBe(words);
+  expect(one.asked).toHaveLength(before + 1);
+  one.delay_ms = 20;
+  expect((await seen(await asks("one"))).text).toBe(words);
+});
+
+test("a request waits for all of its engines, and goes to the one that has room first", async () => {
+  pair.delay_ms = 2_500;
+  other.delay_ms = 2_500;
+  const first = [asks("pair"), asks("pair")];
+  await until(() => pair.inFlight === 1 && other.inFlight === 1, 10_000, "both to be full");
+  const waiting = asks("pair");
+  await until(async () => (await waitingFor("pair")) >= 1, 10_000, "the third to wait");
+  // One dies with what it has: whoever waited for both goes where there is room.
+  await Promise.all(first.map(async (one) => seen(await one)));
+  expect((await seen(await waiting)).text).toBe(words);
+  expect(pair.asked.length + other.asked.length).toBe(3);
+  expect([pair.most, other.most]).toEqual([1, 1]);
+}, 30_000);
+
+test("too many that wait, and too long a wait, are 429 capacity_exceeded with a time to come back", async () => {
+  short.delay_ms = 4_000;
+  const running = asks("short");
+  await until(() => short.inFlight === 1, 10_000, "it to be full");
+  // Whole answers, whose status is not told before.
+  const waiting = Array.from({ length: 2 }, async () => seen(await asks("short", {}, false)));
+  await until(async () => (await waitingFor("short")) === 2, 10_000, "two to wait");
+  const refused = await seen(await asks("short", {}, false));
+  expect(refused).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: "1" });
+  for (const one of await Promise.all(waiting)) {
+    expect(one).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: expect.stringMatching(/^\d+$/) });
+    const receipt = await receiptOf(one.requestId);
+    expect(receipt).toMatchObject({ outcome: "failed", error_code: "capacity_exceeded", units: { charged: 0 } });
+  }
+  expect((await seen(await running)).text).toBe(words);
+  expect(short.asked).toHaveLength(1);
+  expect(await metric(/^upstream_queue_wait_seconds_count\{model="acme\/short",outcome="full"\} (\d+)/m)).toBe(3);
+}, 30_000);
+
+test("a wait longer than the lease keeps it, and has heartbeats", async () => {
+  beating.delay_ms = 5_000;
+  const running = asks("beating");
+  await until(() => beating.inFlight === 1, 10_000, "it to be full");
+  const response = await asks("beating");
+  const text = await response.text();
+  expect(text.match(/^: /gm)?.length ?? 0).toBeGreaterThanOrEqual(5);
+  expect(text).toContain(words);
+  expect((await seen(await running)).text).toBe(words);
+  const receipt = await receiptOf(response.headers.get("x-service-request-id")!);
+  expect(receipt).toMatchObject({ outcome: "completed", recovered: false });
+}, 30_000);

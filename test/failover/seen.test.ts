@@ -1,0 +1,116 @@
+/** What operators see of engines: each route as it is, each attempt of a request, and nothing of it where clients look. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { freePort } from "../harness/daemon.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
+import { bodyOf, seen } from "./callers.ts";
+import { type Engine, startEngine, words } from "./engine.ts";
+
+const [sick, well] = [startEngine(), startEngine()] as [Engine, Engine];
+let operator = "";
+let sluice: Sluice;
+
+beforeAll(async () => {
+  const port = await freePort();
+  operator = `http://127.0.0.1:${port}`;
+  sluice = await startSluice({
+    config: [
+      "upstreams:",
+      `  canary-sick: { url: "${sick.url}", concurrent_max: 1 }`,
+      `  canary-well: { url: "${well.url}", concurrent_max: 1, identity_headers: { organization: x-llm-d-inference-fairness-id, plan: x-llm-d-inference-objective } }`,
+      "models:",
+      "  - id: acme/seen",
+      "    created: 1790000000",
+      "    context_window: 131072",
+      "    prices: { input: 100, output: 400 }",
+      "    routes: [{ upstream: canary-sick, model: m }, { upstream: canary-well, model: m, priority: 1 }]",
+      "plans: { pro: {} }",
+      "",
+    ].join("\n"),
+    env: { SLUICE_OPERATOR_PORT: `${port}` },
+    secrets: [new URL(sick.url).host, new URL(well.url).host],
+  });
+}, 60_000);
+afterAll(async () => {
+  await sluice.stop();
+  await Promise.all([sick.stop(), well.stop()]);
+});
+
+const asks = async () => seen(await sluice.post("/v1/chat/completions", bodyOf("chat", "acme/seen", true)));
+interface Line {
+  request_id?: string;
+  upstream?: string;
+  attempts?: { upstream: string; outcome: string; ms: number }[];
+  queued_ms?: number;
+}
+async function lineOf(id: string): Promise<Line> {
+  const find = () =>
+    sluice
+      .stderr()
+      .split("\n")
+      .find((line) => line.includes(id) && line.includes('"event":"request"'));
+  await until(() => find() !== undefined, 10_000, "the line of the log");
+  return JSON.parse(find()!) as Line;
+}
+
+test("the line of a request names its upstream, and each attempt where one failed", async () => {
+  sick.isSick = true;
+  const told = await asks();
+  expect(told.text).toBe(words);
+  const line = await lineOf(told.requestId);
+  expect(line).toMatchObject({
+    upstream: "canary-well",
+    attempts: [
+      { upstream: "canary-sick", outcome: "failed", ms: expect.any(Number) },
+      { upstream: "canary-well", outcome: "answered", ms: expect.any(Number) },
+    ],
+  });
+  const headers = well.asked.at(-1)!.headers;
+  expect(headers.get("x-llm-d-inference-fairness-id")).toMatch(/^org_[0-9a-f]{32}$/);
+  expect(headers.get("x-llm-d-inference-objective")).toMatch(/^(pro|unlimited)$/);
+  expect(sick.asked.at(-1)!.headers.get("x-llm-d-inference-objective")).toBeNull();
+  const { route } = await sluice.json<{ route: object }>("request", "show", told.requestId);
+  expect(route).toMatchObject({ upstream: "canary-well", attempts: 2, tried: line.attempts! });
+  const { stdout } = await sluice.cli("request", "show", told.requestId);
+  expect(stdout).toMatch(/^attempt 1 +canary-sick, failed, \d+ ms\nattempt 2 +canary-well, answered, \d+ ms$/m);
+  sick.isSick = false;
+  const plain = await lineOf((await asks()).requestId);
+  expect(plain.upstream).toBe("canary-sick");
+  expect(plain.attempts).toBeUndefined();
+  expect(plain.queued_ms).toBeUndefined();
+});
+
+test("`sluice upstream list` shows each route as the server knows it now", async () => {
+  const list = () => sluice.json<Record<string, unknown>[]>("upstream", "list");
+  const idle = { model: "acme/seen", state: "closed", requests: 0, tokens: 0, waiting: 0 };
+  expect(await list()).toEqual([
+    { ...idle, upstream: "canary-sick" },
+    { ...idle, upstream: "canary-well" },
+  ]);
+  sick.delay_ms = 8_000;
+  well.delay_ms = 8_000;
+  const running = [asks(), asks(), asks()];
+  await until(() => sick.inFlight === 1 && well.inFlight === 1, 10_000, "both to be full");
+  const now = (await list()) as { requests: number; waiting: number; tokens: number }[];
+  expect(now.map(({ requests, waiting }) => [requests, waiting])).toEqual([
+    [1, 1],
+    [1, 1],
+  ]);
+  expect(now[0]!.tokens).toBeGreaterThan(200);
+  const { stdout } = await sluice.cli("upstream", "list");
+  expect(stdout).toMatch(/^UPSTREAM +MODEL +STATE/);
+  [sick.delay_ms, well.delay_ms] = [20, 20];
+  const told = await Promise.all(running);
+  const lines = await Promise.all(told.map(({ requestId }) => lineOf(requestId)));
+  expect(lines.filter(({ queued_ms = 0 }) => queued_ms > 1_000)).toHaveLength(1);
+}, 60_000);
+
+test("clients read no upstream's name; the operator's port has the time to the first part of each", async () => {
+  const verbose = await (await sluice.fetch("/readyz?verbose")).text();
+  expect(verbose).not.toContain("canary");
+  const metrics = await (await fetch(`${operator}/metrics`)).text();
+  expect(metrics).toMatch(/^upstream_time_to_first_part_seconds_count\{upstream="canary-well"\} [1-9]/m);
+  const { code, stderr } = await sluice.cli("upstream", "list", "--url", sluice.url);
+  expect(code).toBe(1);
+  expect(stderr).toContain("names no routes");
+});

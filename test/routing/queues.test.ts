@@ -1,0 +1,206 @@
+/** Who may be at which engine, and who waits: within the limits, never idle for nothing, and nobody's place is lost. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { Fault } from "../../src/inference/fault.ts";
+import type { Route } from "../../src/routing/catalog.ts";
+import type { Claim } from "../../src/routing/fair-queue.ts";
+import { type Place, type Queues, queues, type Waiting } from "../../src/routing/queues.ts";
+import type { Capacity } from "../../src/upstream/target.ts";
+
+const unlimited: Capacity = {
+  ...{ concurrent_max: null, tokens_in_flight_max: null, reserved_percent: 0 },
+  ...{ queue_max: 1000, queue_ms_max: 30_000 },
+};
+const route = (name: string, capacity: Partial<Capacity>, own?: Partial<Capacity>): Route =>
+  ({
+    upstream: { name, url: `http://${name}/v1`, capacity: { ...unlimited, ...capacity } },
+    ...{ model: name, priority: 0, weight: 1 },
+    ...(own ? { capacity: { ...unlimited, ...own } } : {}),
+  }) as unknown as Route;
+const claim = (organizationId: string, tokens = 100): Claim => ({
+  ...{ organizationId, tokens, share: { weight: 1, priority: 0 } },
+});
+
+/** Where it is now, or that it waits. */
+function come(at: Queues, routes: readonly Route[], one: Claim): Place | Waiting {
+  const [open] = at.open(routes, one);
+  return open ? at.enter(open, one) : at.wait(routes, one);
+}
+const isWaiting = (one: Place | Waiting): one is Waiting => "place" in one;
+const codeOf = (act: () => unknown): { code: string; seconds: number | undefined } | null => {
+  try {
+    act();
+    return null;
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    return { code: thrown.code, seconds: thrown.details.retryAfterSeconds };
+  }
+};
+
+test("never more in flight than allowed, never room that whoever is next would fit, nobody is lost", async () => {
+  const anyAct = fc.record({
+    organization: fc.constantFrom("a", "b", "c"),
+    tokens: fc.integer({ min: 1, max: 900 }),
+    act: fc.constantFrom("come", "come", "end", "leave"),
+    which: fc.nat(50),
+  });
+  const anyCase = fc.record({
+    acts: fc.array(anyAct, { maxLength: 120 }),
+    reserved_percent: fc.constantFrom(0, 0, 25),
+    tokens_in_flight_max: fc.constantFrom(null, 1000),
+  });
+  await fc.assert(
+    fc.asyncProperty(anyCase, async ({ acts, reserved_percent, tokens_in_flight_max }) => {
+      const capacity = { concurrent_max: 4, tokens_in_flight_max, reserved_percent };
+      const routes = [route("one", capacity), route("other", capacity)];
+      const at = queues(() => 0);
+      const inFlight: { place: Place; tokens: number }[] = [];
+      let waiting: { waiting: Waiting; tokens: number; isOver: boolean }[] = [];
+      const settle = async () => {
+        for (const one of waiting) {
+          const place = await Promise.race([one.waiting.place, Promise.resolve("waits" as const)]);
+          if (place === "waits") continue;
+          one.isOver = true;
+          if (place) inFlight.push({ place, tokens: one.tokens });
+        }
+        waiting = waiting.filter(({ isOver }) => !isOver);
+      };
+      for (const { organization, tokens, act, which } of acts) {
+        if (act === "come") {
+          const come_ = come(at, routes, claim(organization, tokens));
+          if (isWaiting(come_)) waiting.push({ waiting: come_, tokens, isOver: false });
+          else inFlight.push({ place: come_, tokens });
+        } else if (act === "end" && inFlight.length > 0) inFlight.splice(which % inFlight.length, 1)[0]!.place.leave();
+        else if (act === "leave" && waiting.length > 0) waiting[which % waiting.length]!.waiting.giveUp();
+        await settle();
+        for (const each of routes) {
+          const there = inFlight.filter(({ place }) => place.route === each);
+          expect(there.length).toBeLessThanOrEqual(4);
+          const sum = there.reduce((total, one) => total + one.tokens, 0);
+          if (tokens_in_flight_max && reserved_percent === 0 && there.length > 1) expect(sum).toBeLessThanOrEqual(1000);
+          expect(at.lengthOf(each)).toBe(waiting.length);
+          // Without a reserve and without tokens an engine with room has nobody who waits for it.
+          if (!tokens_in_flight_max && reserved_percent === 0 && waiting.length > 0) expect(there.length).toBe(4);
+        }
+      }
+      while (inFlight.length > 0) {
+        inFlight.shift()!.place.leave();
+        await settle();
+      }
+      expect(waiting).toEqual([]);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("a request goes to whichever of its engines has room first, and waits at none after that", async () => {
+  const [first, second] = [route("first", { concurrent_max: 1 }), route("second", { concurrent_max: 1 })];
+  const at = queues(() => 0);
+  const there = [at.enter(first, claim("a")), at.enter(second, claim("a"))];
+  const waiting = at.wait([first, second], claim("a"));
+  there[1]!.leave();
+  expect((await waiting.place)!.route).toBe(second);
+  expect([at.lengthOf(first), at.lengthOf(second)]).toEqual([0, 0]);
+  there[0]!.leave();
+  expect(at.open([first, second], claim("a"))).toEqual([first]);
+});
+
+test("one that leaves gives its place up at once", async () => {
+  const only = route("only", { concurrent_max: 1 });
+  const at = queues(() => 0);
+  const there = at.enter(only, claim("a"));
+  const [left, stays] = [at.wait([only], claim("a")), at.wait([only], claim("a"))];
+  left.giveUp();
+  expect(await left.place).toBeNull();
+  expect(at.lengthOf(only)).toBe(1);
+  there.leave();
+  expect((await stays.place)!.route).toBe(only);
+});
+
+test("one that is larger than all the room has it to itself", async () => {
+  const only = route("only", { tokens_in_flight_max: 1000 });
+  const at = queues(() => 0);
+  const small = at.enter(only, claim("a", 400));
+  const large = at.wait([only], claim("a", 5_000));
+  // There would be room for this one, and it is not its turn.
+  expect(at.open([only], claim("a", 100))).toEqual([]);
+  const behind = at.wait([only], claim("a", 100));
+  small.leave();
+  const place = await large.place;
+  expect(at.lengthOf(only)).toBe(1);
+  place!.leave();
+  expect((await behind.place)!.route).toBe(only);
+});
+
+test("a route's own limit stands in place of its upstream's, and models of one upstream share its limit", () => {
+  const own = route("engine", { concurrent_max: 1 }, { concurrent_max: 2 });
+  const [one, other] = ["m1", "m2"].map((model) => ({ ...route("engine", { concurrent_max: 1 }), model }));
+  const at = queues(() => 0);
+  at.enter(one!, claim("a"));
+  expect(at.open([one!, other!, own], claim("a"))).toEqual([own]);
+});
+
+test("what is reserved is for organizations that have less than that there, however many of the others wait", async () => {
+  const only = route("only", { concurrent_max: 10, reserved_percent: 10 });
+  const at = queues(() => 0);
+  const busy = Array.from({ length: 9 }, () => at.enter(only, claim("busy")));
+  expect(at.open([only], claim("busy"))).toEqual([]);
+  const waits = at.wait([only], claim("busy"));
+  expect(at.open([only], claim("quiet"))).toEqual([only]);
+  at.enter(only, claim("quiet"));
+  expect(at.open([only], claim("other"))).toEqual([]);
+  const other = at.wait([only], claim("other"));
+  // The one that came first is the busy one's, and it is new as well.
+  busy.pop()!.leave();
+  expect((await waits.place)!.route).toBe(only);
+  busy.pop()!.leave();
+  expect((await other.place)!.route).toBe(only);
+});
+
+test("an organization may take as many places as are still free: one that has none finds one", () => {
+  const only = route("only", { concurrent_max: 1, queue_max: 16 });
+  const at = queues(() => 0);
+  at.enter(only, claim("a"));
+  let taken = 0;
+  for (; codeOf(() => at.wait([only], claim("noisy"))) === null; taken++);
+  expect(taken).toBe(8);
+  expect(codeOf(() => at.wait([only], claim("quiet")))).toBeNull();
+  expect(codeOf(() => at.wait([only], claim("noisy")))?.code).toBe("capacity_exceeded");
+});
+
+test("when to come back is what the engine's pace says, and a wait that would be too long is not begun", () => {
+  let now_ms = 0;
+  const only = route("only", { concurrent_max: 4, queue_ms_max: 60_000 });
+  const at = queues(() => now_ms);
+  const there = Array.from({ length: 4 }, () => at.enter(only, claim("a")));
+  for (let count = 0; count < 44; count++)
+    void at.wait([only], claim("a")).place.then((place) => place && there.push(place));
+  return (async () => {
+    // One ends each two seconds.
+    for (let count = 0; count < 20; count++) {
+      now_ms += 2_000;
+      there.shift()!.leave();
+      await Promise.resolve();
+    }
+    const told = at.full([only], claim("a"));
+    expect(told.details.retryAfterSeconds).toBe(50);
+    expect(codeOf(() => at.wait([only], claim("a")))).toBeNull();
+    for (let count = 0; count < 5; count++) void at.wait([only], claim("a"));
+    expect(codeOf(() => at.wait([only], claim("a")))).toEqual({ code: "capacity_exceeded", seconds: 60 });
+    // Somebody else would be next.
+    expect(at.full([only], claim("b")).details.retryAfterSeconds).toBe(2);
+    expect(codeOf(() => at.wait([only], claim("b")))).toBeNull();
+  })();
+});
+
+test("a limit that a reload raises or lifts counts at once", async () => {
+  const at = queues(() => 0);
+  const before = route("only", { concurrent_max: 1 });
+  at.enter(before, claim("a"));
+  const waiting = at.wait([before], claim("a"));
+  const after = route("only", { concurrent_max: 3 });
+  expect(at.open([after], claim("a"))).toEqual([after]);
+  expect((await waiting.place)!.route).toBe(before);
+  at.enter(after, claim("a"));
+  expect(at.open([after], claim("a"))).toEqual([]);
+});
