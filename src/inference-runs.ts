@@ -2,8 +2,8 @@
 import type { Admission } from "./admission/admission.ts";
 import type { Engines } from "./engines.ts";
 import type { Log } from "./http/log.ts";
-import type { Metrics } from "./http/metrics.ts";
 import { retryBudgets } from "./routing/budget.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
 import { promptCount } from "./tokens/prompt-count.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";

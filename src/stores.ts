@@ -14,6 +14,7 @@ import { keptResponses } from "./postgres/responses.ts";
 import { type RedisConnection, redisConnection } from "./redis/connection.ts";
 import { redisRates } from "./redis/rates.ts";
 import type { Rates } from "./store/rates.ts";
+import type { StoreWatcher } from "./store/watcher.ts";
 import { systemClock } from "./time/clock.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { bookUpkeep } from "./usage/book-upkeep.ts";
@@ -29,14 +30,18 @@ export interface StoreParts {
   log: Log;
   /** Logs that something outside is away. */
   outage: (what: string) => (cause: unknown) => void;
+  /** Told how the stores answer. */
+  watcher: StoreWatcher;
   /** Ends what was begun here, the last first. */
   ending: AsyncDisposableStack;
 }
 
-export async function stores({ database, configuration, log, outage, ending }: StoreParts) {
+export async function stores({ database, configuration, log, outage, watcher, ending }: StoreParts) {
   const { metering, storage } = configuration();
   const redisTls = tlsTexts(storage.redisTls, readFileBounded);
-  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls) : null;
+  const redis = storage.redisUrl
+    ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls, watcher)
+    : null;
   ending.defer(() => redis?.close());
   const rates = ratesOver(database, redis, log);
   ending.defer(() => rates.close());

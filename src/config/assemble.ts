@@ -6,7 +6,7 @@ import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration, MeteringSettings } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
-import { checkLimits, defaultsOf, meteringLimits, responsesLimits, serviceLimits } from "./limits.ts";
+import { checkLimits, defaultsOf, meteringLimits, metricsLimits, responsesLimits, serviceLimits } from "./limits.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith } from "./plans.ts";
 import type { ConfigurationFile, Metering, ModelEntry, UpstreamEntry } from "./schema.ts";
@@ -34,6 +34,7 @@ export function assemble(
     responses: { ...defaultsOf(responsesLimits), store: true, ...file?.responses },
     reload: { force: file?.reload?.force ?? false },
     log: { level: file?.log?.level ?? "info" },
+    metrics: { ...defaultsOf(metricsLimits), ...file?.metrics },
     images: {
       denyPrivate: file?.images?.deny_private ?? false,
       deniedHosts: (file?.images?.denied_hosts ?? []).map((host) => host.toLowerCase()),

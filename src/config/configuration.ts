@@ -18,6 +18,7 @@ export interface Configuration {
   responses: ResponsesSettings;
   reload: ReloadSettings;
   log: LogSettings;
+  metrics: MetricsSettings;
   images: ImageSettings;
   server: ServerSettings;
   storage: StorageSettings;
@@ -83,6 +84,11 @@ export interface ReloadSettings {
 export interface LogSettings {
   /** The least severe lines that are written. */
   level: "debug" | "info" | "warn" | "error";
+}
+
+export interface MetricsSettings {
+  /** How many organizations /metrics may tell by name: the largest of the last hour. */
+  organizations_max: number;
 }
 
 export interface ServerSettings {

@@ -10,7 +10,15 @@ import { units_max } from "../store/ledger.ts";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
 import { upstreamProtocols } from "../upstream/codecs.ts";
 import type { UpstreamTimeouts } from "../upstream/target.ts";
-import { checkLimits, type Limit, meteringLimits, responsesLimits, serviceLimits, upstreamTimeouts } from "./limits.ts";
+import {
+  checkLimits,
+  type Limit,
+  meteringLimits,
+  metricsLimits,
+  responsesLimits,
+  serviceLimits,
+  upstreamTimeouts,
+} from "./limits.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -365,6 +373,13 @@ const log = Type.Object(
   { ...closed, description: "What the log has." },
 );
 
+const metrics = Type.Object(
+  {
+    organizations_max: limited(metricsLimits.organizations_max),
+  },
+  { ...closed, description: "What the metrics have." },
+);
+
 const images = Type.Object(
   {
     deny_private: Type.Optional(
@@ -416,6 +431,7 @@ export const ConfigurationFile = Type.Object(
     responses: Type.Optional(responses),
     reload: Type.Optional(reload),
     log: Type.Optional(log),
+    metrics: Type.Optional(metrics),
     images: Type.Optional(images),
   },
   { ...closed, title: "sluice.yaml", description: "The configuration of Sluice: engines, models, plans, and limits." },

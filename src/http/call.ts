@@ -1,5 +1,5 @@
 /** One HTTP request on its way through the service: who, since when, and the signal that ends its work. */
-import { Fault } from "../inference/fault.ts";
+import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import type { Caller, Ended } from "../usage/run.ts";
@@ -79,8 +79,19 @@ export class Call implements Caller {
     this.notes.source = source;
   }
 
-  ended({ outcome, usage, firstPart_ms }: Ended): void {
+  ended({ outcome, usage, firstPart_ms, errorCode }: Ended): void {
     Object.assign(this.notes, { outcome, usage, firstPart_ms: firstPart_ms ?? undefined });
+    // What fails before its status was sent is thrown, and has its code from there.
+    if (this.streaming && errorCode !== null) this.notes.code = errorCode;
+  }
+
+  /** What it ended with, whatever status its stream began with; 499 where the client went away. */
+  endStatus(status: number): number {
+    if (this.#left) return 499;
+    const { code } = this.notes;
+    return this.streaming && code !== undefined && code in faultCatalogue
+      ? faultCatalogue[code as FaultCode].status
+      : status;
   }
 
   /** For a caller who is known: what carries a body may take long to arrive, and longer to be answered. */

@@ -7,6 +7,7 @@ import type { MessagesOptions } from "../protocol/anthropic-messages/decode-requ
 import type { Catalog } from "../routing/catalog.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { ResponseStore } from "../store/responses.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import type { TokenCounter } from "../tokens/counter.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
@@ -16,7 +17,6 @@ import type { Bounds } from "./bounds.ts";
 import type { Call } from "./call.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
-import type { Metrics } from "./metrics.ts";
 import type { Readiness } from "./readiness.ts";
 import type { UnreadBodies } from "./unread.ts";
 

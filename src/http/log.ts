@@ -57,7 +57,8 @@ export function logTo({ write, clock, level, probes, hidden }: LogOptions): Log 
 
   return {
     request(call, status) {
-      const of = probes.has(call.route) && status !== 500 ? "debug" : status >= 500 ? "error" : "info";
+      const ended = call.endStatus(status);
+      const of = probes.has(call.route) && status !== 500 ? "debug" : ended >= 500 ? "error" : "info";
       if (isWanted(of)) line(of, requestFields(call, status, hidden));
     },
     event(of, event, fields = {}) {

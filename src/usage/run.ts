@@ -53,10 +53,16 @@ export interface Ended extends Ending {
   operation: Operation;
   /** Public model id. */
   model: string;
+  organizationId: string;
+  stream: boolean;
+  /** What its usage costs, whatever there was room for. */
+  units: number;
   /** Its name in the configuration; null where none was asked. */
   upstream: string | null;
   /** From the request's arrival; null where no part of an answer came. */
   firstPart_ms: number | null;
+  /** From the request's arrival to the end of its answer. */
+  total_ms: number;
 }
 
 export interface Run extends AsyncDisposable {
@@ -115,6 +121,7 @@ class GrantedRun implements Run {
   #opened: Opened | null = null;
   #meter: Meter | null = null;
   #firstPart_ms: number | null = null;
+  #total_ms = 0;
   #settled: Promise<void> | null = null;
 
   constructor(
@@ -170,6 +177,7 @@ class GrantedRun implements Run {
   /** Once. What a caller that left is charged for its input is counted first, where that can be: nobody reads it here. */
   #settle(): void {
     if (this.#settled) return;
+    this.#total_ms = this.caller.elapsed_ms();
     const { usageWith, ...ending } = this.#ending();
     const counting = usageWith && this.caller.left ? this.parts.countPrompt(this.asked) : null;
     this.#settled = Promise.resolve();
@@ -189,9 +197,10 @@ class GrantedRun implements Run {
     const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
     const firstPart_ms = this.#firstPart_ms;
     const upstream = this.#opened?.route?.upstream.name;
+    const units = priceOf(usage, asked.model.prices);
     void reservation.settle({
       usage,
-      units: priceOf(usage, asked.model.prices),
+      units,
       outcome,
       stoppedBy,
       errorCode,
@@ -199,8 +208,18 @@ class GrantedRun implements Run {
       reportRejected,
     });
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
-    const { requestId, operation, model } = asked;
-    const ended = { ...ending, requestId, operation, model: model.id, upstream: upstream ?? null, firstPart_ms };
+    const ended: Ended = {
+      ...ending,
+      requestId: asked.requestId,
+      operation: asked.operation,
+      model: asked.model.id,
+      organizationId: asked.principal.organization.id,
+      stream: asked.request.stream,
+      units,
+      upstream: upstream ?? null,
+      firstPart_ms,
+      total_ms: this.#total_ms,
+    };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }
 
