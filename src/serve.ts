@@ -122,6 +122,7 @@ function logOf(configuration: Reloadable) {
     write: (text) => void process.stderr.write(text),
     clock: systemClock(),
     level: () => configuration.current().log.level,
+    format: () => configuration.current().log.format,
     probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
     hidden: () => engineNames(configuration.current()),
   });

@@ -33,7 +33,7 @@ export function assemble(
     messages: { keepBillingLine: file?.messages?.keep_billing_line ?? false },
     responses: { ...defaultsOf(responsesLimits), store: true, ...file?.responses },
     reload: { force: file?.reload?.force ?? false },
-    log: { level: file?.log?.level ?? "info" },
+    log: { level: file?.log?.level ?? "info", format: file?.log?.format ?? "json" },
     metrics: { ...defaultsOf(metricsLimits), ...file?.metrics },
     images: {
       denyPrivate: file?.images?.deny_private ?? false,

@@ -84,6 +84,7 @@ export interface ReloadSettings {
 export interface LogSettings {
   /** The least severe lines that are written. */
   level: "debug" | "info" | "warn" | "error";
+  format: "json" | "logfmt";
 }
 
 export interface MetricsSettings {

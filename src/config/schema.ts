@@ -369,6 +369,9 @@ const log = Type.Object(
         description: "The least severe lines that are written. Requests are info, failed ones error, and probes debug.",
       }),
     ),
+    format: Type.Optional(
+      Type.Enum(["json", "logfmt"], { type: "string", default: "json", description: "How a line is written." }),
+    ),
   },
   { ...closed, description: "What the log has." },
 );

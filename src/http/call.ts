@@ -7,6 +7,8 @@ import type { Reservation } from "./memory.ts";
 
 /** What the log says of a request, beyond its line. Never content, never a secret. */
 export interface CallNotes {
+  /** Its address, as far as the proxies in between are trusted. */
+  client?: string;
   organization?: string;
   key?: string;
   model?: string;

@@ -29,6 +29,8 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
   };
   return async (request, connection) => {
     const call = new Call(`req_${dependencies.newId()}`, request, framed.path, connection);
+    // Of a connection that is gone, the runtime knows no address any more.
+    call.notes.client = connection.address();
     dependencies.lifecycle.enter(call);
     let response: Response;
     let isSlow = false;

@@ -123,7 +123,7 @@ const configuration: Configuration = {
   messages: { keepBillingLine: false },
   responses: { store: true, kept_days: 30, organization_bytes_max: 1_073_741_824 },
   reload: { force: false },
-  log: { level: "info" },
+  log: { level: "info", format: "json" },
   metrics: { organizations_max: 0 },
   images: { denyPrivate: false, deniedHosts: [] },
   server: { host: "127.0.0.1", port: 8080, operator: null, migrates: true, trustedProxies: [] },
