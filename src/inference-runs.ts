@@ -4,6 +4,7 @@ import type { Engines } from "./engines.ts";
 import type { Log } from "./http/log.ts";
 import { retryBudgets } from "./routing/budget.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
+import type { Traces } from "./telemetry/traces.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
 import { promptCount } from "./tokens/prompt-count.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";
@@ -22,12 +23,13 @@ interface Parts {
 interface Told {
   metering: WalkParts["settings"];
   metrics: Metrics;
+  traces: Pick<Traces, "inference"> | null;
   log: Log;
 }
 
 export function inferenceRuns(parts: Parts, told: Told): Runs {
   const { admission, counter, inputEstimate, outputCalibration, engines } = parts;
-  const { metrics, log } = told;
+  const { metrics, traces, log } = told;
   const walking: WalkParts = {
     ...engines,
     budget: retryBudgets(),
@@ -44,7 +46,8 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     watcher: {
       granted: (source) => metrics.decision("granted", source),
       ended(ended) {
-        metrics.inference(ended);
+        metrics.inference(ended, ended.traceId);
+        traces?.inference(ended);
         if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
       },
     },

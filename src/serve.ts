@@ -35,6 +35,7 @@ import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { publishPlans, reload, tellAtStart } from "./reloading.ts";
 import { stores } from "./stores.ts";
 import { type Metrics, prometheusMetrics } from "./telemetry/metrics.ts";
+import { openTraces } from "./telemetry/open.ts";
 import { watchProcess } from "./telemetry/process.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
@@ -139,6 +140,12 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   });
   ending.defer(watchProcess(metrics, descriptorLimit()));
   database.watch(metrics);
+  const traced = await openTraces(configuration.current().telemetry, {
+    version: serving.version,
+    instanceId: Bun.randomUUIDv7(),
+    failed: outage("telemetry_unsent"),
+  });
+  ending.defer(() => traced?.stop());
   const life = lifecycle();
   const authentication = authenticator({
     directory: directory(database),
@@ -210,7 +217,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     attempts: attempts(() => performance.now()),
     runs: inferenceRuns(
       { ...kept, admission: admitting, counter, engines: known },
-      { metering: () => configuration.current().metering, metrics, log },
+      { metering: () => configuration.current().metering, metrics, traces: traced, log },
     ),
     ledger,
     refused,
@@ -227,15 +234,15 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,
     metrics,
+    traces: traced,
     log,
     closed(call, status) {
       life.leave(call);
-      metrics.request({
-        route: call.route,
-        status: call.endStatus(status),
-        code: call.left ? undefined : call.notes.code,
-        seconds: call.elapsed_ms() / 1000,
-      });
+      const ended = call.endStatus(status);
+      const code = call.left ? undefined : call.notes.code;
+      const traceId = call.trace?.sampledId;
+      metrics.request({ route: call.route, status: ended, code, seconds: call.elapsed_ms() / 1000, traceId });
+      call.trace?.end(ended, code);
       log.request(call, status);
     },
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),

@@ -6,7 +6,15 @@ import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration, MeteringSettings } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
-import { checkLimits, defaultsOf, meteringLimits, metricsLimits, responsesLimits, serviceLimits } from "./limits.ts";
+import {
+  checkLimits,
+  defaultsOf,
+  meteringLimits,
+  metricsLimits,
+  responsesLimits,
+  serviceLimits,
+  telemetryLimits,
+} from "./limits.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith } from "./plans.ts";
 import type { ConfigurationFile, Metering, ModelEntry, UpstreamEntry } from "./schema.ts";
@@ -34,6 +42,7 @@ export function assemble(
     responses: { ...defaultsOf(responsesLimits), store: true, ...file?.responses },
     reload: { force: file?.reload?.force ?? false },
     log: { level: file?.log?.level ?? "info", format: file?.log?.format ?? "json" },
+    telemetry: telemetryOf(file?.telemetry),
     metrics: { ...defaultsOf(metricsLimits), ...file?.metrics },
     images: {
       denyPrivate: file?.images?.deny_private ?? false,
@@ -42,6 +51,18 @@ export function assemble(
     server: settings.server,
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,
+  };
+}
+
+function telemetryOf(entry: ConfigurationFile["telemetry"]): Configuration["telemetry"] {
+  if (!entry) return null;
+  return {
+    endpoint: entry.endpoint,
+    headers: entry.headers ?? {},
+    serviceName: entry.service_name ?? "sluice",
+    sampleRatio: entry.sample_ratio ?? 0.01,
+    followsCallers: entry.follow_callers ?? true,
+    metrics_ms: entry.metrics_ms ?? telemetryLimits.metrics_ms.default,
   };
 }
 

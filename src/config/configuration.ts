@@ -5,6 +5,7 @@
  */
 import type { ImageSettings } from "../inference/image-url.ts";
 import type { Catalog } from "../routing/catalog.ts";
+import type { TelemetrySettings } from "../telemetry/traces.ts";
 import type { Upstream } from "../upstream/target.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 
@@ -19,6 +20,8 @@ export interface Configuration {
   reload: ReloadSettings;
   log: LogSettings;
   metrics: MetricsSettings;
+  /** Null: nothing is sent to a collector. */
+  telemetry: TelemetrySettings | null;
   images: ImageSettings;
   server: ServerSettings;
   storage: StorageSettings;

@@ -206,6 +206,15 @@ export const metricsLimits: Record<keyof MetricsSettings, Limit> = {
   },
 };
 
+export const telemetryLimits: Record<"metrics_ms", Limit> = {
+  metrics_ms: {
+    default: 60_000,
+    minimum: 0,
+    maximum: 3_600_000,
+    description: "How often metrics are sent to the collector. 0: never.",
+  },
+};
+
 /** The defaults of a table of limits, as settings. */
 export function defaultsOf<Name extends string>(limits: Record<Name, Limit>): Record<Name, number> {
   const names = Object.keys(limits) as Name[];

@@ -17,6 +17,7 @@ import {
   metricsLimits,
   responsesLimits,
   serviceLimits,
+  telemetryLimits,
   upstreamTimeouts,
 } from "./limits.ts";
 
@@ -76,21 +77,22 @@ const tls = Type.Object(
   { ...closed, description: "Whom https trusts, and who Sluice is. Files are read at the start and on SIGHUP." },
 );
 
-const headers = Type.Record(
-  Type.String({ pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$" }),
-  Type.String({
-    maxLength: 4096,
-    writeOnly: true,
-    pattern: "^[\\x20-\\x7e]*$",
-    patternErrorMessage: "must be text that a header can carry: ASCII, without line breaks",
-  }),
-  {
-    ...closed,
-    maxProperties: 32,
-    description: "Headers of every request to the engine.",
-    "x-key": "must be the name of a header: letters, digits and '-', at most 64",
-  },
-);
+const headers = (description: string) =>
+  Type.Record(
+    Type.String({ pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$" }),
+    Type.String({
+      maxLength: 4096,
+      writeOnly: true,
+      pattern: "^[\\x20-\\x7e]*$",
+      patternErrorMessage: "must be text that a header can carry: ASCII, without line breaks",
+    }),
+    {
+      ...closed,
+      maxProperties: 32,
+      description,
+      "x-key": "must be the name of a header: letters, digits and '-', at most 64",
+    },
+  );
 
 const url = (description: string) => Type.String({ minLength: 1, maxLength: 2048, description });
 
@@ -145,7 +147,7 @@ export const Upstream = Type.Object(
         description: `The key for the engine, from the environment: "\${NAME}".`,
       }),
     ),
-    headers: Type.Optional(headers),
+    headers: Type.Optional(headers("Headers of every request to the engine.")),
     tls: Type.Optional(tls),
     timeouts: Type.Optional(timeouts),
   },
@@ -383,6 +385,32 @@ const metrics = Type.Object(
   { ...closed, description: "What the metrics have." },
 );
 
+const telemetry = Type.Object(
+  {
+    endpoint: Type.String({
+      maxLength: 2048,
+      pattern: "^https?://[^\\s@?#]+$",
+      patternErrorMessage: "must be an http or https URL without user name, query or fragment",
+      description: "The base URL at which a collector takes OTLP over HTTP, such as http://localhost:4318.",
+    }),
+    headers: Type.Optional(headers("Headers of every request to the collector.")),
+    service_name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 255, default: "sluice", description: "The name of the service." }),
+    ),
+    sample_ratio: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 1, default: 0.01, description: "The share of requests that is traced." }),
+    ),
+    follow_callers: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: "Whether a caller's traceparent decides in place of sample_ratio whether its request is traced.",
+      }),
+    ),
+    metrics_ms: limited(telemetryLimits.metrics_ms),
+  },
+  { ...closed, description: "OpenTelemetry: traces and metrics of inference, sent to a collector by OTLP." },
+);
+
 const images = Type.Object(
   {
     deny_private: Type.Optional(
@@ -435,6 +463,7 @@ export const ConfigurationFile = Type.Object(
     reload: Type.Optional(reload),
     log: Type.Optional(log),
     metrics: Type.Optional(metrics),
+    telemetry: Type.Optional(telemetry),
     images: Type.Optional(images),
   },
   { ...closed, title: "sluice.yaml", description: "The configuration of Sluice: engines, models, plans, and limits." },

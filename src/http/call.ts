@@ -2,6 +2,7 @@
 import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
+import type { RequestTrace } from "../telemetry/traces.ts";
 import type { Caller, Ended } from "../usage/run.ts";
 import type { Reservation } from "./memory.ts";
 
@@ -35,6 +36,8 @@ export class Call implements Caller {
   readonly started_ms = performance.now();
   /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
   streaming = false;
+  /** Where it is traced. */
+  trace: RequestTrace | null = null;
   #abort = new AbortController();
   #left = false;
   #isKeptOpen = false;
@@ -81,7 +84,9 @@ export class Call implements Caller {
     this.notes.source = source;
   }
 
-  ended({ outcome, usage, firstPart_ms, errorCode }: Ended): void {
+  ended(ended: Ended): void {
+    const { outcome, usage, firstPart_ms, errorCode } = ended;
+    this.trace?.answered(ended);
     Object.assign(this.notes, { outcome, usage, firstPart_ms: firstPart_ms ?? undefined });
     // What fails before its status was sent is thrown, and has its code from there.
     if (this.streaming && errorCode !== null) this.notes.code = errorCode;

@@ -8,6 +8,7 @@ import type { Catalog } from "../routing/catalog.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { ResponseStore } from "../store/responses.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { Traces } from "../telemetry/traces.ts";
 import type { TokenCounter } from "../tokens/counter.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
@@ -47,6 +48,8 @@ export interface Dependencies {
   documentation: Documentation;
   lifecycle: Lifecycle;
   metrics: Metrics;
+  /** Null: nothing is traced. */
+  traces: Pick<Traces, "begin"> | null;
   log: Log;
   /** A request has ended, its last byte written: logged, counted, no longer open. */
   closed(call: Call, status: number): void;

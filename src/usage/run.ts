@@ -16,6 +16,7 @@ import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
 import { ahead, type Opened } from "./opened.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
+import type { RunTrace } from "./trace.ts";
 
 /** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
 export interface Asked extends Omit<RatedEntry, "ahead"> {
@@ -46,6 +47,8 @@ export interface Caller extends Watcher {
   end(fault: Fault): void;
   /** Since the request arrived. */
   elapsed_ms(): number;
+  /** Follows the run, where it is traced. */
+  readonly trace?: RunTrace | null;
 }
 
 export interface Ended extends Ending {
@@ -63,6 +66,8 @@ export interface Ended extends Ending {
   firstPart_ms: number | null;
   /** From the request's arrival to the end of its answer. */
   total_ms: number;
+  /** Of a trace that is kept. */
+  traceId: string | undefined;
 }
 
 export interface Run extends AsyncDisposable {
@@ -94,7 +99,12 @@ export function runs(parts: RunParts): Runs {
   return {
     async start(asked, caller) {
       const open = (held: number) =>
-        parts.open({ ...asked, room: { allowed: asked.outputTokensAllowed, held }, signal: caller.signal });
+        parts.open({
+          ...asked,
+          room: { allowed: asked.outputTokensAllowed, held },
+          signal: caller.signal,
+          trace: caller.trace ?? null,
+        });
       let early = null as Opened | null;
       const entry: RatedEntry = {
         ...asked,
@@ -103,13 +113,17 @@ export function runs(parts: RunParts): Runs {
           if (!caller.signal.aborted) early = ahead(open(asked.outputTokensAllowed));
         },
       };
+      const admitted = caller.trace?.admission();
       const reservation = await parts.admission.enter(entry).catch((refused: unknown) => {
-        caller.end(asFault(refused));
+        const fault = asFault(refused);
+        admitted?.(fault.code);
+        caller.end(fault);
         void early?.events.return();
         throw refused;
       });
       await using owner = new AsyncDisposableStack();
       const run = owner.use(new GrantedRun(parts, asked, caller, reservation));
+      admitted?.(null);
       run.begin(early ?? open(reservation.grant.outputTokens), early !== null);
       owner.move();
       return run;
@@ -161,6 +175,7 @@ class GrantedRun implements Run {
       callerLeft: () => caller.left,
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
+        caller.trace?.firstPart();
       },
       over: () => this.#settle(),
     });
@@ -198,7 +213,8 @@ class GrantedRun implements Run {
     const firstPart_ms = this.#firstPart_ms;
     const upstream = this.#opened?.route?.upstream.name;
     const units = priceOf(usage, asked.model.prices);
-    void reservation.settle({
+    const told = caller.trace?.settlement();
+    const confirmed = reservation.settle({
       usage,
       units,
       outcome,
@@ -207,6 +223,7 @@ class GrantedRun implements Run {
       route: upstream === undefined ? null : { upstream, attempts: this.#opened?.attempts ?? 0, firstPart_ms },
       reportRejected,
     });
+    if (told) void confirmed.finally(told);
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
     const ended: Ended = {
       ...ending,
@@ -219,6 +236,7 @@ class GrantedRun implements Run {
       upstream: upstream ?? null,
       firstPart_ms,
       total_ms: this.#total_ms,
+      traceId: caller.trace?.sampledId,
     };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }

@@ -124,14 +124,18 @@ class Walk implements Opened, OpenedEvents {
     this.#end = null;
     this.#begun_ms = parts.now_ms();
     const over = this.#itinerary.begun(route, this.#begun_ms);
+    const { upstream } = route;
+    const traced = errand.trace?.attempt(upstream.name, route.model, upstream.protocol);
     this.#attempt = ask({
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
       ...{ identity: errand.identity, signal: errand.signal, isFresh, stream: this.#asking.stream },
       ...this.#asking.at(route),
+      traceHeaders: traced?.headers ?? {},
       cacheSalt: route.upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
       patience: this.#patience(route),
       ended: (end) => {
         over();
+        traced?.ended(end.kind, end.status);
         this.#ended(route, end);
       },
     });
