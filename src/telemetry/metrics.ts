@@ -72,7 +72,9 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     told.read().map(({ organization, requests }) => [{ organization }, requests]),
   );
   read("usage_report_divergence", () =>
-    diverged.read().map(({ model, quantile, ratio }) => [{ model, quantile }, ratio]),
+    diverged
+      .read()
+      .map(({ model, quantile, ratio }) => [{ model, statistic: quantile === "0.5" ? "p50" : "p99" }, ratio]),
   );
   return {
     ...storeMetrics(inc, observe),

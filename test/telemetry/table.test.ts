@@ -28,7 +28,7 @@ test.each(rows)("%s has labels that are bounded", (_, { labels = {} }) => {
   let series = 1;
   for (const [label, bound] of Object.entries(labels)) {
     expect(label).toMatch(/^[a-z][a-z_]*$/);
-    expect(["le", "job", "instance", "key", "key_id", "request_id"]).not.toContain(label);
+    expect(["le", "quantile", "job", "instance", "key", "key_id", "request_id"]).not.toContain(label);
     if (typeof bound !== "number") expect(new Set(bound).size).toBe(bound.length);
     expect(boundOf(bound)).toBeGreaterThan(0);
     series *= boundOf(bound);

@@ -46,9 +46,9 @@ export const usageMetrics = {
   },
   usage_report_divergence: {
     type: "gauge",
-    help: "Output tokens that engines reported divided by those that were counted, of the last 256 complete answers of a public model, by quantile.",
+    help: "Output tokens that engines reported divided by those that were counted, of the last 256 complete answers of a public model, by statistic.",
     question: "Do engines and Sluice count alike?",
-    labels: { model: bounds.model, quantile: ["0.5", "0.99"] },
+    labels: { model: bounds.model, statistic: ["p50", "p99"] },
   },
   usage_ledger_mismatch: {
     type: "gauge",
