@@ -2,9 +2,10 @@
 import type { Admission } from "./admission/admission.ts";
 import type { Engines } from "./engines.ts";
 import type { Log } from "./http/log.ts";
-import type { Metrics } from "./http/metrics.ts";
 import { retryBudgets } from "./routing/budget.ts";
 import type { Share } from "./routing/fair-queue.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
+import type { Traces } from "./telemetry/traces.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
 import { promptCount } from "./tokens/prompt-count.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";
@@ -25,12 +26,13 @@ interface Told {
   shares(): ReadonlyMap<string, Share>;
   metering: WalkParts["settings"];
   metrics: Metrics;
+  traces: Pick<Traces, "inference"> | null;
   log: Log;
 }
 
 export function inferenceRuns(parts: Parts, told: Told): Runs {
   const { admission, counter, inputEstimate, outputCalibration, engines } = parts;
-  const { metrics, log } = told;
+  const { metrics, traces, log } = told;
   const walking: WalkParts = {
     ...engines,
     budget: retryBudgets(),
@@ -50,7 +52,8 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     watcher: {
       granted: (source) => metrics.decision("granted", source),
       ended(ended) {
-        metrics.inference(ended);
+        metrics.inference(ended, ended.traceId);
+        traces?.inference(ended);
         if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
       },
     },

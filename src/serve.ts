@@ -20,7 +20,6 @@ import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { type Lifecycle, lifecycle } from "./http/lifecycle.ts";
 import { logTo } from "./http/log.ts";
-import { type Metrics, prometheusMetrics } from "./http/metrics.ts";
 import { metricsOperations, probes } from "./http/operations.ts";
 import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
@@ -35,6 +34,9 @@ import { revocations } from "./postgres/revocations.ts";
 import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { publishPlans, reload, tellAtStart } from "./reloading.ts";
 import { stores } from "./stores.ts";
+import { type Metrics, prometheusMetrics } from "./telemetry/metrics.ts";
+import { openTraces } from "./telemetry/open.ts";
+import { watchProcess } from "./telemetry/process.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
@@ -121,6 +123,7 @@ function logOf(configuration: Reloadable) {
     write: (text) => void process.stderr.write(text),
     clock: systemClock(),
     level: () => configuration.current().log.level,
+    format: () => configuration.current().log.format,
     probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
     hidden: () => engineNames(configuration.current()),
   });
@@ -130,7 +133,19 @@ function logOf(configuration: Reloadable) {
 async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: Outage, ending: AsyncDisposableStack) {
   const { configuration, database } = serving;
   const { limits, metering, server } = configuration.current();
-  const metrics = prometheusMetrics({ version: serving.version, namesUpstreams: server.operator !== null });
+  const metrics = prometheusMetrics({
+    version: serving.version,
+    isPrivate: server.operator !== null,
+    organizations_max: () => configuration.current().metrics.organizations_max,
+  });
+  ending.defer(watchProcess(metrics, descriptorLimit()));
+  database.watch(metrics);
+  const traced = await openTraces(configuration.current().telemetry, {
+    version: serving.version,
+    instanceId: Bun.randomUUIDv7(),
+    failed: outage("telemetry_unsent"),
+  });
+  ending.defer(() => traced?.stop());
   const life = lifecycle();
   const authentication = authenticator({
     directory: directory(database),
@@ -149,7 +164,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
   );
   const kept = await stores({
-    ...{ database, configuration: configuration.current, log, outage, ending },
+    ...{ database, configuration: configuration.current, log, outage, watcher: metrics, ending },
     receiptsLost: metrics.receiptsLost,
   });
   const { ledger, refused, responses } = kept;
@@ -162,6 +177,8 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     grant_ms: limits.grant_ms,
     log: outage("ledger_unreachable"),
     settled: metrics.settled,
+    waited: metrics.grant,
+    sent: metrics.batch,
     recovered(count) {
       metrics.recovered(count);
       log.event("warn", "recovered", { requests: count });
@@ -206,7 +223,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
       {
         metering: () => configuration.current().metering,
         shares: () => configuration.current().shares,
-        ...{ metrics, log },
+        ...{ metrics, traces: traced, log },
       },
     ),
     ledger,
@@ -225,18 +242,21 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,
     metrics,
+    traces: traced,
     log,
     closed(call, status) {
       life.leave(call);
-      metrics.request(call.route, status, call.elapsed_ms() / 1000);
+      const ended = call.endStatus(status);
+      const code = call.left ? undefined : call.notes.code;
+      const traceId = call.trace?.sampledId;
+      metrics.request({ route: call.route, status: ended, code, seconds: call.elapsed_ms() / 1000, traceId });
+      call.trace?.end(ended, code);
       log.request(call, status);
     },
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
-  metrics.info("configuration_info", "The configuration in force, by its hash.", () => ({
-    hash: configuration.hash(),
-  }));
-  gauges(metrics, { life, bounded, authentication, admitting, kept });
+  metrics.read("configuration_info", () => [[{ hash: configuration.hash() }, 1]]);
+  readings(metrics, { life, bounded, authentication, admitting, kept, database });
   const manageAs = (actor: string) =>
     management({
       administration: administration(database),
@@ -255,66 +275,39 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   return { dependencies, manageAs, publishing, inForce, lifecycle: life, readinessBegan: readiness.began };
 }
 
-interface Gauged {
+interface Read {
   life: Lifecycle;
   bounded: Bounds;
   authentication: Authenticator;
   admitting: Admission;
   kept: Pick<Awaited<ReturnType<typeof stores>>, "checks" | "upkeep" | "timeline" | "signs">;
+  database: Pick<Database, "inUse">;
 }
 
-function gauges(metrics: Metrics, { life, bounded, authentication, admitting, kept }: Gauged): void {
-  metrics.gauge("http_open_requests", "Open requests.", () => life.openCount);
-  metrics.gauge(
-    "http_memory_in_flight_bytes",
-    "Bytes that open requests hold of the node's budget.",
-    () => bounded.memory.bytes,
-  );
-  metrics.gauge("authentication_absent_keys", "API keys that are remembered not to exist.", authentication.absent);
-  metrics.gauge("usage_holds", "Requests of this node with a hold on usage.", admitting.holds);
-  metrics.gauge(
-    "usage_settlement_waiting",
-    "Ended requests whose settlement the database has not confirmed yet.",
-    admitting.waitingSettlements,
-  );
-  metrics.gauge(
-    "usage_ledger_mismatch",
-    "Totals of recent windows that differ from the sum of their records, at the last hourly check.",
-    kept.checks.differences,
-  );
-  metrics.gauge(
-    "usage_seals_behind",
-    "Ended windows that the last hourly check could not seal yet.",
-    kept.checks.sealsBehind,
-  );
-  metrics.gauge(
-    "usage_partitions_ahead",
-    "Coming months that have a partition for their records, at the last hourly upkeep.",
-    kept.upkeep.monthsAhead,
-  );
-  databaseGauges(metrics, kept);
-}
-
-/** On the embedded database there is none of it: NaN. */
-function databaseGauges(metrics: Metrics, { timeline, signs }: Pick<Gauged["kept"], "timeline" | "signs">): void {
-  metrics.gauge(
-    "database_timeline",
-    "The timeline of the Postgres server; a replica that takes over begins the next.",
-    timeline,
-  );
-  metrics.gauge(
-    "database_oldest_snapshot_transactions",
-    "Transactions that began since the oldest one that still runs or reads; rows that died since then stay.",
-    () => signs()?.oldestSnapshot_transactions ?? Number.NaN,
-  );
-  metrics.gauge(
-    "database_dead_rows",
-    "Dead rows of all tables, as the server counts them.",
-    () => signs()?.deadRows ?? Number.NaN,
-  );
-  metrics.gauge(
-    "database_unfrozen_transactions",
-    "Transactions since all rows were last frozen; at two thousand million the server takes no writes.",
-    () => signs()?.unfrozen_transactions ?? Number.NaN,
-  );
+function readings({ read }: Metrics, { life, bounded, authentication, admitting, kept, database }: Read): void {
+  read("http_open_requests", () => life.openCount);
+  read("http_open_streams", () => life.streamCount);
+  read("http_memory_in_flight_bytes", () => bounded.memory.bytes);
+  read("authentication_absent_keys", authentication.absent);
+  read("usage_holds", admitting.holds);
+  read("usage_settlement_waiting", admitting.waitingSettlements);
+  read("usage_ledger_mismatch", kept.checks.differences);
+  read("usage_seals_behind", kept.checks.sealsBehind);
+  read("usage_partitions_ahead", kept.upkeep.monthsAhead);
+  // On the embedded database there is none of these: NaN.
+  read("database_timeline", kept.timeline);
+  read("database_oldest_snapshot_transactions", () => kept.signs()?.oldestSnapshot_transactions ?? Number.NaN);
+  read("database_dead_rows", () => kept.signs()?.deadRows ?? Number.NaN);
+  read("database_unfrozen_transactions", () => kept.signs()?.unfrozen_transactions ?? Number.NaN);
+  read("store_connections", () => {
+    const { store, idle, busy } = database.inUse();
+    return [
+      [{ store, state: "idle" }, idle],
+      [{ store, state: "busy" }, busy],
+    ];
+  });
+  read("store_connection_waiters", () => {
+    const { store, waiting } = database.inUse();
+    return [[{ store }, waiting]];
+  });
 }

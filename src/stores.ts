@@ -18,6 +18,7 @@ import { redisRates } from "./redis/rates.ts";
 import { redisReceipts } from "./redis/receipts.ts";
 import type { Ledger } from "./store/ledger.ts";
 import type { Rates } from "./store/rates.ts";
+import type { StoreWatcher } from "./store/watcher.ts";
 import { systemClock } from "./time/clock.ts";
 import { bookCheck } from "./usage/book-check.ts";
 import { bookUpkeep } from "./usage/book-upkeep.ts";
@@ -35,16 +36,21 @@ export interface StoreParts {
   log: Log;
   /** Logs that something outside is away. */
   outage: (what: string) => (cause: unknown) => void;
+  /** Told how the stores answer. */
+  watcher: StoreWatcher;
   /** Told how many confirmed settlements the database did not have any more. */
   receiptsLost: (count: number) => void;
   /** Ends what was begun here, the last first. */
   ending: AsyncDisposableStack;
 }
 
-export async function stores({ database, configuration, log, outage, receiptsLost, ending }: StoreParts) {
+export async function stores(parts: StoreParts) {
+  const { database, configuration, log, outage, watcher, receiptsLost, ending } = parts;
   const { metering, storage } = configuration();
   const redisTls = tlsTexts(storage.redisTls, readFileBounded);
-  const redis = storage.redisUrl ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls) : null;
+  const redis = storage.redisUrl
+    ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls, watcher)
+    : null;
   ending.defer(() => redis?.close());
   const rates = ratesOver(database, redis, log);
   ending.defer(() => rates.close());

@@ -7,8 +7,8 @@
 import type { Ledger, SettleAnswer } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
-import { type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
-import { entrance } from "./entrance.ts";
+import { type BatcherParts, type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
+import { type EntranceParts, entrance } from "./entrance.ts";
 import { type RatedEntrance, ratedEntrance } from "./rates.ts";
 import { recovery } from "./recovery.ts";
 
@@ -38,6 +38,10 @@ export interface AdmissionParts {
   recovered?: (count: number) => void;
   /** Told what each confirmed settlement has charged. */
   settled?: (answer: SettleAnswer) => void;
+  /** Told how long each request waited for its grant. */
+  waited?: EntranceParts["waited"];
+  /** Told of each batch that was sent to the ledger. */
+  sent?: BatcherParts["sent"];
   batches?: Partial<BatcherSettings>;
   clock?: Clock;
   /** From 0 to 1. */
@@ -50,9 +54,12 @@ export function admission(parts: AdmissionParts): Admission {
   const { ledger, log, recovered, clock = systemClock(), random = Math.random } = parts;
   const lease_ms = parts.metering.lease_s * 1000;
   const checkpoint_ms = parts.metering.checkpoint_s * 1000;
-  const commands = batcher({ ledger, clock, random, failed: log }, { ...batcherSettings, ...parts.batches });
+  const commands = batcher(
+    { ledger, clock, random, failed: log, sent: parts.sent },
+    { ...batcherSettings, ...parts.batches },
+  );
   const unrated = entrance(
-    { batcher: commands, clock, settled: parts.settled },
+    { batcher: commands, clock, settled: parts.settled, waited: parts.waited },
     { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms },
   );
   const sweeps = recovery(

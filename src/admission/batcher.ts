@@ -57,6 +57,8 @@ export interface BatcherParts {
   random: () => number;
   /** Told of each failed batch. */
   failed?: ((error: unknown, commands: number) => void) | undefined;
+  /** Told of each batch that was sent, when it is over. */
+  sent?: ((commands: number, ms: number, isAnswered: boolean) => void) | undefined;
 }
 
 export function batcher(parts: BatcherParts, settings: BatcherSettings = batcherSettings): Batcher {
@@ -108,15 +110,18 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
 
   async function send(batch: Item[]): Promise<void> {
     underway += 1;
+    const sent_ms = clock.now_ms();
     try {
       const answers = await ledger.run(batch.map((item) => item.command));
       lastAnswer_ms = clock.now_ms();
+      parts.sent?.(batch.length, lastAnswer_ms - sent_ms, true);
       if (failedInARow >= outage_batches) queue.forgive();
       failedInARow = 0;
       for (const [index, item] of batch.entries()) item.answered(answers[index]!);
     } catch (error) {
       failedInARow += 1;
       parts.failed?.(error, batch.length);
+      parts.sent?.(batch.length, clock.now_ms() - sent_ms, false);
       for (const item of batch) again(item, error);
     } finally {
       underway -= 1;

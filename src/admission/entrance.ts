@@ -54,6 +54,8 @@ export interface EntranceParts {
   clock: Clock;
   /** Told of each settlement that the ledger has confirmed. */
   settled?: ((answer: SettleAnswer) => void) | undefined;
+  /** Told what the ledger said to an admission, and after how long; `error`: it did not answer in time. */
+  waited?: ((answer: "granted" | "refused" | "error", ms: number) => void) | undefined;
 }
 
 export function entrance(parts: EntranceParts, settings: EntranceSettings): CountedEntrance {
@@ -90,6 +92,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const unitsWanted = inputUnits + outputTokens * model.prices.output;
     if (hint.isAmple(facts.organizationId, plan, unitsWanted, holds)) entry.ahead?.();
     const answer = await granting;
+    parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
       hint.forget(facts.organizationId);
       throw refusalOf(answer, inputUnits + outputTokens_min * model.prices.output, plan);
@@ -112,6 +115,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       return await batcher.submit(admit, sentAt_ms + settings.grant_ms);
     } catch (error) {
       const fault = asFault(error);
+      parts.waited?.("error", clock.now_ms() - sentAt_ms);
       hint.forget(admit.organizationId);
       giveUp(admit, limits, fault);
       throw fault;

@@ -11,9 +11,11 @@ import {
   defaultsOf,
   loadLimits,
   meteringLimits,
+  metricsLimits,
   queueLimits,
   responsesLimits,
   serviceLimits,
+  telemetryLimits,
 } from "./limits.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith, sharesOf } from "./plans.ts";
@@ -42,7 +44,9 @@ export function assemble(
     messages: { keepBillingLine: file?.messages?.keep_billing_line ?? false },
     responses: { ...defaultsOf(responsesLimits), store: true, ...file?.responses },
     reload: { force: file?.reload?.force ?? false },
-    log: { level: file?.log?.level ?? "info" },
+    log: { level: file?.log?.level ?? "info", format: file?.log?.format ?? "json" },
+    telemetry: telemetryOf(file?.telemetry),
+    metrics: { ...defaultsOf(metricsLimits), ...file?.metrics },
     images: {
       denyPrivate: file?.images?.deny_private ?? false,
       deniedHosts: (file?.images?.denied_hosts ?? []).map((host) => host.toLowerCase()),
@@ -50,6 +54,18 @@ export function assemble(
     server: settings.server,
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,
+  };
+}
+
+function telemetryOf(entry: ConfigurationFile["telemetry"]): Configuration["telemetry"] {
+  if (!entry) return null;
+  return {
+    endpoint: entry.endpoint,
+    headers: entry.headers ?? {},
+    serviceName: entry.service_name ?? "sluice",
+    sampleRatio: entry.sample_ratio ?? 0.01,
+    followsCallers: entry.follow_callers ?? true,
+    metrics_ms: entry.metrics_ms ?? telemetryLimits.metrics_ms.default,
   };
 }
 

@@ -6,6 +6,7 @@
 import type { ImageSettings } from "../inference/image-url.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { Share } from "../routing/fair-queue.ts";
+import type { TelemetrySettings } from "../telemetry/traces.ts";
 import type { Upstream } from "../upstream/target.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 
@@ -21,6 +22,9 @@ export interface Configuration {
   responses: ResponsesSettings;
   reload: ReloadSettings;
   log: LogSettings;
+  metrics: MetricsSettings;
+  /** Null: nothing is sent to a collector. */
+  telemetry: TelemetrySettings | null;
   images: ImageSettings;
   server: ServerSettings;
   storage: StorageSettings;
@@ -86,6 +90,12 @@ export interface ReloadSettings {
 export interface LogSettings {
   /** The least severe lines that are written. */
   level: "debug" | "info" | "warn" | "error";
+  format: "json" | "logfmt";
+}
+
+export interface MetricsSettings {
+  /** How many organizations /metrics may tell by name: the largest of the last hour. */
+  organizations_max: number;
 }
 
 export interface ServerSettings {

@@ -2,7 +2,7 @@
 
 import type { UpstreamTimeouts } from "../upstream/target.ts";
 import { defaultTimeouts } from "../upstream/target.ts";
-import type { MeteringSettings, ResponsesSettings, ServiceLimits } from "./configuration.ts";
+import type { MeteringSettings, MetricsSettings, ResponsesSettings, ServiceLimits } from "./configuration.ts";
 
 export interface Limit {
   default: number;
@@ -234,6 +234,25 @@ export const responsesLimits: Record<Exclude<keyof ResponsesSettings, "store">, 
     minimum: 1024,
     maximum: 1024 ** 4,
     description: "How much an organization's responses may take together, in bytes. The oldest make room.",
+  },
+};
+
+export const metricsLimits: Record<keyof MetricsSettings, Limit> = {
+  organizations_max: {
+    default: 0,
+    minimum: 0,
+    maximum: 1000,
+    description:
+      "How many organizations the metrics of usage tell by their ids, the largest of the last hour. Needs a port for the operator.",
+  },
+};
+
+export const telemetryLimits: Record<"metrics_ms", Limit> = {
+  metrics_ms: {
+    default: 60_000,
+    minimum: 0,
+    maximum: 3_600_000,
+    description: "How often metrics are sent to the collector. 0: never.",
   },
 };
 

@@ -26,12 +26,19 @@ export interface ReloadSources {
 
 /** What the doors and the meter are built with stays: two halves of a service with different leases would disagree. */
 function startingFrom(first: Configuration, next: Configuration): Configuration {
-  const sections = ["metering", "limits"] as const;
+  const sections = ["metering", "limits", "telemetry"] as const;
   const changed = sections.filter((section) => !isDeepStrictEqual(first[section], next[section]));
   const notice = `${changed.join(" and ")} changed in the file; restart the service to apply this`;
   const isMoved = !isDeepStrictEqual(first.storage, next.storage);
   const notices = [...next.notices, ...(changed.length > 0 ? [notice] : []), ...(isMoved ? [moved] : [])];
-  return { ...next, metering: first.metering, limits: first.limits, storage: first.storage, notices };
+  return {
+    ...next,
+    metering: first.metering,
+    limits: first.limits,
+    telemetry: first.telemetry,
+    storage: first.storage,
+    notices,
+  };
 }
 
 const moved = "the address in DATABASE_URL_FILE or REDIS_URL_FILE changed; restart the service to apply this";

@@ -15,9 +15,11 @@ import {
   type Limit,
   loadLimits,
   meteringLimits,
+  metricsLimits,
   queueLimits,
   responsesLimits,
   serviceLimits,
+  telemetryLimits,
   upstreamTimeouts,
 } from "./limits.ts";
 
@@ -77,21 +79,22 @@ const tls = Type.Object(
   { ...closed, description: "Whom https trusts, and who Sluice is. Files are read at the start and on SIGHUP." },
 );
 
-const headers = Type.Record(
-  Type.String({ pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$" }),
-  Type.String({
-    maxLength: 4096,
-    writeOnly: true,
-    pattern: "^[\\x20-\\x7e]*$",
-    patternErrorMessage: "must be text that a header can carry: ASCII, without line breaks",
-  }),
-  {
-    ...closed,
-    maxProperties: 32,
-    description: "Headers of every request to the engine.",
-    "x-key": "must be the name of a header: letters, digits and '-', at most 64",
-  },
-);
+const headers = (description: string) =>
+  Type.Record(
+    Type.String({ pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$" }),
+    Type.String({
+      maxLength: 4096,
+      writeOnly: true,
+      pattern: "^[\\x20-\\x7e]*$",
+      patternErrorMessage: "must be text that a header can carry: ASCII, without line breaks",
+    }),
+    {
+      ...closed,
+      maxProperties: 32,
+      description,
+      "x-key": "must be the name of a header: letters, digits and '-', at most 64",
+    },
+  );
 
 const headerName = (description: string) =>
   Type.Optional(
@@ -214,7 +217,7 @@ export const Upstream = Type.Object(
         description: `The key for the engine, from the environment: "\${NAME}".`,
       }),
     ),
-    headers: Type.Optional(headers),
+    headers: Type.Optional(headers("Headers of every request to the engine.")),
     identity_headers: Type.Optional(identityHeaders),
     tls: Type.Optional(tls),
     timeouts: Type.Optional(timeouts),
@@ -447,8 +450,44 @@ const log = Type.Object(
         description: "The least severe lines that are written. Requests are info, failed ones error, and probes debug.",
       }),
     ),
+    format: Type.Optional(
+      Type.Enum(["json", "logfmt"], { type: "string", default: "json", description: "How a line is written." }),
+    ),
   },
   { ...closed, description: "What the log has." },
+);
+
+const metrics = Type.Object(
+  {
+    organizations_max: limited(metricsLimits.organizations_max),
+  },
+  { ...closed, description: "What the metrics have." },
+);
+
+const telemetry = Type.Object(
+  {
+    endpoint: Type.String({
+      maxLength: 2048,
+      pattern: "^https?://[^\\s@?#]+$",
+      patternErrorMessage: "must be an http or https URL without user name, query or fragment",
+      description: "The base URL at which a collector takes OTLP over HTTP, such as http://localhost:4318.",
+    }),
+    headers: Type.Optional(headers("Headers of every request to the collector.")),
+    service_name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 255, default: "sluice", description: "The name of the service." }),
+    ),
+    sample_ratio: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 1, default: 0.01, description: "The share of requests that is traced." }),
+    ),
+    follow_callers: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: "Whether a caller's traceparent decides in place of sample_ratio whether its request is traced.",
+      }),
+    ),
+    metrics_ms: limited(telemetryLimits.metrics_ms),
+  },
+  { ...closed, description: "OpenTelemetry: traces and metrics of inference, sent to a collector by OTLP." },
 );
 
 const images = Type.Object(
@@ -502,6 +541,8 @@ export const ConfigurationFile = Type.Object(
     responses: Type.Optional(responses),
     reload: Type.Optional(reload),
     log: Type.Optional(log),
+    metrics: Type.Optional(metrics),
+    telemetry: Type.Optional(telemetry),
     images: Type.Optional(images),
   },
   { ...closed, title: "sluice.yaml", description: "The configuration of Sluice: engines, models, plans, and limits." },

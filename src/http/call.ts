@@ -1,13 +1,16 @@
 /** One HTTP request on its way through the service: who, since when, and the signal that ends its work. */
-import { Fault } from "../inference/fault.ts";
+import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
+import type { RequestTrace } from "../telemetry/traces.ts";
 import type { Tried } from "../usage/opened.ts";
 import type { Caller, Ended } from "../usage/run.ts";
 import type { Reservation } from "./memory.ts";
 
 /** What the log says of a request, beyond its line. Never content, never a secret. */
 export interface CallNotes {
+  /** Its address, as far as the proxies in between are trusted. */
+  client?: string;
   organization?: string;
   key?: string;
   model?: string;
@@ -39,6 +42,8 @@ export class Call implements Caller {
   readonly started_ms = performance.now();
   /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
   streaming = false;
+  /** Where it is traced. */
+  trace: RequestTrace | null = null;
   #abort = new AbortController();
   #left = false;
   #isKeptOpen = false;
@@ -85,9 +90,22 @@ export class Call implements Caller {
     this.notes.source = source;
   }
 
-  ended({ outcome, usage, firstPart_ms, upstream, tried, queued_ms }: Ended): void {
+  ended(ended: Ended): void {
+    const { outcome, usage, firstPart_ms, errorCode, upstream, tried, queued_ms } = ended;
+    this.trace?.answered(ended);
     Object.assign(this.notes, { outcome, usage, firstPart_ms: firstPart_ms ?? undefined });
     Object.assign(this.notes, { upstream: upstream ?? undefined, attempts: tried, queued_ms });
+    // What fails before its status was sent is thrown, and has its code from there.
+    if (this.streaming && errorCode !== null) this.notes.code = errorCode;
+  }
+
+  /** What it ended with, whatever status its stream began with; 499 where the client went away. */
+  endStatus(status: number): number {
+    if (this.#left) return 499;
+    const { code } = this.notes;
+    return this.streaming && code !== undefined && code in faultCatalogue
+      ? faultCatalogue[code as FaultCode].status
+      : status;
   }
 
   /** For a caller who is known: what carries a body may take long to arrive, and longer to be answered. */

@@ -8,6 +8,8 @@ import type { Catalog } from "../routing/catalog.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { ResponseStore } from "../store/responses.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Traces } from "../telemetry/traces.ts";
 import type { TokenCounter } from "../tokens/counter.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
@@ -17,7 +19,6 @@ import type { Bounds } from "./bounds.ts";
 import type { Call } from "./call.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
-import type { Metrics } from "./metrics.ts";
 import type { Readiness } from "./readiness.ts";
 import type { UnreadBodies } from "./unread.ts";
 
@@ -50,6 +51,8 @@ export interface Dependencies {
   documentation: Documentation;
   lifecycle: Lifecycle;
   metrics: Metrics;
+  /** Null: nothing is traced. */
+  traces: Pick<Traces, "begin"> | null;
   log: Log;
   /** A request has ended, its last byte written: logged, counted, no longer open. */
   closed(call: Call, status: number): void;

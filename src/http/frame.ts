@@ -4,15 +4,19 @@
  */
 import { SlowRefusal } from "../auth/strangers.ts";
 import { asFault, Fault } from "../inference/fault.ts";
+import type { RequestTrace } from "../telemetry/traces.ts";
 import { refuseAmbiguous } from "./ambiguous.ts";
 import { Call, type Connection } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { FaultBody } from "./fault-body.ts";
 import { json } from "./json.ts";
+import { callersWords } from "./log-line.ts";
 
 export interface Framed {
   /** The path as routed, for logs and metrics. */
   path: string;
+  /** Whether it may be traced: probes are not. */
+  isTraced?: boolean;
   faultBody: FaultBody;
   faultHeaders?(fault: Fault): Record<string, string>;
   work(call: Call): Response | Promise<Response>;
@@ -29,7 +33,10 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
   };
   return async (request, connection) => {
     const call = new Call(`req_${dependencies.newId()}`, request, framed.path, connection);
+    // Of a connection that is gone, the runtime knows no address any more.
+    call.notes.client = connection.address();
     dependencies.lifecycle.enter(call);
+    if (framed.isTraced) call.trace = begunTrace(dependencies, call);
     let response: Response;
     let isSlow = false;
     try {
@@ -49,6 +56,12 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
     // The answer to a HEAD too: the runtime leaves its body out, and says the length that GET's has.
     return identified(response, call.requestId);
   };
+}
+
+function begunTrace({ traces }: Dependencies, { requestId, request, route }: Call): RequestTrace | null {
+  if (traces === null) return null;
+  const { method, headers } = request;
+  return traces.begin({ id: requestId, method, route, headers, words: { ...callersWords(headers) } });
 }
 
 /**

@@ -6,6 +6,8 @@ import type { Call } from "./call.ts";
 export interface Lifecycle {
   readonly draining: boolean;
   readonly openCount: number;
+  /** Of them, those whose answer is being streamed. */
+  readonly streamCount: number;
   enter(call: Call): void;
   leave(call: Call): void;
   /** Not ready from now on; requests that still arrive are served. */
@@ -35,6 +37,11 @@ export function lifecycle(): Lifecycle {
     },
     get openCount() {
       return open.size;
+    },
+    get streamCount() {
+      let streams = 0;
+      for (const call of open) if (call.streaming) streams += 1;
+      return streams;
     },
     enter: (call) => void open.add(call),
     leave(call) {

@@ -1,12 +1,13 @@
 /**
- * Structured logs: one JSON line a request, on stderr. No content and no secret. Upstreams are named by their names in the
- * configuration, never by their addresses.
+ * Structured logs: one line a request, JSON or logfmt, on stderr. No content and no secret. Upstreams are named by their
+ * names in the configuration, never by their addresses.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Tried } from "../usage/opened.ts";
 import type { Call } from "./call.ts";
 import { floodGate } from "./flood.ts";
+import { callersWords, type LogFormat, lineOf } from "./log-line.ts";
 
 /** From the least to the most severe; a log has those from its own on. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -24,6 +25,8 @@ export interface LogOptions {
   clock: Clock;
   /** Asked for each line. */
   level(): LogLevel;
+  /** Asked for each line. */
+  format(): LogFormat;
   /** Routes whose requests are only of interest at `debug`, unless they fail by a defect. */
   probes: ReadonlySet<string>;
   /** Words that no cause may hold: where engines are, and what they call their models. */
@@ -33,7 +36,7 @@ export interface LogOptions {
 const flush_ms = 100;
 const buffered_lines_max = 500;
 
-export function logTo({ write, clock, level, probes, hidden }: LogOptions): Log {
+export function logTo({ write, clock, level, format, probes, hidden }: LogOptions): Log {
   let lines: string[] = [];
   let cancel: (() => void) | null = null;
   const flood = floodGate(clock, (event, left_out) => line("warn", { event, left_out }));
@@ -51,14 +54,15 @@ export function logTo({ write, clock, level, probes, hidden }: LogOptions): Log 
 
   // A system call a line is a tenth of a small request's cost; a tenth of a second is soon enough to read.
   function line(of: LogLevel, fields: Record<string, unknown>) {
-    lines.push(`${JSON.stringify({ time: new Date().toISOString(), level: of, ...fields })}\n`);
+    lines.push(lineOf(format(), { time: new Date().toISOString(), level: of, ...fields }));
     if (lines.length >= buffered_lines_max) flush();
     else cancel ??= clock.after(flush_ms, flush);
   }
 
   return {
     request(call, status) {
-      const of = probes.has(call.route) && status !== 500 ? "debug" : status >= 500 ? "error" : "info";
+      const ended = call.endStatus(status);
+      const of = probes.has(call.route) && status !== 500 ? "debug" : ended >= 500 ? "error" : "info";
       if (isWanted(of)) line(of, requestFields(call, status, hidden));
     },
     event(of, event, fields = {}) {
@@ -79,6 +83,8 @@ function requestFields(call: Call, status: number, hidden: LogOptions["hidden"])
     method: call.request.method,
     route: call.route,
     status: call.left ? 499 : status,
+    client: notes.client || undefined,
+    ...callersWords(call.request.headers),
     ms: Math.round(call.elapsed_ms() * 10) / 10,
     organization: notes.organization,
     key: notes.key,

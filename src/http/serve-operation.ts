@@ -32,6 +32,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   };
   return frame(dependencies, {
     path,
+    isTraced: scope !== null,
     faultBody: faultBodyOf(faultShape),
     ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
     work: (call) => (metered ? decided(dependencies, call, metered, () => work(call)) : work(call)),

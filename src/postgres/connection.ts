@@ -6,8 +6,9 @@
  */
 import type { Socket } from "node:net";
 import postgres from "postgres";
+import type { StoreWatcher } from "../store/watcher.ts";
 import type { Address } from "./address.ts";
-import { DatabaseError, type Session } from "./database.ts";
+import { DatabaseError, faultOf, type Session } from "./database.ts";
 import { dialled } from "./dial.ts";
 import { parameter, parsers } from "./values.ts";
 
@@ -36,16 +37,20 @@ export interface Dialing {
   /** Called once, also when it was never had. */
   lost?: () => void;
   notified?: (channel: string, payload: string) => void;
+  watcher: StoreWatcher;
 }
 
 /** Connects with the first statement. All errors are DatabaseErrors. */
 export function connectionTo(dialing: Dialing): Connection {
-  const state = { isLost: false, hasAnswered: false, statement_ms: dialing.statement_ms };
+  const { watcher } = dialing;
+  const state = { isLost: false, isEnded: false, hasAnswered: false, statement_ms: dialing.statement_ms };
+  watcher.opened("postgres");
   /** How to fail each statement that waits. The driver leaves some waiting for ever when a connection is lost. */
   const waiting = new Set<(why: unknown) => void>();
   const lose = (why: DatabaseError = lost()) => {
     if (state.isLost) return;
     state.isLost = true;
+    if (!state.isEnded) watcher.lost("postgres");
     places.length = 0;
     for (const fail of waiting) fail(why);
     void sql.end({ timeout: 0 });
@@ -71,6 +76,9 @@ export function connectionTo(dialing: Dialing): Connection {
 
   async function answer<T>(ask: () => PromiseLike<T>): Promise<T> {
     if (state.isLost) throw lost();
+    const asked_ms = performance.now();
+    const tell = (failure: "connection" | "statement" | null) =>
+      watcher.answered("postgres", performance.now() - asked_ms, failure);
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     waiting.add(reject);
     const wait_ms = state.statement_ms * 1.5 + (state.hasAnswered ? 0 : dialing.connect_ms);
@@ -80,9 +88,12 @@ export function connectionTo(dialing: Dialing): Connection {
       ask().then(resolve, reject);
       const result = await promise;
       state.hasAnswered = true;
+      tell(null);
       return result;
     } catch (error) {
-      throw failure(error);
+      const failed = failure(error);
+      tell(faultOf(failed));
+      throw failed;
     } finally {
       clearTimeout(timer);
       waiting.delete(reject);
@@ -110,6 +121,7 @@ export function connectionTo(dialing: Dialing): Connection {
     },
     discard: () => lose(),
     async end(wait_ms) {
+      state.isEnded = true;
       await sql.end({ timeout: wait_ms / 1_000 });
       lose();
     },

@@ -6,6 +6,7 @@
 import type { PgDatabase } from "drizzle-orm/pg-core";
 import { drizzle, type PgRemoteDatabase } from "drizzle-orm/pg-proxy";
 import * as schema from "../../db/schema.ts";
+import type { ConnectionsInUse, StoreWatcher } from "../store/watcher.ts";
 import { within } from "../time/deadline.ts";
 
 type ResultKind = PgRemoteDatabase extends PgDatabase<infer Kind> ? Kind : never;
@@ -43,6 +44,10 @@ export interface Database extends Transaction {
   listen(channel: string, onMessage: (payload: string) => void, onConnect?: () => void): Promise<() => Promise<void>>;
   /** Rejects unless the database answers in time. */
   ping(timeout_ms: number): Promise<void>;
+  /** Tells it of each statement and connection from now on, in place of whoever was told before. */
+  watch(watcher: StoreWatcher): void;
+  /** How its connections are used now. */
+  inUse(): ConnectionsInUse;
   /** Lets running queries end, for a few seconds at most. */
   close(): Promise<void>;
 }
@@ -66,6 +71,12 @@ export class DatabaseError extends Error {
   ) {
     super(message, options);
   }
+}
+
+/** Whose fault it is: the connection's, or the statement's. */
+export function faultOf(error: unknown): "connection" | "statement" {
+  const isAway = error instanceof DatabaseError && (error.code === "unavailable" || error.code === "silent");
+  return isAway ? "connection" : "statement";
 }
 
 /** One session of either driver. Errors are DatabaseErrors. */

@@ -5,10 +5,12 @@
  * longer be trusted. What was confirmed before is safe in the folder, and a new start reads it.
  */
 import type { PGlite, Transaction as PgliteTransaction } from "@electric-sql/pglite";
+import { nobody } from "../store/watcher.ts";
 import {
   answeredWithin,
   type Database,
   DatabaseError,
+  faultOf,
   inTransaction,
   type Session,
   statementsOn,
@@ -35,7 +37,25 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
     return engine(start);
   };
   const inTurn = oneAfterTheOther(() => performance.now());
-  const queued: Ask = async (start) => ask(() => inTurn(start));
+  let watcher = nobody;
+  let waiting = 0;
+  /** Waiting for its turn is part of what a statement or a transaction takes. */
+  const queued: Ask = async (start) => {
+    const asked_ms = performance.now();
+    const tell = (failure: "connection" | "statement" | null) =>
+      watcher.answered("embedded", performance.now() - asked_ms, failure);
+    waiting += 1;
+    try {
+      const value = await ask(() => inTurn(start));
+      tell(null);
+      return value;
+    } catch (error) {
+      tell(faultOf(error));
+      throw error;
+    } finally {
+      waiting -= 1;
+    }
+  };
   const base = statementsOn("pglite", sessionOf(pglite, queued));
   let closed: Promise<void> | undefined;
   return {
@@ -51,6 +71,13 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
       const stop = await ask(() => pglite.listen(channel, onMessage));
       onConnect?.();
       return () => ask(() => stop());
+    },
+    watch(by) {
+      watcher = by;
+    },
+    inUse() {
+      const busy = Math.min(1, waiting);
+      return { store: "embedded", busy, idle: 1 - busy, waiting: waiting - busy };
     },
     async ping(timeout_ms) {
       await answeredWithin(base.query("select 1"), timeout_ms, "the embedded database");

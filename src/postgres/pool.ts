@@ -10,6 +10,7 @@ export interface Pool {
   shared<T>(ask: (connection: Connection) => Promise<T>): Promise<T>;
   /** On a connection that nobody else uses until `work` has ended. */
   alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
+  inUse(): { idle: number; busy: number; waiting: number };
   /** Waits so long for what is in flight; takes nothing more. */
   close(wait_ms: number): Promise<void>;
 }
@@ -25,6 +26,7 @@ export interface PoolOptions {
 export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
   const all = new Set<Connection>();
   const taken = new Set<Connection>();
+  let waiting = 0;
   let change = Promise.withResolvers<void>();
   let isClosed = false;
 
@@ -57,7 +59,10 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
       const connection = idlest();
       if (connection) return use(connection);
       const left_ms = Math.max(1, Math.ceil(wait_ms - (performance.now() - started)));
-      await answeredWithin(change.promise, left_ms, "a free connection to the database");
+      waiting += 1;
+      await answeredWithin(change.promise, left_ms, "a free connection to the database").finally(() => {
+        waiting -= 1;
+      });
     }
   }
 
@@ -73,6 +78,10 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
           changed();
         }
       }),
+    inUse() {
+      const busy = [...all].filter((one) => taken.has(one) || one.inFlight() > 0).length;
+      return { idle: all.size - busy, busy, waiting };
+    },
     async close(within_ms) {
       isClosed = true;
       changed();

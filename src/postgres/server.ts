@@ -3,6 +3,7 @@
  * statement that takes too long; where it has itself fallen silent (a cut network, a frozen machine), the connection is
  * given up, what waits on it fails, and a new one is tried.
  */
+import { nobody, type StoreWatcher } from "../store/watcher.ts";
 import { type Address, addressOf } from "./address.ts";
 import { type Connection, connectionTo, type Dialing } from "./connection.ts";
 import {
@@ -51,8 +52,16 @@ export async function serverDatabase(url: string, options: ServerOptions = {}): 
 }
 
 function databaseAt(address: Address, limits: typeof defaults): Database {
+  let watcher = nobody;
+  /** Whoever watches at that moment. */
+  const told: StoreWatcher = {
+    answered: (...answer) => watcher.answered(...answer),
+    opened: (store) => watcher.opened(store),
+    lost: (store) => watcher.lost(store),
+  };
   const dial = (more: Partial<Dialing> = {}) =>
     connectionTo({
+      watcher: told,
       address,
       connect_ms: limits.connect_ms,
       statement_ms: limits.statement_ms,
@@ -95,6 +104,10 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
       };
     },
     listen: listener.listen,
+    watch(by) {
+      watcher = by;
+    },
+    inUse: () => ({ store: "postgres", ...pool.inUse() }),
     async ping(timeout_ms) {
       await answeredWithin(base.query("select 1"), timeout_ms, "the database");
     },

@@ -3,7 +3,8 @@
  * All keys of an organization stand under one `{org}` hash tag, so that a cluster serves as well as one server: any node
  * of it may be named, and is asked whether it is one.
  */
-import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
+import { nobody, type StoreWatcher } from "../store/watcher.ts";
 import { within } from "../time/deadline.ts";
 
 export interface RedisConnection {
@@ -39,6 +40,7 @@ export function redisConnection(
   url: string,
   failed: (cause: unknown) => void,
   tls: () => RedisTls = () => ({}),
+  watcher: StoreWatcher = nobody,
 ): RedisConnection {
   const options = {
     ...(/^rediss:/i.test(url) ? { tls: askedAnew(tls) } : {}),
@@ -53,6 +55,10 @@ export function redisConnection(
   } satisfies RedisOptions;
   const retryAfter_ms = (attempt: number) => Math.min(retry_ms_max, 50 * 2 ** attempt);
   const single = reporting(new Redis(url, { ...options, retryStrategy: retryAfter_ms }), failed);
+  const watched = (client: Redis | Cluster) => {
+    client.on("connect", () => watcher.opened("redis"));
+    client.on("close", () => closed || watcher.lost("redis"));
+  };
   const openCluster = () =>
     reporting(
       new Cluster([url], {
@@ -71,6 +77,7 @@ export function redisConnection(
   /** Null until the server has said whether it is one of a cluster. */
   let commands: Redis | Cluster | null = null;
   let closed = false;
+  watched(single);
 
   single.on("ready", async () => {
     if (commands) return;
@@ -78,7 +85,10 @@ export function redisConnection(
       const isCluster = /^cluster_enabled:1/m.test(await single.info("cluster"));
       if (closed || commands) return;
       commands = isCluster ? openCluster() : single;
-      if (isCluster) single.disconnect();
+      if (isCluster) {
+        watched(commands);
+        single.disconnect();
+      }
     } catch {
       // A server that does not say so is asked again on a new connection.
       if (!closed) single.disconnect(true);
@@ -101,7 +111,17 @@ export function redisConnection(
       return async (key, args) => {
         const client = ready();
         if (!(name in client)) client.defineCommand(name, { lua, numberOfKeys: 1 });
-        return client[name]!(key, ...args);
+        const asked_ms = performance.now();
+        const tell = (failure: "connection" | "statement" | null) =>
+          watcher.answered("redis", performance.now() - asked_ms, failure);
+        try {
+          const value = await client[name]!(key, ...args);
+          tell(null);
+          return value;
+        } catch (error) {
+          tell(error instanceof ReplyError ? "statement" : "connection");
+          throw error;
+        }
       };
     },
     close() {

@@ -14,6 +14,8 @@ export interface Sending extends UpstreamAsk {
   identified?: { organization: string; plan: string };
   /** What divides the engine's prefix cache, as vLLM names it; null where nothing does. */
   cacheSalt?: string | null;
+  /** What tells the engine whose trace it is part of. */
+  traceHeaders?: Record<string, string>;
   /** On a connection of its own, because one that had served before has failed. */
   isFresh?: boolean;
 }
@@ -27,6 +29,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
       "content-type": "application/json",
       accept: "text/event-stream, application/json",
       "user-agent": "sluice",
+      ...sending.traceHeaders,
       ...credentials(upstream),
       ...upstream.headers,
       ...identityHeaders(sending),

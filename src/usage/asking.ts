@@ -3,6 +3,7 @@ import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import { type CatalogModel, contextTokensOf, type Route } from "../routing/catalog.ts";
+import type { RunTrace } from "./trace.ts";
 
 /** What is asked of engines. */
 export interface Errand {
@@ -20,6 +21,8 @@ export interface Errand {
   plan: { readonly name: string };
   /** What its session is known by. */
   affinity: Affinity;
+  /** Follows each attempt, where the run is traced. */
+  trace?: RunTrace | null;
 }
 
 export interface WalkSettings {

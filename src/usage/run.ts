@@ -16,6 +16,7 @@ import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
 import { ahead, type Opened, type Tried } from "./opened.ts";
 import type { OutputCalibration } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
+import type { RunTrace } from "./trace.ts";
 
 /** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
 export interface Asked extends Omit<RatedEntry, "ahead"> {
@@ -46,6 +47,8 @@ export interface Caller extends Watcher {
   end(fault: Fault): void;
   /** Since the request arrived. */
   elapsed_ms(): number;
+  /** Follows the run, where it is traced. */
+  readonly trace?: RunTrace | null;
 }
 
 export interface Ended extends Ending {
@@ -53,6 +56,10 @@ export interface Ended extends Ending {
   operation: Operation;
   /** Public model id. */
   model: string;
+  organizationId: string;
+  stream: boolean;
+  /** What its usage costs, whatever there was room for. */
+  units: number;
   /** Its name in the configuration; null where none was asked. */
   upstream: string | null;
   /** Each attempt at an engine. */
@@ -61,6 +68,10 @@ export interface Ended extends Ending {
   queued_ms: number;
   /** From the request's arrival; null where no part of an answer came. */
   firstPart_ms: number | null;
+  /** From the request's arrival to the end of its answer. */
+  total_ms: number;
+  /** Of a trace that is kept. */
+  traceId: string | undefined;
 }
 
 export interface Run extends AsyncDisposable {
@@ -92,10 +103,14 @@ export function runs(parts: RunParts): Runs {
   return {
     async start(asked, caller) {
       const decided = Promise.withResolvers<void>();
-      const open = (held: number) => {
-        const room = { allowed: asked.outputTokensAllowed, held };
-        return parts.open({ ...asked, room, signal: caller.signal, granted: decided.promise });
-      };
+      const open = (held: number) =>
+        parts.open({
+          ...asked,
+          room: { allowed: asked.outputTokensAllowed, held },
+          signal: caller.signal,
+          granted: decided.promise,
+          trace: caller.trace ?? null,
+        });
       let early = null as Opened | null;
       const entry: RatedEntry = {
         ...asked,
@@ -104,14 +119,18 @@ export function runs(parts: RunParts): Runs {
           if (!caller.signal.aborted) early = ahead(open(asked.outputTokensAllowed));
         },
       };
+      const admitted = caller.trace?.admission();
       const entering = parts.admission.enter(entry).catch((refused: unknown) => {
-        caller.end(asFault(refused));
+        const fault = asFault(refused);
+        admitted?.(fault.code);
+        caller.end(fault);
         void early?.events.return();
         throw refused;
       });
       const reservation = await entering.finally(decided.resolve);
       await using owner = new AsyncDisposableStack();
       const run = owner.use(new GrantedRun(parts, asked, caller, reservation));
+      admitted?.(null);
       run.begin(early ?? open(reservation.grant.outputTokens));
       owner.move();
       return run;
@@ -123,6 +142,7 @@ class GrantedRun implements Run {
   #opened: Opened | null = null;
   #meter: Meter | null = null;
   #firstPart_ms: number | null = null;
+  #total_ms = 0;
   #settled: Promise<void> | null = null;
 
   constructor(
@@ -164,6 +184,7 @@ class GrantedRun implements Run {
       callerLeft: () => caller.left,
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
+        caller.trace?.firstPart();
       },
       over: () => this.#settle(),
     });
@@ -180,6 +201,7 @@ class GrantedRun implements Run {
   /** Once. What a caller that left is charged for its input is counted first, where that can be: nobody reads it here. */
   #settle(): void {
     if (this.#settled) return;
+    this.#total_ms = this.caller.elapsed_ms();
     const { usageWith, ...ending } = this.#ending();
     const counting = usageWith && this.caller.left ? this.parts.countPrompt(this.asked) : null;
     this.#settled = Promise.resolve();
@@ -200,9 +222,11 @@ class GrantedRun implements Run {
     const firstPart_ms = this.#firstPart_ms;
     const upstream = this.#opened?.route?.upstream.name;
     const { tried = [], queued_ms = 0, attempts = 0 } = this.#opened ?? {};
-    void reservation.settle({
+    const units = priceOf(usage, asked.model.prices);
+    const told = caller.trace?.settlement();
+    const confirmed = reservation.settle({
       usage,
-      units: priceOf(usage, asked.model.prices),
+      units,
       outcome,
       stoppedBy,
       errorCode,
@@ -210,10 +234,23 @@ class GrantedRun implements Run {
         upstream === undefined ? null : { upstream, attempts, firstPart_ms, ...(tried.length > 1 ? { tried } : {}) },
       reportRejected,
     });
+    if (told) void confirmed.finally(told);
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
-    const { requestId, operation, model } = asked;
-    const way = { upstream: upstream ?? null, tried, queued_ms, firstPart_ms };
-    const ended = { ...ending, requestId, operation, model: model.id, ...way };
+    const ended: Ended = {
+      ...ending,
+      requestId: asked.requestId,
+      operation: asked.operation,
+      model: asked.model.id,
+      organizationId: asked.principal.organization.id,
+      stream: asked.request.stream,
+      units,
+      upstream: upstream ?? null,
+      tried,
+      queued_ms,
+      firstPart_ms,
+      total_ms: this.#total_ms,
+      traceId: caller.trace?.sampledId,
+    };
     for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
   }
 

@@ -185,15 +185,18 @@ class Walk implements Opened, OpenedEvents {
     this.#isAtEngine = true;
     this.#end = null;
     this.#begun_ms = begun_ms;
+    const traced = errand.trace?.attempt(route.upstream.name, route.model, route.upstream.protocol);
     this.#attempt = ask({
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
       ...{ identity: errand.identity, signal: errand.signal, isFresh, stream: this.#asking.stream },
       ...this.#asking.at(route),
       identified: { organization: errand.affinity.organizationId, plan: errand.plan.name },
+      traceHeaders: traced?.headers ?? {},
       cacheSalt: route.upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
       patience: this.#patience(route),
       ended: (end) => {
         over();
+        traced?.ended(end.kind, end.status);
         this.#ended(route, end);
       },
     });

@@ -14,6 +14,7 @@ const spine = [
   "upstream",
   "routing",
   "usage",
+  "telemetry",
   "http",
 ];
 const leftOf = (room: string) => ["schema", "time", "inference", "sse", ...spine.slice(0, spine.indexOf(room))];
@@ -50,6 +51,11 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
     packages: /^(gpt-tokenizer|llama3-tokenizer-js)$/,
     rooms: /^src\/tokens\//,
     instead: "the counter of src/tokens, handed over by src/main.ts",
+  },
+  {
+    packages: /^(prom-client|@opentelemetry\/.*)$/,
+    rooms: /^src\/telemetry\//,
+    instead: "the metrics and traces of src/telemetry, handed over by src/main.ts",
   },
   {
     packages: /^(elysia|@elysiajs\/.*)$/,

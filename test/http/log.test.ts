@@ -11,7 +11,14 @@ function logAt(level: LogLevel, hidden: string[] = []) {
   const write = (more: string) => {
     text += more;
   };
-  const log = logTo({ write, clock, level: () => level, probes: new Set(["/readyz"]), hidden: () => hidden });
+  const log = logTo({
+    write,
+    clock,
+    level: () => level,
+    format: () => "json",
+    probes: new Set(["/readyz"]),
+    hidden: () => hidden,
+  });
   const lines = () =>
     text
       .split("\n")

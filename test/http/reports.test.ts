@@ -105,7 +105,7 @@ test("operators are told, by upstream and kind, and how far its reports are off;
   const text = await metrics();
   expect(text).toMatch(/^usage_reports_rejected_total\{upstream="\S+",half="output",kind="above_cap"\} 3$/m);
   expect(text).toMatch(/^usage_reports_rejected_total\{upstream="\S+",half="input",kind="above_context"\} 3$/m);
-  expect(text).toMatch(new RegExp(`^usage_report_divergence\\{model="${model}",quantile="0.99"\\} 250000$`, "m"));
+  expect(text).toMatch(new RegExp(`^usage_report_divergence\\{model="${model}",statistic="p99"\\} 250000$`, "m"));
   expect(service.stderr()).toMatch(/"event":"report_rejected","request_id":"req_[0-9a-f]{32}"/);
   await until(async () => /^usage_holds 0$/m.test(await metrics()), 10_000, "no hold");
   expect(await service.json("usage", "check")).toEqual([]);

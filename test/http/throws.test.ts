@@ -190,6 +190,7 @@ function serve(saboteur: Saboteur): Bench {
     configurationHash: () => "",
     documentation: {} as never,
     lifecycle: lifecycle(),
+    traces: null,
     metrics: { decision() {}, request() {}, inference() {} } as never,
     log: { request() {}, event() {}, flush() {} },
     closed() {},

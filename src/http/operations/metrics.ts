@@ -1,6 +1,6 @@
 /** GET /metrics, for Prometheus: on the operator's port where there is one. */
 import Type from "typebox";
-import { metricsContentType } from "../metrics.ts";
+import { contentTypes } from "../../telemetry/registry.ts";
 import { operation } from "../operation.ts";
 
 export const getMetrics = operation({
@@ -15,8 +15,12 @@ export const getMetrics = operation({
   faults: [],
   otherFaults: false,
   examples: [],
-  handle: async ({ metrics }) =>
-    new Response(await metrics.render(), {
-      headers: { "content-type": metricsContentType, "cache-control": "no-store" },
-    }),
+  handle: async ({ metrics }, { request }) => {
+    const format = request.headers.get("accept")?.includes("application/openmetrics-text")
+      ? "openmetrics"
+      : "prometheus";
+    return new Response(await metrics.render(format), {
+      headers: { "content-type": contentTypes[format], "cache-control": "no-store", vary: "accept" },
+    });
+  },
 });

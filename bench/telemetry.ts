@@ -1,0 +1,112 @@
+// What telemetry costs a request: `bun bench/telemetry.ts [seconds] [requests a second]`. Nodes on embedded databases with
+// the same engine, one with metrics alone, one that traces 1 % and one that traces all; their requests take turns, round by
+// round, in one run. A collector takes what they send. CPU is the process's own (user and system), not the clock's. With
+// TEST_SLUICE_BEFORE, an older binary takes turns with them.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Table from "cli-table3";
+import { until } from "../test/harness/until.ts";
+import { startCollector } from "../test/telemetry/collector.ts";
+import { steadily } from "./steady.ts";
+
+const root = join(import.meta.dir, "..");
+const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
+const seconds = Number(process.argv[2] ?? 4);
+const rate = Number(process.argv[3] ?? 100);
+const rounds = 4;
+const ticks_a_second = 100;
+
+async function main(): Promise<void> {
+  const collector = startCollector();
+  const engine = startEngine();
+  const traced = (ratio: number) => `telemetry: { endpoint: "${collector.url}", sample_ratio: ${ratio} }`;
+  const nodes: Record<string, Awaited<ReturnType<typeof startNode>>> = {
+    ...(process.env.TEST_SLUICE_BEFORE
+      ? { before: await startNode([process.env.TEST_SLUICE_BEFORE], engine.port!, "") }
+      : {}),
+    "metrics alone": await startNode(program, engine.port!, ""),
+    "traces at 1 %": await startNode(program, engine.port!, traced(0.01)),
+    "traces at 100 %": await startNode(program, engine.port!, traced(1)),
+  };
+  const cpu_us = new Map<string, number>();
+  const latencies = new Map<string, number[]>(Object.keys(nodes).map((name) => [name, []]));
+  for (const { ask } of Object.values(nodes)) await steadily(ask, { length_s: 1, rate, latencies: [] });
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, { pid, ask }] of Object.entries(nodes)) {
+      const before = cpu(pid);
+      await steadily(ask, { length_s: seconds, rate, latencies: latencies.get(name)! });
+      cpu_us.set(name, (cpu_us.get(name) ?? 0) + cpu(pid) - before);
+    }
+  }
+  const table = new Table({ head: ["node", "CPU µs a request", "p50 ms"] });
+  for (const [name, all] of latencies) {
+    const sorted = all.toSorted((a, b) => a - b);
+    table.push([name, Math.round(cpu_us.get(name)! / all.length), sorted[sorted.length >> 1]!.toFixed(1)]);
+  }
+  console.log(`${table}\n${collector.spans.length} spans of ${rate * seconds * rounds} requests a node`);
+  for (const node of Object.values(nodes)) await node.stop();
+  await engine.stop(true);
+  await collector.stop();
+}
+
+function startEngine() {
+  const answer = JSON.stringify({
+    choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 },
+  });
+  return Bun.serve({
+    port: 0,
+    async fetch(request) {
+      await request.arrayBuffer();
+      return new Response(answer, { headers: { "content-type": "application/json" } });
+    },
+  });
+}
+
+async function startNode(words: string[], enginePort: number, telemetry: string) {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
+  writeFileSync(
+    join(folder, "sluice.yaml"),
+    `upstreams: { main: { url: "http://127.0.0.1:${enginePort}/v1" } }
+models:
+  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: m }] }
+plans: { pro: {} }
+${telemetry}
+`,
+  );
+  const env = { PATH: process.env.PATH ?? "", PORT: "0", SLUICE_DATA_DIR: join(folder, "data") };
+  const node = Bun.spawn([...words, "serve"], {
+    cwd: folder,
+    env: { ...env, SLUICE_CONFIG: join(folder, "sluice.yaml") },
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  let out = "";
+  void (async () => {
+    for await (const chunk of node.stdout) out += new TextDecoder().decode(chunk);
+  })();
+  await until(() => out.includes("serving on"), 60_000, "the node");
+  const url = /serving on (\S+)/.exec(out)![1]!;
+  const key = readFileSync(/^ {2}(\S.*\/demo-key)$/m.exec(out)![1]!, "utf8").trim();
+  const ask = () =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: '{"model":"acme/m","max_tokens":16,"messages":[{"role":"user","content":"Hello"}]}',
+    });
+  const stop = async () => {
+    node.kill("SIGTERM");
+    await node.exited;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { pid: node.pid, ask, stop };
+}
+
+function cpu(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+  return ((Number(fields[11]) + Number(fields[12])) * 1e6) / ticks_a_second;
+}
+
+await main();

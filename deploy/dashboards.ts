@@ -1,0 +1,152 @@
+// The Grafana dashboards, from which scripts/dashboards.ts writes deploy/grafana: what is asked, in which panel. Pure.
+
+export interface Panel {
+  title: string;
+  unit: string;
+  /** What a line is called, and its query. */
+  queries: [legend: string, query: string][];
+}
+
+const rate = (metric: string, by: string, matchers = "") => `sum by (${by}) (rate(${metric}${matchers}[5m]))`;
+const quantile = (q: number, metric: string, by: string) =>
+  `histogram_quantile(${q}, sum by (le${by ? `, ${by}` : ""}) (rate(${metric}_bucket[5m])))`;
+const slow = (metric: string, by = ""): Panel["queries"] => {
+  const label = by ? `{{${by}}} ` : "";
+  return [
+    [`${label}p50`, quantile(0.5, metric, by)],
+    [`${label}p95`, quantile(0.95, metric, by)],
+  ];
+};
+const panel = (title: string, unit: string, ...queries: Panel["queries"]): Panel => ({ title, unit, queries });
+
+export const dashboards: Record<string, Panel[]> = {
+  service: [
+    panel("Requests", "reqps", ["{{status}}", rate("http_requests_total", "status")]),
+    panel("Errors by code", "reqps", ["{{code}}", rate("http_requests_total", "code", '{code!=""}')]),
+    panel("Share of server errors", "percentunit", [
+      "5xx",
+      'sum(rate(http_requests_total{status=~"5.."}[5m])) / sum(rate(http_requests_total[5m]))',
+    ]),
+    panel("Duration by route", "s", ...slow("http_request_duration_seconds", "route")),
+    panel("Time to first part", "s", ...slow("inference_time_to_first_part_seconds", "model")),
+    panel("Time per output token", "s", ...slow("inference_time_per_output_token_seconds", "model")),
+    panel("Open requests", "short", ["requests", "sum(http_open_requests)"], ["streams", "sum(http_open_streams)"]),
+    panel("Refused for room", "reqps", ["{{full}}", rate("http_shed_total", "full")]),
+    panel("Memory", "bytes", ["{{instance}}", "process_resident_memory_bytes"]),
+    panel("CPU", "percentunit", ["{{instance}}", "rate(process_cpu_seconds_total[5m])"]),
+    panel("Event loop delay", "s", ["{{instance}} p99", 'process_event_loop_delay_seconds{statistic="p99"}']),
+    panel("Descriptors", "percentunit", ["{{instance}}", "process_open_fds / (process_max_fds > 0)"]),
+    panel("Versions", "short", ["{{version}}", "count by (version) (build_info)"]),
+    panel("Configurations", "short", ["{{hash}}", "count by (hash) (configuration_info)"]),
+  ],
+  engines: [
+    panel("Attempts", "reqps", ["{{upstream}} {{outcome}}", rate("upstream_attempts_total", "upstream, outcome")]),
+    panel("Share of failed attempts", "percentunit", [
+      "{{upstream}}",
+      'sum by (upstream) (rate(upstream_attempts_total{outcome!~"answered|abandoned|rejected|too_long"}[5m])) / sum by (upstream) (rate(upstream_attempts_total[5m]))',
+    ]),
+    panel("Routes by state", "short", ["{{upstream}} {{state}}", "sum by (upstream, state) (upstream_routes)"]),
+    panel("Models without a healthy route", "short", [
+      "{{model}}",
+      'count by (model) (upstream_routes) unless on (model) (sum by (model) (upstream_routes{state="closed"}) > 0)',
+    ]),
+    panel("Requests in flight", "short", ["{{upstream}}", "sum by (upstream) (upstream_requests_in_flight)"]),
+    panel("Tokens in flight", "short", ["{{upstream}}", "sum by (upstream) (upstream_tokens_in_flight)"]),
+    panel("Time to first part by upstream", "s", ...slow("upstream_time_to_first_part_seconds", "upstream")),
+    panel("Waiting for room", "short", ["{{upstream}}", "sum by (upstream) (upstream_queue_length)"]),
+    panel("Wait for room", "s", ...slow("upstream_queue_wait_seconds", "outcome")),
+    panel("Duration by model", "s", ...slow("inference_duration_seconds", "model")),
+    panel("Outcomes", "reqps", ["{{model}} {{outcome}}", rate("inference_requests_total", "model, outcome")]),
+    panel("Reports not believed", "reqps", [
+      "{{upstream}} {{half}} {{kind}}",
+      rate("usage_reports_rejected_total", "upstream, half, kind"),
+    ]),
+    panel("Reported ÷ counted", "short", ["{{model}} {{statistic}}", "usage_report_divergence"]),
+  ],
+  usage: [
+    panel("Tokens", "short", ["{{class}}", rate("inference_tokens_total", "class")]),
+    panel("Tokens by model", "short", ["{{model}}", rate("inference_tokens_total", "model")]),
+    panel("Reasoning", "percentunit", [
+      "{{model}}",
+      'sum by (model) (rate(inference_reasoning_tokens_total[5m])) / sum by (model) (rate(inference_tokens_total{class="output"}[5m]))',
+    ]),
+    panel("Input from caches", "percentunit", [
+      "{{model}}",
+      'sum by (model) (rate(inference_tokens_total{class="cached_input"}[5m])) / sum by (model) (rate(inference_tokens_total{class!="output"}[5m]))',
+    ]),
+    panel("Units", "short", ["{{class}}", rate("usage_units_total", "class")]),
+    panel("Decisions", "reqps", ["{{decision}} {{reason}}", rate("admission_decisions_total", "decision, reason")]),
+    panel("Largest organizations", "short", ["{{organization}}", "sum by (organization) (usage_organization_units)"]),
+    panel("Their requests in an hour", "short", [
+      "{{organization}}",
+      "sum by (organization) (usage_organization_requests)",
+    ]),
+    panel("Holds", "short", ["holds", "sum(usage_holds)"], ["waiting", "sum(usage_settlement_waiting)"]),
+    panel("Recovered", "short", ["{{instance}}", "increase(usage_recovered_total[1h])"]),
+    panel("Receipts lost", "short", ["{{instance}}", "increase(usage_receipts_lost_total[1h])"]),
+    panel("Books", "short", ["mismatch", "max(usage_ledger_mismatch)"], ["seals behind", "max(usage_seals_behind)"]),
+    panel("Authentication failures", "reqps", ["{{code}}", rate("authentication_failures_total", "code")]),
+  ],
+  stores: [
+    panel("Statement latency", "s", ...slow("store_statement_duration_seconds", "store")),
+    panel("Statements", "reqps", ["{{store}}", rate("store_statement_duration_seconds_count", "store")]),
+    panel("Failures", "reqps", ["{{store}} {{fault}}", rate("store_statement_failures_total", "store, fault")]),
+    panel(
+      "Connections",
+      "short",
+      ["{{instance}} {{store}} {{state}}", "store_connections"],
+      ["{{instance}} {{store}} waiting", "store_connection_waiters"],
+    ),
+    panel(
+      "Opened and lost",
+      "short",
+      ["{{store}} opened", "sum by (store) (increase(store_connections_opened_total[5m]))"],
+      ["{{store}} lost", "sum by (store) (increase(store_connections_lost_total[5m]))"],
+    ),
+    panel("Wait for a grant", "s", ...slow("admission_grant_wait_seconds", "answer")),
+    panel("Batch", "s", ...slow("admission_batch_duration_seconds")),
+    panel("Commands in a batch", "short", ...slow("admission_batch_commands")),
+    panel("Failed batches", "reqps", ["{{instance}}", "rate(admission_batch_failures_total[5m])"]),
+    panel("Revocations known after", "s", ...slow("key_revocation_propagation_seconds")),
+    panel("Timeline", "short", ["{{instance}}", "database_timeline"]),
+    panel("Transactions since the oldest snapshot", "short", ["{{instance}}", "database_oldest_snapshot_transactions"]),
+    panel("Dead rows", "short", ["{{instance}}", "database_dead_rows"]),
+    panel("Transactions since the last freeze", "short", ["{{instance}}", "database_unfrozen_transactions"]),
+    panel("Months with a partition", "short", ["{{instance}}", "usage_partitions_ahead"]),
+  ],
+};
+
+const columns = 2;
+const width = 12;
+const height = 8;
+
+/** As Grafana imports it; it asks for the data source. */
+export function grafanaJson(name: string, panels: readonly Panel[]): string {
+  const datasource = { type: "prometheus", uid: "$" + "{datasource}" };
+  const dashboard = {
+    uid: `sluice-${name}`,
+    title: `Sluice: ${name}`,
+    tags: ["sluice"],
+    timezone: "browser",
+    schemaVersion: 39,
+    refresh: "30s",
+    time: { from: "now-3h", to: "now" },
+    templating: { list: [{ name: "datasource", type: "datasource", query: "prometheus", label: "Data source" }] },
+    panels: panels.map(({ title, unit, queries }, at) => ({
+      id: at + 1,
+      type: "timeseries",
+      title,
+      datasource,
+      gridPos: { x: (at % columns) * width, y: Math.floor(at / columns) * height, w: width, h: height },
+      fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+      targets: queries.map(([legendFormat, expr], number) => ({
+        refId: String.fromCharCode(65 + number),
+        datasource,
+        expr,
+        legendFormat,
+        exemplar: expr.includes("_bucket"),
+      })),
+    })),
+  };
+  return `${JSON.stringify(dashboard, null, 2)}\n`;
+}

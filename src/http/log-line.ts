@@ -1,0 +1,55 @@
+/** A line of the log, as JSON or as logfmt; and what callers say of themselves, cut and cleaned. Pure. */
+
+export const logFormats = ["json", "logfmt"] as const;
+export type LogFormat = (typeof logFormats)[number];
+
+type Fields = Record<string, unknown>;
+
+export function lineOf(format: LogFormat, fields: Fields): string {
+  return format === "json" ? `${JSON.stringify(fields)}\n` : `${logfmt(fields)}\n`;
+}
+
+function logfmt(fields: Fields): string {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${logfmtValue(value)}`)
+    .join(" ");
+}
+
+/** Quoted as JSON where a reader could take it for something else. */
+function logfmtValue(value: unknown): string {
+  if (value === null) return "";
+  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
+  return /^[!#-<>-~]+$/.test(text) && !text.includes("\\") ? text : JSON.stringify(text);
+}
+
+const agent_chars_max = 200;
+const id_chars_max = 128;
+
+/** A caller may write what it likes: it is cut, has no control characters, and no key of ours. */
+export interface CallersWords {
+  user_agent?: string;
+  x_request_id?: string;
+  x_client_request_id?: string;
+}
+
+export function callersWords(headers: { get(name: string): string | null }): CallersWords {
+  return {
+    ...named("user_agent", headers.get("user-agent"), agent_chars_max),
+    ...named("x_request_id", headers.get("x-request-id"), id_chars_max),
+    ...named("x_client_request_id", headers.get("x-client-request-id"), id_chars_max),
+  };
+}
+
+function named<Name extends keyof CallersWords>(name: Name, value: string | null, chars_max: number): CallersWords {
+  return value ? { [name]: cleaned(value, chars_max) } : {};
+}
+
+/** A key is cut out before the text is cut: half of one would be no key any more, and still a secret. */
+export function cleaned(text: string, chars_max: number): string {
+  return text
+    .slice(0, chars_max * 4)
+    .replace(/slk_[A-Za-z0-9_-]*/g, "<key>")
+    .slice(0, chars_max)
+    .replace(/[^\x20-\x7e]/g, "?");
+}

@@ -1,0 +1,83 @@
+/** What organizations used in the last hour, of which only the largest are told by name. Bounded, whoever comes. */
+
+export interface Used {
+  units: number;
+  requests: number;
+}
+
+export interface Largest {
+  add(organizationId: string, units: number): void;
+  /** The largest by units, at most as many as may be told; and all others together, as `other`. */
+  read(): (Used & { organization: string })[];
+}
+
+const slot_ms = 300_000;
+const slots_max = 12;
+/** Remembered of each slot; beyond them the smaller half is put together. */
+const organizations_remembered = 4_096;
+
+interface Slot {
+  number: number;
+  organizations: Map<string, Used>;
+  rest: Used;
+}
+
+export function largest(named_max: () => number, now_ms: () => number, other: string): Largest {
+  let slots: Slot[] = [];
+
+  function current(): Slot {
+    const number = Math.floor(now_ms() / slot_ms);
+    slots = slots.filter((slot) => slot.number > number - slots_max);
+    const last = slots.at(-1);
+    if (last && last.number >= number) return last;
+    const slot = { number, organizations: new Map(), rest: { units: 0, requests: 0 } };
+    slots.push(slot);
+    return slot;
+  }
+
+  return {
+    add(organizationId, units) {
+      if (named_max() === 0) return;
+      const slot = current();
+      const used = slot.organizations.get(organizationId);
+      if (used) into(used, { units, requests: 1 });
+      else slot.organizations.set(organizationId, { units, requests: 1 });
+      if (slot.organizations.size > organizations_remembered) shrink(slot);
+    },
+    read() {
+      const most = named_max();
+      if (most === 0) return [];
+      current();
+      const totals = new Map<string, Used>();
+      const rest: Used = { units: 0, requests: 0 };
+      for (const slot of slots) {
+        into(rest, slot.rest);
+        for (const [organization, used] of slot.organizations) {
+          const total = totals.get(organization) ?? { units: 0, requests: 0 };
+          into(total, used);
+          totals.set(organization, total);
+        }
+      }
+      const sorted = bySize(totals);
+      for (const [, used] of sorted.slice(most)) into(rest, used);
+      const named = sorted.slice(0, most).map(([organization, used]) => ({ organization, ...used }));
+      return [...named, { organization: other, ...rest }];
+    },
+  };
+}
+
+function shrink(slot: Slot): void {
+  const sorted = bySize(slot.organizations);
+  const kept = Math.floor(organizations_remembered / 2);
+  for (const [, used] of sorted.slice(kept)) into(slot.rest, used);
+  slot.organizations = new Map(sorted.slice(0, kept));
+}
+
+function bySize(of: Map<string, Used>): [string, Used][] {
+  return [...of].sort(([, a], [, b]) => b.units - a.units || b.requests - a.requests);
+}
+
+function into(total: Used, more: Used): void {
+  total.units += more.units;
+  total.requests += more.requests;
+}

@@ -1,0 +1,56 @@
+/**
+ * TELEMETRY: what a node tells of itself: metrics, and traces where they are asked for. Never content, never a key.
+ *
+ * This file: what a metric is, and how many values each label may have. Pure.
+ */
+import { faultCatalogue } from "../inference/fault.ts";
+import { meteredOperations } from "../store/ledger.ts";
+
+/** The values of a label: those of a list, or whatever comes, at most so many. What comes beyond is counted as `other`. */
+export type LabelBound = readonly string[] | number;
+
+export interface MetricRow {
+  type: "counter" | "gauge" | "histogram";
+  /** A sentence for whoever reads /metrics. */
+  help: string;
+  /** What an operator asks when he looks at it. */
+  question: string;
+  labels?: Record<string, LabelBound>;
+  /** Of a histogram, ascending. */
+  buckets?: readonly number[];
+  /** Its observations name a traced request, where the scraper understands OpenMetrics. */
+  hasExemplars?: boolean;
+}
+
+export type MetricTable = Record<string, MetricRow>;
+
+export const other = "other";
+
+/** How many values a label can have at most. */
+export function boundOf(bound: LabelBound): number {
+  return typeof bound === "number" ? bound + 1 : bound.length;
+}
+
+const codes = Object.keys(faultCatalogue);
+const statuses = [...new Set(Object.values(faultCatalogue).map(({ status }) => String(status)))];
+
+/** Bounds that several metrics share. */
+export const bounds = {
+  /** The paths as they are routed. */
+  route: 64,
+  status: [...new Set([...statuses, "200", "204", "304", "499"])].sort(),
+  /** Empty: nothing failed. */
+  code: ["", ...codes],
+  operation: meteredOperations,
+  /** Public ids; a catalog may have so many, and a reload may bring others. */
+  model: 2000,
+  /** Empty where clients could read it. */
+  upstream: 512,
+  outcome: ["completed", "cancelled", "failed", "refused"],
+  store: ["postgres", "embedded", "redis"],
+} as const;
+
+/** From what a probe takes to what the longest answers take. */
+export const long_s = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600] as const;
+/** What takes milliseconds when all is well, and seconds when it is not. */
+export const short_s = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;

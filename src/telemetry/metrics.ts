@@ -1,0 +1,169 @@
+/** What the rooms tell, as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
+import type { RouteView } from "../routing/view.ts";
+import type { SettleAnswer } from "../store/ledger.ts";
+import type { StoreName, StoreWatcher } from "../store/watcher.ts";
+import type { AttemptKind } from "../upstream/attempt.ts";
+import { divergence } from "../usage/divergence.ts";
+import type { Ended } from "../usage/run.ts";
+import type { Waited } from "../usage/walk.ts";
+import { largest } from "./largest.ts";
+import { other } from "./metric.ts";
+import { type Format, type Instruments, instruments, type Reading } from "./registry.ts";
+import type { LabelsOf, NameOf } from "./table.ts";
+
+export interface Metrics extends StoreWatcher {
+  request(ended: EndedRequest): void;
+  /** A run has ended. `traceId`: of its request, where it is traced. */
+  inference(ended: Ended, traceId?: string): void;
+  /** A credential was refused, with this fault's code. */
+  unauthenticated(code: string): void;
+  /** A request was refused because something of the node is full: memory or descriptors. */
+  shed(what: Shed): void;
+  /** Over one inference request of a known caller: granted from `plan` or `extra`, or refused with a fault's code. */
+  decision(decision: "granted" | "refused", reason: string): void;
+  /** The ledger was asked for a grant. */
+  grant(answer: "granted" | "refused" | "error", wait_ms: number): void;
+  /** A batch of so many commands was sent to the ledger. */
+  batch(commands: number, ms: number, isAnswered: boolean): void;
+  /** An attempt at an engine has ended. */
+  attempt(upstream: string, outcome: AttemptKind): void;
+  /** An engine has begun to answer, so long after it was asked. */
+  firstPart(upstream: string, seconds: number): void;
+  /** A request has waited for room at an engine. */
+  waited(wait: Waited): void;
+  /** How the routes are, read when metrics are asked for. */
+  routes(read: () => RouteView[]): void;
+  /** So many holds of nodes that are gone were settled. */
+  recovered(requests: number): void;
+  /** So many confirmed settlements were not in the database any more. */
+  receiptsLost(count: number): void;
+  /** What a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
+  settled(answer: SettleAnswer): void;
+  /** Who tells the value of a metric, asked when metrics are asked for. */
+  read: Instruments["read"];
+  revocationPropagation(seconds: number): void;
+  render(format: Format): Promise<string>;
+}
+
+export interface EndedRequest {
+  /** The path as routed. */
+  route: string;
+  /** With what it ended, though its stream may have begun with 200. */
+  status: number;
+  /** Of its fault; absent: nothing failed. */
+  code?: string | undefined;
+  seconds: number;
+  traceId?: string | undefined;
+}
+
+/** `key`, `node`, `process`: of memory. */
+export type Shed = "key" | "node" | "process" | "descriptors";
+
+export interface MetricsSettings {
+  /** Of the build. */
+  version: string;
+  /** Whether only the operator reads them: clients must not read names of engines, nor who the others are. */
+  isPrivate: boolean;
+  /** How many organizations may be told by name. */
+  organizations_max(): number;
+}
+
+export function prometheusMetrics({ version, isPrivate, organizations_max }: MetricsSettings): Metrics {
+  const { inc, observe, read, render } = instruments();
+  const told = largest(() => (isPrivate ? organizations_max() : 0), Date.now, other);
+  const diverged = divergence();
+  const named = (upstream: string | null) => (isPrivate ? (upstream ?? "") : "");
+  read("build_info", () => [[{ version }, 1]]);
+  read("usage_organization_units", () => told.read().map(({ organization, units }) => [{ organization }, units]));
+  read("usage_organization_requests", () =>
+    told.read().map(({ organization, requests }) => [{ organization }, requests]),
+  );
+  read("usage_report_divergence", () =>
+    diverged
+      .read()
+      .map(({ model, quantile, ratio }) => [{ model, statistic: quantile === "0.5" ? "p50" : "p99" }, ratio]),
+  );
+  return {
+    ...storeMetrics(inc, observe),
+    request({ route, status, code = "", seconds, traceId }) {
+      inc("http_requests_total", { route, status: String(status), code });
+      observe("http_request_duration_seconds", { route }, seconds, traceId);
+    },
+    inference(ended, traceId) {
+      answered({ inc, observe }, ended, traceId);
+      const { model, upstream, divergence, reportRejected } = ended;
+      told.add(ended.organizationId, ended.units);
+      if (divergence !== null) diverged.observe(model, divergence);
+      for (const half of ["input", "output"] as const) {
+        const kind = reportRejected?.[half];
+        if (kind) inc("usage_reports_rejected_total", { upstream: named(upstream), half, kind });
+      }
+    },
+    attempt: (upstream, outcome) => inc("upstream_attempts_total", { upstream: named(upstream), outcome }),
+    firstPart: (upstream, seconds) =>
+      observe("upstream_time_to_first_part_seconds", { upstream: named(upstream) }, seconds),
+    waited: ({ model, outcome, ms }) => observe("upstream_queue_wait_seconds", { model, outcome }, ms / 1000),
+    unauthenticated: (code) => inc("authentication_failures_total", { code }),
+    shed: (full) => inc("http_shed_total", { full }),
+    decision: (decision, reason) => inc("admission_decisions_total", { decision, reason }),
+    grant: (answer, wait_ms) => observe("admission_grant_wait_seconds", { answer }, wait_ms / 1000),
+    batch(commands, ms, isAnswered) {
+      observe("admission_batch_commands", {}, commands);
+      observe("admission_batch_duration_seconds", {}, ms / 1000);
+      if (!isAnswered) inc("admission_batch_failures_total", {});
+    },
+    settled(answer) {
+      if (answer.answer !== "settled") return;
+      inc("usage_units_total", { class: "charged" }, answer.charged);
+      inc("usage_units_total", { class: "uncharged" }, answer.uncharged);
+    },
+    recovered: (requests) => inc("usage_recovered_total", {}, requests),
+    receiptsLost: (count) => inc("usage_receipts_lost_total", {}, count),
+    routes(views) {
+      const each = <Name extends NameOf<"gauge">>(name: Name, of: (view: RouteView) => [LabelsOf<Name>, number]) =>
+        read(name, (() =>
+          views().map((view) => of({ ...view, upstream: named(view.upstream) }))) as () => Reading<Name>);
+      each("upstream_routes", ({ model, upstream, state }) => [{ model, upstream, state }, 1]);
+      each("upstream_requests_in_flight", ({ model, upstream, requests }) => [{ model, upstream }, requests]);
+      each("upstream_queue_length", ({ model, upstream, waiting }) => [{ model, upstream }, waiting]);
+      each("upstream_tokens_in_flight", ({ model, upstream, tokens }) => [{ model, upstream }, tokens]);
+    },
+    read,
+    revocationPropagation: (seconds) => observe("key_revocation_propagation_seconds", {}, seconds),
+    render,
+  };
+}
+
+/** What a run that has ended says of its answer. */
+function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
+  const { operation, model, outcome, errorCode, usage, firstPart_ms, total_ms } = ended;
+  inc("inference_requests_total", { operation, model, outcome, code: errorCode ?? "" });
+  inc("inference_tokens_total", { model, class: "input" }, usage.inputTokens);
+  inc("inference_tokens_total", { model, class: "cached_input" }, usage.cachedInputTokens);
+  inc("inference_tokens_total", { model, class: "cache_write" }, usage.cacheWriteTokens);
+  inc("inference_tokens_total", { model, class: "output" }, usage.outputTokens);
+  inc("inference_reasoning_tokens_total", { model }, usage.reasoningTokens);
+  observe("inference_duration_seconds", { model }, total_ms / 1000, traceId);
+  if (firstPart_ms !== null) {
+    observe("inference_time_to_first_part_seconds", { model }, firstPart_ms / 1000, traceId);
+  }
+  const perToken_s = perOutputToken_s(ended);
+  if (perToken_s !== null) observe("inference_time_per_output_token_seconds", { model }, perToken_s);
+}
+
+/** Null where the answer did not flow: it came whole, broke off, or has a token at most. */
+export function perOutputToken_s({ stream, outcome, usage, firstPart_ms, total_ms }: Ended): number | null {
+  if (!stream || outcome !== "completed" || firstPart_ms === null || usage.outputTokens < 2) return null;
+  return Math.max(0, total_ms - firstPart_ms) / 1000 / (usage.outputTokens - 1);
+}
+
+function storeMetrics(inc: Instruments["inc"], observe: Instruments["observe"]): StoreWatcher {
+  return {
+    answered(store: StoreName, ms, failure) {
+      observe("store_statement_duration_seconds", { store }, ms / 1000);
+      if (failure) inc("store_statement_failures_total", { store, fault: failure });
+    },
+    opened: (store) => inc("store_connections_opened_total", { store }),
+    lost: (store) => inc("store_connections_lost_total", { store }),
+  };
+}

@@ -1,0 +1,12 @@
+/** Opens what sends traces and metrics. Where nothing is to be sent, nothing of OpenTelemetry is loaded. */
+import type { TelemetryParts, TelemetrySettings, Traces } from "./traces.ts";
+
+/** Null where nothing is to be sent anywhere. */
+export async function openTraces(
+  settings: TelemetrySettings | null,
+  parts: Omit<TelemetryParts, "settings">,
+): Promise<Traces | null> {
+  if (settings === null) return null;
+  const { openTelemetry } = await import("./otel.ts");
+  return openTelemetry({ ...parts, settings });
+}

@@ -1,0 +1,98 @@
+/**
+ * OpenTelemetry: traces and metrics by OTLP over HTTP. Names are those of the GenAI conventions at the commit that
+ * gen-ai.ts pins. Nothing is registered globally: two services can run in one process.
+ */
+import { ROOT_CONTEXT } from "@opentelemetry/api";
+import type { ExportResult } from "@opentelemetry/core";
+import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { type Resource, resourceFromAttributes } from "@opentelemetry/resources";
+import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import { within } from "../time/deadline.ts";
+import { genAiMetrics } from "./gen-ai.ts";
+import { parentOf } from "./parent.ts";
+import { Spans } from "./spans.ts";
+import type { TelemetryParts, TelemetrySettings, Traces } from "./traces.ts";
+
+const export_ms_max = 10_000;
+const stop_ms_max = 3_000;
+/** Spans that wait to be sent; beyond them they are dropped. */
+const spans_waiting_max = 4_096;
+
+export function openTelemetry(parts: TelemetryParts): Traces {
+  const { settings, version, instanceId } = parts;
+  const resource = resourceFromAttributes({
+    "service.name": settings.serviceName,
+    "service.version": version,
+    "service.instance.id": instanceId,
+  });
+  const spans = tracing(parts, resource);
+  const meters = settings.metrics_ms > 0 ? metering(parts, resource) : null;
+  const tracer = spans.getTracer("sluice", version);
+  const measured = meters && genAiMetrics(meters.getMeter("sluice", version));
+  return {
+    begin: (request) => new Spans(tracer, request, parentOf(request.headers, ROOT_CONTEXT)),
+    inference: (ended) => measured?.(ended),
+    async stop() {
+      const stopped = Promise.all([spans.shutdown(), meters?.shutdown()]);
+      await within(stopped, stop_ms_max, "the telemetry collector").catch(parts.failed);
+    },
+  };
+}
+
+function tracing({ settings, failed }: TelemetryParts, resource: Resource): TracerProvider {
+  const exporter = told(new OTLPTraceExporter(target(settings, "/v1/traces")), failed);
+  return new TracerProvider({
+    resource,
+    sampler: samplerOf(settings),
+    spanProcessors: [
+      new BatchSpanProcessor({ exporter, maxQueueSize: spans_waiting_max, scheduledDelayMillis: 2_000 }),
+    ],
+  });
+}
+
+function samplerOf({ sampleRatio, followsCallers }: TelemetrySettings): ParentBasedSampler {
+  const own = new TraceIdRatioBasedSampler(sampleRatio);
+  return new ParentBasedSampler({
+    root: own,
+    remoteParentSampled: followsCallers ? new AlwaysOnSampler() : own,
+    remoteParentNotSampled: followsCallers ? new AlwaysOffSampler() : own,
+  });
+}
+
+function metering({ settings, failed }: TelemetryParts, resource: Resource): MeterProvider {
+  const exporter = told(new OTLPMetricExporter(target(settings, "/v1/metrics")), failed);
+  const reader = new PeriodicExportingMetricReader({
+    exporter,
+    exportIntervalMillis: settings.metrics_ms,
+    exportTimeoutMillis: Math.min(export_ms_max, settings.metrics_ms),
+  });
+  return new MeterProvider({ resource, readers: [reader] });
+}
+
+function target({ endpoint, headers }: TelemetrySettings, path: string) {
+  return { url: endpoint.replace(/\/+$/, "") + path, headers, timeoutMillis: export_ms_max };
+}
+
+interface Exporter<Batch> {
+  export(batch: Batch, done: (result: ExportResult) => void): void;
+}
+
+/** The SDK drops what a collector does not take, in silence: an operator should know. */
+function told<Batch, Kind extends Exporter<Batch>>(exporter: Kind & Exporter<Batch>, failed: (cause: unknown) => void) {
+  const send = exporter.export.bind(exporter);
+  exporter.export = (batch, done) =>
+    send(batch, (result) => {
+      if (result.code !== 0) failed(result.error ?? new Error("the collector did not take it"));
+      done(result);
+    });
+  return exporter;
+}

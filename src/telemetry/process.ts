@@ -1,0 +1,52 @@
+/** What the process itself tells: time, memory, descriptors, and how late its timers are. */
+import { readdirSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Instruments } from "./registry.ts";
+
+const nanoseconds = 1e-9;
+
+/** Answers how to stop watching. `descriptors_max`: null where the system does not say. */
+export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_max: number | null): () => void {
+  const delay = monitorEventLoopDelay({ resolution: 20 });
+  delay.enable();
+  const startedAt_s = Date.now() / 1000 - process.uptime();
+  read("process_event_loop_delay_seconds", () => {
+    const { mean, max } = delay;
+    const p99 = delay.percentile(99);
+    delay.reset();
+    // Nothing was measured since the last look, where that was a moment ago.
+    const seconds = (value: number) => (Number.isFinite(value) && value > 0 ? value * nanoseconds : 0);
+    return [
+      [{ statistic: "mean" }, seconds(mean)],
+      [{ statistic: "p99" }, seconds(p99)],
+      [{ statistic: "max" }, seconds(max)],
+    ];
+  });
+  read("process_memory_bytes", () => {
+    const { heapUsed, heapTotal, external, arrayBuffers } = process.memoryUsage();
+    return [
+      [{ kind: "heap_used" }, heapUsed],
+      [{ kind: "heap_total" }, heapTotal],
+      [{ kind: "external" }, external],
+      [{ kind: "array_buffers" }, arrayBuffers],
+    ];
+  });
+  read("process_resident_memory_bytes", () => process.memoryUsage.rss());
+  read("process_cpu_seconds_total", () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  });
+  read("process_open_fds", openDescriptors);
+  read("process_max_fds", () => descriptors_max ?? 0);
+  read("process_start_time_seconds", () => startedAt_s);
+  return () => delay.disable();
+}
+
+/** 0 where the system does not say (it is no Linux). */
+function openDescriptors(): number {
+  try {
+    return readdirSync("/proc/self/fd").length;
+  } catch {
+    return 0;
+  }
+}

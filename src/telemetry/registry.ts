@@ -1,0 +1,110 @@
+/** The table's metrics as prom-client has them: in Prometheus' text format, and as OpenMetrics with exemplars. */
+import { Counter, Gauge, Histogram, type MetricConfiguration, Registry, type RegistryContentType } from "prom-client";
+import { type LabelBound, type MetricRow, other } from "./metric.ts";
+import { type LabelsOf, type MetricName, type NameOf, table } from "./table.ts";
+
+type Labels = Record<string, string>;
+
+/** What is read when metrics are asked for: one value, or one for each set of labels. */
+export type Reading<Name extends MetricName> = number | Iterable<readonly [LabelsOf<Name>, number]>;
+
+export interface Instruments {
+  inc<Name extends NameOf<"counter">>(name: Name, labels: LabelsOf<Name>, by?: number): void;
+  /** `traceId`: of the request, where it is traced. */
+  observe<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, value: number, traceId?: string): void;
+  /** Who tells the value of a gauge, or of a counter that counts elsewhere. */
+  read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => Reading<Name>): void;
+  render(format: Format): Promise<string>;
+}
+
+export type Format = "prometheus" | "openmetrics";
+
+export const contentTypes: Record<Format, string> = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+type Instrument = Counter | Gauge | Histogram;
+
+export function instruments(): Instruments {
+  const registries: Record<Format, Registry<RegistryContentType>> = {
+    prometheus: new Registry(),
+    openmetrics: new Registry<RegistryContentType>(),
+  };
+  registries.openmetrics.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  const readers = new Map<string, () => Reading<MetricName>>();
+  const made = new Map<string, { instrument: Instrument; bounded: (labels: Labels) => Labels }>();
+  for (const [name, row] of Object.entries<MetricRow>(table)) {
+    const bounded = bounding(row.labels ?? {});
+    const read = () => readers.get(name)?.();
+    const instrument = instrumentOf(name, row, registries.openmetrics, read, bounded);
+    registries.prometheus.registerMetric(instrument);
+    // OpenMetrics has counters without `_total`: prom-client renames what it renders, so it gets a name of its own there.
+    if (row.type === "counter") {
+      registries.openmetrics.removeSingleMetric(name);
+      registries.openmetrics.registerMetric(Object.create(instrument) as Instrument);
+    }
+    made.set(name, { bounded, instrument });
+  }
+  return {
+    inc(name, labels, by = 1) {
+      const { instrument, bounded } = made.get(name)!;
+      (instrument as Counter).inc(bounded(labels), by);
+    },
+    observe(name, labels, value, traceId) {
+      const { instrument, bounded } = made.get(name)!;
+      const row: MetricRow = table[name];
+      if (!row.hasExemplars) (instrument as Histogram).observe(bounded(labels), value);
+      else
+        (instrument as Histogram).observe({
+          labels: bounded(labels),
+          value,
+          exemplarLabels: traceId === undefined ? (undefined as never) : { trace_id: traceId },
+        });
+    },
+    read(name, read) {
+      readers.set(name, read as () => Reading<MetricName>);
+    },
+    render: (format) => registries[format].metrics(),
+  };
+}
+
+function instrumentOf(
+  name: string,
+  { type, help, labels = {}, buckets = [], hasExemplars = false }: MetricRow,
+  registry: Registry<RegistryContentType>,
+  read: () => Reading<MetricName> | undefined,
+  bounded: (labels: Labels) => Labels,
+): Instrument {
+  const common = { name, help, labelNames: Object.keys(labels), registers: [registry] } as MetricConfiguration<string>;
+  if (type === "histogram") {
+    return new Histogram({ ...common, buckets: [...buckets], ...(hasExemplars ? { enableExemplars: true } : {}) });
+  }
+  const collect = () => {
+    const reading = read();
+    if (reading === undefined) return;
+    instrument.reset();
+    if (typeof reading === "number") instrument.inc(reading);
+    else for (const [labels, value] of reading) instrument.inc(bounded(labels), value);
+  };
+  const instrument = type === "counter" ? new Counter({ ...common, collect }) : new Gauge({ ...common, collect });
+  return instrument;
+}
+
+/** Whoever sends what: a label has no more values than its bound says. */
+function bounding(labels: Record<string, LabelBound>): (labels: Labels) => Labels {
+  const known = Object.entries(labels).map(([label, bound]) => ({
+    label,
+    values: new Set(typeof bound === "number" ? [] : bound),
+    most: typeof bound === "number" ? bound : bound.length,
+  }));
+  return (given) => {
+    const out: Labels = {};
+    for (const { label, values, most } of known) {
+      const value = given[label] ?? "";
+      if (!values.has(value) && values.size < most) values.add(value);
+      out[label] = values.has(value) ? value : other;
+    }
+    return out;
+  };
+}

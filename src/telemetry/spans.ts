@@ -1,0 +1,115 @@
+/** The spans of one request: itself, its admission, each attempt at an engine, the stream, the settlement. No content. */
+import { type Context, type Span, SpanKind, SpanStatusCode, TraceFlags, type Tracer, trace } from "@opentelemetry/api";
+import type { AttemptKind } from "../upstream/attempt.ts";
+import type { UpstreamProtocol } from "../upstream/codecs.ts";
+import type { Ended } from "../usage/run.ts";
+import type { AttemptTrace } from "../usage/trace.ts";
+import { modelAttributes, providers, runAttributes } from "./gen-ai.ts";
+import type { RequestTrace, TracedRequest } from "./traces.ts";
+
+export class Spans implements RequestTrace {
+  readonly #tracer: Tracer;
+  readonly #request: Span;
+  readonly #inside: Context;
+  readonly #route: string;
+  #stream: Span | null = null;
+
+  constructor(tracer: Tracer, { id, method, route, words }: TracedRequest, parent: Context) {
+    this.#tracer = tracer;
+    this.#route = `${method} ${route}`;
+    this.#request = tracer.startSpan(
+      this.#route,
+      {
+        kind: SpanKind.SERVER,
+        attributes: {
+          "http.request.method": method,
+          "http.route": route,
+          "sluice.request.id": id,
+          ...headersOf(words),
+        },
+      },
+      parent,
+    );
+    this.#inside = trace.setSpan(parent, this.#request);
+  }
+
+  get sampledId(): string | undefined {
+    const { traceId, traceFlags } = this.#request.spanContext();
+    return traceFlags & TraceFlags.SAMPLED ? traceId : undefined;
+  }
+
+  admission(): (code: string | null) => void {
+    const span = this.#begin("admission");
+    return (code) => {
+      if (code !== null) failed(span, code);
+      span.end();
+    };
+  }
+
+  attempt(upstream: string, engineModel: string, protocol: UpstreamProtocol): AttemptTrace {
+    const span = this.#begin(`chat ${engineModel}`, SpanKind.CLIENT, {
+      ...modelAttributes(engineModel),
+      "gen_ai.provider.name": providers[protocol],
+      "sluice.upstream": upstream,
+    });
+    return {
+      headers: traceHeaders(span),
+      ended(outcome: AttemptKind, status) {
+        span.setAttribute("sluice.attempt.outcome", outcome);
+        if (status !== undefined) span.setAttribute("http.response.status_code", status);
+        if (outcome !== "answered" && outcome !== "abandoned") failed(span, outcome);
+        span.end();
+      },
+    };
+  }
+
+  firstPart(): void {
+    this.#request.addEvent("first part");
+    this.#stream = this.#begin("stream");
+  }
+
+  settlement(): () => void {
+    const span = this.#begin("settlement");
+    return () => span.end();
+  }
+
+  answered(ended: Ended): void {
+    this.#request.setAttributes(runAttributes(ended));
+    this.#request.updateName(`chat ${ended.model}`);
+    if (ended.errorCode !== null && this.#stream) failed(this.#stream, ended.errorCode);
+    this.#stream?.end();
+  }
+
+  end(status: number, code: string | undefined): void {
+    this.#request.setAttribute("http.response.status_code", status);
+    if (code !== undefined) this.#request.setAttribute("error.type", code);
+    // What a client did wrong is no error of the server.
+    if (status >= 500) this.#request.setStatus({ code: SpanStatusCode.ERROR });
+    this.#request.end();
+  }
+
+  #begin(name: string, kind: SpanKind = SpanKind.INTERNAL, attributes = {}): Span {
+    return this.#tracer.startSpan(name, { kind, attributes }, this.#inside);
+  }
+}
+
+function failed(span: Span, type: string): void {
+  span.setAttribute("error.type", type);
+  span.setStatus({ code: SpanStatusCode.ERROR });
+}
+
+/** Under the names of their headers. */
+function headersOf({ user_agent, x_request_id, x_client_request_id }: Record<string, string>) {
+  return {
+    ...(user_agent ? { "user_agent.original": user_agent } : {}),
+    ...(x_request_id ? { "http.request.header.x-request-id": [x_request_id] } : {}),
+    ...(x_client_request_id ? { "http.request.header.x-client-request-id": [x_client_request_id] } : {}),
+  };
+}
+
+function traceHeaders(span: Span): Record<string, string> {
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+  const flags = (traceFlags & TraceFlags.SAMPLED).toString(16).padStart(2, "0");
+  const state = traceState?.serialize();
+  return { traceparent: `00-${traceId}-${spanId}-${flags}`, ...(state ? { tracestate: state } : {}) };
+}

@@ -1,0 +1,31 @@
+/**
+ * Every metric, once. To add one, write its row into a file of table/, give it its values in metrics.ts or serve.ts, and
+ * run scripts/metrics.ts, which writes the table of docs/operating.md. Tests hold names, labels and bounds. Pure.
+ */
+import type { MetricRow } from "./metric.ts";
+import { inferenceMetrics } from "./table/inference.ts";
+import { nodeMetrics } from "./table/node.ts";
+import { requestMetrics } from "./table/requests.ts";
+import { usageMetrics } from "./table/usage.ts";
+
+export const table = { ...requestMetrics, ...inferenceMetrics, ...usageMetrics, ...nodeMetrics };
+
+type Table = typeof table;
+export type MetricName = keyof Table;
+export type NameOf<Type extends MetricRow["type"]> = {
+  [Name in MetricName]: Table[Name]["type"] extends Type ? Name : never;
+}[MetricName];
+/** A value for each label of the metric; `unknown` where it has none, so that nothing need be given. */
+export type LabelsOf<Name extends MetricName> = Table[Name] extends { labels: infer Labels }
+  ? Record<keyof Labels & string, string>
+  : Record<never, string>;
+
+/** The table as docs/operating.md has it. */
+export function tableShown(): string {
+  const head = "| metric | type | labels | what it is | what it answers |\n|---|---|---|---|---|\n";
+  const rows = Object.entries<MetricRow>(table).map(([name, { type, labels = {}, help, question }]) => {
+    const named = Object.keys(labels).map((label) => `\`${label}\``);
+    return `| \`${name}\` | ${type} | ${named.join(", ")} | ${help.replace(/\.$/, "")} | ${question} |\n`;
+  });
+  return head + rows.join("");
+}

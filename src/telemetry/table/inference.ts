@@ -1,0 +1,98 @@
+/** Metrics of inference: answers, tokens, engines. Pure. */
+import { bounds, long_s, type MetricTable } from "../metric.ts";
+
+const { model, upstream } = bounds;
+
+export const inferenceMetrics = {
+  inference_requests_total: {
+    type: "counter",
+    help: "Admitted inference requests that ended, by operation, public model, outcome and fault code.",
+    question: "Which model fails, and how?",
+    labels: { operation: bounds.operation, model, outcome: bounds.outcome, code: bounds.code },
+  },
+  inference_duration_seconds: {
+    type: "histogram",
+    help: "From an admitted request's arrival to the end of its answer, by public model.",
+    question: "Which model is slow?",
+    labels: { model },
+    buckets: long_s,
+    hasExemplars: true,
+  },
+  inference_time_to_first_part_seconds: {
+    type: "histogram",
+    help: "From the request's arrival to the first part of the answer, by public model.",
+    question: "How long do users wait until something shows?",
+    labels: { model },
+    buckets: long_s,
+    hasExemplars: true,
+  },
+  inference_time_per_output_token_seconds: {
+    type: "histogram",
+    help: "Between two output tokens of a complete stream, after its first part, by public model.",
+    question: "How fast do answers flow?",
+    labels: { model },
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5],
+  },
+  inference_tokens_total: {
+    type: "counter",
+    help: "Tokens of admitted requests, by public model and class; each token is in one class.",
+    question: "What is read and written, and how much does the cache save?",
+    labels: { model, class: ["input", "cached_input", "cache_write", "output"] },
+  },
+  inference_reasoning_tokens_total: {
+    type: "counter",
+    help: "Output tokens that are reasoning, by public model; they are in inference_tokens_total as output.",
+    question: "How much of the output is reasoning?",
+    labels: { model },
+  },
+  upstream_attempts_total: {
+    type: "counter",
+    help: "Attempts at engines, by upstream and how they ended.",
+    question: "Which engine fails, and how?",
+    labels: {
+      upstream,
+      outcome: [
+        ...["answered", "empty", "abandoned", "unreachable", "stale", "broken", "timeout", "busy", "failed"],
+        ...["refused", "rejected", "too_long", "malformed"],
+      ],
+    },
+  },
+  upstream_routes: {
+    type: "gauge",
+    help: "Routes by public model, upstream, and how they are: closed (asked), crowded, open, half-open, resting (full, for as long as it said) or down (its check fails).",
+    question: "Which engines are asked now?",
+    labels: { model, upstream, state: ["closed", "crowded", "open", "half-open", "resting", "down"] },
+  },
+  upstream_time_to_first_part_seconds: {
+    type: "histogram",
+    help: "From the request to an engine to the first part of its answer, by upstream.",
+    question: "Which engine is slow to begin?",
+    labels: { upstream },
+    buckets: long_s,
+  },
+  upstream_queue_length: {
+    type: "gauge",
+    help: "Requests that wait for room at an engine now, for whichever of its models; one may wait for several.",
+    question: "Which engine is full?",
+    labels: { model, upstream },
+  },
+  upstream_queue_wait_seconds: {
+    type: "histogram",
+    help: "How long requests waited for room at an engine, by public model and outcome: served, left (the client) or full (refused).",
+    question: "How long do users wait for engines that are full?",
+    labels: { model, outcome: ["served", "left", "full"] },
+    buckets: long_s,
+  },
+  upstream_requests_in_flight: {
+    type: "gauge",
+    help: "Requests at engines now, by public model and upstream.",
+    question: "Where does the load go?",
+    labels: { model, upstream },
+  },
+  upstream_tokens_in_flight: {
+    type: "gauge",
+    help: "Tokens of the requests at engines now: inputs, and at most 1,024 for each answer.",
+    question: "How heavy is that load?",
+    labels: { model, upstream },
+  },
+} as const satisfies MetricTable;

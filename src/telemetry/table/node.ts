@@ -1,0 +1,113 @@
+/** Metrics of a node's stores and of its process. Pure. */
+import { bounds, type MetricTable, short_s } from "../metric.ts";
+
+const { store } = bounds;
+
+export const nodeMetrics = {
+  store_statement_duration_seconds: {
+    type: "histogram",
+    help: "From sending a statement or command to a store to its answer, failures included.",
+    question: "Which store is slow?",
+    labels: { store },
+    buckets: short_s,
+  },
+  store_statement_failures_total: {
+    type: "counter",
+    help: "Statements and commands that failed, by store and whose fault it was: the connection's, or the statement's.",
+    question: "Which store is away, or refuses?",
+    labels: { store, fault: ["connection", "statement"] },
+  },
+  store_connections: {
+    type: "gauge",
+    help: "Connections to a store, by state: busy ones wait for an answer or are in a transaction.",
+    question: "Is the pool used up?",
+    labels: { store, state: ["idle", "busy"] },
+  },
+  store_connection_waiters: {
+    type: "gauge",
+    help: "Statements and transactions that wait for a free connection.",
+    question: "Who waits for the pool?",
+    labels: { store },
+  },
+  store_connections_opened_total: {
+    type: "counter",
+    help: "Connections that were begun, by store.",
+    question: "Does the node connect again and again?",
+    labels: { store },
+  },
+  store_connections_lost_total: {
+    type: "counter",
+    help: "Connections that ended other than by the node's wish, or were never had, by store.",
+    question: "Who drops connections?",
+    labels: { store },
+  },
+  database_timeline: {
+    type: "gauge",
+    help: "The timeline of the Postgres server; a replica that takes over begins the next.",
+    question: "Has another server taken over?",
+  },
+  database_oldest_snapshot_transactions: {
+    type: "gauge",
+    help: "Transactions that began since the oldest one that still runs or reads; rows that died since then stay.",
+    question: "Does a dump or a forgotten session hold up vacuum?",
+  },
+  database_dead_rows: {
+    type: "gauge",
+    help: "Dead rows of all tables, as the server counts them.",
+    question: "Does vacuum keep up?",
+  },
+  database_unfrozen_transactions: {
+    type: "gauge",
+    help: "Transactions since all rows were last frozen; at two thousand million the server takes no writes.",
+    question: "How far is the server from refusing writes?",
+  },
+  process_event_loop_delay_seconds: {
+    type: "gauge",
+    help: "How late timers were since the last look at this metric.",
+    question: "Does something block the node?",
+    labels: { statistic: ["mean", "p99", "max"] },
+  },
+  process_memory_bytes: {
+    type: "gauge",
+    help: "Memory of the process by kind; array_buffers are part of external.",
+    question: "What grows?",
+    labels: { kind: ["heap_used", "heap_total", "external", "array_buffers"] },
+  },
+  process_resident_memory_bytes: {
+    type: "gauge",
+    help: "Resident memory of the process.",
+    question: "How near is the node to its memory limit?",
+  },
+  process_cpu_seconds_total: {
+    type: "counter",
+    help: "CPU time of the process, user and system.",
+    question: "How much CPU does the node use?",
+  },
+  process_open_fds: {
+    type: "gauge",
+    help: "Descriptors that the process has open.",
+    question: "How near is the node to its descriptors?",
+  },
+  process_max_fds: {
+    type: "gauge",
+    help: "Descriptors that the process may have open.",
+    question: "How many connections can the node have?",
+  },
+  process_start_time_seconds: {
+    type: "gauge",
+    help: "When the process began, in Unix seconds.",
+    question: "Did the node restart?",
+  },
+  configuration_info: {
+    type: "gauge",
+    help: "The configuration in force, by its hash; /readyz?verbose has it too. Always 1.",
+    question: "Do all nodes serve the same?",
+    labels: { hash: 1 },
+  },
+  build_info: {
+    type: "gauge",
+    help: "The running version. Always 1.",
+    question: "Which version runs where?",
+    labels: { version: 1 },
+  },
+} as const satisfies MetricTable;

@@ -1,0 +1,22 @@
+/** Whoever follows a run on its way, where it is traced. Nothing that it is told is content. */
+import type { AttemptKind } from "../upstream/attempt.ts";
+import type { UpstreamProtocol } from "../upstream/codecs.ts";
+
+export interface RunTrace {
+  /** Of a trace that is kept: what metrics name as an example. */
+  readonly sampledId: string | undefined;
+  /** The ledger is asked; to be told the code of the refusal, or null. */
+  admission(): (code: string | null) => void;
+  /** An engine is asked. */
+  attempt(upstream: string, engineModel: string, protocol: UpstreamProtocol): AttemptTrace;
+  /** The first part of the answer has come. */
+  firstPart(): void;
+  /** The ledger is told; to be called when it has confirmed that. */
+  settlement(): () => void;
+}
+
+export interface AttemptTrace {
+  /** For the engine: `traceparent`, and `tracestate` where there is one. */
+  headers: Record<string, string>;
+  ended(outcome: AttemptKind, status: number | undefined): void;
+}
