@@ -3,6 +3,8 @@
 
 export const smallBody = '{"model":"acme/m","max_tokens":16,"messages":[{"role":"user","content":"Hello"}]}';
 
+export const smallStream = '{"model":"acme/m","stream":true,"messages":[{"role":"user","content":"Hello"}]}';
+
 const sentence = "Read the file before you change it, and say in one line what you are about to do and why.\n";
 const source = `export function sum(values: number[]): number {\n  return values.reduce((one, other) => one + other, 0);\n}\n// "quoted"\n`;
 

@@ -1,16 +1,17 @@
-// What large bodies and long answers cost: `bun bench/bodies.ts [seconds] [connections]`. One node on Postgres and
-// Redis with every limit on, an engine, and a process that passes requests on and does nothing else; three kinds of request
+// What large bodies and long answers cost: `bun bench/bodies.ts [seconds] [connections] [streams]`. One node on Postgres and
+// Redis with every limit on, an engine, and a process that passes requests on and does nothing else; four kinds of request
 // take turns, round by round, in one run: a small one, an agent's body of 66 KB with a small cap (the engine is asked for its
-// answer whole), and the same without a cap (the engine is asked for a stream, and nobody streams). CPU is the process's
-// own. With TEST_SLUICE_BEFORE, an older binary takes turns with this one, on a database of its own.
+// answer whole), the same without a cap (the engine is asked for a stream, and nobody streams), and a small one that streams.
+// Streamed answers have 100 tokens, 10 ms apart. CPU is the process's own. With TEST_SLUICE_BEFORE, an older binary takes turns with this one, on a database of its own.
 
 import Table from "cli-table3";
-import { agentBody, smallBody } from "./agent-body.ts";
+import { agentBody, smallBody, smallStream } from "./agent-body.ts";
 import { cpu_us, post, programs, startNode, startPasser } from "./node.ts";
 import { closely } from "./steady.ts";
 
 const seconds = Number(process.argv[2] ?? 5);
 const connections = Number(process.argv[3] ?? 32);
+const streams = Number(process.argv[4] ?? 128);
 const rounds = 4;
 const answer_tokens = 100;
 const token_ms = 10;
@@ -46,6 +47,13 @@ function streamed(): Response {
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
+interface Kind {
+  body: string;
+  /** What the engine is asked in the end, for the process that only passes it on. */
+  passedOn: string;
+  connections: number;
+}
+
 interface Measured {
   latencies: number[];
   cpu_us: number;
@@ -63,20 +71,22 @@ async function main(): Promise<void> {
   const words = programs();
   const now = await startNode(words.now, engine.port!);
   const before = words.before ? await startNode(words.before, engine.port!) : null;
-  const kinds: Record<string, { body: string; passedOn: string }> = {
-    small: { body: smallBody, passedOn: smallBody },
-    "66 KB, asked whole": { body: agentBody({ max_tokens: 256 }), passedOn: agentBody({ max_tokens: 256 }) },
-    "66 KB, asked streamed": { body: agentBody({}), passedOn: agentBody({ stream: true }) },
+  const cap = { max_tokens: 256 };
+  const kinds: Record<string, Kind> = {
+    small: { body: smallBody, passedOn: smallBody, connections },
+    "66 KB, asked whole": { body: agentBody(cap), passedOn: agentBody(cap), connections },
+    "66 KB, asked streamed": { body: agentBody({}), passedOn: agentBody({ stream: true }), connections: streams },
+    streamed: { body: smallStream, passedOn: smallStream, connections: streams },
   };
-  const targets = Object.entries(kinds).flatMap(([kind, { body, passedOn }]) =>
+  const targets = Object.entries(kinds).flatMap(([kind, { body, passedOn, connections }]) =>
     [
       { name: "passed on", pid: passing.pid, ask: () => post(`${passing.url}/v1/chat/completions`, "", passedOn) },
       ...(before ? [{ name: "before", pid: before.pid, ask: () => asked(before, body) }] : []),
       { name: "now", pid: now.pid, ask: () => asked(now, body) },
-    ].map((target) => ({ ...target, kind, measured: { latencies: [], cpu_us: 0 } as Measured })),
+    ].map((target) => ({ ...target, kind, connections, measured: { latencies: [], cpu_us: 0 } as Measured })),
   );
   for (let round = -1; round < rounds; round++) {
-    for (const { pid, ask, measured } of targets) {
+    for (const { pid, ask, connections, measured } of targets) {
       const warming = round < 0;
       const begun_us = cpu_us(pid);
       const latencies = warming ? [] : measured.latencies;

@@ -23,6 +23,8 @@ export interface Question extends Sending {
   patience: Patience;
   /** The caller's patience: its abort ends the request, and its reason (a Fault) the stream. */
   signal: AbortSignal;
+  /** Set where nobody reads the parts as they come: what follows the first is read together, so many milliseconds of it. */
+  gather_ms?: number;
   /** Told once how it ended, before the last event leaves. */
   ended?(end: AttemptEnd): void;
 }
@@ -70,7 +72,12 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     }
     const contentType = reply.headers.get("content-type") ?? "";
     if (contentType.includes("text/event-stream")) {
-      const heard = () => dog.expect(patience.idle_ms, "the next part");
+      const gather_ms = question.gather_ms ?? 0;
+      // A part that was gathered is heard of late: the next is given as much longer.
+      const heard = (batch: InferenceEvent[]) => {
+        dog.expect(patience.idle_ms + gather_ms, "the next part");
+        if (gather_ms > 0 && batch.some(({ type }) => type === "part-start")) reply.gather(gather_ms);
+      };
       yield* streamed(reply, codec.stream.decoder(identity, question.request.outputTokens_max), heard, answer, told);
     } else if (contentType.includes("json")) {
       const whole = await readAtMost(reply, reply_bytes_max);
@@ -130,7 +137,7 @@ const rest_reads_max = 16;
 async function* streamed(
   reply: Reply,
   decoder: Transducer<SseMessage, InferenceEvent>,
-  heard: () => void,
+  heard: (batch: InferenceEvent[]) => void,
   answer: Reading,
   told: (end: AttemptEnd) => void,
 ) {
@@ -147,7 +154,7 @@ async function* streamed(
     const isLast = batch.some(isTerminal);
     if (isLast) told(endOf(batch));
     if (batch.length > 0) {
-      heard();
+      heard(batch);
       yield batch;
     }
     if (pieces === null || isLast) return;

@@ -126,7 +126,13 @@ class Walk implements Opened, OpenedEvents {
     const over = this.#itinerary.begun(route, this.#begun_ms);
     this.#attempt = ask({
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
-      ...{ identity: errand.identity, signal: errand.signal, isFresh, stream: this.#asking.stream },
+      ...{
+        identity: errand.identity,
+        signal: errand.signal,
+        isFresh,
+        stream: this.#asking.stream,
+        gather_ms: this.#asking.gather_ms,
+      },
       ...this.#asking.at(route),
       cacheSalt: route.upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
       patience: this.#patience(route),
