@@ -1,8 +1,9 @@
-// What large bodies and long answers cost: `bun bench/bodies.ts [seconds] [connections] [streams]`. One node on Postgres and
+// What large bodies and long answers cost: `bun bench/bodies.ts [seconds] [connections] [streams] [word]`. One node on Postgres and
 // Redis with every limit on, an engine, and a process that passes requests on and does nothing else; four kinds of request
 // take turns, round by round, in one run: a small one, an agent's body of 66 KB with a small cap (the engine is asked for its
 // answer whole), the same without a cap (the engine is asked for a stream, and nobody streams), and a small one that streams.
-// Streamed answers have 100 tokens, 10 ms apart. CPU is the process's own. With TEST_SLUICE_BEFORE, an older binary takes turns with this one, on a database of its own.
+// Streamed answers have 100 tokens, 10 ms apart. CPU is the process's own;
+// `word` names the kinds that are asked. With TEST_SLUICE_BEFORE, an older binary takes turns with this one, on a database of its own.
 
 import Table from "cli-table3";
 import { agentBody, smallBody, smallStream } from "./agent-body.ts";
@@ -12,6 +13,7 @@ import { closely } from "./steady.ts";
 const seconds = Number(process.argv[2] ?? 5);
 const connections = Number(process.argv[3] ?? 32);
 const streams = Number(process.argv[4] ?? 128);
+const word_asked = process.argv[5] ?? "";
 const rounds = 4;
 const answer_tokens = 100;
 const token_ms = 10;
@@ -78,7 +80,8 @@ async function main(): Promise<void> {
     "66 KB, asked streamed": { body: agentBody({}), passedOn: agentBody({ stream: true }), connections: streams },
     streamed: { body: smallStream, passedOn: smallStream, connections: streams },
   };
-  const targets = Object.entries(kinds).flatMap(([kind, { body, passedOn, connections }]) =>
+  const chosen = Object.entries(kinds).filter(([kind]) => kind.includes(word_asked));
+  const targets = chosen.flatMap(([kind, { body, passedOn, connections }]) =>
     [
       { name: "passed on", pid: passing.pid, ask: () => post(`${passing.url}/v1/chat/completions`, "", passedOn) },
       ...(before ? [{ name: "before", pid: before.pid, ask: () => asked(before, body) }] : []),

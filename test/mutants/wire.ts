@@ -78,8 +78,8 @@ export const upstream: Mutant[] = [
   {
     name: "a part moves the deadline of the next one nowhere",
     file: "src/upstream/ask.ts",
-    find: "      heard(batch);\n",
-    replace: "",
+    find: "if (batch.length > 0) dog.expect(",
+    replace: "if (batch.length < 0) dog.expect(",
     caughtBy: [ask],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
