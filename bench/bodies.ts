@@ -1,9 +1,9 @@
-// What large bodies and long answers cost: `bun bench/bodies.ts [seconds] [connections] [streams] [word]`. One node on Postgres and
-// Redis with every limit on, an engine, and a process that passes requests on and does nothing else; four kinds of request
+// What large bodies and long answers cost: `bun bench/bodies.ts [seconds] [connections] [streams] [word]`. One node on Postgres
+// and Redis with every limit on, an engine, and a process that passes requests on and does nothing else; four kinds of request
 // take turns, round by round, in one run: a small one, an agent's body of 66 KB with a small cap (the engine is asked for its
 // answer whole), the same without a cap (the engine is asked for a stream, and nobody streams), and a small one that streams.
-// Streamed answers have 100 tokens, 10 ms apart. CPU is the process's own;
-// `word` names the kinds that are asked. With TEST_SLUICE_BEFORE, an older binary takes turns with this one, on a database of its own.
+// Streamed answers have 100 tokens, 10 ms apart. CPU is the process's own. `word` chooses kinds by a word of their names. With
+// TEST_SLUICE_BEFORE, an older binary takes turns with this one, on a database of its own.
 
 import Table from "cli-table3";
 import { agentBody, smallBody, smallStream } from "./agent-body.ts";

@@ -59,10 +59,8 @@ export async function startNode(words: string[], enginePort: number) {
 
 const configuration = (enginePort: number) => `upstreams:
   main: { url: "http://127.0.0.1:${enginePort}/v1" }
-  messages: { url: "http://127.0.0.1:${enginePort}/v1", protocol: anthropic-messages }
 models:
   - { id: acme/m, created: 1, context_window: 131072, max_output_tokens: 16384, capabilities: [tools, parallel_tools], prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: m }] }
-  - { id: acme/c, created: 1, context_window: 131072, max_output_tokens: 16384, capabilities: [tools, parallel_tools], prices: { input: 1, output: 1 }, routes: [{ upstream: messages, model: c }] }
 plans:
   off: {}
   on: { session: 1000000000000, week: 1000000000000, month: 1000000000000, requests_per_minute: 1000000, tokens_per_minute: 1000000000, concurrent_requests: 10000 }
@@ -87,7 +85,7 @@ export function cpu_us(pid: number): number {
   return ((Number(fields[11]) + Number(fields[12])) * 1e6) / ticks_a_second;
 }
 
-/** Takes the JSON body apart where a node is asked with a key, or the engine without. */
+/** Without a key the engine is asked, directly or through the process that passes on. */
 export function post(url: string, key: string, body: string): Promise<Response> {
   return fetch(url, {
     method: "POST",
