@@ -68,25 +68,32 @@ describe("what is gathered", () => {
 
   test("is the whole of it, however it is cut, and whenever it is read", async () => {
     const cuts = fc.array(fc.record({ size: fc.nat(40), isRead: fc.boolean() }), { maxLength: 30 });
+    const texts = fc.array(fc.string({ minLength: 1, unit: "grapheme-ascii" }));
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.string({ minLength: 1, unit: "grapheme-ascii" })), cuts, async (texts, plan) => {
+      fc.asyncProperty(texts, cuts, fc.constantFrom(0, forever_ms), async (said, plan, gather_ms) => {
         const one = exchange();
-        one.gather(forever_ms);
-        const wire = bytes(`${texts.map(chunk).join("")}0\r\n\r\n`);
+        one.gather(gather_ms);
+        const wire = bytes(`${said.map(chunk).join("")}0\r\n\r\n`);
         let got = "";
         let reading: Promise<void> | null = null;
-        const read = () => textOf(one.read()).then((text) => void (got += text ?? ""));
+        const read = async () => {
+          const text = await textOf(one.read());
+          got += text ?? "";
+          reading = null;
+        };
         let at = 0;
         for (const { size, isRead } of plan) {
           if (isRead) reading ??= read();
           one.received(wire.subarray(at, at + size));
           at += size;
+          // Whoever was woken has its turn.
+          await new Promise((resolve) => setImmediate(resolve));
           if (at >= wire.length) break;
         }
         if (at < wire.length) one.received(wire.subarray(at));
         await reading;
         await read();
-        expect(got).toBe(texts.join(""));
+        expect(got).toBe(said.join(""));
       }),
     );
   });
