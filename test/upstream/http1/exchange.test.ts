@@ -52,7 +52,7 @@ describe("what is gathered", () => {
       one.received(bytes(chunk("b")));
       one.fail(new Error("the caller left"));
       expect(await (waiting ?? textOf(one.read()))).toBe("ab");
-      expect(one.read()).rejects.toThrow("the caller left");
+      await expect(one.read()).rejects.toThrow("the caller left");
     }
   });
 
