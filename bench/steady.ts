@@ -27,3 +27,28 @@ export async function steadily(ask: () => Promise<Response>, { length_s, rate, l
   }
   await Promise.all(pending);
 }
+
+interface Close {
+  length_s: number;
+  /** Each has one request under way at any time. */
+  connections: number;
+  latencies: number[];
+}
+
+/** As many requests as are answered: each connection asks again when it has its answer. */
+export async function closely(
+  ask: () => Promise<Response>,
+  { length_s, connections, latencies }: Close,
+): Promise<void> {
+  const ends = performance.now() + length_s * 1000;
+  const connection = async () => {
+    while (performance.now() < ends) {
+      const sent = performance.now();
+      const response = await ask();
+      await response.text();
+      if (response.status !== 200) throw new Error(`a request was answered ${response.status}`);
+      latencies.push(performance.now() - sent);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, connection));
+}

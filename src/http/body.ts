@@ -8,7 +8,7 @@ import { assertShape, BodyScan, type ShapeLimits } from "../protocol/body-scan.t
 import { parsingSteps, type ScannedBody } from "../protocol/json-body.ts";
 import { breather, inTurns, small_bytes } from "./breather.ts";
 import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
-import { readPieces, release, type TakePiece } from "./pieces.ts";
+import { readAtOnce, readPieces, release, type TakePiece } from "./pieces.ts";
 
 export interface BodyLimits extends ShapeLimits, UnpackingLimits {
   body_read_ms: number;
@@ -83,7 +83,8 @@ async function readInto(request: Request, limits: BodyLimits, hold: Hold, take: 
   if (announced > bytes_max) throw tooLarge(bytes_max);
   hold(announced);
   if (!request.body) return;
-  const reading = await readPieces(request.body, { bytes_max, ms }, take);
+  const isSmall = announced > 0 && announced <= small_bytes;
+  const reading = await (isSmall ? readAtOnce(request, ms, take) : readPieces(request.body, { bytes_max, ms }, take));
   if (reading === "too_large") throw tooLarge(bytes_max);
   if (reading === "late") throw unfinished(ms);
   if (reading !== "whole") throw new Fault("invalid_json", "The request body ended early. Send it again.");

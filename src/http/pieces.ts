@@ -54,6 +54,20 @@ export async function readPieces(
   }
 }
 
+/** The same of a body whose announced size is within bounds and small: the runtime gathers it, in one piece and without a stream. */
+export async function readAtOnce(request: Request, ms: number, take: TakePiece): Promise<Reading> {
+  const { promise: late, resolve } = Promise.withResolvers<"late">();
+  const deadline = setTimeout(resolve, ms, "late");
+  try {
+    const whole = await Promise.race([request.bytes().catch(() => "broken_off" as const), late]);
+    if (typeof whole === "string") return whole;
+    await take(whole);
+    return "whole";
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
 /** Frees a piece's memory now: until the collector came, hundreds of MiB would pile up. */
 export function release({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);

@@ -89,11 +89,12 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
   let beats: ReturnType<typeof setInterval> | undefined;
   let closed = false;
 
-  const frames = (batch: Batch) =>
-    batch
-      .flatMap((event) => encoder.push(event))
-      .map(encodeSse)
-      .join("");
+  /** What came together is written together. */
+  const frames = (batch: Batch) => {
+    let out = "";
+    for (const event of batch) for (const message of encoder.push(event)) out += encodeSse(message);
+    return out;
+  };
   const beat = (controller: Controller) => {
     try {
       const out = encoder.heartbeat();
@@ -122,8 +123,7 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
   }
 
   async function next(): Promise<IteratorResult<Batch, void>> {
-    const ahead = stream.head.splice(0);
-    if (ahead.length > 0) return { done: false, value: ahead.flat() };
+    if (stream.head.length > 0) return { done: false, value: stream.head.splice(0).flat() };
     const pending = stream.pending ?? stream.rest.next();
     stream.pending = null;
     return pending;

@@ -6,9 +6,8 @@
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
-import type { ResponseIdentity, Transducer } from "../protocol/codec.ts";
+import type { ResponseIdentity } from "../protocol/codec.ts";
 import { SseDecoder } from "../sse/decode.ts";
-import type { SseMessage } from "../sse/message.ts";
 import { within } from "../time/deadline.ts";
 import { type AttemptEnd, faultOfCause, kindOfCause, kindOfFault, tooSlow } from "./attempt.ts";
 import { readAtMost } from "./body.ts";
@@ -23,6 +22,8 @@ export interface Question extends Sending {
   patience: Patience;
   /** The caller's patience: its abort ends the request, and its reason (a Fault) the stream. */
   signal: AbortSignal;
+  /** Set where nobody reads the parts as they come: what follows the first is read together, so many milliseconds of it. */
+  gather_ms?: number;
   /** Told once how it ended, before the last event leaves. */
   ended?(end: AttemptEnd): void;
 }
@@ -50,7 +51,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   const onAbort = () => abort.abort(signal.reason);
   if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });
-  const answer: Reading = { reply: null, isEnded: false };
+  const answer: Reading = { reply: null, isEnded: false, isOver: false };
   const dog = watchdog((waitedFor) => {
     if (waitedFor === spareWait && !patience.spare?.isAsked()) dog.expect(restOf(patience), firstWait);
     else abort.abort(tooSlow(waitedFor));
@@ -70,8 +71,12 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     }
     const contentType = reply.headers.get("content-type") ?? "";
     if (contentType.includes("text/event-stream")) {
-      const heard = () => dog.expect(patience.idle_ms, "the next part");
-      yield* streamed(reply, codec.stream.decoder(identity, question.request.outputTokens_max), heard, answer, told);
+      const read = reader(question, { answer, dog, told });
+      // One loop, and no generator within the generator: each costs every batch several turns.
+      while (!answer.isOver) {
+        const batch = read(await reply.read());
+        if (batch.length > 0) yield batch;
+      }
     } else if (contentType.includes("json")) {
       const whole = await readAtMost(reply, reply_bytes_max);
       const events = codec.response.decode(JSON.parse(whole), identity, question.request.outputTokens_max);
@@ -114,6 +119,8 @@ interface Reading {
   reply: Reply | null;
   /** Its events have ended, and the engine may not have closed it yet. */
   isEnded: boolean;
+  /** No event follows: the answer has ended, or failed. */
+  isOver: boolean;
 }
 
 /** What follows the end is a few bytes at most; an engine that says more, or nothing, is let go. */
@@ -127,31 +134,40 @@ async function readOut(reply: Reply, abort: AbortController): Promise<void> {
 const rest_ms_max = 1000;
 const rest_reads_max = 16;
 
-async function* streamed(
-  reply: Reply,
-  decoder: Transducer<SseMessage, InferenceEvent>,
-  heard: () => void,
-  answer: Reading,
-  told: (end: AttemptEnd) => void,
-) {
+interface ReaderParts {
+  answer: Reading;
+  dog: ReturnType<typeof watchdog>;
+  told(end: AttemptEnd): void;
+}
+
+/**
+ * A streamed answer, read by read (null: there is no more). What one read brought leaves in one batch: events that travel
+ * together cost a tenth.
+ */
+function reader(question: Question, { answer, dog, told }: ReaderParts) {
+  const { codec, identity, request, patience, gather_ms = 0 } = question;
+  const decoder = codec.stream.decoder(identity, request.outputTokens_max);
   const frames = new SseDecoder();
-  for (;;) {
-    const pieces = await reply.read();
-    // What one read brought leaves in one batch: events that travel together cost a tenth.
+
+  function decoded(pieces: Uint8Array[]): InferenceEvent[] {
     const batch: InferenceEvent[] = [];
-    for (const piece of pieces ?? []) {
-      for (const message of frames.push(piece)) batch.push(...decoder.push(message));
+    for (const piece of pieces) {
+      for (const message of frames.push(piece)) for (const event of decoder.push(message)) batch.push(event);
     }
-    if (pieces === null) batch.push(...decoder.end());
-    if (pieces === null || batch.some((event) => event.type === "response-end")) answer.isEnded = true;
-    const isLast = batch.some(isTerminal);
-    if (isLast) told(endOf(batch));
-    if (batch.length > 0) {
-      heard();
-      yield batch;
-    }
-    if (pieces === null || isLast) return;
+    return batch;
   }
+
+  return (pieces: Uint8Array[] | null): InferenceEvent[] => {
+    const batch = pieces === null ? decoder.end() : decoded(pieces);
+    const end = batch.find(isTerminal);
+    if (pieces === null || end?.type === "response-end") answer.isEnded = true;
+    if (pieces === null || end) answer.isOver = true;
+    if (end) told(endOf(batch));
+    // A part that was gathered is heard of late: the next is given as much longer.
+    if (batch.length > 0) dog.expect(patience.idle_ms + gather_ms, "the next part");
+    if (gather_ms > 0 && batch.some(({ type }) => type === "part-start")) answer.reply?.gather(gather_ms);
+    return batch;
+  };
 }
 
 function isTerminal(event: InferenceEvent): boolean {

@@ -32,6 +32,8 @@ export interface WalkSettings {
 
 export interface Asking {
   stream: boolean;
+  /** How long parts may wait for more of them: 0 where a caller reads them as they come. */
+  gather_ms: number;
   /** Set where a usage window alone is why the engine may not write more than so many tokens. */
   windowTokens: number | null;
   /** Of an answer that comes whole: how many it may have. */
@@ -49,6 +51,9 @@ export interface Asking {
 /** Caps are far above what answers have: counted in full, they would hide the inputs. */
 const answer_tokens = 1024;
 
+/** docs/design/usage.md, Answers that nobody streams. */
+const unstreamed_gather_ms = 100;
+
 export function askingOf({ model, request, inputTokens, room }: Errand, settings: WalkSettings): Asking {
   const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
@@ -58,6 +63,7 @@ export function askingOf({ model, request, inputTokens, room }: Errand, settings
   const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
   return {
     stream,
+    gather_ms: request.stream ? 0 : unstreamed_gather_ms,
     windowTokens,
     wholeTokens: stream ? 0 : (windowTokens ?? cap),
     busyTokens: inputTokens + Math.min(cap, answer_tokens),

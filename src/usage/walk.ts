@@ -188,7 +188,13 @@ class Walk implements Opened, OpenedEvents {
     const traced = errand.trace?.attempt(route.upstream.name, route.model, route.upstream.protocol);
     this.#attempt = ask({
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
-      ...{ identity: errand.identity, signal: errand.signal, isFresh, stream: this.#asking.stream },
+      ...{
+        identity: errand.identity,
+        signal: errand.signal,
+        isFresh,
+        stream: this.#asking.stream,
+        gather_ms: this.#asking.gather_ms,
+      },
       ...this.#asking.at(route),
       identified: { organization: errand.affinity.organizationId, plan: errand.plan.name },
       traceHeaders: traced?.headers ?? {},

@@ -4,6 +4,7 @@ const decode = "test/sse/decode.test.ts";
 const ask = "test/upstream/ask.test.ts";
 const walk = "test/usage/walk.test.ts";
 const client = "test/upstream/http1/client.test.ts";
+const gathering = "test/upstream/http1/exchange.test.ts";
 const parser = "test/upstream/http1/parser.test.ts";
 
 export const sse: Mutant[] = [
@@ -77,10 +78,26 @@ export const upstream: Mutant[] = [
   {
     name: "a part moves the deadline of the next one nowhere",
     file: "src/upstream/ask.ts",
-    find: "      heard();\n",
-    replace: "",
+    find: "if (batch.length > 0) dog.expect(",
+    replace: "if (batch.length < 0) dog.expect(",
     caughtBy: [ask],
     rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
+    name: "what was gathered is lost when the caller leaves",
+    file: "src/upstream/http1/exchange.ts",
+    find: "if (this.#unread.length > 0) this.#wake();\n    else this.#reader",
+    replace: "this.#reader",
+    caughtBy: [gathering],
+    rule: "docs/design/usage.md, Answers that nobody streams",
+  },
+  {
+    name: "the end of an answer waits with what was gathered",
+    file: "src/upstream/http1/exchange.ts",
+    find: "this.#failure !== null || this.#parser.isOver ||",
+    replace: "this.#failure !== null ||",
+    caughtBy: [gathering],
+    rule: "docs/design/usage.md, Answers that nobody streams",
   },
   {
     name: "a connection that the engine had closed fails the request",

@@ -28,6 +28,7 @@ afterAll(() => engines.close());
 const sse = { "content-type": "text/event-stream" };
 
 let closed: (() => void) | null = null;
+let seen = Promise.withResolvers<void>();
 const server = Bun.serve({
   port: 0,
   idleTimeout: 0,
@@ -74,12 +75,37 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
       }),
       { headers: sse },
     ),
+  // What follows the first part comes when that was seen, word by word; then the end, or nothing.
+  gulps: (_, incoming) =>
+    new Response(
+      new ReadableStream({
+        async start(controller) {
+          const say = (text: string) => controller.enqueue(new TextEncoder().encode(text));
+          say(chunk({ content: "1 " }));
+          await seen.promise;
+          for (const word of ["2 ", "3 ", "4 "]) {
+            say(chunk({ content: word }));
+            await Bun.sleep(5);
+          }
+          if (incoming.url.includes("/silent/")) return;
+          say(`${chunk({}, "stop")}data: [DONE]\n\n`);
+          controller.close();
+        },
+      }),
+      { headers: sse },
+    ),
   huge: () => new Response(`data: ${"x".repeat(17 * 1024 * 1024)}\n\n`, { headers: sse }),
 };
 
 async function outcomeOf(
   path: string,
-  options: { timeouts?: Partial<UpstreamTimeouts>; signal?: AbortSignal; onBatch?: () => void; origin?: string } = {},
+  options: {
+    timeouts?: Partial<UpstreamTimeouts>;
+    signal?: AbortSignal;
+    onBatch?: (batch: InferenceEvent[]) => void;
+    origin?: string;
+    gather_ms?: number;
+  } = {},
 ) {
   const events: InferenceEvent[] = [];
   for await (const batch of ask({
@@ -99,9 +125,10 @@ async function outcomeOf(
     client: engines,
     patience: patience(options.timeouts),
     signal: options.signal ?? new AbortController().signal,
+    gather_ms: options.gather_ms ?? 0,
   })) {
     events.push(...batch);
-    options.onBatch?.();
+    options.onBatch?.(batch);
   }
   expect(grammarProblem(events)).toBeNull();
   return events;
@@ -144,6 +171,30 @@ describe("an engine", () => {
 
   test("that refuses a field of ours has the field named", async () => {
     expect((await faultOf("teapot")).details.param).toBe("temperature");
+  });
+
+  const deltas = (events: InferenceEvent[]) =>
+    events.flatMap((event) => (event.type === "part-delta" ? [event.delta] : []));
+  const inGulps = async (path: string, options: Parameters<typeof outcomeOf>[1]) => {
+    const batches: string[][] = [];
+    seen = Promise.withResolvers();
+    const onBatch = (batch: InferenceEvent[]) => {
+      batches.push(deltas(batch));
+      seen.resolve();
+    };
+    return { events: await outcomeOf(path, { onBatch, ...options }), batches };
+  };
+
+  test("whose answer nobody streams is read in gulps after its first part, and to its end at once", async () => {
+    const { events, batches } = await inGulps("gulps", { gather_ms: 60_000 });
+    expect(batches).toEqual([["1 "], ["2 ", "3 ", "4 "]]);
+    expect(events.at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  });
+
+  test("that falls silent in a gulp has said what came before", async () => {
+    const { events } = await inGulps("gulps/silent", { gather_ms: 50, timeouts: { idle_ms: 300 } });
+    expect(deltas(events).join("")).toBe("1 2 3 4 ");
+    expect(events.at(-1)).toMatchObject({ type: "response-failed", fault: { code: "upstream_timeout" } });
   });
 
   test("that is not there is unavailable", async () => {

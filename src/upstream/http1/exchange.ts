@@ -17,12 +17,20 @@ export interface Reply {
   headers: ReadonlyMap<string, string>;
   /** What has come since the last read; null at the end. Throws where the answer broke off. */
   read(): Promise<Uint8Array[] | null>;
+  /**
+   * From here on what comes is read together with what follows within so many milliseconds: a reader that is in no hurry
+   * is not woken for each token. The end, and what came before a failure, are read at once.
+   */
+  gather(ms: number): void;
   /** For whoever does not read to the end: closes the connection. */
   drop(): void;
 }
 
 /** So much may wait unread before the engine is held back. */
 const unread_bytes_max = 1024 * 1024;
+
+/** What is gathered beyond this is read at once. */
+const gathered_bytes_max = 64 * 1024;
 
 interface Waiting {
   resolve(pieces: Uint8Array[] | null): void;
@@ -39,6 +47,10 @@ export class Exchange implements ResponseSink, Reply {
   #unread_bytes = 0;
   #isHeld = false;
   #reader: Waiting | null = null;
+  #gather_ms = 0;
+  #gathering: ReturnType<typeof setTimeout> | null = null;
+  /** The time of what waits is over. */
+  #isGathered = false;
   #failure: { cause: unknown } | null = null;
   /** Whether any byte of an answer has come. */
   isBegun = false;
@@ -84,7 +96,10 @@ export class Exchange implements ResponseSink, Reply {
     this.#failure = { cause };
     this.failed?.();
     this.#answer.reject(cause);
-    this.#reader?.reject(cause);
+    this.#endGathering();
+    // What was gathered is read before the failure is.
+    if (this.#unread.length > 0) this.#wake();
+    else this.#reader?.reject(cause);
     this.#reader = null;
   }
 
@@ -101,7 +116,7 @@ export class Exchange implements ResponseSink, Reply {
   end(): void {}
 
   read(): Promise<Uint8Array[] | null> {
-    if (this.#unread.length > 0) return Promise.resolve(this.#take());
+    if (this.#unread.length > 0 && !this.#isGathering()) return Promise.resolve(this.#take());
     if (this.#failure) return Promise.reject(this.#failure.cause);
     if (this.#parser.isOver) return Promise.resolve(null);
     return new Promise((resolve, reject) => {
@@ -109,8 +124,13 @@ export class Exchange implements ResponseSink, Reply {
     });
   }
 
+  gather(ms: number): void {
+    this.#gather_ms = ms;
+  }
+
   drop(): void {
     this.#unread = [];
+    this.#endGathering();
     if (!this.#parser.isOver) this.#line.drop();
   }
 
@@ -122,8 +142,26 @@ export class Exchange implements ResponseSink, Reply {
     else this.#line.resume();
   }
 
+  /** Whether what has come waits for more, from the first of it until the time is over. */
+  #isGathering(): boolean {
+    const isDue = this.#failure !== null || this.#parser.isOver || this.#unread_bytes > gathered_bytes_max;
+    if (this.#gather_ms === 0 || isDue || this.#isGathered) return false;
+    this.#gathering ??= setTimeout(() => {
+      this.#isGathered = true;
+      this.#wake();
+    }, this.#gather_ms);
+    return true;
+  }
+
+  #endGathering(): void {
+    if (this.#gathering !== null) clearTimeout(this.#gathering);
+    this.#gathering = null;
+    this.#isGathered = false;
+  }
+
   #take(): Uint8Array[] {
     const pieces = this.#unread;
+    this.#endGathering();
     this.#holdBack(false);
     this.#unread = [];
     this.#unread_bytes = 0;
@@ -134,6 +172,7 @@ export class Exchange implements ResponseSink, Reply {
     const reader = this.#reader;
     if (!reader) return;
     if (this.#unread.length > 0) {
+      if (this.#isGathering()) return;
       this.#reader = null;
       reader.resolve(this.#take());
     } else if (this.#parser.isOver) {
