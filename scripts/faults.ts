@@ -1,5 +1,5 @@
 // `npm run faults -- --rounds N --seed S`: inflicts N injuries on three nodes under load, in runs of fifty, and prints the
-// judge's verdict as a table. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
+// judge's verdict as a table. `--only engine`: those whose name contains the word. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -10,16 +10,18 @@ const injuries_a_run = 50;
 async function main(): Promise<void> {
   const asked = options();
   if (!asked) {
-    console.error("usage: npm run faults -- [--rounds N] [--seed S] (200 rounds, seed 1; whole numbers, N at least 1)");
+    console.error(
+      "usage: npm run faults -- [--rounds N] [--seed S] [--only WORD] (200 rounds, seed 1; whole numbers, N at least 1)",
+    );
     process.exit(2);
   }
-  const { rounds, seed } = asked;
+  const { rounds, seed, only } = asked;
   const runs: Run[] = [];
   for (let done = 0; done < rounds; done += injuries_a_run) {
     const injuries = Math.min(injuries_a_run, rounds - done);
     // Every other run has a session window that fills, because refusals must be right too.
-    const plan = runs.length % 2 === 0 ? "{}" : "{ session: 1000000, concurrent_requests: 12 }";
-    const run = await faultRun({ seed: seed + runs.length, injuries, clients: 16, gap_ms: 250, plan });
+    const plan = runs.length % 2 === 0 ? {} : { session: 1_000_000, concurrent_requests: 12 };
+    const run = await faultRun({ seed: seed + runs.length, injuries, clients: 16, gap_ms: 250, plan, only });
     runs.push(run);
     const { verdict } = run;
     console.log(
@@ -31,13 +33,19 @@ async function main(): Promise<void> {
   process.exit(runs.some((run) => run.verdict.broken.length > 0) ? 1 : 0);
 }
 
-function options(): { rounds: number; seed: number } | null {
+function options(): { rounds: number; seed: number; only: string } | null {
   try {
     const { values } = parseArgs({
-      options: { rounds: { type: "string", default: "200" }, seed: { type: "string", default: "1" } },
+      options: {
+        rounds: { type: "string", default: "200" },
+        seed: { type: "string", default: "1" },
+        only: { type: "string", default: "" },
+      },
     });
     const [rounds, seed] = [Number(values.rounds), Number(values.seed)];
-    return Number.isInteger(rounds) && rounds >= 1 && Number.isInteger(seed) ? { rounds, seed } : null;
+    return Number.isInteger(rounds) && rounds >= 1 && Number.isInteger(seed)
+      ? { rounds, seed, only: values.only }
+      : null;
   } catch {
     return null;
   }
@@ -58,6 +66,9 @@ function report(runs: Run[]): void {
     { "refused with 429": sum((run) => run.verdict.refused) },
     { records: sum((run) => run.verdict.records) },
     { recovered: sum((run) => run.verdict.recovered) },
+    { "answered by another engine": sum((run) => run.verdict.rerouted) },
+    { "reports not believed": sum((run) => run.verdict.rejected) },
+    { "answers that a failover forgot": sum((run) => run.verdict.forgotten) },
     { "tokens delivered": sum((run) => run.verdict.tokens) },
     { "promises broken": sum((run) => run.verdict.broken.length) },
   );

@@ -5,7 +5,7 @@
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
 import { runHistory } from "../test/histories/history.ts";
-import { mutations } from "../test/histories/mutations.ts";
+import { allMutations } from "../test/histories/mutations-of-changes.ts";
 import { reportOf } from "../test/histories/report.ts";
 import { keepOf, shortest } from "../test/histories/shrink.ts";
 import { caught } from "../test/histories/teeth.ts";
@@ -90,7 +90,7 @@ function teeth(): number {
   const histories_max = 5_000;
   const table = new Table({ head: ["rule", "taken out", "seen as", "after histories"], style: plain });
   let missed = 0;
-  for (const [name, { rule }] of Object.entries(mutations)) {
+  for (const [name, { rule }] of Object.entries(allMutations)) {
     const found = caught(name, histories_max);
     if (!found) missed += 1;
     table.push([rule, name, found?.violation.rule ?? "nothing", found?.histories ?? `none of ${histories_max}`]);

@@ -450,12 +450,13 @@ create function usage_batch(
   end $$;
 
 -- Settles requests whose lease has lapsed, the longest gone first, at their last checkpoint or, with `charge_holds`, as if
--- all that was held had been used, under the limits in force; answers how many. Any node may do it; the lease is looked at again under the lock. Dead
--- rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
+-- all that was held had been used, under the limits in force; answers how many. Any node may do it; the lease is looked at
+-- again under the lock. A clock that is past `clock_max` was set: then no lease has lapsed by it. Dead rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
 -- those whose ids begin at `since`, where it is not null; for the next sweep it answers both, and its clock. A node whose
 -- clock is slow by more than a minute makes ids that only a sweep of all finds.
 create function usage_recover(
-  most integer, charge_holds boolean, inout seen uuid[], inout since uuid, out settled integer, out clock timestamptz
+  most integer, charge_holds boolean, inout seen uuid[], inout since uuid, clock_max timestamptz default null,
+  out settled integer, out clock timestamptz
 )
   language plpgsql volatile
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -513,7 +514,7 @@ create function usage_recover(
           + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
         'failed', null, 'internal_error', null, null, null, null
       )::usage_settle_command
-      from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock);
+      from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock and coalesce(clock <= clock_max, true));
     book := usage_load(organizations, clock);
     book := (usage_settle(commands, limits, '{}', true, clock, book)).book;
     perform usage_save(book);

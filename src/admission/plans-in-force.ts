@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Plan, PlanStore } from "../store/plan.ts";
+import type { Clock } from "../time/clock.ts";
 import { gathered } from "../time/gathered.ts";
 
 export interface PlansInForce {
@@ -18,13 +19,14 @@ const every_ms = 5_000;
 export async function plansInForce(parts: {
   store: Pick<PlanStore, "inForce" | "listen">;
   failed: (cause: unknown) => void;
+  clock?: Pick<Clock, "after">;
 }): Promise<PlansInForce> {
   let current: ReadonlyMap<string, Plan> = new Map();
-  const looks = gathered(() =>
+  const again = () =>
     read()
       .catch(parts.failed)
-      .then(() => every_ms),
-  );
+      .then(() => every_ms);
+  const looks = gathered(again, parts.clock);
 
   async function read(): Promise<void> {
     const plans = await parts.store.inForce();

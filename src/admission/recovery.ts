@@ -1,10 +1,13 @@
 /**
  * Settles what a node that is gone has left behind: any node does it, every `sweep_ms`. A sweeper that was cut off from
  * the store, or has just begun, waits one lease first: other nodes may have been cut off with it, and settle themselves
- * now (docs/design/metering.md, Rule 6: Any node recovers).
+ * now. Where the store's clock was set, leases have not lapsed that it says have: it waits as well, and those who run
+ * extend theirs by the new clock (docs/design/metering.md, Rule 6: Any node recovers).
  */
 import type { Ledger } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
+import { leaseMargin_ms } from "./lease.ts";
+import { type StoreClock, storeClock } from "./store-clock.ts";
 
 export interface RecoverySettings {
   sweep_ms: number;
@@ -29,6 +32,8 @@ export interface RecoveryParts {
 
 export function recovery(parts: RecoveryParts, settings: RecoverySettings): Recovery {
   const { ledger, clock } = parts;
+  // A step that is not noticed ends no lease before its node has stopped by its own deadline.
+  const store: StoreClock = storeClock(leaseMargin_ms(settings.lease_ms) / 2);
   let begunAt_ms = clock.now_ms();
   let answeredAt_ms = begunAt_ms;
   let stopped = false;
@@ -47,19 +52,26 @@ export function recovery(parts: RecoveryParts, settings: RecoverySettings): Reco
       // A sweeper that was frozen, or waited long for its last answer, was cut off as well.
       if (now_ms - answeredAt_ms > 2 * settings.sweep_ms + settings.lease_ms / 2) begunAt_ms = now_ms;
       const due = now_ms - begunAt_ms >= settings.lease_ms;
-      let count = await ledger.recover(due ? settings.recovered_max : 0);
-      answeredAt_ms = clock.now_ms();
+      let count = await recover(due ? settings.recovered_max : 0);
       let total = count;
       while (due && count === settings.recovered_max && !stopped) {
-        count = await ledger.recover(settings.recovered_max);
+        count = await recover(settings.recovered_max);
         total += count;
       }
-      answeredAt_ms = clock.now_ms();
       if (total > 0) parts.recovered?.(total);
     } catch (error) {
       parts.failed?.(error);
       begunAt_ms = clock.now_ms();
     }
+  }
+
+  async function recover(limit: number): Promise<number> {
+    const sentAt_ms = clock.now_ms();
+    const clock_max = store.latest(sentAt_ms);
+    const { settled, at } = await ledger.recover(clock_max ? limit : 0, clock_max ?? undefined);
+    answeredAt_ms = clock.now_ms();
+    if (store.wasSet(at, sentAt_ms, answeredAt_ms)) begunAt_ms = answeredAt_ms;
+    return settled;
   }
 
   return {

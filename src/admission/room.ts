@@ -97,7 +97,11 @@ export function room({ batcher, lease, facts, plan, planNow, hold, grant }: Room
     }
   }
 
-  async function waitFor(tokens: number): Promise<boolean> {
+  /**
+   * For so many tokens in all, of which `left` may have left. A review whose answer was lost may have been carried out:
+   * until one is answered nobody knows what is held.
+   */
+  async function waitFor(tokens: number, left: number): Promise<boolean> {
     const { promise: loss, reject } = Promise.withResolvers<never>();
     loss.catch(() => {});
     const lost = () => reject(lease.signal.reason);
@@ -105,9 +109,9 @@ export function room({ batcher, lease, facts, plan, planNow, hold, grant }: Room
     try {
       if (growing) await Promise.race([growing, loss]);
       full = false;
-      while (covered < tokens && !full) {
+      while (planNow() !== reviewed || (covered < tokens && !full)) {
         lease.assertHeld();
-        growing ??= grow(tokens);
+        growing ??= planNow() === reviewed ? grow(tokens) : review(left);
         await Promise.race([growing, loss]);
       }
       lease.assertHeld();
@@ -122,11 +126,7 @@ export function room({ batcher, lease, facts, plan, planNow, hold, grant }: Room
       lease.assertHeld();
       const left = wanted;
       wanted = Math.max(wanted, outputTokens);
-      if (planNow() !== reviewed) {
-        growing = (growing ?? Promise.resolve()).then(() => review(left));
-        return waitFor(outputTokens);
-      }
-      if (outputTokens > covered) return waitFor(outputTokens);
+      if (planNow() !== reviewed || outputTokens > covered) return waitFor(outputTokens, left);
       if (!growing && !full && covered < hold.outputTokensCap && covered - wanted < half) growing = grow(covered + 1);
       return true;
     },

@@ -4,6 +4,7 @@
  * organization changed, and once a second for every key with a running request.
  */
 import type { Fault } from "../inference/fault.ts";
+import type { Clock } from "../time/clock.ts";
 import { repeating } from "../time/repeating.ts";
 import type { Authenticator } from "./authenticate.ts";
 import { noActivePlan, type Principal, refusedAs, type Verdict } from "./verdict.ts";
@@ -36,11 +37,13 @@ export function standings(parts: {
   /** Whether what runs is ended; else it only follows its organization's plan. */
   ends: boolean;
   every_ms?: number;
+  clock?: Pick<Clock, "after">;
 }): Standings {
   const holders = new Map<string, Holder>();
   /** By the ids of key and organization: a message concerns only theirs. */
   const concerned = new Map<string, Set<Holder>>();
-  const looks = repeating(() => look([...holders.values()]), { every: parts.every_ms ?? every_ms });
+  const times_ms = { every: parts.every_ms ?? every_ms };
+  const looks = repeating(() => look([...holders.values()]), times_ms, parts.clock);
 
   async function look(all: readonly Holder[]): Promise<void> {
     for (let from = 0; from < all.length; from += asked_max) {

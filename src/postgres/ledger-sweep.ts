@@ -14,15 +14,15 @@ export function recoverer(db: Pick<Database, "query">, chargeHolds: boolean): Le
   let seen: string[] = [];
   let since: string | null = null;
   let whole_ms: number | null = null;
-  return async (limit) => {
+  return async (limit, clock_max) => {
     const [row] = await db.query<{ settled: number; seen: string[]; since: string; clock: Date }>(
-      "select * from usage_recover($1, $2, $3, $4)",
-      [limit, chargeHolds, seen, since],
+      "select * from usage_recover($1, $2, $3, $4, $5)",
+      [limit, chargeHolds, seen, since, clock_max ?? null],
     );
     const { settled, clock } = row!;
     if (since === null) whole_ms = clock.getTime();
     seen = row!.seen;
     since = Math.abs(clock.getTime() - whole_ms!) >= wholeSweep_ms ? null : row!.since;
-    return settled;
+    return { settled, at: clock };
   };
 }

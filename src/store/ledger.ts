@@ -163,8 +163,11 @@ export type Answer = AdmitAnswer | GrowAnswer | CheckpointAnswer | SettleAnswer;
 export interface Ledger {
   /** One transaction; resolves when it is durable. Commands of one request id are carried out in their order. */
   run(commands: readonly Command[]): Promise<Answer[]>;
-  /** Settles holds whose lease has lapsed, `limit` at most, marked `recovered`; answers how many. Rejects when the store is away. */
-  recover(limit: number): Promise<number>;
+  /**
+   * Settles holds whose lease has lapsed, `limit` at most, marked `recovered`. Where the store's clock is past `clock_max`
+   * it settles none. Rejects when the store is away.
+   */
+  recover(limit: number, clock_max?: Date): Promise<Recovered>;
   /** The windows in force now; an idle session reads used 0 and a reset five hours from now. Rejects for an unknown id. */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
   /** The same and more, for operators. */
@@ -194,6 +197,13 @@ export interface Ledger {
   /** Makes room for the records of coming months and drops those that are no longer kept. Keeps nobody waiting. */
   maintain(): Promise<Upkeep>;
   close(): Promise<void>;
+}
+
+export interface Recovered {
+  /** How many holds. */
+  settled: number;
+  /** The store's clock. */
+  at: Date;
 }
 
 export interface Upkeep {

@@ -6,6 +6,17 @@ export interface Clock {
   after(delay_ms: number, run: () => void): () => void;
 }
 
+/** What waits by it keeps no process alive. */
+export function idleClock(): Pick<Clock, "after"> {
+  return {
+    after(delay_ms, run) {
+      const timer = setTimeout(run, delay_ms);
+      timer.unref();
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
 export function systemClock(): Clock {
   return {
     now_ms: () => performance.now(),

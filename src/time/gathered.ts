@@ -1,5 +1,7 @@
 /** Work that is asked for often and done once for all who asked, never twice at a time. It keeps no process alive. */
 
+import { type Clock, idleClock } from "./clock.ts";
+
 export interface Gathered {
   /** It is done so long from now, unless it is due or under way already. */
   ask(wait_ms: number): void;
@@ -8,18 +10,17 @@ export interface Gathered {
 }
 
 /** `work` never rejects; it answers how long until it is due again, or null when nothing is left to do. */
-export function gathered(work: () => Promise<number | null>): Gathered {
-  let timer: ReturnType<typeof setTimeout> | null = null;
+export function gathered(work: () => Promise<number | null>, clock: Pick<Clock, "after"> = idleClock()): Gathered {
+  let cancel: (() => void) | null = null;
   let running: Promise<void> | null = null;
   let isStopped = false;
 
   function ask(wait_ms: number): void {
-    if (timer || running || isStopped) return;
-    timer = setTimeout(() => {
-      timer = null;
+    if (cancel || running || isStopped) return;
+    cancel = clock.after(wait_ms, () => {
+      cancel = null;
       running = run();
-    }, wait_ms);
-    timer.unref();
+    });
   }
 
   async function run(): Promise<void> {
@@ -32,7 +33,7 @@ export function gathered(work: () => Promise<number | null>): Gathered {
     ask,
     async stop() {
       isStopped = true;
-      if (timer) clearTimeout(timer);
+      cancel?.();
       await running;
     },
   };

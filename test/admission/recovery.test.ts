@@ -56,6 +56,31 @@ test("a sweeper that was frozen waits one lease as well", async () => {
   expect(ledger.model.holds.size).toBe(0);
 });
 
+test("where the store's clock was set forward a sweeper waits one lease: those who run extend theirs by the new clock", async () => {
+  const { clock, ledger } = sweeper();
+  await clock.advance(100_000);
+  ledger.model.run([admitOf(organizationId)]);
+  ledger.clockIsAhead_ms = 6 * 3_600_000;
+  await clock.advance(59_000);
+  expect(ledger.model.holds.size).toBe(1);
+  await clock.advance(11_000);
+  expect(ledger.model.holds.size).toBe(0);
+});
+
+test("where it was set back too, and what lapses by a clock that goes right is not held up", async () => {
+  const { clock, ledger } = sweeper();
+  await clock.advance(100_000);
+  ledger.model.run([admitOf(organizationId, { lease_ms: 1 })]);
+  ledger.clockIsAhead_ms = -10_000;
+  await clock.advance(59_000);
+  expect(ledger.model.holds.size).toBe(1);
+  await clock.advance(11_000);
+  expect(ledger.model.holds.size).toBe(0);
+  ledger.model.run([admitOf(organizationId, { lease_ms: 1 })]);
+  await clock.advance(5_100);
+  expect(ledger.model.holds.size).toBe(0);
+});
+
 test("a stop ends the sweeps", async () => {
   const { clock, ledger, sweeps } = sweeper();
   await clock.advance(5_000);

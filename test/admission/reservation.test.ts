@@ -138,6 +138,29 @@ describe("the hold", () => {
     expect(it.sent("settle")[0]).toMatchObject({ limits: { session: 1e9 } });
   });
 
+  test("lets nothing leave while nobody knows what a review has left of it: its answer was lost, and its time was over", async () => {
+    const plan: Plan = { ...noLimits, name: "pro", session: 100_000 };
+    let planNow: Plan | null = null;
+    const it = node();
+    const reservation = await it.entered({ plan, planNow: () => planNow });
+    planNow = { ...plan, session: 3_000 };
+    let isCarriedOut = false;
+    it.ledger.wire = (commands) => {
+      if (!commands.some(({ verb }) => verb === "grow")) return "well";
+      if (isCarriedOut) return "down";
+      isCarriedOut = true;
+      return "unanswered";
+    };
+    const answers: boolean[] = [];
+    const room = Promise.resolve(reservation.permits(300)).then((answer) => answers.push(answer));
+    await it.clock.advance(70_000);
+    expect(answers).toEqual([]);
+    it.ledger.wire = () => "well";
+    await it.clock.advance(5_000);
+    await room;
+    expect(answers).toEqual([false]);
+  });
+
   test("covers tokens that are ready to leave, or they wait for its growth", async () => {
     const { clock, entered, sent } = node();
     const reservation = await entered();

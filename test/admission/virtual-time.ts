@@ -1,6 +1,6 @@
 // A clock that moves only when a test says so, and a ledger that fails on cue.
 
-import type { Answer, Command, Ledger } from "../../src/store/ledger.ts";
+import type { Answer, Command, Ledger, Recovered } from "../../src/store/ledger.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
 
@@ -68,9 +68,14 @@ export class CutLedger implements Pick<Ledger, "run" | "recover"> {
   /** What becomes of a batch: done and answered, refused before it is done, done with its answer lost, or silence. */
   wire: (commands: Command[]) => Wire | Promise<Wire> = () => "well";
   recoveries: number[] = [];
+  /** How far the store's clock was set. */
+  clockIsAhead_ms = 0;
 
   constructor(clock: Clock) {
-    this.model = new LedgerModel(new Map([[organizationId, this.organization]]), () => clock.now_ms());
+    this.model = new LedgerModel(
+      new Map([[organizationId, this.organization]]),
+      () => clock.now_ms() + this.clockIsAhead_ms,
+    );
   }
 
   async run(commands: readonly Command[]): Promise<Answer[]> {
@@ -84,9 +89,9 @@ export class CutLedger implements Pick<Ledger, "run" | "recover"> {
     return answers;
   }
 
-  async recover(limit: number): Promise<number> {
+  async recover(limit: number, clock_max?: Date): Promise<Recovered> {
     if ((await this.wire([])) !== "well") throw new Error("the store is away");
     this.recoveries.push(limit);
-    return this.model.recover(limit);
+    return { settled: this.model.recover(limit, clock_max?.getTime()), at: new Date(this.model.now_ms()) };
   }
 }

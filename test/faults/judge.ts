@@ -1,7 +1,10 @@
-// Compares three books: what the engine produced, what clients received, what the ledger says.
+// Compares three books: what the engines produced, what clients received, what the ledger says.
 
 import { uuidOf } from "../../src/store/ids.ts";
 import { until } from "../harness/until.ts";
+import type { PlanChange } from "./administrator.ts";
+import type { Scene } from "./injuries.ts";
+import { isForgotten, type Row, readBook } from "./ledger-book.ts";
 import type { Received } from "./load.ts";
 import { checkpoint_s, lease_s, price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
@@ -12,102 +15,124 @@ export interface Verdict {
   refused: number;
   records: number;
   recovered: number;
+  /** Answered by another engine than the first that was asked. */
+  rerouted: number;
+  /** Reports of engines that were not believed. */
+  rejected: number;
+  /** Answers that a failover has forgotten, as the store had not written them anywhere else. */
+  forgotten: number;
   tokens: number;
   charged: number;
   /** Sentences; empty when every promise was kept. */
   broken: string[];
 }
 
-interface Row {
-  request_id: string;
-  outcome: string;
-  recovered: boolean;
-  output_tokens: number;
-  charged: number;
-  uncharged: number;
-  input_tokens: number;
+/** What happened besides, which a judge has to know. */
+export interface Circumstances {
+  planChanges: readonly PlanChange[];
+  forgotten: Scene["forgotten"];
 }
 
 /** All holds are settled a lease and a few sweeps after everything was mended. */
 const quiet_ms = 1000 * (lease_s * 3 + 20);
 
-export async function judge(rig: Rig, received: readonly Received[], tokensPerSecond: number): Promise<Verdict> {
-  const port = rig.postgres.port;
+export async function judge(rig: Rig, received: readonly Received[], happened: Circumstances): Promise<Verdict> {
+  const { port } = rig.postgres;
   const holds = () =>
     ask(port, async (sql) => Number((await sql`select count(*) from usage_hold`)[0]!.count)).catch(() => -1);
   await until(async () => (await holds()) === 0, quiet_ms, "every hold to be settled");
-  await until(() => rig.engine.counts.active === 0, 5000, "the engine to be let go");
+  const active = () => rig.engines.reduce((sum, { engine }) => sum + engine.counts.active, 0);
+  await until(() => active() === 0, 8_000, "the engines to be let go");
+  return compared(rig, received, happened);
+}
 
-  const rows = await ask(port, async (sql) => [
-    ...(await sql<
-      Row[]
-    >`select request_id, outcome, recovered, output_tokens::int, charged::int, uncharged::int, input_tokens::int from usage_record`),
-  ]);
-  const windows = await ask(port, async (sql) => [
-    ...(await sql<{ kind: string; used: number; held: number; charged: number }[]>`
-      select kind, used::float8 used, held::float8 held,
-        (select coalesce(sum(charged), 0)::float8 from usage_record r where r.organization_id = w.subject_id
-          and case w.kind when 'session' then r.session_starts_at when 'week' then r.week_starts_at else r.month_starts_at end = w.starts_at
-          and r.source = 'plan') charged
-      from usage_window w where kind <> 'extra'`),
-  ]);
-  const limits = await ask(port, async (sql) => [
-    ...(await sql<{ over: number }[]>`
-      select count(*)::int as over from usage_record where session_used_after > session_limit or week_used_after > week_limit or month_used_after > month_limit`),
-  ]);
-
+/** As the books stand now. */
+export async function compared(rig: Rig, received: readonly Received[], happened: Circumstances): Promise<Verdict> {
+  const { rows, windows } = await readBook(rig.postgres.port);
   const broken: string[] = [];
-  const byId = new Map(rows.map((row) => [row.request_id, row]));
-  const produced = new Map<string, { tokens: number; times: number }>();
-  for (const entry of rig.engine.requests) {
-    const marker = /\bm\w{6}\b/.exec(JSON.stringify(entry.body) ?? "")?.[0];
-    if (!marker) continue;
-    const known = produced.get(marker) ?? { tokens: 0, times: 0 };
-    produced.set(marker, { tokens: known.tokens + entry.tokens, times: known.times + 1 });
-  }
-
   for (const window of windows) {
     if (window.held !== 0) broken.push(`the ${window.kind} window holds ${window.held} after every hold was settled`);
     if (window.used !== window.charged)
       broken.push(`the ${window.kind} window says ${window.used}, its records ${window.charged}`);
   }
-  if (limits[0]!.over > 0) broken.push(`${limits[0]!.over} records stand past a limit`);
-
-  let answered = 0;
-  let refused = 0;
-  const checkpointTokens = Math.ceil(tokensPerSecond * (checkpoint_s * 2 + 1)) + 2;
+  const byId = new Map(rows.map((row) => [row.request_id, row]));
+  const produced = producedBy(rig);
+  let forgotten = 0;
   for (const entry of received) {
-    const row = entry.requestId ? byId.get(uuidOf(entry.requestId, "req_") ?? "") : undefined;
-    const made = produced.get(entry.marker);
-    if (entry.status === 429) refused += 1;
-    if (made && made.times > 1) broken.push(`${entry.marker} was asked of the engine ${made.times} times`);
     if (entry.status !== 200) continue;
-    answered += 1;
-    const name = `${entry.marker} (${entry.requestId})`;
-    if (!row) {
-      broken.push(`${name} was answered and has no record`);
-      continue;
-    }
-    if (row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output)
-      broken.push(`${name}: ${row.charged} and ${row.uncharged} units are not what its tokens cost`);
-    if (row.output_tokens > (made?.tokens ?? 0))
-      broken.push(`${name} is charged ${row.output_tokens} tokens, and the engine made ${made?.tokens ?? 0}`);
-    const unpaid = entry.tokens - row.output_tokens;
-    if (!row.recovered && unpaid > 0)
-      broken.push(`${name} received ${entry.tokens} tokens and is charged ${row.output_tokens}`);
-    if (row.recovered && unpaid > checkpointTokens)
-      broken.push(`${name} was recovered ${unpaid} tokens short of what was delivered: more than a checkpoint`);
-    if (entry.complete && !row.recovered && row.outcome === "completed" && row.output_tokens !== made?.tokens)
-      broken.push(`${name} was complete with ${made?.tokens} tokens, and its record says ${row.output_tokens}`);
+    const row = byId.get(uuidOf(entry.requestId ?? "", "req_") ?? "");
+    const attempts = produced.get(entry.marker) ?? [];
+    const mayLack = isForgotten(entry, happened.forgotten);
+    if (!row && mayLack) forgotten += 1;
+    else broken.push(...objections(entry, row, attempts, mayLack), ...pastLimit(entry, row, happened));
   }
   return {
     requests: received.length,
-    answered,
-    refused,
+    answered: received.filter(({ status }) => status === 200).length,
+    refused: received.filter(({ status }) => status === 429).length,
     records: rows.length,
     recovered: rows.filter((row) => row.recovered).length,
+    rerouted: rows.filter((row) => (row.attempts ?? 0) > 1 && row.outcome === "completed").length,
+    rejected: rows.filter((row) => row.is_rejected).length,
+    forgotten,
     tokens: received.reduce((sum, entry) => sum + entry.tokens, 0),
     charged: rows.reduce((sum, row) => sum + row.charged, 0),
     broken,
   };
+}
+
+/** By the marker of a request: what each attempt has produced. */
+function producedBy(rig: Rig): Map<string, number[]> {
+  const produced = new Map<string, number[]>();
+  for (const { engine } of rig.engines)
+    for (const { body, tokens } of engine.requests) {
+      const marker = /\bm\w{6}\b/.exec(JSON.stringify(body) ?? "")?.[0];
+      if (marker) produced.set(marker, [...(produced.get(marker) ?? []), tokens]);
+    }
+  return produced;
+}
+
+/** `mayLack`: a failover has forgotten something of it. */
+function objections(entry: Received, row: Row | undefined, attempts: number[], mayLack: boolean): string[] {
+  const name = `${entry.marker} (${entry.requestId})`;
+  if (!row) return [`${name} was answered and has no record`];
+  const broken: string[] = [];
+  const most = Math.max(0, ...attempts);
+  if (row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output)
+    broken.push(`${name}: ${row.charged} and ${row.uncharged} units are not what its tokens cost`);
+  if (row.output_tokens > most)
+    broken.push(`${name} is charged ${row.output_tokens} tokens, and its engines made ${attempts}`);
+  if (row.attempts !== null && attempts.length > row.attempts)
+    broken.push(`${name} was asked of engines ${attempts.length} times, and its record says ${row.attempts}`);
+  if (mayLack) return broken;
+  const unpaid = entry.tokens - row.output_tokens;
+  if (!row.recovered && unpaid > 0)
+    broken.push(`${name} received ${entry.tokens} tokens and is charged ${row.output_tokens}`);
+  const checkpointTokens = Math.ceil(entry.tokensPerSecond * (checkpoint_s * 2 + 1)) + 2;
+  if (row.recovered && unpaid > checkpointTokens)
+    broken.push(`${name} was recovered ${unpaid} tokens short of what was delivered: more than a checkpoint`);
+  const isWhole = entry.complete && !row.recovered && row.outcome === "completed" && row.stopped_by === null;
+  if (isWhole && !attempts.includes(row.output_tokens))
+    broken.push(`${name} was complete, its engines made ${attempts} tokens, and its record says ${row.output_tokens}`);
+  return broken;
+}
+
+/** Nodes hear of a plan within so long, and a batch may wait for an outage. */
+const heard_ms = 20_000;
+
+/** Nothing is charged past the limit that counted while it ran. */
+function pastLimit(entry: Received, row: Row | undefined, { planChanges, forgotten }: Circumstances): string[] {
+  if (!row || row.charged === 0 || row.session_used_after === null) return [];
+  // The plan of the file may come back with a clock that was set, any with a failover.
+  const inForce = planChanges.filter(({ at_ms }, index) => {
+    const until_ms = planChanges[index + 1]?.at_ms ?? Number.POSITIVE_INFINITY;
+    return (
+      index === 0 ||
+      forgotten.length > 0 ||
+      (at_ms <= entry.ended_ms + heard_ms && until_ms >= entry.began_ms - heard_ms)
+    );
+  });
+  const limit = Math.max(...inForce.map(({ session }) => session ?? Number.POSITIVE_INFINITY));
+  if (row.session_used_after <= limit) return [];
+  return [`${entry.marker} (${entry.requestId}) stands at ${row.session_used_after} of ${limit} units`];
 }

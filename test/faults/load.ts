@@ -1,5 +1,5 @@
-// Clients that go on asking whatever happens, in all three protocols: streams and whole answers, short and long, some of
-// which leave. Each keeps a book of what it received.
+// Clients of several organizations that go on asking whatever happens, in all three protocols: streams and whole answers,
+// short and long, some of thousands of tokens, whose holds grow; and some leave. Each keeps a book of what it received.
 
 import type { Chance } from "./chance.ts";
 import { protocols, type Spoken } from "./protocols.ts";
@@ -15,6 +15,10 @@ export interface Received {
   /** The answer came whole, with its end. */
   complete: boolean;
   stream: boolean;
+  /** How fast its engine was asked to be. */
+  tokensPerSecond: number;
+  began_ms: number;
+  ended_ms: number;
 }
 
 export interface Load {
@@ -28,12 +32,12 @@ const patience_ms = 15_000;
 
 export function startLoad(options: {
   nodes: readonly Node[];
-  key: string;
+  keys: readonly string[];
   clients: number;
   chance: Chance;
   tokensPerSecond: number;
 }): Load {
-  const { nodes, key, chance } = options;
+  const { nodes, keys, chance } = options;
   const received: Received[] = [];
   let going = true;
   let count = 0;
@@ -50,20 +54,31 @@ export function startLoad(options: {
   }
 
   async function ask(node: Node): Promise<void> {
-    const words = 5 + chance.below(60);
+    const isLong = chance.next() < 0.04;
+    const words = isLong ? 2_000 + chance.below(5_000) : 5 + chance.below(60);
+    const tokensPerSecond = isLong ? 20 * options.tokensPerSecond : options.tokensPerSecond;
     const marker = `m${(count++).toString(36).padStart(6, "0")}`;
     const protocol = chance.pick(protocols);
-    const prompt = `[simulator: tps=${options.tokensPerSecond}] ${marker}${" hello".repeat(words - 2)}`;
+    const directives = isLong ? ` tokens=${words}` : "";
+    const text = isLong ? "" : " hello".repeat(words - 2);
+    const prompt = `[simulator: tps=${tokensPerSecond}${directives}] ${marker}${text}`;
     const stream = chance.next() < 0.7;
     const leavesAfter = chance.next() < 0.2 ? 1 + chance.below(words) : Number.POSITIVE_INFINITY;
-    const entry: Received = { marker, requestId: null, status: null, tokens: 0, complete: false, stream };
+    const entry: Received = {
+      ...{ marker, requestId: null, status: null, tokens: 0, complete: false, stream, tokensPerSecond },
+      ...{ began_ms: Date.now(), ended_ms: Number.POSITIVE_INFINITY },
+    };
     received.push(entry);
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), patience_ms);
     try {
       const response = await fetch(node.url + protocol.path, {
         method: "POST",
-        headers: { authorization: `Bearer ${key}`, "content-type": "application/json", connection: "close" },
+        headers: {
+          authorization: `Bearer ${chance.pick(keys)}`,
+          "content-type": "application/json",
+          connection: "close",
+        },
         body: JSON.stringify({ model, stream, ...protocol.body(prompt) }),
         signal: abort.signal,
       });
@@ -81,6 +96,7 @@ export function startLoad(options: {
       await Bun.sleep(10);
     } finally {
       clearTimeout(timer);
+      entry.ended_ms = Date.now();
     }
   }
 

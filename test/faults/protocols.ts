@@ -22,7 +22,7 @@ export const protocols: readonly Spoken[] = [
   },
   {
     path: "/v1/messages",
-    body: (prompt) => ({ ...says(prompt), max_tokens: 4096 }),
+    body: (prompt) => ({ ...says(prompt), max_tokens: 16_384 }),
     token: /"type":"text_delta","text":"[^"]/,
     end: /^event: message_stop$/m,
     tokensOf: (usage) => usage.output_tokens!,

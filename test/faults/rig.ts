@@ -1,5 +1,5 @@
-// Three nodes of one service on one Postgres and one Redis, each behind wires that can be cut; and an engine that counts
-// what it produced.
+// Three nodes of one service on one Postgres and one Redis, each behind wires that can be cut; and engines that count what
+// they produced, each behind a front that lets it fail.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { freePort } from "../harness/daemon.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
+import { type EngineFront, engineFront } from "./engine-front.ts";
 import { faultyPostgres, faultyRedis, type Store } from "./stores.ts";
 import { type Wire, wireTo } from "./wire.ts";
 
@@ -26,6 +27,8 @@ export interface Node {
   kill(): Promise<void>;
   freeze(): void;
   thaw(): void;
+  /** How far its wall clock is off, from now on. Of a compiled program it stays right. */
+  setClock(off_ms: number): void;
   /** The end of what it logged. */
   lastWords(): string;
 }
@@ -34,7 +37,7 @@ export interface Rig {
   nodes: Node[];
   postgres: Store;
   redis: Store;
-  engine: Simulator;
+  engines: { engine: Simulator; front: EngineFront }[];
   key: string;
   /** One more organization on the same plan, with windows of its own. */
   organization(): Promise<{ key: string }>;
@@ -47,17 +50,26 @@ const root = join(import.meta.dir, "../..");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 
 /** `plan`: the limits of the organization, as sluice.yaml writes them. */
-export async function startRig(options: { nodes: number; plan: string; requests_max: number }): Promise<Rig> {
+export async function startRig(options: {
+  nodes: number;
+  plan: string;
+  requests_max: number;
+  /** 1 unless said. */
+  engines?: number;
+}): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-faults-"));
-  const [postgres, redis, engine] = await Promise.all([
+  const engineOf = async () => {
+    const log = { entries_max: options.requests_max, body_characters_max: 512 * 1024 * 1024 };
+    const engine = await startSimulator({ directives: "echo", log });
+    return { engine, front: await engineFront(engine.port) };
+  };
+  const [postgres, redis, engines] = await Promise.all([
     faultyPostgres(),
     faultyRedis(),
-    startSimulator({
-      directives: "echo",
-      log: { entries_max: options.requests_max, body_characters_max: 512 * 1024 * 1024 },
-    }),
+    Promise.all(Array.from({ length: options.engines ?? 1 }, engineOf)),
   ]);
-  writeFileSync(join(folder, "sluice.yaml"), configTo(engine.url, options.plan));
+  const urls = engines.map(({ front }) => `http://127.0.0.1:${front.port}/v1`);
+  writeFileSync(join(folder, "sluice.yaml"), configTo(urls, options.plan));
   const nodes: Node[] = [];
   for (let index = 0; index < options.nodes; index++)
     nodes.push(await nodeOf(`node ${index}`, folder, postgres.port, redis.port));
@@ -85,7 +97,7 @@ export async function startRig(options: { nodes: number; plan: string; requests_
     nodes,
     postgres,
     redis,
-    engine,
+    engines,
     key,
     organization,
     command,
@@ -95,22 +107,26 @@ export async function startRig(options: { nodes: number; plan: string; requests_
         node.database.close();
         node.redis.close();
       }
-      await Promise.all([postgres.stop(), redis.stop(), engine.stop()]);
+      for (const { front } of engines) front.close();
+      await Promise.all([postgres.stop(), redis.stop(), ...engines.map(({ engine }) => engine.stop())]);
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-function configTo(url: string, plan: string): string {
+function configTo(urls: string[], plan: string): string {
+  const upstreams = urls.map((url, index) => `  engine-${index}: { url: "${url}" }`);
+  const routes = urls.map((_, index) => `{ upstream: engine-${index}, model: m }`);
   return `upstreams:
-  main: { url: "${url}" }
+${upstreams.join("\n")}
 models:
   - id: ${model}
     created: 1790000000
     context_window: 131072
-    max_output_tokens: 4096
+    max_output_tokens: 16384
     prices: { input: ${price.input}, output: ${price.output} }
-    routes: [{ upstream: main, model: m }]
+    timeouts: { connect_ms: 1000, first_part_ms: 4000, first_part_spare_ms: 1500, idle_ms: 2500 }
+    routes: [${routes.join(", ")}]
 plans:
   faults: ${plan}
 metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: 16 }
@@ -127,11 +143,20 @@ async function nodeOf(name: string, folder: string, postgresPort: number, redisP
     SLUICE_DATA_DIR: join(folder, name.replace(" ", "-")),
     DATABASE_URL: `postgres://postgres@127.0.0.1:${database.port}/postgres`,
     REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    FAULTS_CLOCK: join(folder, `${name}.clock`),
   };
+  const preload = process.env.TEST_SLUICE ? [] : ["--preload", join(import.meta.dir, "stepped-clock.ts")];
+  const [runtime, ...words] = program;
   let child: ReturnType<typeof spawned> | null = null;
   let log = "";
   const spawned = () =>
-    Bun.spawn([...program, "serve"], { cwd: folder, env, stdin: "ignore", stdout: "ignore", stderr: "pipe" });
+    Bun.spawn([runtime!, ...preload, ...words, "serve"], {
+      cwd: folder,
+      env,
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
   const node: Node = {
     name,
     url: `http://127.0.0.1:${port}`,
@@ -168,6 +193,7 @@ async function nodeOf(name: string, folder: string, postgresPort: number, redisP
       node.frozen = false;
       child?.kill("SIGCONT");
     },
+    setClock: (off_ms) => writeFileSync(env.FAULTS_CLOCK, `${off_ms}`),
     lastWords: () => log,
   };
   return node;

@@ -1,43 +1,54 @@
-// One run: load on three nodes, injuries by the seed, and then the judge.
+// One run: load on three nodes and two engines, injuries by the seed, and then the judge.
 
+import { administrator, faultsPlan } from "./administrator.ts";
 import { chanceOf } from "./chance.ts";
-import { type Injury, injector } from "./injector.ts";
+import { injector } from "./injector.ts";
+import type { InjuryName } from "./injuries.ts";
 import { judge, type Verdict } from "./judge.ts";
 import { startLoad } from "./load.ts";
 import { startRig } from "./rig.ts";
 
 export interface Run {
   seed: number;
-  injuries: ReadonlyMap<Injury, number>;
+  injuries: ReadonlyMap<InjuryName, number>;
   verdict: Verdict;
   took_ms: number;
 }
 
 const tokensPerSecond = 150;
+const organizations = 3;
 
 export async function faultRun(options: {
   seed: number;
   injuries: number;
   clients: number;
   gap_ms: number;
-  plan: string;
+  /** What each organization's plan limits, as sluice.yaml has it. */
+  plan: { session?: number; concurrent_requests?: number };
+  /** Injuries whose name contains it; all unless said. */
+  only?: string;
 }): Promise<Run> {
   const started = performance.now();
-  const chance = chanceOf(options.seed);
-  const rig = await startRig({ nodes: 3, plan: options.plan, requests_max: 2_000_000 });
+  const { plan, seed } = options;
+  const chance = chanceOf(seed);
+  const rig = await startRig({ nodes: 3, plan: JSON.stringify(plan), requests_max: 2_000_000, engines: 2 });
   try {
+    const keys = [rig.key];
+    while (keys.length < organizations) keys.push((await rig.organization()).key);
     const load = startLoad({
       nodes: rig.nodes,
-      key: rig.key,
+      keys,
       clients: options.clients,
-      chance: chanceOf(options.seed + 1),
+      chance: chanceOf(seed + 1),
       tokensPerSecond,
     });
-    const injuries = injector(rig, chance);
+    const others = administrator(rig.postgres.port, faultsPlan(plan.session ?? null, plan.concurrent_requests ?? null));
+    const injuries = injector(rig, others, chance, options.only);
     await injuries.run(options.injuries, options.gap_ms);
     await load.stop();
-    const verdict = await judge(rig, load.received, tokensPerSecond);
-    return { seed: options.seed, injuries: injuries.counts, verdict, took_ms: performance.now() - started };
+    const { forgotten } = injuries;
+    const verdict = await judge(rig, load.received, { planChanges: others.planChanges, forgotten });
+    return { seed, injuries: injuries.counts, verdict, took_ms: performance.now() - started };
   } catch (failure) {
     throw new Error(
       `${failure instanceof Error ? failure.message : failure}\n${rig.nodes.map((node) => `${node.name}: ${node.lastWords().slice(-1500)}`).join("\n")}`,

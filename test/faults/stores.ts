@@ -2,7 +2,7 @@
 // against a kill (what it has confirmed is in the kernel's hands); only the disk is not waited for.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -17,6 +17,11 @@ export interface Store {
   start(): Promise<void>;
   freeze(): void;
   thaw(): void;
+  /**
+   * What a replica does that had not heard of everything: all that happens from now until `until` has resolved is forgotten,
+   * confirmed or not. Resolves when it answers again.
+   */
+  wakeInThePast(until: () => Promise<void>): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -62,6 +67,20 @@ async function storeOf(process_: StoreProcess): Promise<Store> {
     },
     freeze: () => signalGroup("SIGSTOP"),
     thaw: () => signalGroup("SIGCONT"),
+    async wakeInThePast(until) {
+      const [now, past] = ["data", "past"].map((name) => join(process_.folder, name)) as [string, string];
+      signalGroup("SIGSTOP");
+      rmSync(past, { recursive: true, force: true });
+      // Of a store that stands still a copy is what a crash leaves; owner and rights stay.
+      await Bun.spawn(["cp", "-a", now, past]).exited;
+      signalGroup("SIGCONT");
+      await until();
+      await store.kill();
+      rmSync(now, { recursive: true, force: true });
+      rmSync(join(past, "postmaster.pid"), { force: true });
+      renameSync(past, now);
+      await store.start();
+    },
     async stop() {
       signalGroup("SIGCONT");
       await store.kill();

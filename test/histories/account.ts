@@ -15,6 +15,9 @@ export interface Cell {
   startsAt_ms: number;
   used: number;
   held: number;
+  /** Used and held, and used, when the judge last looked. */
+  seen: number;
+  seenUsed: number;
 }
 
 export interface Account {
@@ -24,6 +27,8 @@ export interface Account {
   readonly askedAt_ms: number;
   /** The most units that it ever asked to hold. */
   askedUnits: number;
+  /** Commands that its node has sent, some of them again. */
+  readonly sent: Set<string>;
   /** What it held last. */
   heldUnits: number;
   /** Answers of the store that refused it. */
@@ -54,6 +59,8 @@ export interface Account {
   /** The prompt's cost as its node knows it. */
   promptUnits: number;
   ending: Ending | null;
+  /** When the store woke up in a past that lacks something that it had said of this request. */
+  setBackAt_ms: number | null;
   /** Refused, or its settlement is confirmed. */
   over: boolean;
 }
@@ -65,6 +72,7 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     organization,
     askedAt_ms: now_ms,
     askedUnits: 0,
+    sent: new Set(),
     heldUnits: 0,
     refusals: new Set(),
     grant: null,
@@ -84,6 +92,7 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     deliveredAt_ms: 0,
     promptUnits: plan.inputTokensEstimate * heldInputPrice,
     ending: null,
+    setBackAt_ms: null,
     over: false,
   };
 }

@@ -1,9 +1,10 @@
 // The store's books, added up anew by the judge after each of its steps.
 
-import type { Admit, Answer, BillingSource, Shortage } from "../../src/store/ledger.ts";
+import { limitsOf } from "../../src/admission/hold.ts";
+import type { Admit, Answer, BillingSource, Command, Shortage, UsageLimits } from "../../src/store/ledger.ts";
 import { windowKinds } from "../../src/store/ledger.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
-import { monthAt, session_ms, weekAt } from "../store/windows-model.ts";
+import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../store/windows-model.ts";
 import type { Account, Cell } from "./account.ts";
 import type { Say } from "./rules.ts";
 import type { OrganizationPlan } from "./scenario.ts";
@@ -15,6 +16,11 @@ export class Books {
   /** By the store's own object, which lives until a crash. */
   #cellOfTotal = new Map<object, Cell>();
   #records = new Map<string, ModelRecord>();
+  /** As they were told to the judge. */
+  readonly #anchors: Map<string, Anchor[]>;
+  readonly #adjustments = new Map<string, { cell: Cell; added: number; entry: Entry }>();
+  /** How many ran when it last looked. */
+  readonly #running = new Map<string, number>();
 
   constructor(
     readonly world: World,
@@ -22,10 +28,12 @@ export class Books {
     readonly say: Say,
     /** Told of each record once. */
     readonly recorded: (account: Account, record: ModelRecord) => void,
-  ) {}
+  ) {
+    this.#anchors = new Map(world.scenario.organizations.map(({ id, anchors }) => [id, anchors]));
+  }
 
   /** After each step of the store. */
-  addUp(): void {
+  addUp(commands: readonly Command[], isChecked = true): void {
     const { model } = this.world.store;
     this.#newRecords();
     for (const cells of this.#cells.values()) for (const cell of cells) cell.held = 0;
@@ -41,7 +49,29 @@ export class Books {
       running.set(account.organization.id, (running.get(account.organization.id) ?? 0) + 1);
     }
     for (const organization of this.world.scenario.organizations)
-      this.#compare(organization, running.get(organization.id) ?? 0);
+      this.#compare(organization, running.get(organization.id) ?? 0, commands, isChecked);
+  }
+
+  anchored(organizationId: string, anchor_ms: number): void {
+    const anchors = this.#anchors.get(organizationId)!;
+    this.#anchors.set(organizationId, withAnchor(anchors, anchor_ms, this.world.store.now_ms));
+  }
+
+  /** An operator's entry was carried out, for the first time or again. It may go past a limit. */
+  adjusted(entryId: string, organizationId: string, kind: Cell["kind"], units: number, entry: Entry): void {
+    const known = this.#adjustments.get(entryId);
+    const { now_ms } = this.world.store;
+    const organization = this.world.scenario.organizations.find(({ id }) => id === organizationId)!;
+    const hasWindow = kind !== "session" || now_ms < this.#openedAt(organization) + session_ms;
+    if (hasWindow && (!known || known.entry.lost)) {
+      const source = kind === "extra" ? "extra" : "plan";
+      const cells = this.#cellsAt(organization, source, this.#sessionAt(organization, now_ms), now_ms);
+      const cell = cells.find((one) => one.kind === kind)!;
+      const added = Math.max(0 - cell.used, units);
+      this.#adjustments.set(entryId, { cell, added, entry });
+      cell.used += added;
+    }
+    this.addUp([], false);
   }
 
   /** An admission was carried out. */
@@ -57,10 +87,10 @@ export class Books {
         return;
       case "concurrency": {
         account.refusals.add(answer.answer);
-        const { id, plan } = account.organization;
+        const { id } = account.organization;
         const { holds } = this.world.store.model;
         const running = [...holds.values()].filter((hold) => hold.facts.organizationId === id).length;
-        if (running < (plan.concurrentRequests ?? Infinity))
+        if (running < (admit.limits.concurrentRequests ?? Infinity))
           this.say("refusal", `${account.plan.id} was refused for others that run, and ${running} do`);
       }
     }
@@ -82,7 +112,8 @@ export class Books {
       account.checkpoints = account.checkpoints.filter(({ entry }) => !entry.lost);
       if (record) for (const cell of account.grant?.cells ?? []) cell.used += record.charged;
     }
-    this.addUp();
+    for (const { cell, added, entry } of this.#adjustments.values()) if (!entry.lost) cell.used += added;
+    this.addUp([], false);
   }
 
   #newRecords(): void {
@@ -100,22 +131,47 @@ export class Books {
     if (this.#records.size > records.size) this.say("record", "a record is gone");
   }
 
-  #compare({ id, plan, extra }: OrganizationPlan, running: number): void {
-    if (running > (plan.concurrentRequests ?? Infinity))
-      this.say("limit", `${running} requests run at a time, and the plan says ${plan.concurrentRequests}`);
+  /** Past a limit that was lowered nothing rises, and what stands there may stay. */
+  #compare(organization: OrganizationPlan, running: number, commands: readonly Command[], isChecked: boolean): void {
+    const { id } = organization;
+    const limits = this.#limits(organization, commands);
+    if (isChecked && running > limits.concurrentRequests && running > (this.#running.get(id) ?? 0))
+      this.say("limit", `${running} requests run at a time, and the plan says ${limits.concurrentRequests}`);
+    this.#running.set(id, running);
     for (const { kind, startsAt_ms, total } of this.world.store.model.windows(id)) {
       const { used, held } = total;
-      const limit = kind === "extra" ? extra.capUnits : plan[kind];
-      if (used + held > (limit ?? Infinity))
-        this.say("limit", `the ${kind} has ${used} units used and ${held} held, and its limit is ${limit}`);
       let cell = this.#cellOfTotal.get(total);
       if (!cell) {
         cell = this.#cell(id, kind, startsAt_ms);
         this.#cellOfTotal.set(total, cell);
       }
+      const limit = limits[kind];
+      const rises = used + held > cell.seen || used > cell.seenUsed;
+      if (isChecked && rises && (used > limit ? used > cell.seenUsed : used + held > limit && used + held > cell.seen))
+        this.say("limit", `the ${kind} has ${used} units used and ${held} held, and its limit is ${limit}`);
+      cell.seen = used + held;
+      cell.seenUsed = used;
       if (used !== cell.used) this.say("sums", `the ${kind} says ${used} used, and its records say ${cell.used}`);
       if (held !== cell.held) this.say("sums", `the ${kind} says ${held} held, and its holds say ${cell.held}`);
     }
+  }
+
+  /** Those in force; a batch on its way goes by those that it carries, which its node knew then (decisions.ts). */
+  #limits(
+    { id, extra }: OrganizationPlan,
+    commands: readonly Command[],
+  ): Record<Cell["kind"] | "concurrentRequests", number> {
+    const limits = [limitsOf(this.world.office.plan(id))];
+    for (const command of commands)
+      if (command.organizationId === id && "limits" in command) limits.push(command.limits);
+    const most = (kind: keyof UsageLimits) => Math.max(...limits.map((one) => one[kind] ?? Infinity));
+    return {
+      session: most("session"),
+      week: most("week"),
+      month: most("month"),
+      concurrentRequests: most("concurrentRequests"),
+      extra: extra.capUnits ?? Infinity,
+    };
   }
 
   #granted(account: Account, entry: Entry): void {
@@ -123,7 +179,7 @@ export class Books {
     const hold = this.world.store.model.holds.get(id);
     if (!hold) this.say("record", `${id} was granted, and there is no hold`);
     if (!hold || account.grant) return;
-    const now_ms = this.world.time.now_ms;
+    const { now_ms } = this.world.store;
     const sessionStartsAt_ms = this.#sessionAt(account.organization, now_ms);
     const cells = this.#cellsAt(account.organization, hold.source, sessionStartsAt_ms, now_ms);
     account.grant = { at_ms: now_ms, entry, cells, sessionStartsAt_ms };
@@ -146,12 +202,8 @@ export class Books {
   }
 
   /** The windows that a request is billed to which the store admits now. */
-  #cellsAt(
-    { id, anchors }: OrganizationPlan,
-    source: BillingSource,
-    sessionStartsAt_ms: number,
-    now_ms: number,
-  ): Cell[] {
+  #cellsAt({ id }: OrganizationPlan, source: BillingSource, sessionStartsAt_ms: number, now_ms: number): Cell[] {
+    const anchors = this.#anchors.get(id)!;
     const month_ms = monthAt(anchors, now_ms).startsAt_ms;
     if (source === "extra") return [this.#cell(id, "extra", month_ms)];
     return [
@@ -162,11 +214,16 @@ export class Books {
   }
 
   /** When the session began that is open, or opens now. */
-  #sessionAt({ id, sessionOpenedAt_ms }: OrganizationPlan, now_ms: number): number {
+  #sessionAt(organization: OrganizationPlan, now_ms: number): number {
+    const openedAt_ms = this.#openedAt(organization);
+    return now_ms < openedAt_ms + session_ms ? openedAt_ms : now_ms;
+  }
+
+  #openedAt({ id, sessionOpenedAt_ms }: OrganizationPlan): number {
     let openedAt_ms = sessionOpenedAt_ms ?? Number.NEGATIVE_INFINITY;
     for (const { organization, grant } of this.accounts.values())
       if (organization.id === id && grant) openedAt_ms = Math.max(openedAt_ms, grant.sessionStartsAt_ms);
-    return now_ms < openedAt_ms + session_ms ? openedAt_ms : now_ms;
+    return openedAt_ms;
   }
 
   #cell(organizationId: string, kind: Cell["kind"], startsAt_ms: number): Cell {
@@ -174,7 +231,7 @@ export class Books {
     this.#cells.set(organizationId, cells);
     const known = cells.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
     if (known) return known;
-    const made = { kind, startsAt_ms, used: 0, held: 0 };
+    const made = { kind, startsAt_ms, used: 0, held: 0, seen: 0, seenUsed: 0 };
     cells.push(made);
     return made;
   }

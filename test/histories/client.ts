@@ -6,6 +6,7 @@ import type { InferenceEvent } from "../../src/inference/event.ts";
 import { asFault, Fault } from "../../src/inference/fault.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
+import type { Plan } from "../../src/store/plan.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import type { Opened } from "../../src/usage/opened.ts";
 import { outputCalibration, uncalibrated_code_units_per_token } from "../../src/usage/output-calibration.ts";
@@ -13,6 +14,7 @@ import { type Asked, type Caller, type Run, runs } from "../../src/usage/run.ts"
 import type { Account } from "./account.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
+import { principalOf } from "./office.ts";
 import { prices } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
@@ -48,7 +50,7 @@ const nowhere: Omit<Opened, "events"> = {
 const code_units_per_token = uncalibrated_code_units_per_token;
 const longText = "x".repeat(code_units_per_token * 3_000);
 
-function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
+function askedOf(world: World, node: Node, plan: RequestPlan, organization: OrganizationPlan): Asked {
   const model = modelOf(plan);
   return {
     requestId: plan.id,
@@ -66,7 +68,8 @@ function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
       ...compact({ outputTokens_max: plan.outputTokens_max }),
     },
     model,
-    plan: organization.plan,
+    plan: node.knows.plan(organization.id),
+    ...followed(world, () => node.knows.plan(organization.id)),
     inputTokens: plan.inputTokensEstimate,
     inputTokensExpected: plan.inputTokensEstimate,
     inputBytes: plan.inputTokensEstimate,
@@ -76,8 +79,15 @@ function askedOf(plan: RequestPlan, organization: OrganizationPlan): Asked {
   };
 }
 
+function followed({ defects }: World, planNow: () => Plan): { planNow?: () => Plan } {
+  if (defects.keepsPlan) return {};
+  const same = { ...planNow() };
+  return { planNow: defects.hidesChange ? () => Object.assign(same, planNow()) : planNow };
+}
+
 export async function request(world: World, judge: Judge, node: Node, plan: RequestPlan): Promise<void> {
   const organization = world.scenario.organizations[plan.organization]!;
+  if (world.office.revokedAt_ms(organization.id) !== null) return;
   const call = new AbortController();
   const account = judge.asked(plan, node);
   let left = false;
@@ -132,8 +142,9 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
       return { ...nowhere, events: engine(node, plan, signal, account) };
     },
   });
+  using _standing = node.knows.standings?.begin(principalOf(organization), caller.end);
   try {
-    run = await running.start(askedOf(plan, organization), caller);
+    run = await running.start(askedOf(world, node, plan, organization), caller);
   } catch (thrown) {
     node.open -= 1;
     judge.refused(account, asFault(thrown));

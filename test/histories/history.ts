@@ -4,17 +4,21 @@
 import { noUsage } from "../../src/inference/usage.ts";
 import type { Command, RequestFacts } from "../../src/store/ledger.ts";
 import { request } from "./client.ts";
-import { type Counts, Judge } from "./judge.ts";
+import type { Counts } from "./counts.ts";
+import { calm, harm } from "./harm.ts";
+import { Judge } from "./judge.ts";
 import type { Defects } from "./mutations.ts";
 import { Node } from "./node.ts";
 import { prices } from "./prices.ts";
 import type { Violation } from "./rules.ts";
 import { type FaultPlan, type Scenario, scenarioOf } from "./scenario.ts";
-import { type Keep, World } from "./world.ts";
+import { type Keep, noWeather, World } from "./world.ts";
 
 export interface HistoryOptions {
   /** What is left out of a replay. */
   keep?: Keep;
+  /** Of what may befall it, nothing but this; messages pass quickly, once. */
+  only?: readonly FaultPlan["kind"][] | undefined;
   /** A rule taken out. */
   defects?: Defects;
   /** Tell what happened. */
@@ -34,8 +38,8 @@ export interface History {
 const patience_ms = 60_000;
 
 export function runHistory(seed: number, options: HistoryOptions = {}): History {
-  const { keep = {}, defects = {}, traced = false } = options;
-  const scenario = less(scenarioOf(seed), keep);
+  const { keep = {}, defects = {}, traced = false, only } = options;
+  const scenario = less(only ? restricted(scenarioOf(seed), only) : scenarioOf(seed), keep);
   const world = new World(seed, scenario, defects, keep, traced);
   const judge = new Judge(world);
   prime(world);
@@ -89,6 +93,11 @@ function less(scenario: Scenario, { requests, parts, faults }: Keep): Scenario {
   };
 }
 
+function restricted(scenario: Scenario, only: readonly FaultPlan["kind"][]): Scenario {
+  const faults = scenario.faults.filter(({ kind }) => only.includes(kind));
+  return { ...scenario, faults, weather: noWeather, ratesMayFail: false };
+}
+
 /** Sessions that were open before. */
 function prime({ scenario, store }: World): void {
   for (const [index, { id, sessionOpenedAt_ms }] of scenario.organizations.entries()) {
@@ -119,83 +128,4 @@ function prime({ scenario, store }: World): void {
     ];
     for (const command of commands) store.prime(sessionOpenedAt_ms, [command]);
   }
-}
-
-function harm(world: World, judge: Judge, fault: FaultPlan, start: (index: number) => void): void {
-  if (world.quiet) return;
-  const { time, store } = world;
-  const quietIn_ms = time.began_ms + world.scenario.quiet_ms - time.now_ms;
-  const node = "node" in fault ? world.nodes[fault.node] : undefined;
-  if ("node" in fault && !node?.runs) return;
-  const for_ms = "for_ms" in fault ? Math.min(fault.for_ms, quietIn_ms) : 0;
-  const trouble = { from_ms: time.now_ms, to_ms: time.now_ms + for_ms };
-  const name = node?.name;
-  switch (fault.kind) {
-    case "crash":
-      world.tell(() => `node ${name} crashes`);
-      gone(fault.restart_ms);
-      return;
-    case "drain": {
-      if (node!.drains) return;
-      node!.drains = true;
-      world.tell(() => `node ${name} drains, within ${fault.within_ms} ms`);
-      void node!.admission.stop(fault.within_ms).then(() => gone(fault.restart_ms));
-      return;
-    }
-    case "freeze":
-      world.tell(() => `node ${name} freezes for ${for_ms} ms`);
-      node!.troubles.push(trouble);
-      node!.clock.freeze(for_ms);
-      return;
-    case "cut": {
-      world.tell(() => `node ${name} is cut off for ${for_ms} ms${fault.silent ? ", in silence" : ""}`);
-      const cut = { silent: fault.silent };
-      node!.troubles.push(trouble);
-      node!.cut = cut;
-      world.in(for_ms, () => {
-        if (node!.cut === cut) node!.cut = null;
-      });
-      return;
-    }
-    case "away":
-    case "store-crash":
-      world.tell(() =>
-        fault.kind === "away" ? `the store is away for ${for_ms} ms` : `the store crashes, for ${for_ms} ms`,
-      );
-      world.storeTroubles.push(trouble);
-      store.downUntil_ms = Math.max(store.downUntil_ms, trouble.to_ms);
-      if (fault.kind === "store-crash") {
-        judge.crashed(store.crash());
-      }
-      return;
-    case "rates-away":
-      world.tell(() => `the store of the rates is away for ${for_ms} ms`);
-      world.rateTroubles.push(trouble);
-      world.ratesAwayUntil_ms = Math.max(world.ratesAwayUntil_ms, trouble.to_ms);
-      return;
-    case "rates-flush":
-      world.tell(() => "the store of the rates is flushed");
-      world.rates = world.freshRates();
-      judge.ratesFlushed();
-  }
-
-  function gone(restart_ms: number | null): void {
-    if (node!.clock.crashed) return;
-    world.tell(() => `node ${name} is gone`);
-    node!.clock.crashed = true;
-    if (restart_ms !== null) world.in(restart_ms, () => start(node!.index));
-    else if (world.quiet) oneAtLeast(world, start);
-  }
-}
-
-/** The quiet at the end. */
-function calm(world: World, start: (index: number) => void): void {
-  world.tell(() => "from here on all goes well");
-  world.quiet = true;
-  oneAtLeast(world, start);
-}
-
-/** Somebody must be there to recover what is left. */
-function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
-  if (nodes.every((node) => !node || node.clock.crashed)) start(nodes.findIndex((node) => node));
 }

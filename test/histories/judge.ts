@@ -6,32 +6,26 @@ import type { Answer, Command } from "../../src/store/ledger.ts";
 import type { RateAnswer } from "../../src/store/rates.ts";
 import type { Ending } from "../../src/usage/meter.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
-import { type Account, accountOf } from "./account.ts";
+import { type Account, accountOf, type Cell } from "./account.ts";
 import { Books } from "./books.ts";
+import { type Counts, noCounts } from "./counts.ts";
+import { judgeLimits, judgeStanding } from "./decisions.ts";
 import type { Node } from "./node.ts";
 import { prices } from "./prices.ts";
 import type { Rule, Violation } from "./rules.ts";
 import { lease_ms, type RequestPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
-import { isHindered, judgeCharge, judgeRate, judgeRateRefusal, judgeRecovery, retry_ms } from "./verdict.ts";
+import {
+  isHindered,
+  isSetBack,
+  judgeCharge,
+  judgeRate,
+  judgeRateRefusal,
+  judgeRecovery,
+  retry_ms,
+  wasSet,
+} from "./verdict.ts";
 import type { World } from "./world.ts";
-
-/** What happened, for those who want to know what histories try. */
-export const noCounts = {
-  granted: 0,
-  "reports that were not believed": 0,
-  "granted on extra usage": 0,
-  "engines asked before the grant": 0,
-  grown: 0,
-  "cut short at a window's end": 0,
-  refused: 0,
-  "settled by their node": 0,
-  "ended after a window of theirs": 0,
-  recovered: 0,
-  "given up for lost by their node": 0,
-  "transactions undone by a crash": 0,
-};
-export type Counts = typeof noCounts;
 
 export class Judge {
   violation: Violation | null = null;
@@ -63,6 +57,7 @@ export class Judge {
     for (const command of commands) {
       const account = this.accounts.get(command.requestId);
       if (!account) continue;
+      judgeLimits(this.world, account, command, this.say);
       if (command.verb === "grow") account.askedUnits = Math.max(account.askedUnits, command.unitsTotal);
       if (command.verb !== "admit") continue;
       const units = command.inputUnits + command.outputTokens * command.prices.output;
@@ -132,20 +127,23 @@ export class Judge {
   }
 
   /** The bytes of such a batch are out. */
-  written({ plan: { id } }: Account): void {
+  written(account: Account): void {
+    const { id } = account.plan;
     const { store, time } = this.world;
     const record = store.model.records.get(id);
     const hold = store.model.holds.get(id);
+    if (isSetBack(account, time.now_ms)) return;
     if (record?.recovered) this.say("lease", `${id} was forwarded after another had settled it`);
     else if (!record && !hold) this.say("lease", `${id} was forwarded, and its hold was gone`);
-    else if (!record && hold && hold.leaseUntil_ms <= time.now_ms)
-      this.say("lease", `${id} was forwarded ${time.now_ms - hold.leaseUntil_ms} ms after its lease`);
+    else if (!record && hold && hold.leaseUntil_ms <= store.now_ms && !wasSet(this.world, time.now_ms - lease_ms))
+      this.say("lease", `${id} was forwarded ${store.now_ms - hold.leaseUntil_ms} ms after its lease`);
   }
 
   /** Its node has given the hold up for lost. */
-  lost({ plan, node }: Account): void {
+  lost({ plan, node, setBackAt_ms }: Account): void {
     this.counts["given up for lost by their node"] += 1;
     this.world.tell(() => `${plan.id} is lost to its node`);
+    if (setBackAt_ms !== null) return;
     if (!isHindered(this.world, node, this.world.time.now_ms - lease_ms - retry_ms) && !node.drains)
       this.say("available", `${plan.id} lost its lease, and nothing stood in its way`);
   }
@@ -155,6 +153,7 @@ export class Judge {
     if (ending.errorCode === "internal_error") this.say("available", `${account.plan.id} was ended by a defect`);
     if (ending.reportRejected) this.counts["reports that were not believed"] += 1;
     if (ending.stoppedBy) this.counts["cut short at a window's end"] += 1;
+    if (ending.errorCode === "revoked_api_key") this.counts["ended by a revocation"] += 1;
   }
 
   settled(account: Account): void {
@@ -177,17 +176,51 @@ export class Judge {
       if (command.verb === "checkpoint" && answer.answer === "extended")
         account.checkpoints.push({ tokens: command.usage.outputTokens, sentAt_ms, entry });
     }
-    this.#books.addUp();
+    this.#books.addUp(commands);
   }
 
-  /** Lapsed holds were settled. */
-  recovered(): void {
-    this.#books.addUp();
+  /** A sweep was carried out; lapsed holds were settled, or the store's clock was further than the node believes. */
+  recovered(hasWaited: boolean): void {
+    if (hasWaited) this.counts["sweeps that met a clock that was set"] += 1;
+    this.#books.addUp([]);
   }
 
-  crashed(undone: number): void {
-    this.counts["transactions undone by a crash"] += undone;
+  crashed(undone: readonly Entry[]): void {
+    this.counts["transactions undone by a crash"] += undone.length;
     this.#books.crashed();
+  }
+
+  /** What was confirmed is not forgotten, save what the replica had not heard of: that, and no more. */
+  wokeInThePast(undone: readonly Entry[]): void {
+    const { now_ms } = this.world.time;
+    const confirmed = undone.filter(({ durableAt_ms }) => durableAt_ms <= now_ms);
+    this.counts["confirmed transactions lost in a failover"] += confirmed.length;
+    const { records, holds } = this.world.store.model;
+    for (const account of undone.flatMap(({ requests }) => requests.map((id) => this.accounts.get(id)))) {
+      if (!account) continue;
+      account.setBackAt_ms = now_ms;
+      account.checkpointKnown = 0;
+      if (!records.has(account.plan.id)) account.settlementKnown = false;
+      if (!holds.has(account.plan.id)) account.grantKnown = false;
+    }
+    this.#books.crashed();
+  }
+
+  // What an administrator does.
+
+  anchored(organizationId: string, anchor_ms: number): void {
+    this.#books.anchored(organizationId, anchor_ms);
+  }
+
+  adjusted(entryId: string, organizationId: string, kind: Cell["kind"], units: number, entry: Entry): void {
+    this.counts["windows adjusted"] += 1;
+    this.#books.adjusted(entryId, organizationId, kind, units, entry);
+  }
+
+  planned(organizationId: string): void {
+    const { holds } = this.world.store.model;
+    if ([...holds.values()].some(({ facts }) => facts.organizationId === organizationId))
+      this.counts["plans changed while requests ran"] += 1;
   }
 
   /** Where sliding rates are counted an answer was given. */
@@ -216,11 +249,14 @@ export class Judge {
     const { plan, grant, promptUnits } = account;
     const { store, time } = this.world;
     this.world.tell(() => `${plan.id} forwards up to ${tokens} tokens`);
-    if (!grant || grant.entry.lost || grant.entry.durableAt_ms > time.now_ms)
+    judgeStanding(this.world, account, tokens, this.say);
+    // Its node still believes what it was told.
+    const believes = isSetBack(account, time.now_ms);
+    if (!believes && (!grant || grant.entry.lost || grant.entry.durableAt_ms > time.now_ms))
       this.say("grant", `${plan.id} forwarded ${tokens} tokens before its grant was durable`);
     const hold = store.model.holds.get(plan.id);
     const needs = promptUnits + tokens * prices.output;
-    if (hold && needs > hold.units)
+    if (hold && needs > hold.units && account.setBackAt_ms === null)
       this.say("grant", `${plan.id} forwarded ${tokens} tokens, which takes ${needs} units, and held ${hold.units}`);
     account.delivered = tokens;
     account.deliveredAt_ms = time.now_ms;
@@ -234,7 +270,7 @@ export class Judge {
   #recorded(account: Account, record: ModelRecord): void {
     if (record.recovered) this.counts.recovered += 1;
     else this.counts["settled by their node"] += 1;
-    const { now_ms } = this.world.time;
+    const { now_ms } = this.world.store;
     if (
       record.windows &&
       (["session", "week", "month"] as const).some((kind) => record.windows![kind].endsAt_ms <= now_ms)
@@ -243,6 +279,6 @@ export class Judge {
     if (!account.grant) {
       if (record.charged !== 0) this.say("charge", `${account.plan.id} was never admitted, and charged`);
     } else if (record.recovered) judgeRecovery(this.world, account, record, this.say);
-    else judgeCharge(account, record, this.say);
+    else judgeCharge(this.world, account, record, this.say);
   }
 }

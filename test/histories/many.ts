@@ -1,7 +1,7 @@
 // Histories by the thousand, for tests: each run has seeds of its own, and a violation says how to see it again.
 
+import { type Counts, noCounts } from "./counts.ts";
 import { runHistory } from "./history.ts";
-import { type Counts, noCounts } from "./judge.ts";
 import { reportOf } from "./report.ts";
 import { shortest } from "./shrink.ts";
 

@@ -9,7 +9,7 @@ import type { Clock } from "../../src/time/clock.ts";
 import type { Hold } from "../../src/usage/meter.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import type { Rule } from "./rules.ts";
-import { lease_ms } from "./scenario.ts";
+import { type FaultPlan, lease_ms } from "./scenario.ts";
 import type { StoreDefects } from "./store.ts";
 import type { NodeLedger } from "./wire.ts";
 
@@ -21,20 +21,28 @@ export interface Defects {
   /** Stands between the meter and the reservation. */
   hold?(reservation: Reservation): Hold;
   rates?(rates: Rates): Rates;
+  /** Who runs knows the plan of its admission alone. */
+  keepsPlan?: boolean;
+  /** A plan that changes stays the same object. */
+  hidesChange?: boolean;
+  /** Nodes read plans when they begin, and ask for no keys. */
+  followsNobody?: boolean;
   /** The lease that nodes count with; the store's stays what it is. */
   believedLease_ms?: number;
 }
 
 export interface Mutation {
-  /** Of the protocol: 1 to 9. */
-  rule: number;
+  /** Of the protocol: 1 to 9; or where the rule stands. */
+  rule: number | string;
+  /** It is seen where nothing but this befalls a history. */
+  under?: readonly FaultPlan["kind"][];
   defects: Defects;
   /** What may be seen of it first. */
   seenAs: readonly Rule[];
 }
 
 /** Carries out one command at a time, in the order of a batch, so that a mutation can stand before or behind one. */
-abstract class OneByOne extends LedgerModel {
+export abstract class OneByOne extends LedgerModel {
   override run(commands: readonly Command[]): Answer[] {
     const answers: Answer[] = [];
     for (const verb of ["settle", "grow", "admit", "checkpoint"] as const)
@@ -244,7 +252,7 @@ function takenForGranted(ledger: NodeLedger): NodeLedger {
 }
 
 /** Some commands of a batch by themselves, and what their node then hears of them. */
-function apart(
+export function apart(
   ledger: NodeLedger,
   some: (command: Command) => boolean,
   hear: (commands: Command[]) => Promise<Answer[]>,
@@ -263,7 +271,7 @@ function apart(
   };
 }
 
-const settled = (commands: Command[]): Answer[] =>
+export const settled = (commands: Command[]): Answer[] =>
   commands.map(() => ({ answer: "settled", charged: 0, uncharged: 0 }));
 
 /** Rule 5: a settlement is sent once, whatever comes back. */
@@ -276,7 +284,7 @@ function settlesOnce(ledger: NodeLedger): NodeLedger {
 }
 
 /** Rule 5: who gives up waiting for a grant tells nobody. */
-function givesUpInSilence(ledger: NodeLedger): NodeLedger {
+export function givesUpInSilence(ledger: NodeLedger): NodeLedger {
   return apart(
     ledger,
     (command) => command.verb === "settle" && command.errorCode === "storage_unavailable",
@@ -292,10 +300,16 @@ function extendsOnlyProgress(ledger: NodeLedger): NodeLedger {
 }
 
 /** Rule 6: a sweeper that was cut off goes on at once. */
-const sweepsAtOnce = (ledger: NodeLedger): NodeLedger => ({ ...ledger, recover: () => ledger.recover(200) });
+const sweepsAtOnce = (ledger: NodeLedger): NodeLedger => ({
+  ...ledger,
+  recover: (_, clock_max) => ledger.recover(200, clock_max),
+});
 
 /** Rule 6: nobody recovers. */
-const neverSweeps = (ledger: NodeLedger): NodeLedger => ({ ...ledger, recover: async () => 0 });
+const neverSweeps = (ledger: NodeLedger): NodeLedger => ({
+  ...ledger,
+  recover: (_, clock_max) => ledger.recover(0, clock_max),
+});
 
 /** Rule 8: a node that was refused refuses others by itself for a while. */
 function refusesByHint(ledger: NodeLedger, clock: Clock): NodeLedger {
@@ -337,7 +351,7 @@ function keepsRates(rates: Rates): Rates {
 /** The lease whose deadline, less the margin of a tenth, is the store's own. */
 const marginless_ms = lease_ms / 0.9;
 
-const ledgerOf = (model: NonNullable<StoreDefects["model"]>): Defects => ({ store: { model } });
+export const ledgerOf = (model: NonNullable<StoreDefects["model"]>): Defects => ({ store: { model } });
 
 export const mutations: Record<string, Mutation> = {
   "no barrier behind a batch": { rule: 1, defects: { store: { withoutBarrier: true } }, seenAs: ["grant", "durable"] },

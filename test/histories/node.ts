@@ -2,9 +2,11 @@
 
 import { type Admission, admission } from "../../src/admission/admission.ts";
 import { recovery } from "../../src/admission/recovery.ts";
+import { chanceFor, kindOf } from "./chances.ts";
 import type { Judge } from "./judge.ts";
+import { type Knowledge, knowledgeOf } from "./office.ts";
 import { ratesOf } from "./rates.ts";
-import { chanceFor, checkpoint_ms, kindOf, lease_ms, type NodePlan, sweep_ms } from "./scenario.ts";
+import { checkpoint_ms, lease_ms, type NodePlan, sweep_ms } from "./scenario.ts";
 import { NodeClock } from "./time.ts";
 import { type NodeLedger, wireOf } from "./wire.ts";
 import type { Trouble, World } from "./world.ts";
@@ -17,6 +19,9 @@ export class Node {
   /** While it is cut off; `silent`: it waits for answers, and learns of nothing. */
   cut: { silent: boolean } | null = null;
   drains = false;
+  /** What stood between it and what an administrator has decided. */
+  readonly askingTroubles: Trouble[] = [];
+  readonly knows: Knowledge;
   readonly #messages = new Map<string, number>();
   /** Batches on their way, and requests that have not ended. */
   underway = 0;
@@ -45,6 +50,7 @@ export class Node {
       random: chance.next,
       batches: { batch_commands_max: plan.batch_commands_max },
     });
+    this.knows = knowledgeOf(world, this);
     if (believed_ms !== lease_ms) recovery({ ledger, clock: this.clock }, { sweep_ms, lease_ms, recovered_max: 200 });
   }
 
@@ -79,6 +85,6 @@ function withLease(ledger: NodeLedger): NodeLedger {
   return {
     run: (commands) =>
       ledger.run(commands.map((command) => ("lease_ms" in command ? { ...command, lease_ms: lease_ms } : command))),
-    recover: async () => 0,
+    recover: (_, clock_max) => ledger.recover(0, clock_max),
   };
 }

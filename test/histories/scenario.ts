@@ -1,22 +1,12 @@
 // What a seed stands for, as plain data: the organizations and their limits, who asks for what and when, what is done to
-// nodes and stores, and how bad the wires are. Everything draws from a chance of its own, so that what is left out of a
-// replay changes nothing of the rest.
+// nodes and stores, and how bad the wires are.
 
 import { noLimits, type Plan } from "../../src/store/plan.ts";
-import { type Chance, chanceOf } from "../faults/chance.ts";
+import type { Chance } from "../faults/chance.ts";
 import { type Anchor, session_ms } from "../store/windows-model.ts";
+import { betweenOf, chanceFor, kindOf, spread } from "./chances.ts";
+import { type ChangePlan, changeOf } from "./changes.ts";
 import type { NodeClockOptions } from "./time.ts";
-
-/** Of one kind of thing, the so-many-th of a seed. */
-export function chanceFor(seed: number, kind: number, index: number, number = 0): Chance {
-  let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(kind + 1, 0xc2b2ae35);
-  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x27d4eb2f) ^ Math.imul(index + 1, 0x165667b1);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0x9e3779b1) ^ Math.imul(number + 1, 0x2c1b3c6d);
-  return chanceOf(mixed ^ (mixed >>> 16));
-}
-
-/** The kinds of things that have a chance of their own. */
-export const kindOf = { world: 1, node: 2, request: 3, fault: 4, message: 5, retry: 6 } as const;
 
 export interface OrganizationPlan {
   id: string;
@@ -70,6 +60,7 @@ export type FaultPlan = { index: number; at_ms: number } & (
   /** Where sliding rates are counted nobody answers, or all is forgotten. */
   | { kind: "rates-away"; for_ms: number }
   | { kind: "rates-flush" }
+  | ChangePlan
 );
 
 /** How likely a message meets each fate. */
@@ -103,15 +94,9 @@ export const sweep_ms = 1_500;
 
 const comes_ms_max = 15_000;
 const harm_ms_max = 22_000;
+/** What changes is counted from here, behind all faults. */
+const first_change = 100;
 const anchor_ms = Date.UTC(2026, 0, 31, 10);
-
-type Between = (from: number, to: number) => number;
-const betweenOf =
-  (chance: Chance): Between =>
-  (from, to) =>
-    from + chance.below(to - from + 1);
-/** Small numbers as likely as large ones. */
-const spread = (chance: Chance, from: number, to: number) => Math.round(from * (to / from) ** chance.next());
 
 export function scenarioOf(seed: number): Scenario {
   const chance = chanceFor(seed, kindOf.world, 0);
@@ -127,7 +112,7 @@ export function scenarioOf(seed: number): Scenario {
       : chance.next() < 0.5
         ? null
         : began_ms - 1_000;
-  const organizations = Array.from({ length: chance.next() < 0.3 ? 2 : 1 }, (_, index) =>
+  const organizations = Array.from({ length: chance.pick([1, 1, 1, 1, 2, 2, 3, 4]) }, (_, index) =>
     organizationOf(chanceFor(seed, kindOf.world, 1, index), index, sessionOpenedAt_ms),
   );
   const nodes = Array.from({ length: between(2, 3) }, (_, index) => nodeOf(chanceFor(seed, kindOf.node, index)));
@@ -138,6 +123,10 @@ export function scenarioOf(seed: number): Scenario {
   const faults = Array.from({ length: chance.next() < 0.15 ? 0 : between(1, 5) }, (_, index) =>
     faultOf(chanceFor(seed, kindOf.fault, index), index, nodes.length, ratesMayFail),
   );
+  const changes = Array.from({ length: chanceFor(seed, kindOf.change, 0).pick([0, 0, 1, 1, 2, 3]) }, (_, index) => ({
+    index: first_change + index,
+    ...changeOf(chanceFor(seed, kindOf.change, index + 1), organizations),
+  }));
   const storm = [0, 0.3, 1, 1][chance.below(4)]!;
   const fate = (most: number) => (chance.next() < 0.6 ? storm * most * chance.next() : 0);
   const weather = { lost: fate(0.3), unanswered: fate(0.3), slow: fate(0.25), doubled: fate(0.3) };
@@ -148,7 +137,7 @@ export function scenarioOf(seed: number): Scenario {
     organizations,
     nodes,
     requests,
-    faults,
+    faults: [...faults, ...changes],
     weather,
     recovery,
     flush_ms_max,
@@ -158,10 +147,11 @@ export function scenarioOf(seed: number): Scenario {
 }
 
 function organizationOf(chance: Chance, index: number, sessionOpenedAt_ms: number | null): OrganizationPlan {
+  const id = `org_${index + 1}`;
   const limit = (probability: number) => (chance.next() < probability ? spread(chance, 4_000, 1_500_000) : null);
   const plan: Plan = {
     ...noLimits,
-    name: "pro",
+    name: `plan of ${id}`,
     session: limit(0.7),
     week: limit(0.3),
     month: limit(0.3),
@@ -172,7 +162,7 @@ function organizationOf(chance: Chance, index: number, sessionOpenedAt_ms: numbe
   const enabled = chance.next() < 0.25;
   const extra = { enabled, capUnits: enabled ? limit(0.9) : null };
   const anchors = [{ at_ms: anchor_ms, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY }];
-  return { id: `org_${index + 1}`, plan, extra, anchors, sessionOpenedAt_ms };
+  return { id, plan, extra, anchors, sessionOpenedAt_ms };
 }
 
 function nodeOf(chance: Chance): NodePlan {

@@ -1,8 +1,11 @@
 // The store of a history: the ledger's rules in memory (test/store/ledger-model.ts) behind a log. What was carried out is
 // seen by all at once; it is on the disk when a barrier behind it has been written. A crash loses what was not.
 
-import type { Answer, Command } from "../../src/store/ledger.ts";
+import { limitsOf } from "../../src/admission/hold.ts";
+import type { Answer, Command, Recovered, WindowKind } from "../../src/store/ledger.ts";
+import type { Plan } from "../../src/store/plan.ts";
 import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
+import { type Anchor, withAnchor } from "../store/windows-model.ts";
 import type { Time } from "./time.ts";
 
 /** One transaction. */
@@ -11,6 +14,10 @@ export interface Entry {
   durableAt_ms: number;
   /** A crash has undone it. */
   lost: boolean;
+  /** Whom it was about. */
+  requests: readonly string[];
+  /** Anchors and plans as it found them. */
+  organizations: ReadonlyMap<string, ModelOrganization>;
   replay(model: LedgerModel): void;
 }
 
@@ -26,6 +33,8 @@ export interface StoreDefects {
   readsBeforeLock?: boolean;
   /** A window is found by the clock of the node that asks. */
   nodeClockDecides?: boolean;
+  /** Anchors after a new one was set. */
+  withAnchor?: (anchors: readonly Anchor[], anchor_ms: number, now_ms: number) => Anchor[];
 }
 
 /** Without a barrier Postgres writes its log every 200 ms, and may take three rounds. */
@@ -36,23 +45,39 @@ export class Store {
   readonly log: Entry[] = [];
   /** Until then it answers nobody. */
   downUntil_ms = 0;
+  /** Until then it carries nothing out. */
+  stalledUntil_ms = 0;
+  /** How far its clock was set. */
+  isAhead_ms = 0;
   /** Counts its crashes: no connection outlives one. */
   crashes = 0;
   #clock_ms = 0;
+  /** Never changed: each change makes another. */
+  #organizations: ReadonlyMap<string, ModelOrganization>;
+  /** As the model sees them. */
+  readonly #seen = new Map<string, ModelOrganization>();
+  #primed = 0;
   readonly #admitted = new Map<string, { id: string; organizationId: string; at_ms: number; tokens: number }>();
 
   constructor(
     readonly time: Time,
-    readonly organizations: Map<string, ModelOrganization>,
+    organizations: ReadonlyMap<string, ModelOrganization>,
     readonly recovery: "checkpoint" | "hold",
     readonly defects: StoreDefects,
   ) {
+    this.#organizations = organizations;
     this.model = this.#fresh();
+  }
+
+  /** Its own clock. */
+  get now_ms(): number {
+    return this.time.now_ms + this.isAhead_ms;
   }
 
   /** Before the history begins. */
   prime(at_ms: number, commands: readonly Command[]): void {
-    this.#enter(at_ms, this.time.now_ms, (model) => model.run(commands));
+    this.#enter(at_ms, this.time.now_ms, [], (model) => model.run(commands));
+    this.#primed = this.log.length;
   }
 
   /** A batch and its barrier, which is written `flush_ms` later. */
@@ -63,16 +88,17 @@ export class Store {
     look: Look | null,
   ): { answers: Answer[]; entry: Entry } {
     const { withoutBarrier, nodeClockDecides } = this.defects;
-    const at_ms = this.time.now_ms + (nodeClockDecides ? wall_ms : 0);
+    const at_ms = this.now_ms + (nodeClockDecides ? wall_ms : 0);
     const durableAt_ms = this.time.now_ms + (withoutBarrier ? written_ms : flush_ms);
-    const { answers, entry } = this.#enter(at_ms, durableAt_ms, (model) =>
-      look ? answeredBy(model, this.organizations, look, commands) : model.run(commands),
+    const requests = commands.map(({ requestId }) => requestId);
+    const { answers, entry } = this.#enter(at_ms, durableAt_ms, requests, (model) =>
+      look ? answeredBy(model, this.#organizations, look, commands) : model.run(commands),
     );
     for (const [index, command] of commands.entries()) {
       const { requestId: id, organizationId } = command;
       const answer = answers[index]!;
       if (command.verb === "admit" && answer.answer === "granted" && "outputTokens" in answer)
-        this.#admitted.set(id, { id, organizationId, at_ms, tokens: answer.outputTokens });
+        this.#admitted.set(id, { id, organizationId, at_ms: this.time.now_ms, tokens: answer.outputTokens });
     }
     return { answers, entry };
   }
@@ -86,11 +112,32 @@ export class Store {
     );
   }
 
-  recover(limit: number, flush_ms: number): { settled: number; entry: Entry } {
-    const { answers, entry } = this.#enter(this.time.now_ms, this.time.now_ms + flush_ms, (model) =>
-      model.recover(limit),
+  recover(limit: number, clock_max: Date | undefined, flush_ms: number): { result: Recovered; entry: Entry } {
+    const before = [...this.model.holds.keys()];
+    const { answers: settled, entry } = this.#enter(this.now_ms, this.time.now_ms + flush_ms, [], (model) =>
+      model.recover(limit, clock_max?.getTime()),
     );
-    return { settled: answers, entry };
+    entry.requests = before.filter((id) => !this.model.holds.has(id));
+    return { result: { settled, at: new Date(this.now_ms) }, entry };
+  }
+
+  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): Entry {
+    const act = (model: LedgerModel) => model.adjust(entryId, organizationId, kind, units);
+    return this.#enter(this.now_ms, this.time.now_ms, [], act).entry;
+  }
+
+  setLimits(organizationId: string, plan: Plan): void {
+    this.#change(organizationId, (organization) => ({ ...organization, limits: limitsOf(plan) }));
+  }
+
+  setAnchor(organizationId: string, anchor_ms: number): void {
+    const next = this.defects.withAnchor ?? withAnchor;
+    const now_ms = this.now_ms;
+    this.#change(organizationId, (was) => ({ ...was, anchors: next(was.anchors, anchor_ms, now_ms) }));
+  }
+
+  get isStalled(): boolean {
+    return this.time.now_ms < this.stalledUntil_ms;
   }
 
   get down(): boolean {
@@ -98,31 +145,51 @@ export class Store {
   }
 
   look(): Look | null {
-    return this.defects.readsBeforeLock ? lookAt(this.model, this.organizations) : null;
+    return this.defects.readsBeforeLock ? lookAt(this.model, this.#organizations) : null;
   }
 
-  /** Answers how many transactions it has undone. */
-  crash(): number {
+  /** Answers what it has undone; of what was on the disk, or was said to be, the last `lost_ms`. */
+  crash(lost_ms = 0): Entry[] {
     this.crashes += 1;
-    let undone = 0;
+    const undone: Entry[] = [];
     const { log, time } = this;
-    for (; log.length > 0 && log.at(-1)!.durableAt_ms > time.now_ms; undone += 1) log.pop()!.lost = true;
+    while (log.length > this.#primed && log.at(-1)!.durableAt_ms > time.now_ms - lost_ms) undone.push(log.pop()!);
+    for (const entry of undone) entry.lost = true;
     const model = this.#fresh();
     for (const entry of log) {
       this.#clock_ms = entry.at_ms;
+      this.#show(entry.organizations);
       entry.replay(model);
     }
+    this.#show(this.#organizations);
     this.model = model;
     return undone;
   }
 
   #fresh(): LedgerModel {
     const Model = this.defects.model ?? LedgerModel;
-    return new Model(this.organizations, () => this.#clock_ms, this.recovery === "hold");
+    this.#show(this.#organizations);
+    return new Model(this.#seen, () => this.#clock_ms, this.recovery === "hold");
   }
 
-  #enter<Result>(at_ms: number, durableAt_ms: number, act: (model: LedgerModel) => Result) {
-    const entry: Entry = { at_ms, durableAt_ms, lost: false, replay: act };
+  #change(organizationId: string, change: (organization: ModelOrganization) => ModelOrganization): void {
+    const changed = change(this.#organizations.get(organizationId)!);
+    this.#organizations = new Map(this.#organizations).set(organizationId, changed);
+    this.#show(this.#organizations);
+  }
+
+  #show(organizations: ReadonlyMap<string, ModelOrganization>): void {
+    for (const [id, organization] of organizations) this.#seen.set(id, organization);
+  }
+
+  #enter<Result>(
+    at_ms: number,
+    durableAt_ms: number,
+    requests: readonly string[],
+    act: (model: LedgerModel) => Result,
+  ) {
+    const organizations = this.#organizations;
+    const entry: Entry = { at_ms, durableAt_ms, lost: false, requests, organizations, replay: act };
     const { log } = this;
     // The log is ordered: a barrier covers all that stands before it.
     for (let index = log.length - 1; index >= 0 && log[index]!.durableAt_ms > durableAt_ms; index--)
@@ -133,7 +200,7 @@ export class Store {
   }
 }
 
-function lookAt(model: LedgerModel, organizations: Map<string, ModelOrganization>): Look {
+function lookAt(model: LedgerModel, organizations: ReadonlyMap<string, ModelOrganization>): Look {
   const look: Look = new Map();
   for (const id of organizations.keys())
     for (const { kind, startsAt_ms, total } of model.windows(id))
@@ -144,7 +211,7 @@ function lookAt(model: LedgerModel, organizations: Map<string, ModelOrganization
 /** By totals that were read earlier; what has come to them since is added behind. */
 function answeredBy(
   model: LedgerModel,
-  organizations: Map<string, ModelOrganization>,
+  organizations: ReadonlyMap<string, ModelOrganization>,
   look: Look,
   commands: readonly Command[],
 ): Answer[] {

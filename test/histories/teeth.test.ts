@@ -1,8 +1,10 @@
 // Histories would notice: each of the nine rules of the protocol, taken out in one way or several, ends in a violation.
 
 import { describe, expect, test } from "bun:test";
+import { changeKinds } from "./changes.ts";
 import { runHistory } from "./history.ts";
 import { mutations } from "./mutations.ts";
+import { allMutations } from "./mutations-of-changes.ts";
 import { keepInWords, keepOf, shortest } from "./shrink.ts";
 import { caught } from "./teeth.ts";
 
@@ -14,11 +16,18 @@ describe("a rule that is taken out is missed", () => {
     expect([...taken].sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  for (const [name, { rule, seenAs }] of Object.entries(mutations)) {
+  test("and under all that may befall requests while they run", () => {
+    const under = new Set(Object.values(allMutations).flatMap(({ under }) => under ?? []));
+    expect([...under]).toEqual(expect.arrayContaining([...changeKinds]));
+  });
+
+  for (const [name, { rule, seenAs, under }] of Object.entries(allMutations)) {
     test(`rule ${rule}: ${name}`, () => {
       const found = caught(name, histories_max);
       expect(found).not.toBeNull();
       expect(seenAs).toContain(found!.violation.rule);
+      // It is the rule that is missed, and not what else befell.
+      expect(runHistory(found!.histories, { only: under }).violation).toBeNull();
     }, 60_000);
   }
 });

@@ -1,8 +1,10 @@
 // Whether histories notice when a rule of the protocol is missing, and how soon.
 
 import { runHistory } from "./history.ts";
-import { type Mutation, mutations } from "./mutations.ts";
+import type { Mutation } from "./mutations.ts";
+import { allMutations } from "./mutations-of-changes.ts";
 import type { Violation } from "./rules.ts";
+import { scenarioOf } from "./scenario.ts";
 
 export interface Caught {
   name: string;
@@ -14,9 +16,11 @@ export interface Caught {
 
 /** Null: none of so many histories noticed. */
 export function caught(name: string, histories_max: number): Caught | null {
-  const mutation = mutations[name]!;
+  const mutation = allMutations[name]!;
+  const under = mutation.under ?? [];
   for (let histories = 1; histories <= histories_max; histories++) {
-    const { violation } = runHistory(histories, { defects: mutation.defects });
+    if (under.length > 0 && !scenarioOf(histories).faults.some(({ kind }) => under.includes(kind))) continue;
+    const { violation } = runHistory(histories, { defects: mutation.defects, only: mutation.under });
     if (violation) return { name, mutation, violation, histories };
   }
   return null;

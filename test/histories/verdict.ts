@@ -20,8 +20,26 @@ export function isHindered(world: World, node: Node, since_ms: number): boolean 
   return [node.troubles, storeTroubles, rateTroubles].some((troubles) => reaches(troubles, since_ms, time.now_ms));
 }
 
+/**
+ * Whether the store has forgotten something of it, and its node cannot know: until it is told that its hold is gone or, at
+ * the latest, until its own deadline.
+ */
+export function isSetBack({ setBackAt_ms }: Account, now_ms: number): boolean {
+  return setBackAt_ms !== null && now_ms <= setBackAt_ms + lease_ms;
+}
+
+/** Whether the store's clock was set since then. */
+export function wasSet({ steps }: World, since_ms: number): boolean {
+  return steps.some(({ at_ms }) => at_ms >= since_ms);
+}
+
+/** What it holds may be past a limit by now, and is then not charged. */
+function mayBeShort({ office, scenario }: World, { organization }: Account): boolean {
+  return office.versions(organization.id).length > 1 || scenario.faults.some(({ kind }) => kind === "adjust");
+}
+
 /** Of a request that its own node settled. */
-export function judgeCharge(account: Account, record: ModelRecord, say: Say): void {
+export function judgeCharge(world: World, account: Account, record: ModelRecord, say: Say): void {
   const { plan, refused, delivered, ending, reported, engineAsked } = account;
   const { usage, charged, uncharged } = record;
   if (refused) {
@@ -37,7 +55,12 @@ export function judgeCharge(account: Account, record: ModelRecord, say: Say): vo
     say("charge", `${plan.id} had ${inputTokens} input tokens and is charged for ${usage.inputTokens}`);
   if (charged + uncharged !== priceOf(usage, prices))
     say("charge", `${plan.id} is charged ${charged} and not charged ${uncharged}, which is not its price`);
-  if (uncharged > 0 && usage.inputTokens * prices.input <= plan.inputTokensEstimate * heldInputPrice)
+  if (account.setBackAt_ms !== null) return;
+  if (
+    uncharged > 0 &&
+    !mayBeShort(world, account) &&
+    usage.inputTokens * prices.input <= plan.inputTokensEstimate * heldInputPrice
+  )
     say("charge", `${plan.id} held enough, and ${uncharged} units were not charged`);
 }
 
@@ -53,7 +76,8 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
     return;
   }
   /** It could not settle by itself. */
-  const gone = node.clock.crashed || reaches(node.troubles, now_ms - lease_ms - retry_ms, now_ms);
+  const gone =
+    account.setBackAt_ms !== null || node.clock.crashed || reaches(node.troubles, now_ms - lease_ms - retry_ms, now_ms);
   if (!gone) say("abandoned", `${plan.id} was recovered while its node ran, and nothing stood in its way`);
   if (outputTokens > delivered)
     say("checkpoint", `${plan.id} forwarded ${delivered} tokens and is charged for ${outputTokens}`);
@@ -70,6 +94,7 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
     checkpoints.findLast(({ tokens }) => tokens === outputTokens)?.sentAt_ms ?? account.admittedAt_ms ?? now_ms;
   const over_ms = deliveredAt_ms - since_ms;
   const excused =
+    account.setBackAt_ms !== null ||
     reaches(node.troubles, since_ms, deliveredAt_ms) ||
     (gone && reaches(world.storeTroubles, since_ms - retry_ms, deliveredAt_ms));
   if (over_ms > checkpoint_ms + world.scenario.flush_ms_max + slack_ms && !excused)

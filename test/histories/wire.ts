@@ -44,17 +44,18 @@ export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
         node.underway -= 1;
       }
     },
-    async recover(limit) {
+    async recover(limit, clock_max) {
       const done = await passage(
         world,
         node,
         "recover",
         () => `up to ${limit}`,
         (fate) => {
-          const { settled, entry } = world.store.recover(limit, fate.flush_ms);
+          const done = world.store.recover(limit, clock_max, fate.flush_ms);
+          const { settled } = done.result;
           if (settled > 0) world.tell(() => `  the store settles ${settled} lapsed holds for ${fate.id}`);
-          judge.recovered();
-          return { result: settled, entry };
+          judge.recovered(limit > 0 && clock_max !== undefined && done.result.at > clock_max);
+          return done;
         },
       );
       return done.result;
@@ -104,7 +105,8 @@ function passage<Result>(
         done.entry.lost || store.crashes !== crashes ? "the store has crashed" : done,
       );
     };
-    const arrive = () => {
+    const arrive = (): void => {
+      if (store.isStalled) return void world.in(store.stalledUntil_ms - time.now_ms, arrive);
       const look = store.look();
       if (look) world.in(fate.flush_ms, () => carryOut(look));
       else carryOut(null);
@@ -113,7 +115,7 @@ function passage<Result>(
     if (fate.again_ms !== null) {
       world.in(fate.again_ms, () => {
         world.tell(() => `  ${fate.id} is carried out late`);
-        if (!store.down) act(fate, null);
+        if (!store.down && !store.isStalled) act(fate, null);
       });
     }
     if (fate.lost || node.cut) return hearNothing("lost");

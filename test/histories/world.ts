@@ -1,11 +1,14 @@
 // One history's world: time, the store, the nodes, and what stands between them.
 
+import { limitsOf } from "../../src/admission/hold.ts";
 import { memoryRates } from "../../src/memory/rates.ts";
 import type { Rates } from "../../src/store/rates.ts";
+import { chanceFor, kindOf } from "./chances.ts";
 import type { Defects } from "./mutations.ts";
 import type { Node } from "./node.ts";
+import { Office } from "./office.ts";
 import { bookRates } from "./rates.ts";
-import { chanceFor, kindOf, type Scenario, type Weather } from "./scenario.ts";
+import type { Scenario, Weather } from "./scenario.ts";
 import { Store } from "./store.ts";
 import { Time } from "./time.ts";
 
@@ -20,7 +23,7 @@ export interface Keep {
   messages?: readonly string[];
 }
 
-const noWeather: Weather = { lost: 0, unanswered: 0, slow: 0, doubled: 0 };
+export const noWeather: Weather = { lost: 0, unanswered: 0, slow: 0, doubled: 0 };
 
 /** From when to when something stood in the way. */
 export interface Trouble {
@@ -48,6 +51,7 @@ export interface Fate {
 export class World {
   readonly time: Time;
   readonly store: Store;
+  readonly office: Office;
   /** The sliding rates that all nodes share, in a store of their own, and those of the database. */
   rates: Rates;
   ratesAwayUntil_ms = 0;
@@ -56,6 +60,9 @@ export class World {
   readonly nodes: (Node | undefined)[] = [];
   readonly storeTroubles: Trouble[] = [];
   readonly rateTroubles: Trouble[] = [];
+  /** When the store's clock was set, and how far. */
+  readonly steps: { at_ms: number; by_ms: number }[] = [];
+  furthest_ms = 0;
   /** Messages that met a fate. */
   readonly harmed: string[] = [];
   readonly trace: string[] = [];
@@ -73,7 +80,10 @@ export class World {
     readonly traced: boolean,
   ) {
     this.time = new Time(scenario.began_ms);
-    const organizations = new Map(scenario.organizations.map(({ id, anchors, extra }) => [id, { anchors, extra }]));
+    this.office = new Office(() => this.time.now_ms, scenario.organizations);
+    const organizations = new Map(
+      scenario.organizations.map(({ id, anchors, extra, plan }) => [id, { anchors, extra, limits: limitsOf(plan) }]),
+    );
     this.store = new Store(this.time, organizations, scenario.recovery, defects.store ?? {});
     this.rates = this.freshRates();
     this.standbyRates = bookRates(this.time, this.store);
@@ -84,6 +94,14 @@ export class World {
     if (!this.traced) return;
     const at_s = (this.time.now_ms - this.time.began_ms) / 1000;
     this.trace.push(`${at_s.toFixed(3).padStart(7)} s  ${sentence()}`);
+  }
+
+  setClock(by_ms: number): void {
+    if (by_ms === 0) return;
+    this.tell(() => `the store's clock is set by ${by_ms} ms`);
+    this.store.isAhead_ms += by_ms;
+    this.furthest_ms = Math.max(this.furthest_ms, this.store.isAhead_ms);
+    this.steps.push({ at_ms: this.time.now_ms, by_ms });
   }
 
   freshRates(): Rates {

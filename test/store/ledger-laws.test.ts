@@ -92,6 +92,8 @@ const step = fc.oneof(
         fc.integer({ min: 0, max: 2 * hour_ms }),
         fc.constantFrom(1, 5 * hour_ms, 7 * 24 * hour_ms),
         fc.integer({ min: 0, max: 40 * 24 * hour_ms }),
+        // A clock that is set back.
+        fc.constantFrom(-1, -6 * hour_ms),
       ),
     }),
   },
@@ -105,6 +107,14 @@ const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("anchor" as const),
       at_ms: fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2027, 0, 1) }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("adjust" as const),
+      window: fc.constantFrom("session" as const, "week", "month", "extra"),
+      units: fc.integer({ min: -3000, max: 3000 }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("extra" as const), enabled: fc.boolean(), capUnits: limit }) },
@@ -163,7 +173,7 @@ for (const [name, runs] of [
                 await store.setClock(new Date(now_ms));
                 break;
               case "recover":
-                expect(await book.recover(1000)).toBe(model.recover(1000));
+                expect((await book.recover(1000)).settled).toBe(model.recover(1000));
                 break;
               case "plan":
                 current[one.plan] = one.limits;
@@ -173,6 +183,14 @@ for (const [name, runs] of [
                 organization.anchors = withAnchor(organization.anchors, one.at_ms, now_ms);
                 const effectiveAt = await book.setAnchor(organizations[0]!, new Date(one.at_ms));
                 expect(effectiveAt?.getTime()).toBe(organization.anchors.at(-1)!.monthFrom_ms);
+                break;
+              }
+              case "adjust": {
+                const entryId = newRequestId();
+                const added = () => book.adjust(entryId, organizations[0]!, one.window, one.units);
+                const expected = model.adjust(entryId, organizations[0]!, one.window, one.units);
+                // Sent twice, it counts once.
+                expect([await added(), await added()]).toEqual([expected, expected]);
                 break;
               }
               case "extra": {

@@ -15,11 +15,14 @@ import type {
   WindowKind,
   WindowReadings,
 } from "../../src/store/ledger.ts";
+import { window_units_max } from "../../src/store/ledger.ts";
 import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
 
 export interface ModelOrganization {
   anchors: Anchor[];
   extra: { enabled: boolean; capUnits: number | null };
+  /** Of its plan in force, where one is: what a recovery charges by. */
+  limits?: UsageLimits;
 }
 
 interface Total {
@@ -85,16 +88,34 @@ export class LedgerModel {
     return answers;
   }
 
-  recover(limit: number): number {
+  /** A clock that is past `clock_max_ms` was set, and no lease has lapsed by it. */
+  recover(limit: number, clock_max_ms = Number.POSITIVE_INFINITY): number {
     const lapsed = [...this.holds.values()]
-      .filter((hold) => hold.leaseUntil_ms <= this.now_ms())
+      .filter((hold) => hold.leaseUntil_ms <= this.now_ms() && this.now_ms() <= clock_max_ms)
       .sort((a, b) => a.leaseUntil_ms - b.leaseUntil_ms)
       .slice(0, limit);
     for (const hold of lapsed) {
       const units = this.chargeHolds ? hold.units : costOf(hold.usage, hold);
-      this.#end(hold, hold.limits, hold.usage, units, "failed", true);
+      const { limits } = this.organizations.get(hold.facts.organizationId)!;
+      this.#end(hold, limits ?? hold.limits, hold.usage, units, "failed", true);
     }
     return lapsed.length;
+  }
+
+  /** An operator's entry in a window of now; null: no session is open. */
+  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): number | null {
+    const known = this.records.get(entryId);
+    if (known) return known.charged;
+    const windows = this.#windowsNow(organizationId);
+    if (kind === "session" && sessionAt(this.#account(organizationId).sessionOpenedAt_ms, this.now_ms()) === null)
+      return null;
+    const { total } = windows[kind];
+    const charged = Math.max(0 - total.used, Math.min(units, window_units_max - total.used));
+    total.used += charged;
+    const entry = { usage: noUsage, uncharged: 0, recovered: false, outcome: "completed", windows: null } as const;
+    const source = kind === "extra" ? "extra" : "plan";
+    this.records.set(entryId, { requestId: entryId, organizationId, source, charged, ...entry });
+    return charged;
   }
 
   /** The windows in force, and their totals. */

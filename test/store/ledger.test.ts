@@ -9,6 +9,7 @@ import {
   type AdmitAnswer,
   type Answer,
   type Ledger,
+  type Recovered,
   type UsageLimits,
   units_max,
   window_units_max,
@@ -459,13 +460,16 @@ for (const name of ["postgres", "pglite"] as const) {
       await book.run([checkpoint(gone, 2, 7)]);
       const overtaken = checkpoint(gone, 1, 5);
       await book.run([{ ...overtaken, usage: { ...overtaken.usage, inputTokens: 9000 } }]);
-      expect(await book.recover(100)).toBe(0);
+      expect((await book.recover(100)).settled).toBe(0);
       await store.setClock(new Date(noon.getTime() + 40_000));
       await book.run([checkpoint(alive, 1, 3)]);
       await store.setClock(new Date(noon.getTime() + 60_000));
-      expect(await book.recover(0)).toBe(0);
-      expect(await book.recover(100)).toBe(2);
-      expect(await book.recover(100)).toBe(0);
+      expect((await book.recover(0)).settled).toBe(0);
+      // A clock that is further than it can be was set.
+      const clock_max = new Date(noon.getTime() + 59_999);
+      expect(await book.recover(100, clock_max)).toEqual({ settled: 0, at: new Date(noon.getTime() + 60_000) });
+      expect((await book.recover(100)).settled).toBe(2);
+      expect((await book.recover(100)).settled).toBe(0);
       expect(await book.receipt(organization, gone.requestId)).toMatchObject({
         recovered: true,
         outcome: "failed",
@@ -496,7 +500,7 @@ for (const name of ["postgres", "pglite"] as const) {
           );
           return Number(found?.count) > 0;
         };
-        let recovering = Promise.resolve(-1);
+        let recovering: Promise<Recovered> | null = null;
         await (await store.another()).transaction(async (other) => {
           await other.query("select usage_lock(array[$1::uuid])", [uuidOf(organization, "org_")]);
           recovering = book.recover(100);
@@ -506,7 +510,7 @@ for (const name of ["postgres", "pglite"] as const) {
             uuidOf(command.requestId, "req_"),
           ]);
         });
-        expect(await recovering).toBe(0);
+        expect((await recovering!).settled).toBe(0);
         expect(await run(settleOf(command, 10))).toMatchObject({ charged: 10 });
       });
 
@@ -527,18 +531,18 @@ for (const name of ["postgres", "pglite"] as const) {
       const ended = async (command: Admit) => (await book.receipt(organization, command.requestId))?.recovered;
       await at(0);
       const lasting = await admitted(0, 6);
-      expect(await sweeper.recover(100)).toBe(0);
+      expect((await sweeper.recover(100)).settled).toBe(0);
       await at(5);
       const fresh = await admitted(5, 1);
-      expect(await sweeper.recover(100)).toBe(0);
+      expect((await sweeper.recover(100)).settled).toBe(0);
       const slow = await admitted(3, 1);
       await at(6);
-      expect(await sweeper.recover(100)).toBe(2);
+      expect((await sweeper.recover(100)).settled).toBe(2);
       expect([await ended(lasting), await ended(fresh), await ended(slow)]).toEqual([true, true, false]);
       await at(10);
       await sweeper.recover(100);
       await at(10.1);
-      expect(await sweeper.recover(100)).toBe(1);
+      expect((await sweeper.recover(100)).settled).toBe(1);
       expect(await ended(slow)).toBe(true);
       await sweeper.close();
     });
@@ -549,7 +553,7 @@ for (const name of ["postgres", "pglite"] as const) {
       const command = admitOf(organization);
       await admit(command);
       await store.setClock(hours(1));
-      expect(await ledger(store.db, { recovery: "hold" }).recover(100)).toBe(1);
+      expect((await ledger(store.db, { recovery: "hold" }).recover(100)).settled).toBe(1);
       expect(await book.receipt(organization, command.requestId)).toMatchObject({
         recovered: true,
         units: { charged: 1000 },
@@ -628,7 +632,7 @@ for (const name of ["postgres", "pglite"] as const) {
     /** As a node does that has just begun. */
     const sweepAll = async () => {
       const node = ledger(store.db, { recovery: "checkpoint" });
-      while ((await node.recover(1_000)) > 0);
+      while ((await node.recover(1_000)).settled > 0);
       await node.close();
     };
     const partitionOf = async ({ requestId }: { requestId: string }) =>

@@ -66,7 +66,7 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
 
     await published.publish([named("test", 7)], 0);
     await store.setClock(new Date(Date.now() + hour_ms));
-    expect(await book.recover(10)).toBe(1);
+    expect((await book.recover(10)).settled).toBe(1);
     expect((await book.receipt(organization, requestId))?.units).toEqual({ held: 10, charged: 7, uncharged: 3 });
     await store.setClock(null);
     await book.close();

@@ -1,0 +1,170 @@
+// What others do to the database while requests run: an administrator's decisions and locks, upkeep, the audit, reports
+// that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
+
+import { connect, type Socket } from "node:net";
+import type { Sql } from "postgres";
+import postgres from "postgres";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { plans } from "../../src/postgres/plans.ts";
+import { serverDatabase } from "../../src/postgres/server.ts";
+import { noLimits, type Plan } from "../../src/store/plan.ts";
+import { newRequestId } from "../store/ledger-stores.ts";
+import type { Chance } from "./chance.ts";
+
+/** Since when a plan counts, by this process's clock: its five-hour limit. */
+export interface PlanChange {
+  at_ms: number;
+  session: number | null;
+}
+
+export interface Administrator {
+  readonly planChanges: readonly PlanChange[];
+  /** How far the store's clock was set at most. */
+  readonly furthest_ms: number;
+  changePlan(chance: Chance): Promise<void>;
+  setAnchor(chance: Chance): Promise<void>;
+  adjust(chance: Chance): Promise<void>;
+  /** A table is locked against everybody, or only read in a transaction that stays open. */
+  lock(table: string, for_ms: number): Promise<void>;
+  readFor(for_ms: number): Promise<void>;
+  /** A month of long ago is made and dropped, those to come are made, and the book is compared and sealed. */
+  keepUp(): Promise<void>;
+  exhaustConnections(for_ms: number): Promise<void>;
+  setClock(ahead_ms: number): Promise<void>;
+}
+
+const longAgo = "019400d0-0000-7000-8000-000000000000";
+
+export function administrator(port: number, firstPlan: Plan): Administrator {
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const planChanges: PlanChange[] = [{ at_ms: Number.NEGATIVE_INFINITY, session: firstPlan.session }];
+  let furthest_ms = 0;
+
+  async function withSql(work: (sql: Sql) => Promise<unknown>): Promise<void> {
+    const sql = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 2 });
+    try {
+      await work(sql);
+    } catch {
+      // The store is away, or was killed under it.
+    } finally {
+      await sql.end({ timeout: 1 }).catch(() => {});
+    }
+  }
+
+  async function withLedger(work: (parts: Book) => Promise<unknown>): Promise<void> {
+    try {
+      const db = await serverDatabase(url, { connect_ms: 1_000 });
+      const book = ledger(db, { recovery: "checkpoint", lanes: 1 });
+      try {
+        await work({ db, book });
+      } finally {
+        await book.close();
+        await db.close();
+      }
+    } catch {
+      // Likewise.
+    }
+  }
+
+  const someOrganization = (db: Book["db"]) =>
+    db
+      .query<{ id: string }>("select id from organization order by random() limit 1")
+      .then((rows) => `org_${rows[0]!.id.replaceAll("-", "")}`);
+
+  return {
+    planChanges,
+    get furthest_ms() {
+      return furthest_ms;
+    },
+    changePlan: (chance) =>
+      withLedger(async ({ db }) => {
+        const session = chance.next() < 0.3 ? firstPlan.session : 200_000 + chance.below(3_000_000);
+        const plan: Plan = { ...firstPlan, session };
+        // Whether or not the answer comes: it may count from here on.
+        planChanges.push({ at_ms: Date.now(), session });
+        await plans(db).publish([plan], 0);
+      }),
+    setAnchor: (chance) =>
+      withLedger(async ({ db, book }) => {
+        const at = new Date(Date.UTC(2026, chance.below(10), 1 + chance.below(28)));
+        await book.setAnchor(await someOrganization(db), at);
+      }),
+    adjust: (chance) =>
+      withLedger(async ({ db, book }) => {
+        const entry = newRequestId();
+        const units = chance.below(200_000) - 100_000;
+        const window = chance.pick(["session", "week", "month", "extra"] as const);
+        const organization = await someOrganization(db);
+        await book.adjust(entry, organization, window, units);
+        await book.adjust(entry, organization, window, units);
+      }),
+    lock: (table, for_ms) =>
+      withSql((sql) =>
+        sql.begin(async (tx) => {
+          await tx`lock table ${tx(table)} in access exclusive mode`;
+          await Bun.sleep(for_ms);
+        }),
+      ),
+    readFor: (for_ms) =>
+      withSql((sql) =>
+        sql.begin("isolation level repeatable read", async (tx) => {
+          await tx`select count(*) from usage_record`;
+          await tx`select count(*) from usage_now`;
+          await Bun.sleep(for_ms);
+          await tx`select count(*) from usage_hold`;
+        }),
+      ),
+    keepUp: () =>
+      withLedger(async ({ db, book }) => {
+        await db.query("select usage_partition($1)", [longAgo]);
+        await Promise.all([book.maintain(), book.audit()]);
+        await book.audit();
+      }),
+    exhaustConnections: (for_ms) =>
+      withSql(async (sql) => {
+        await sql`select 1`;
+        const crowd = Array.from({ length: 110 }, () => crowdMember(port));
+        try {
+          await Bun.sleep(300);
+          // What the nodes had is gone: they have to come back through the crowd.
+          await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice'`;
+          await Bun.sleep(for_ms);
+        } finally {
+          for (const socket of crowd) socket.destroy();
+        }
+      }),
+    setClock(ahead_ms) {
+      furthest_ms = Math.max(furthest_ms, ahead_ms);
+      return withSql((sql) =>
+        sql.unsafe(
+          `create or replace function store_now() returns timestamptz language sql volatile parallel safe as
+           $$ select date_trunc('milliseconds', clock_timestamp() + interval '${ahead_ms} milliseconds') $$`,
+        ),
+      );
+    },
+  };
+}
+
+/** A client that connects and says nothing more. */
+function crowdMember(port: number): Socket {
+  const words = Buffer.from("user\0postgres\0database\0postgres\0\0");
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(8 + words.length, 0);
+  head.writeInt32BE(196_608, 4);
+  const socket = connect(port, "127.0.0.1", () => void socket.write(Buffer.concat([head, words])));
+  socket.on("error", () => {});
+  socket.resume();
+  return socket;
+}
+
+interface Book {
+  db: Awaited<ReturnType<typeof serverDatabase>>;
+  book: ReturnType<typeof ledger>;
+}
+
+export const faultsPlan = (session: number | null, concurrentRequests: number | null): Plan => ({
+  ...noLimits,
+  name: "faults",
+  session,
+  concurrentRequests,
+});

@@ -1,0 +1,70 @@
+// What stands before an engine and lets it fail: it dies, falls silent, answers late, breaks answers off, or says that it
+// generated another number of tokens than it did.
+
+import { connect, createServer, type Socket } from "node:net";
+
+/** `dead`: refuses and breaks; `silent`: takes requests and says nothing; `late`: says everything a while later. */
+export type Mood = "well" | "dead" | "silent" | "late" | "lying";
+
+export interface EngineFront {
+  port: number;
+  set(mood: Mood): void;
+  /** Breaks all that runs; who asks again is answered. */
+  cut(): void;
+  close(): void;
+}
+
+const late_ms = 1_200;
+/** As many digits: the length of what is said stays what it was. */
+const lie = (text: string) =>
+  text.replace(/("(?:completion|output)_tokens":)(\d{2,})/g, (_, name: string, digits: string) => {
+    return `${name}-${"1".repeat(digits.length - 1)}`;
+  });
+
+export async function engineFront(target: number): Promise<EngineFront> {
+  const open = new Set<Socket>();
+  let mood: Mood = "well";
+  const breakAll = () => {
+    for (const socket of open) socket.destroy();
+  };
+
+  const server = createServer((near) => {
+    near.on("error", () => {});
+    if (mood === "dead") return void near.destroy();
+    const far = connect(target, "127.0.0.1");
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(one);
+      one.on("error", () => other.destroy());
+      one.on("close", () => {
+        open.delete(one);
+        other.destroy();
+      });
+    }
+    near.on("data", (data) => void far.write(data));
+    far.on("data", (data) => {
+      if (mood === "silent") return;
+      if (mood === "late") return void setTimeout(() => near.writable && near.write(data), late_ms);
+      near.write(mood === "lying" ? Buffer.from(lie(data.toString("latin1")), "latin1") : data);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the engine has no port");
+  return {
+    port: address.port,
+    set(next) {
+      const was = mood;
+      mood = next;
+      // Of an answer in which bytes are missing, or stand in another order, nothing is left.
+      if (next === "dead" || was === "silent" || was === "late") breakAll();
+    },
+    cut: breakAll,
+    close() {
+      server.close();
+      breakAll();
+    },
+  };
+}

@@ -1,0 +1,92 @@
+/** The judge of the faults would notice: a book that is wrong in one place is objected to, and one that is right is not. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { until } from "../harness/until.ts";
+import { chanceOf } from "./chance.ts";
+import { compared, judge } from "./judge.ts";
+import { type Received, startLoad } from "./load.ts";
+import { type Rig, startRig } from "./rig.ts";
+import { ask } from "./stores.ts";
+
+let rig: Rig;
+let received: readonly Received[];
+const nothing = { planChanges: [{ at_ms: Number.NEGATIVE_INFINITY, session: null }], forgotten: [] };
+
+beforeAll(async () => {
+  rig = await startRig({ nodes: 1, plan: "{}", requests_max: 10_000, engines: 2 });
+  const load = startLoad({ nodes: rig.nodes, keys: [rig.key], clients: 4, chance: chanceOf(7), tokensPerSecond: 500 });
+  await until(() => load.received.filter(({ complete }) => complete).length >= 10, 20_000, "ten answers");
+  await load.stop();
+  received = load.received;
+}, 120_000);
+afterAll(async () => {
+  await rig.stop();
+}, 60_000);
+
+/** Of a record whose answer was complete. */
+const record = `usage_record where request_id = (
+  select request_id from usage_record where outcome = 'completed' and output_tokens > 1 order by request_id limit 1)`;
+
+test("a book that is right is objected to in nothing", async () => {
+  expect((await judge(rig, received, nothing)).broken).toEqual([]);
+});
+
+const wrongs: [what: string, wrong: string, right: string, said: RegExp][] = [
+  [
+    "a record is lost",
+    `create table lost as select * from ${record}; delete from usage_record where request_id in (select request_id from lost)`,
+    "insert into usage_record select * from lost; drop table lost",
+    /was answered and has no record/,
+  ],
+  [
+    "a charge is not what tokens cost",
+    `update ${record.replace("where", "set uncharged = uncharged + 1 where")}`,
+    `update ${record.replace("where", "set uncharged = uncharged - 1 where")}`,
+    /are not what its tokens cost/,
+  ],
+  [
+    "a token too few is counted",
+    `update ${record.replace("where", "set output_tokens = output_tokens - 1, charged = charged - 100 where")}`,
+    `update ${record.replace("where", "set output_tokens = output_tokens + 1, charged = charged + 100 where")}`,
+    /was complete, its engines made/,
+  ],
+  [
+    "a token too many is counted",
+    `update ${record.replace("where", "set output_tokens = output_tokens + 1, charged = charged + 100 where")}`,
+    `update ${record.replace("where", "set output_tokens = output_tokens - 1, charged = charged - 100 where")}`,
+    /is charged \d+ tokens, and its engines made/,
+  ],
+  [
+    "an attempt is not told",
+    `update ${record.replace("where", "set attempts = 0 where")}`,
+    `update ${record.replace("where", "set attempts = 1 where")}`,
+    /was asked of engines/,
+  ],
+  [
+    "a window has forgotten units",
+    "update usage_now set used[2] = used[2] - 1",
+    "update usage_now set used[2] = used[2] + 1",
+    /the week window says/,
+  ],
+  [
+    "a hold has left units behind",
+    "update usage_now set held[3] = held[3] + 1",
+    "update usage_now set held[3] = held[3] - 1",
+    /the month window holds 1 after/,
+  ],
+];
+
+for (const [what, wrong, right, said] of wrongs)
+  test(`${what}: the judge says so`, async () => {
+    await ask(rig.postgres.port, (sql) => sql.unsafe(wrong));
+    const { broken } = await compared(rig, received, nothing);
+    await ask(rig.postgres.port, (sql) => sql.unsafe(right));
+    expect(broken.join("\n")).toMatch(said);
+  });
+
+test("a charge past the limit that counted meanwhile: the judge says so, and not of a limit that was lowered later", async () => {
+  const at = (at_ms: number, session: number | null) => ({ at_ms, session });
+  const first = at(Number.NEGATIVE_INFINITY, 1);
+  expect((await compared(rig, received, { ...nothing, planChanges: [first] })).broken.join("\n")).toMatch(/of 1 units/);
+  const raised = [first, at(0, null), at(Date.now() + 3_600_000, 1)];
+  expect((await compared(rig, received, { ...nothing, planChanges: raised })).broken).toEqual([]);
+});

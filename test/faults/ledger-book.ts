@@ -1,0 +1,56 @@
+// What the ledger says when all is over.
+
+import type { Received } from "./load.ts";
+import { ask } from "./stores.ts";
+
+export interface Row {
+  request_id: string;
+  outcome: string;
+  stopped_by: string | null;
+  recovered: boolean;
+  output_tokens: number;
+  charged: number;
+  uncharged: number;
+  input_tokens: number;
+  attempts: number | null;
+  session_used_after: number | null;
+  is_rejected: boolean;
+}
+
+interface Total {
+  kind: string;
+  used: number;
+  held: number;
+  /** Of its records. */
+  charged: number;
+}
+
+export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] }> {
+  return ask(port, async (sql) => ({
+    rows: [
+      ...(await sql<Row[]>`
+        select request_id, outcome, stopped_by, recovered, output_tokens::int, charged::int, uncharged::int,
+          input_tokens::int, attempts::int, session_used_after::float8, report_rejected is not null is_rejected
+        from usage_record where operation <> 'adjustment'`),
+    ],
+    windows: [
+      ...(await sql<Total[]>`
+        select kind, used::float8 used, held::float8 held,
+          (select coalesce(sum(charged), 0)::float8 from usage_record r where r.organization_id = w.subject_id
+            and case w.kind when 'session' then r.session_starts_at when 'week' then r.week_starts_at
+              else r.month_starts_at end = w.starts_at
+            and r.source = case w.kind when 'extra' then 'extra' else 'plan' end::usage_billing) charged
+        from usage_window w`),
+    ],
+  }));
+}
+
+/** Its settlement waits for outages. */
+const settled_ms = 8_000;
+
+export function isForgotten(
+  { began_ms, ended_ms }: Received,
+  spans: readonly { from_ms: number; to_ms: number }[],
+): boolean {
+  return spans.some(({ from_ms, to_ms }) => began_ms <= to_ms && ended_ms + settled_ms >= from_ms);
+}

@@ -1,0 +1,26 @@
+// Loaded before a node: its wall clock goes wrong by as many milliseconds as a file says, while it runs.
+
+import { readFileSync } from "node:fs";
+
+const file = process.env.FAULTS_CLOCK!;
+const Right = Date;
+let off_ms = 0;
+
+class Wrong extends Right {
+  constructor(...parts: unknown[]) {
+    // biome-ignore lint/suspicious/noExplicitAny: whatever a date is made of
+    super(...((parts.length > 0 ? parts : [Wrong.now()]) as [any]));
+  }
+  static override now(): number {
+    return Right.now() + off_ms;
+  }
+}
+
+globalThis.Date = Wrong as DateConstructor;
+setInterval(() => {
+  try {
+    off_ms = Number(readFileSync(file, "utf8"));
+  } catch {
+    off_ms = 0;
+  }
+}, 50).unref();

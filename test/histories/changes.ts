@@ -1,0 +1,100 @@
+// What else befalls a history besides its faults: what an administrator decides while requests run, clocks that are set,
+// a store that stands still, and one that wakes up in the past.
+
+import type { WindowKind } from "../../src/store/ledger.ts";
+import type { Plan } from "../../src/store/plan.ts";
+import type { Chance } from "../faults/chance.ts";
+import { betweenOf, spread } from "./chances.ts";
+
+export type ChangePlan =
+  /** An organization's plan has other limits from now on. */
+  | { at_ms: number; kind: "plan"; organization: number; plan: Plan }
+  | { at_ms: number; kind: "anchor"; organization: number; anchor_ms: number }
+  /** An operator's entry, which may be sent again. */
+  | {
+      at_ms: number;
+      kind: "adjust";
+      organization: number;
+      window: WindowKind | "extra";
+      units: number;
+      again_ms: number | null;
+    }
+  /** The key is revoked with which this organization's requests came. */
+  | { at_ms: number; kind: "revoke"; organization: number }
+  /** The store's clock is set, forward or back. */
+  | { at_ms: number; kind: "clock"; by_ms: number }
+  /** The store does nothing for a while, and then all that came meanwhile: a table is locked, or its machine is paused. */
+  | { at_ms: number; kind: "stall"; for_ms: number }
+  /** So do all nodes with it. */
+  | { at_ms: number; kind: "pause"; for_ms: number }
+  /** A replica takes the store's place, which had not heard of what was confirmed in the last milliseconds. */
+  | { at_ms: number; kind: "failover"; for_ms: number; lost_ms: number };
+
+export const changeKinds = [
+  "plan",
+  "plan",
+  "plan",
+  "anchor",
+  "adjust",
+  "revoke",
+  "clock",
+  "clock",
+  "stall",
+  "pause",
+  "failover",
+] as const;
+const hour_ms = 3_600_000;
+
+export function changeOf(chance: Chance, organizations: readonly { plan: Plan }[]): ChangePlan {
+  const between = betweenOf(chance);
+  const at_ms = between(1, 20_000);
+  const organization = chance.below(organizations.length);
+  const kind = chance.pick(changeKinds);
+  switch (kind) {
+    case "plan":
+      return { at_ms, kind, organization, plan: planOf(chance, organizations[organization]!.plan) };
+    case "anchor":
+      return { at_ms, kind, organization, anchor_ms: Date.UTC(2026, between(0, 10), between(1, 31), between(0, 23)) };
+    case "adjust": {
+      const window = chance.pick(["session", "week", "month", "extra"] as const);
+      const units = chance.pick([-1, 1]) * spread(chance, 10, 200_000);
+      return {
+        at_ms,
+        kind,
+        organization,
+        window,
+        units,
+        again_ms: chance.next() < 0.6 ? spread(chance, 20, 8_000) : null,
+      };
+    }
+    case "revoke":
+      return { at_ms, kind, organization };
+    case "clock": {
+      const far_ms = chance.pick([6 * hour_ms, 6 * hour_ms, spread(chance, 100, hour_ms)]);
+      return { at_ms, kind, by_ms: chance.pick([-1, 1]) * far_ms };
+    }
+    case "stall":
+    case "pause":
+      return { at_ms, kind, for_ms: spread(chance, 200, 20_000) };
+    case "failover":
+      return { at_ms, kind, for_ms: spread(chance, 50, 6_000), lost_ms: spread(chance, 20, 3_000) };
+  }
+}
+
+/** Most are lowered; some are raised, or do not limit any more. */
+function planOf(chance: Chance, plan: Plan): Plan {
+  const limit = (was: number | null) => {
+    const dice = chance.next();
+    if (dice < 0.25) return was;
+    if (dice < 0.35) return null;
+    return spread(chance, 1_000, 300_000);
+  };
+  const { session, week, month, concurrentRequests } = plan;
+  return {
+    ...plan,
+    session: limit(session),
+    week: limit(week),
+    month: limit(month),
+    concurrentRequests: chance.next() < 0.3 ? 1 + chance.below(8) : concurrentRequests,
+  };
+}

@@ -1,0 +1,79 @@
+// What must follow from what an administrator decides while requests run: limits that are lowered, keys that are revoked.
+
+import { limitsOf } from "../../src/admission/hold.ts";
+import type { Command, UsageLimits } from "../../src/store/ledger.ts";
+import type { Plan } from "../../src/store/plan.ts";
+import type { Account } from "./account.ts";
+import { prices } from "./prices.ts";
+import type { Say } from "./rules.ts";
+import { lease_ms } from "./scenario.ts";
+import { isHindered } from "./verdict.ts";
+import { reaches, type World } from "./world.ts";
+
+/** Plans are read every five seconds, by a clock that may go slow, where the message of a change was lost. */
+const known_ms = 5_600;
+/** An admission goes by the plan that counted when its request came, and waits for rates and its grant. */
+const admitted_ms = 6_000;
+/** Keys are asked for once a second, likewise. */
+const ended_ms = 1_100;
+
+function isKept({ node }: Account, world: World, since_ms: number): boolean {
+  return isHindered(world, node, since_ms) || reaches(node.askingTroubles, since_ms, world.time.now_ms);
+}
+
+/** A command goes by a plan that counts, or that its node could not yet know to count no more. */
+export function judgeLimits(world: World, account: Account, command: Command, say: Say): void {
+  if (!("limits" in command)) return;
+  const name = `${command.verb} ${"unitsTotal" in command ? command.unitsTotal : ""}`;
+  if (account.sent.has(name)) return;
+  account.sent.add(name);
+  const versions = world.office.versions(command.organizationId);
+  const index = versions.findLastIndex(({ plan }) => isOf(plan, command.limits));
+  if (index < 0) say("plans", `${command.requestId} goes by limits that no plan ever had`);
+  const until_ms = versions[index + 1]?.from_ms;
+  if (until_ms === undefined) return;
+  const gaveUp = command.verb === "settle" && command.errorCode === "storage_unavailable";
+  const late_ms = world.time.now_ms - until_ms;
+  const most_ms = known_ms + (command.verb === "admit" || gaveUp ? admitted_ms : 0);
+  if (late_ms > most_ms && !isKept(account, world, until_ms - 100))
+    say("plans", `${command.requestId} sends a ${command.verb} by a plan that counts no more since ${late_ms} ms`);
+}
+
+function isOf(plan: Plan, limits: UsageLimits): boolean {
+  const { session, week, month, concurrentRequests } = limitsOf(plan);
+  return (
+    session === limits.session &&
+    week === limits.week &&
+    month === limits.month &&
+    concurrentRequests === limits.concurrentRequests
+  );
+}
+
+/** More leaves, up to so many tokens. */
+export function judgeStanding(world: World, account: Account, tokens: number, say: Say): void {
+  const { plan, organization } = account;
+  const { now_ms } = world.time;
+  const revokedAt_ms = world.office.revokedAt_ms(organization.id);
+  if (revokedAt_ms !== null && now_ms > revokedAt_ms + ended_ms && !isKept(account, world, now_ms - 2 * ended_ms))
+    say("standing", `${plan.id} forwarded ${tokens} tokens ${now_ms - revokedAt_ms} ms after its key was revoked`);
+  judgeReview(world, account, tokens, say);
+}
+
+/** Where the plan was lowered, what is held beyond it was given back before any more of it left. */
+function judgeReview(world: World, account: Account, tokens: number, say: Say): void {
+  const { plan, organization, grant } = account;
+  const versions = world.office.versions(organization.id);
+  if (versions.length === 1 || !grant || account.setBackAt_ms !== null) return;
+  const since_ms = versions.at(-1)!.from_ms;
+  const hold = world.store.model.holds.get(plan.id);
+  if (!hold || world.time.now_ms < since_ms + known_ms || isKept(account, world, since_ms - lease_ms)) return;
+  // Copies of a growth come late, and hold once more what was given back; an operator's entry counts at the next growth.
+  const { doubled, slow } = world.scenario.weather;
+  if (doubled > 0 || slow > 0 || world.scenario.faults.some(({ kind }) => kind === "adjust")) return;
+  const limits = limitsOf(versions.at(-1)!.plan);
+  for (const { kind, used, held } of grant.cells) {
+    const limit = kind === "extra" ? null : limits[kind];
+    if (limit !== null && used + held > limit && tokens * prices.output > 0)
+      say("plans", `${plan.id} forwarded ${tokens} tokens, and its ${kind} has ${used + held} of ${limit} units taken`);
+  }
+}

@@ -1,0 +1,150 @@
+// What is done to nodes and stores, and what an administrator decides meanwhile; and the quiet at the end.
+
+import type { Judge } from "./judge.ts";
+import type { Node } from "./node.ts";
+import type { FaultPlan } from "./scenario.ts";
+import type { World } from "./world.ts";
+
+export function harm(world: World, judge: Judge, fault: FaultPlan, start: (index: number) => void): void {
+  if (world.quiet) return;
+  const { time, store } = world;
+  const quietIn_ms = time.began_ms + world.scenario.quiet_ms - time.now_ms;
+  const node = "node" in fault ? world.nodes[fault.node] : undefined;
+  if ("node" in fault && !node?.runs) return;
+  const for_ms = "for_ms" in fault ? Math.min(fault.for_ms, quietIn_ms) : 0;
+  const trouble = { from_ms: time.now_ms, to_ms: time.now_ms + for_ms };
+  const name = node?.name;
+  switch (fault.kind) {
+    case "crash":
+      world.tell(() => `node ${name} crashes`);
+      gone(fault.restart_ms);
+      return;
+    case "drain": {
+      if (node!.drains) return;
+      node!.drains = true;
+      world.tell(() => `node ${name} drains, within ${fault.within_ms} ms`);
+      void node!.admission.stop(fault.within_ms).then(() => gone(fault.restart_ms));
+      return;
+    }
+    case "freeze":
+      world.tell(() => `node ${name} freezes for ${for_ms} ms`);
+      freeze(node!);
+      return;
+    case "cut": {
+      world.tell(() => `node ${name} is cut off for ${for_ms} ms${fault.silent ? ", in silence" : ""}`);
+      const cut = { silent: fault.silent };
+      node!.troubles.push(trouble);
+      node!.cut = cut;
+      world.in(for_ms, () => {
+        if (node!.cut === cut) node!.cut = null;
+      });
+      return;
+    }
+    case "away":
+    case "store-crash":
+      world.tell(() =>
+        fault.kind === "away" ? `the store is away for ${for_ms} ms` : `the store crashes, for ${for_ms} ms`,
+      );
+      world.storeTroubles.push(trouble);
+      store.downUntil_ms = Math.max(store.downUntil_ms, trouble.to_ms);
+      if (fault.kind === "store-crash") judge.crashed(store.crash());
+      return;
+    case "failover":
+      world.tell(() => `a replica takes the store's place after ${for_ms} ms, and lacks ${fault.lost_ms} ms`);
+      world.storeTroubles.push(trouble);
+      store.downUntil_ms = Math.max(store.downUntil_ms, trouble.to_ms);
+      judge.wokeInThePast(store.crash(fault.lost_ms));
+      return;
+    case "stall":
+    case "pause":
+      world.tell(() => `the store ${fault.kind === "pause" ? "and all nodes stand" : "stands"} still for ${for_ms} ms`);
+      world.storeTroubles.push(trouble);
+      store.stalledUntil_ms = Math.max(store.stalledUntil_ms, trouble.to_ms);
+      if (fault.kind === "pause") for (const one of world.nodes) if (one?.runs) freeze(one);
+      return;
+    case "rates-away":
+      world.tell(() => `the store of the rates is away for ${for_ms} ms`);
+      world.rateTroubles.push(trouble);
+      world.ratesAwayUntil_ms = Math.max(world.ratesAwayUntil_ms, trouble.to_ms);
+      return;
+    case "rates-flush":
+      world.tell(() => "the store of the rates is flushed");
+      world.rates = world.freshRates();
+      judge.ratesFlushed();
+      return;
+    default:
+      decide(world, judge, fault);
+  }
+
+  function freeze(one: Node): void {
+    one.troubles.push(trouble);
+    one.clock.freeze(for_ms);
+  }
+
+  function gone(restart_ms: number | null): void {
+    if (node!.clock.crashed) return;
+    world.tell(() => `node ${name} is gone`);
+    node!.clock.crashed = true;
+    if (restart_ms !== null) world.in(restart_ms, () => start(node!.index));
+    else if (world.quiet) oneAtLeast(world, start);
+  }
+}
+
+/** The quiet at the end. */
+export function calm(world: World, start: (index: number) => void): void {
+  world.tell(() => "from here on all goes well");
+  world.quiet = true;
+  // What was leased by a clock that was set back since lasts until it has caught up.
+  world.setClock(world.furthest_ms - world.store.isAhead_ms);
+  oneAtLeast(world, start);
+}
+
+/** Somebody must be there to recover what is left. */
+function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
+  if (nodes.every((node) => !node || node.clock.crashed)) start(nodes.findIndex((node) => node));
+}
+
+type Decision = Extract<FaultPlan, { kind: "plan" | "anchor" | "adjust" | "revoke" | "clock" }>;
+
+/** What an administrator decides waits for nothing, and is not forgotten. */
+function decide(world: World, judge: Judge, decision: Decision): void {
+  const { store, office, scenario } = world;
+  if (decision.kind === "clock") {
+    world.setClock(decision.by_ms);
+    return;
+  }
+  const { id } = scenario.organizations[decision.organization]!;
+  switch (decision.kind) {
+    case "plan":
+      world.tell(() => `the plan of ${id} is changed: ${JSON.stringify(decision.plan)}`);
+      judge.planned(id);
+      office.change(id, decision.plan);
+      store.setLimits(id, decision.plan);
+      return;
+    case "anchor":
+      world.tell(() => `${id} has a new anchor`);
+      judge.anchored(id, decision.anchor_ms);
+      store.setAnchor(id, decision.anchor_ms);
+      return;
+    case "revoke":
+      world.tell(() => `the key of ${id} is revoked`);
+      office.revoke(id);
+      return;
+    case "adjust": {
+      const entryId = `entry_${decision.index}`;
+      const adjust = () => {
+        if (store.down) return;
+        world.tell(() => `an operator adds ${decision.units} to the ${decision.window} of ${id}`);
+        judge.adjusted(
+          entryId,
+          id,
+          decision.window,
+          decision.units,
+          store.adjust(entryId, id, decision.window, decision.units),
+        );
+      };
+      adjust();
+      if (decision.again_ms !== null) world.in(decision.again_ms, adjust);
+    }
+  }
+}

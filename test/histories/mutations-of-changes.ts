@@ -1,0 +1,144 @@
+// What histories are good for where plans, keys, anchors and clocks change while requests run, where the store stands
+// still, and where it wakes up in the past: a protection taken out, in histories that nothing else befalls.
+
+import type { Answer, Command, WindowKind } from "../../src/store/ledger.ts";
+import type { Clock } from "../../src/time/clock.ts";
+import { LedgerModel } from "../store/ledger-model.ts";
+import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
+import type { NodeLedger } from "./wire.ts";
+
+/** Whoever asks, the first organization is charged. */
+class KnowsOneOrganization extends LedgerModel {
+  override run(commands: readonly Command[]): Answer[] {
+    return super.run(commands.map((command) => ({ ...command, organizationId: "org_1" })));
+  }
+}
+
+class RecoversByTheAdmission extends LedgerModel {
+  override recover(limit: number, clock_max_ms?: number): number {
+    const before = [...this.organizations];
+    for (const [id, { limits: _, ...organization }] of before) this.organizations.set(id, organization);
+    const count = super.recover(limit, clock_max_ms);
+    for (const [id, organization] of before) this.organizations.set(id, organization);
+    return count;
+  }
+}
+
+class AdjustsAgain extends LedgerModel {
+  #times = 0;
+  override adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): number | null {
+    this.#times += 1;
+    const id = this.records.has(entryId) ? `${entryId} ${this.#times}` : entryId;
+    return super.adjust(id, organizationId, kind, units);
+  }
+}
+
+/** What is settled must have been held. */
+class SettlesOnlyWhatItKnows extends OneByOne {
+  protected override one(command: Command): Answer {
+    const { requestId, verb } = command;
+    if (verb === "settle" && !this.holds.has(requestId) && !this.records.has(requestId)) return { answer: "already" };
+    return super.one(command);
+  }
+}
+
+/** A node that does not look at the store's clock. */
+const believesClock = (ledger: NodeLedger, clock: Clock): NodeLedger => ({
+  ...ledger,
+  recover: async (limit) => ({ ...(await ledger.recover(limit)), at: new Date(clock.now_ms()) }),
+});
+
+/** A node that goes on with what the store has forgotten. */
+const goesOn = (ledger: NodeLedger): NodeLedger =>
+  apart(
+    ledger,
+    ({ verb }) => verb === "checkpoint",
+    async (commands) => {
+      const answers = await ledger.run(commands);
+      return answers.map((answer) => (answer.answer === "gone" ? { answer: "extended" } : answer));
+    },
+  );
+
+const plans = "docs/design/usage.md, Plans that change";
+
+const changeMutations: Record<string, Mutation> = {
+  "one organization is charged for all": {
+    rule: "docs/design/usage.md, Windows",
+    under: [],
+    defects: ledgerOf(KnowsOneOrganization),
+    seenAs: ["sums", "limit", "windows", "refusal", "record"],
+  },
+  "who runs keeps the plan of its admission": {
+    rule: plans,
+    under: ["plan"],
+    defects: { keepsPlan: true },
+    seenAs: ["plans", "limit"],
+  },
+  "a hold is not reviewed under another plan": {
+    rule: plans,
+    under: ["plan"],
+    defects: { hidesChange: true },
+    seenAs: ["plans"],
+  },
+  "a node hears of no plan": { rule: plans, under: ["plan"], defects: { followsNobody: true }, seenAs: ["plans"] },
+  "recovery charges by the limits of the admission": {
+    rule: plans,
+    under: ["plan", "crash"],
+    defects: ledgerOf(RecoversByTheAdmission),
+    seenAs: ["limit"],
+  },
+  "a node hears of no revocation": {
+    rule: "docs/design/keys.md, What runs ends too",
+    under: ["revoke"],
+    defects: { followsNobody: true },
+    seenAs: ["standing"],
+  },
+  "a new anchor counts at once": {
+    rule: 9,
+    under: ["anchor"],
+    defects: {
+      store: {
+        withAnchor: (anchors, at_ms, now_ms) => [...anchors, { at_ms, weekFrom_ms: now_ms, monthFrom_ms: now_ms }],
+      },
+    },
+    seenAs: ["windows", "sums"],
+  },
+  "an operator's entry that comes twice is booked twice": {
+    rule: 5,
+    under: ["adjust"],
+    defects: ledgerOf(AdjustsAgain),
+    seenAs: ["sums"],
+  },
+  "a sweeper believes a clock that was set": {
+    rule: 6,
+    under: ["clock"],
+    defects: { ledger: believesClock },
+    seenAs: ["abandoned", "lease", "checkpoint"],
+  },
+  "who gives up while the store stands still settles nothing": {
+    rule: 5,
+    under: ["stall"],
+    defects: { ledger: givesUpInSilence },
+    seenAs: ["abandoned", "checkpoint"],
+  },
+  "a node knows no deadline after a pause": {
+    rule: 7,
+    under: ["pause"],
+    defects: { believedLease_ms: 1e9 },
+    seenAs: ["lease"],
+  },
+  "what a failover forgot has no record in the end": {
+    rule: 5,
+    under: ["failover"],
+    defects: ledgerOf(SettlesOnlyWhatItKnows),
+    seenAs: ["record"],
+  },
+  "what a failover forgot goes on": {
+    rule: 7,
+    under: ["failover"],
+    defects: { ledger: goesOn },
+    seenAs: ["grant", "lease"],
+  },
+};
+
+export const allMutations: Record<string, Mutation> = { ...mutations, ...changeMutations };

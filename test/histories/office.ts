@@ -1,0 +1,148 @@
+// Where it stands what an administrator has decided, and what each node knows of it: the unchanged code that follows plans
+// (src/admission/plans-in-force.ts) and revocations (src/auth/standing.ts), over wires that may fail.
+
+import { type PlansInForce, plansInForce } from "../../src/admission/plans-in-force.ts";
+import { type Standings, standings } from "../../src/auth/standing.ts";
+import type { Principal, Verdict } from "../../src/auth/verdict.ts";
+import type { Plan } from "../../src/store/plan.ts";
+import type { Node } from "./node.ts";
+import type { OrganizationPlan } from "./scenario.ts";
+import type { World } from "./world.ts";
+
+/** A plan, and since when it has counted. */
+interface Version {
+  from_ms: number;
+  plan: Plan;
+}
+
+export class Office {
+  readonly #versions = new Map<string, Version[]>();
+  readonly #revokedAt_ms = new Map<string, number>();
+  readonly #heardBy = new Set<(organizationId: string) => void>();
+
+  constructor(
+    readonly now_ms: () => number,
+    organizations: readonly OrganizationPlan[],
+  ) {
+    for (const { id, plan } of organizations) this.#versions.set(id, [{ from_ms: Number.NEGATIVE_INFINITY, plan }]);
+  }
+
+  plan(organizationId: string): Plan {
+    return this.versions(organizationId).at(-1)!.plan;
+  }
+
+  versions(organizationId: string): readonly Version[] {
+    return this.#versions.get(organizationId)!;
+  }
+
+  plans(): Plan[] {
+    return [...this.#versions.values()].map((versions) => versions.at(-1)!.plan);
+  }
+
+  change(organizationId: string, plan: Plan): void {
+    this.#versions.get(organizationId)!.push({ from_ms: this.now_ms(), plan });
+    this.#tell(organizationId);
+  }
+
+  revoke(organizationId: string): void {
+    if (!this.#revokedAt_ms.has(organizationId)) this.#revokedAt_ms.set(organizationId, this.now_ms());
+    this.#tell(organizationId);
+  }
+
+  revokedAt_ms(organizationId: string): number | null {
+    return this.#revokedAt_ms.get(organizationId) ?? null;
+  }
+
+  listen(heard: (organizationId: string) => void): void {
+    this.#heardBy.add(heard);
+  }
+
+  #tell(organizationId: string): void {
+    for (const heard of this.#heardBy) heard(organizationId);
+  }
+}
+
+/** What one node knows of it. */
+export interface Knowledge {
+  /** Until it has read any, those that counted when it began. */
+  plan(organizationId: string): Plan;
+  standings: Standings | null;
+}
+
+export const principalOf = ({ id, plan }: OrganizationPlan): Principal =>
+  ({ key: { id: `key of ${id}` }, organization: { id, plan: plan.name }, secretHash: id }) as unknown as Principal;
+
+/** Nothing runs that this history does not need. */
+export function knowledgeOf(world: World, node: Node): Knowledge {
+  const { office, scenario } = world;
+  const has = (kind: "plan" | "revoke") => scenario.faults.some((fault) => fault.kind === kind);
+  const began = new Map(scenario.organizations.map(({ id }) => [id, office.plan(id)]));
+  let inForce: PlansInForce | null = null;
+  const follow = world.defects.followsNobody !== true;
+  if (has("plan") && follow) {
+    let isFirst = true;
+    void plansInForce({
+      store: {
+        inForce: () => {
+          const read = () => office.plans();
+          if (!isFirst) return asked(world, node, "plans", read);
+          isFirst = false;
+          return Promise.resolve(read());
+        },
+        listen: async (changed) => {
+          office.listen(() => heard(world, node, changed));
+          return async () => {};
+        },
+      },
+      failed: () => {},
+      clock: node.clock,
+    }).then((found) => {
+      inForce = found;
+    });
+  }
+  const verdictOn = (id: string): Verdict =>
+    office.revokedAt_ms(id) === null
+      ? { principal: principalOf(scenario.organizations.find((one) => one.id === id)!) }
+      : { refusal: "revoked", ids: [`key of ${id}`, id] };
+  const keys = has("revoke")
+    ? standings({
+        authenticator: { standing: (id) => asked(world, node, `key-${id}`, () => verdictOn(id)) },
+        ends: follow,
+        clock: node.clock,
+      })
+    : null;
+  if (keys) office.listen((id) => heard(world, node, () => keys.changed(id)));
+  const names = new Map(scenario.organizations.map(({ id, plan }) => [id, plan.name]));
+  return {
+    plan: (id) => inForce?.current().get(names.get(id)!) ?? began.get(id)!,
+    standings: keys,
+  };
+}
+
+/** A message that may be lost. */
+function heard(world: World, node: Node, hear: () => void): void {
+  const fate = world.fate(node.nextMessage("heard"));
+  if (fate.lost || fate.unanswered || node.cut || world.store.down) return;
+  node.clock.arrive(fate.arrive_ms, hear);
+}
+
+/** A question to the directory, and its answer as it was when it was read there. */
+function asked<Result>(world: World, node: Node, about: string, read: () => Result): Promise<Result> {
+  const { time, store } = world;
+  const fate = world.fate(node.nextMessage(about));
+  const answer_ms_max = 5_000;
+  const trouble = { from_ms: time.now_ms, to_ms: time.now_ms };
+  return new Promise((resolve, reject) => {
+    const fails = (after_ms: number) => {
+      trouble.to_ms += after_ms;
+      node.askingTroubles.push(trouble);
+      node.clock.arrive(after_ms, () => reject(new Error("the directory did not answer")));
+    };
+    const isLost = fate.lost || fate.unanswered || node.cut || store.down || store.isStalled;
+    if (isLost || fate.arrive_ms + fate.answer_ms > 50) return fails(fate.hangs ? answer_ms_max : 2);
+    time.in(fate.arrive_ms, () => {
+      const result = read();
+      node.clock.arrive(fate.answer_ms, () => resolve(result));
+    });
+  });
+}
