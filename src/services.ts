@@ -23,10 +23,10 @@ import { isContainer } from "./welcome.ts";
 
 /** Set by the build to the version and the commit it was made from. */
 declare const SLUICE_BUILD: string | undefined;
+const isCompiled = typeof SLUICE_BUILD !== "undefined";
 
 export function services(environment: NodeJS.ProcessEnv): Services {
-  const isCompiled = typeof SLUICE_BUILD !== "undefined";
-  const version = isCompiled ? SLUICE_BUILD : packageJson.version;
+  const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
   const terminal = processTerminal(environment);
   return {
     version,
@@ -209,7 +209,7 @@ const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");
 
 async function connected(storage: StorageSettings): Promise<Database> {
   if (storage.databaseUrl) return (await import("./postgres/server.ts")).serverDatabase(storage.databaseUrl);
-  return (await import("./postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir));
+  return (await import("./postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir), { isCompiled });
 }
 
 function stopAsked(): Promise<NodeJS.Signals> {
