@@ -13,6 +13,7 @@ import { bare } from "../store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
 import { audit, check, sealed } from "./audit.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
+import { budgetsNow, sumAllEarlier } from "./budgets.ts";
 import { type AnswerRow, batchCall, decodeAnswer, encodeBatch } from "./ledger-batch.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
@@ -88,6 +89,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     async windows(organizationId, limits: UsageLimits) {
       return readingsOf(await now(organizationId), limits);
     },
+    budgets: (organizationId, keyId) => budgetsNow(db, organizationId, keyId),
     async reading(organizationId, limits: UsageLimits) {
       const rows = await now(organizationId);
       const { running, at, extraEnabled: enabled, extraCapUnits: capUnits } = rows[0]!;
@@ -101,7 +103,10 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     sealed: () => sealed(db),
     setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
     adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),
-    maintain: () => keepUpPartitions(db),
+    async maintain() {
+      await sumAllEarlier(db);
+      return keepUpPartitions(db);
+    },
     close: () => lanes.close(),
   };
 }
