@@ -62,8 +62,6 @@ const limits = {
   session: units("session_units"),
   week: units("week_units"),
   month: units("month_units"),
-  requestsPerMinute: units("requests_per_minute"),
-  tokensPerMinute: units("tokens_per_minute"),
   concurrentRequests: units("concurrent_requests"),
 };
 

@@ -64,8 +64,6 @@ create table usage_subject (
   session_units bigint check (session_units >= 1),
   week_units bigint check (week_units >= 1),
   month_units bigint check (month_units >= 1),
-  requests_per_minute bigint check (requests_per_minute >= 1),
-  tokens_per_minute bigint check (tokens_per_minute >= 1),
   concurrent_requests bigint check (concurrent_requests >= 1),
   counted_from timestamptz,
   summed_at timestamptz

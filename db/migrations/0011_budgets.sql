@@ -19,8 +19,6 @@ create table key_default (
   session_units bigint check (session_units >= 1),
   week_units bigint check (week_units >= 1),
   month_units bigint check (month_units >= 1),
-  requests_per_minute bigint check (requests_per_minute >= 1),
-  tokens_per_minute bigint check (tokens_per_minute >= 1),
   concurrent_requests bigint check (concurrent_requests >= 1)
 );
 
@@ -112,24 +110,23 @@ create function usage_load_subjects(named_keys uuid[], requests uuid[], inout bo
     end loop;
   end $$;
 
--- Puts a key into a team or out of it, and sets what a key or a team may use: three windows, requests and tokens a minute,
--- requests at a time. In force when it is committed, for running requests too. What was never limited before is counted
+-- Puts a key into a team or out of it, and sets what a key or a team may use: three windows, and requests at a
+-- time. In force when it is committed, for running requests too. What was never limited before is counted
 -- from here on; what it had used before, `usage_sum_earlier` adds. Answers whether that is still to be done.
 create function usage_set_subject(subject uuid, organization uuid, team uuid, limits bigint[]) returns boolean
   language plpgsql volatile
   as $$
   declare
-    is_limited boolean := coalesce(limits[1], limits[2], limits[3], limits[6]) is not null;
+    is_limited boolean := coalesce(limits[1], limits[2], limits[3], limits[4]) is not null;
     was usage_subject;
   begin
     update organization o set has_subjects = true where o.id = organization and not o.has_subjects;
     perform usage_lock(array[organization]);
     insert into usage_subject as s values (
-      subject, organization, team, limits[1], limits[2], limits[3], limits[4], limits[5], limits[6], null, null
+      subject, organization, team, limits[1], limits[2], limits[3], limits[4], null, null
     )
     on conflict (subject_id) do update set team_id = excluded.team_id, session_units = excluded.session_units,
       week_units = excluded.week_units, month_units = excluded.month_units,
-      requests_per_minute = excluded.requests_per_minute, tokens_per_minute = excluded.tokens_per_minute,
       concurrent_requests = excluded.concurrent_requests
     returning s.* into was;
     if is_limited and was.counted_from is null then
@@ -232,13 +229,13 @@ create function usage_sum_earlier(subject uuid) returns boolean
 create function usage_subjects_now(organization uuid, key uuid)
   returns table (
     subject_id uuid, is_team boolean, session_units bigint, week_units bigint, month_units bigint,
-    requests_per_minute bigint, tokens_per_minute bigint, concurrent_requests bigint, running bigint,
+    concurrent_requests bigint, running bigint,
     starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], at timestamptz
   )
   language sql stable
   as $$
     select s.subject_id, s.subject_id <> key, s.session_units, s.week_units, s.month_units,
-      s.requests_per_minute, s.tokens_per_minute, s.concurrent_requests, coalesce(n.running, 0),
+      s.concurrent_requests, coalesce(n.running, 0),
       f.starts_at, f.ends_at, w.used, w.held, clock.at
     from (select store_now() as at offset 0) clock
     cross join lateral (
@@ -246,8 +243,7 @@ create function usage_subjects_now(organization uuid, key uuid)
     ) i
     cross join lateral (
       select * from usage_subject s where s.subject_id = i.id and s.organization_id = organization
-        and coalesce(s.session_units, s.week_units, s.month_units, s.concurrent_requests, s.requests_per_minute,
-          s.tokens_per_minute) is not null offset 0
+        and coalesce(s.session_units, s.week_units, s.month_units, s.concurrent_requests) is not null offset 0
     ) s
     cross join lateral (select * from usage_in_force(organization, clock.at) offset 0) f
     left join lateral (

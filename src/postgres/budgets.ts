@@ -65,14 +65,7 @@ export async function setSubject(tx: Pick<Transaction, "query">, subject: Subjec
     id,
     organization,
     team,
-    [
-      budget.session,
-      budget.week,
-      budget.month,
-      budget.requestsPerMinute,
-      budget.tokensPerMinute,
-      budget.concurrentRequests,
-    ],
+    [budget.session, budget.week, budget.month, budget.concurrentRequests],
   ]);
   return row!.unsummed;
 }
@@ -99,8 +92,8 @@ export async function subjectOf(tx: Pick<Transaction, "drizzle">, id: string): P
 }
 
 export function budgetOf(row: Budget): Budget {
-  const { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests } = row;
-  return { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests };
+  const { session, week, month, concurrentRequests } = row;
+  return { session, week, month, concurrentRequests };
 }
 
 /** What a new key of a team or an organization gets; null: it says nothing of it. */
@@ -116,4 +109,11 @@ export async function setDefault(
 ): Promise<void> {
   await tx.drizzle.delete(keyDefault).where(eq(keyDefault.ownerId, owner));
   if (budget) await tx.drizzle.insert(keyDefault).values({ ownerId: owner, ...budget });
+}
+
+/** Its limits as the audit log has them; what is not limited is left out. */
+export function budgetShown(budget: Budget): Record<string, number> {
+  const { session, week, month, concurrentRequests } = budget;
+  const all = { session, week, month, concurrent_requests: concurrentRequests };
+  return Object.fromEntries(Object.entries(all).filter((one): one is [string, number] => one[1] !== null));
 }

@@ -2,18 +2,15 @@
  * What keys and teams may use beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
  * (ledger.ts); this is what an administrator sets.
  */
-import type { Key } from "./directory.ts";
-import type { Plan } from "./plan.ts";
+import type { UsageLimits } from "./ledger.ts";
 
 /** In the units of a plan. A limit that is null does not limit. */
-export type Budget = Omit<Plan, "name">;
+export type Budget = UsageLimits;
 
 export const noBudget: Budget = Object.freeze({
   session: null,
   week: null,
   month: null,
-  requestsPerMinute: null,
-  tokensPerMinute: null,
   concurrentRequests: null,
 });
 
@@ -67,7 +64,7 @@ export interface BudgetAdministration {
   keyBudget(keyId: string): Promise<KeyBudget>;
   /** Unless it is no longer as `before` says. Null: there is no such key, or no such team of its organization. */
   setKeyBudget(
-    key: Pick<Key, "id">,
+    key: { readonly id: string },
     before: KeyBudget,
     change: { teamId: string | null; budget: Budget },
     actor: string,

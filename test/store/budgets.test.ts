@@ -62,10 +62,16 @@ for (const name of ["postgres", "pglite"] as const) {
       for (const command of commands.slice(0, 5)) await run(settleOf(command, 1_000));
       expect(await admit(asked(organization, key))).toMatchObject({ answer: "exhausted", kinds: [] });
       expect(await book.budgets(organization, key)).toMatchObject([
-        { subject: "key", running: 0, windows: { session: { used: 5_000, held: 0, resetAt: hours(5) }, week: { used: 5_000 } } },
+        {
+          subject: "key",
+          running: 0,
+          windows: { session: { used: 5_000, held: 0, resetAt: hours(5) }, week: { used: 5_000 } },
+        },
       ]);
       await store.setClock(hours(5));
-      expect(await book.budgets(organization, key)).toMatchObject([{ windows: { session: { used: 0 }, week: { used: 5_000 } } }]);
+      expect(await book.budgets(organization, key)).toMatchObject([
+        { windows: { session: { used: 0 }, week: { used: 5_000 } } },
+      ]);
       expect(await admit(asked(organization, key))).toMatchObject({ answer: "granted" });
     });
 
@@ -80,7 +86,7 @@ for (const name of ["postgres", "pglite"] as const) {
         subjects: [{ subject: "key" }, { subject: "team", windows: { week: { limit: 5_000 } }, concurrentRequests: 4 }],
       });
       const more = [first, first, second, second, second].map((key) => asked(organization, key));
-      expect((await book.run(more)).map(({ answer }) => answer)).toEqual([
+      expect((await book.run(more)).map(({ answer }) => answer as string)).toEqual([
         ...["granted", "reserved", "granted", "granted", "concurrency"],
       ]);
       await run(settleOf(more[0]!, 500));
@@ -104,7 +110,9 @@ for (const name of ["postgres", "pglite"] as const) {
         { answer: "reserved" },
       ]);
       await run(settleOf(commands[1]!, 1_000));
-      expect(await book.budgets(organization, key)).toMatchObject([{ windows: { session: { used: 1_000, held: 2_000 } } }]);
+      expect(await book.budgets(organization, key)).toMatchObject([
+        { windows: { session: { used: 1_000, held: 2_000 } } },
+      ]);
     });
 
     test("a hold shrinks to the key's room, grows within it, and is charged no more than it", async () => {
@@ -113,7 +121,12 @@ for (const name of ["postgres", "pglite"] as const) {
       await limit(organization, key, { session: 1_500 });
       const command = asked(organization, key, { outputTokens: 200, outputTokens_min: 10 });
       expect(await admit(command)).toMatchObject({ answer: "granted", units: 1_500, outputTokens: 140 });
-      const grow = { verb: "grow", requestId: command.requestId, organizationId: organization, limits: unlimited } as const;
+      const grow = {
+        verb: "grow",
+        requestId: command.requestId,
+        organizationId: organization,
+        limits: unlimited,
+      } as const;
       expect(await run<GrowAnswer>({ ...grow, unitsTotal: 2_000, unitsTotal_min: 1_600 })).toEqual({ answer: "full" });
       await limit(organization, key, { session: 1_800 });
       expect(await run<GrowAnswer>({ ...grow, unitsTotal: 2_000, unitsTotal_min: 1_600 })).toEqual({
@@ -139,11 +152,15 @@ for (const name of ["postgres", "pglite"] as const) {
       const command = asked(organization, key);
       await admit(command);
       await limit(organization, key, {}, two);
-      expect(await book.budgets(organization, key)).toMatchObject([{ subject: "team", running: 0, windows: { month: { held: 0 } } }]);
+      expect(await book.budgets(organization, key)).toMatchObject([
+        { subject: "team", running: 0, windows: { month: { held: 0 } } },
+      ]);
       await admit(asked(organization, key));
       await run(settleOf(command, 700));
       await limit(organization, key, {}, one);
-      expect(await book.budgets(organization, key)).toMatchObject([{ running: 0, windows: { month: { used: 700, held: 0 } } }]);
+      expect(await book.budgets(organization, key)).toMatchObject([
+        { running: 0, windows: { month: { used: 700, held: 0 } } },
+      ]);
       const [record] = await store.db.query<{ team_id: string; subjects: string[] }>(
         "select team_id, subjects from usage_record where request_id = $1",
         [bare(command.requestId, "req_")],
@@ -163,7 +180,10 @@ for (const name of ["postgres", "pglite"] as const) {
       const [ended, running] = [asked(organization, key), asked(organization, key)];
       await book.run([ended, running]);
       await run(settleOf(ended, 600));
-      for (const [id, mine] of [[key, team], [team, null]] as const) {
+      for (const [id, mine] of [
+        [key, team],
+        [team, null],
+      ] as const) {
         await limit(organization, id, { session: 2_500, week: 4_500 }, mine);
       }
       const seen = { running: 2, windows: { session: { used: 600, held: 1_000 }, week: { used: 1_600, held: 2_000 } } };
@@ -196,8 +216,13 @@ for (const name of ["postgres", "pglite"] as const) {
       await limit(organization, key, { session: 300 });
       await store.setClock(new Date(noon.getTime() + 10_000));
       expect(await book.recover(10)).toBeGreaterThanOrEqual(1);
-      expect(await book.receipt(organization, requestId)).toMatchObject({ recovered: true, units: { charged: 300, uncharged: 600 } });
-      expect(await book.budgets(organization, key)).toMatchObject([{ running: 0, windows: { session: { used: 300, held: 0 } } }]);
+      expect(await book.receipt(organization, requestId)).toMatchObject({
+        recovered: true,
+        units: { charged: 300, uncharged: 600 },
+      });
+      expect(await book.budgets(organization, key)).toMatchObject([
+        { running: 0, windows: { session: { used: 300, held: 0 } } },
+      ]);
     });
 
     test("a key's week ends with its organization's, and what is settled late goes where it was admitted", async () => {
@@ -217,7 +242,9 @@ for (const name of ["postgres", "pglite"] as const) {
       });
       expect(await run(settleOf(command, 1_400))).toMatchObject({ charged: 1_400 });
       expect(await run(settleOf(next, 200))).toMatchObject({ charged: 200 });
-      expect(await book.budgets(organization, key)).toMatchObject([{ windows: { week: { used: 200 }, month: { used: 1_600 } } }]);
+      expect(await book.budgets(organization, key)).toMatchObject([
+        { windows: { week: { used: 200 }, month: { used: 1_600 } } },
+      ]);
       expect(await book.check()).toEqual([]);
     });
   });
