@@ -117,3 +117,5 @@ export function budgetShown(budget: Budget): Record<string, number> {
   const all = { session, week, month, concurrent_requests: concurrentRequests };
   return Object.fromEntries(Object.entries(all).filter((one): one is [string, number] => one[1] !== null));
 }
+
+export const isLimited = (budget: Budget): boolean => Object.keys(budgetShown(budget)).length > 0;

@@ -7,7 +7,7 @@ import { apiKey, keySecret } from "../../db/schema.ts";
 import type { Administration, Key, NewSecret } from "../store/directory.ts";
 import { bare, uuidOf } from "../store/ids.ts";
 import { act, audit, storeNow } from "./acts.ts";
-import { budgetShown } from "./budgets.ts";
+import { budgetShown, isLimited } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 import { type KeyRow, keyOf, plainly } from "./rows.ts";
@@ -34,8 +34,8 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           scopes,
           allowed_models: allowedModels,
           expires_at: expiresAt,
-          team_id: teamId,
-          limits: budgetShown(budget),
+          ...(teamId === null ? {} : { team_id: teamId }),
+          ...(isLimited(budget) ? { limits: budgetShown(budget) } : {}),
           secret: masked(input.secret),
         };
         await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });

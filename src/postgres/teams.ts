@@ -9,7 +9,7 @@ import { apiKey, organization, team, usageSubject } from "../../db/schema.ts";
 import { type Budget, type BudgetAdministration, type KeyBudget, noBudget, type Team } from "../store/budget.ts";
 import { bare, idOf, uuidOf } from "../store/ids.ts";
 import { act, audit, storeNow } from "./acts.ts";
-import { budgetShown, defaultOf, setDefault, setSubject, subjectOf, sumEarlier } from "./budgets.ts";
+import { budgetShown, defaultOf, isLimited, setDefault, setSubject, subjectOf, sumEarlier } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
@@ -150,7 +150,7 @@ export async function budgetNewKey(
   key: { id: string; owner: string; teamId: string | null; budget: Budget; at: Date },
 ): Promise<void> {
   const { id, owner, teamId, budget, at } = key;
-  if (teamId === null && isDeepStrictEqual(budget, { ...noBudget })) return;
+  if (teamId === null && !isLimited(budget)) return;
   await lockOrganization(tx, owner);
   await setSubject(tx, { id, organization: owner, team: teamId === null ? null : bare(teamId, "team_"), budget });
   await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));

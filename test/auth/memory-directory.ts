@@ -44,7 +44,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
 
   return {
     clock,
-    ...memoryBudgets(),
+    ...memoryBudgets(now),
     async credential(hash): Promise<Credential | null> {
       const found = hashes.get(hash.toHex());
       if (!found) return null;
