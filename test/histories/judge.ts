@@ -8,6 +8,7 @@ import type { Ending } from "../../src/usage/meter.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
 import { type Account, accountOf } from "./account.ts";
 import { Books } from "./books.ts";
+import { judgeBudgets } from "./budgets.ts";
 import type { Node } from "./node.ts";
 import { prices } from "./prices.ts";
 import type { Rule, Violation } from "./rules.ts";
@@ -177,12 +178,17 @@ export class Judge {
       if (command.verb === "checkpoint" && answer.answer === "extended")
         account.checkpoints.push({ tokens: command.usage.outputTokens, sentAt_ms, entry });
     }
-    this.#books.addUp();
+    this.#addUp();
   }
 
   /** Lapsed holds were settled. */
   recovered(): void {
+    this.#addUp();
+  }
+
+  #addUp(): void {
     this.#books.addUp();
+    judgeBudgets(this.world.store.model, this.world.budgets, this.say);
   }
 
   crashed(undone: number): void {

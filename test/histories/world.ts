@@ -2,6 +2,7 @@
 
 import { memoryRates } from "../../src/memory/rates.ts";
 import type { Rates } from "../../src/store/rates.ts";
+import { type Budgets, budgetsOf } from "./budgets.ts";
 import type { Defects } from "./mutations.ts";
 import type { Node } from "./node.ts";
 import { bookRates } from "./rates.ts";
@@ -48,6 +49,8 @@ export interface Fate {
 export class World {
   readonly time: Time;
   readonly store: Store;
+  /** Limits of keys and teams, by organization. */
+  readonly budgets: ReadonlyMap<string, Budgets>;
   /** The sliding rates that all nodes share, in a store of their own, and those of the database. */
   rates: Rates;
   ratesAwayUntil_ms = 0;
@@ -73,7 +76,10 @@ export class World {
     readonly traced: boolean,
   ) {
     this.time = new Time(scenario.began_ms);
-    const organizations = new Map(scenario.organizations.map(({ id, anchors, extra }) => [id, { anchors, extra }]));
+    this.budgets = new Map(scenario.organizations.map(({ id }) => [id, budgetsOf(seed, id)]));
+    const organizations = new Map(
+      scenario.organizations.map(({ id, anchors, extra }) => [id, { anchors, extra, ...this.budgets.get(id)! }]),
+    );
     this.store = new Store(this.time, organizations, scenario.recovery, defects.store ?? {});
     this.rates = this.freshRates();
     this.standbyRates = bookRates(this.time, this.store);
