@@ -34,16 +34,24 @@ create function usage_load_subjects(named_keys uuid[], requests uuid[], inout bo
     kinds usage_window_kind[] := enum_range(null::usage_window_kind);
     organizations integer := cardinality(book.organizations);
     found_keys record;
+    ids uuid[];
     own record;
     parent integer;
     total record;
   begin
-    select coalesce(array_agg(s.subject_id), '{}') as keys, coalesce(array_agg(s.team_id), '{}') as teams into found_keys
+    select array_agg(s.subject_id) as keys, array_agg(s.team_id) as teams into found_keys
     from (select distinct k.id from unnest(named_keys) k (id) offset 0) k
     cross join lateral (select * from usage_subject s where s.subject_id = k.id offset 0) s
     where s.organization_id = any (book.organizations);
     book.keys := found_keys.keys;
     book.teams := found_keys.teams;
+    ids := array(
+      select unnest(book.keys) union select unnest(book.teams) union
+      select unnest(h.subjects) from unnest(requests) r (id)
+      cross join lateral (select o.subjects from usage_hold o where o.request_id = r.id offset 0) h);
+    if ids = '{}' then
+      return;
+    end if;
 
     select array_agg(i.id order by i.id) as ids, array_agg(n.generation order by i.id) as generations,
       array_agg(coalesce(n.updates, 0) order by i.id) as updates, array_agg(coalesce(n.running, 0) order by i.id) as running,
@@ -57,12 +65,7 @@ create function usage_load_subjects(named_keys uuid[], requests uuid[], inout bo
         coalesce(s.month_units, 9007199254740991)] order by i.id) as limits,
       array_agg(s.concurrent_requests order by i.id) as concurrent
     into own
-    from (
-      select unnest(book.keys) union select unnest(book.teams) union
-      select unnest(h.subjects) from unnest(requests) r (id)
-      cross join lateral (select o.subjects from usage_hold o where o.request_id = r.id offset 0) h
-      offset 0
-    ) i (id)
+    from unnest(ids) i (id)
     cross join lateral (
       select * from usage_subject s where s.subject_id = i.id and s.counted_from is not null offset 0
     ) s
