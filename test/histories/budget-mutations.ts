@@ -1,4 +1,5 @@
-// The rules of budgets taken out, one at a time (docs/design/metering.md): what a history with one of these must end in.
+// The rules of budgets taken out, one at a time (docs/design/metering.md, The nine rules): what a history with one of these
+// must end in.
 
 import type { Answer, Command } from "../../src/store/ledger.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
