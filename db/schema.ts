@@ -38,6 +38,7 @@ export const organization = pgTable("organization", {
   extraUsageEnabled: boolean("extra_usage_enabled").notNull().default(false),
   extraUsageCapUnits: units("extra_usage_cap_units"),
   createdAt: instant("created_at").notNull(),
+  hasSubjects: boolean("has_subjects").notNull().default(false),
 });
 
 export const plan = pgTable("plan", {
@@ -55,6 +56,42 @@ export const planFile = pgTable("plan_file", {
   isOne: boolean("is_one").primaryKey().default(true),
   changedAt: instant("changed_at").notNull(),
 });
+
+/** Limits of a key or a team, or those that a new key gets. Null does not limit. */
+const limits = {
+  session: units("session_units"),
+  week: units("week_units"),
+  month: units("month_units"),
+  concurrentRequests: units("concurrent_requests"),
+};
+
+export const team = pgTable(
+  "team",
+  {
+    id: uuid("id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    name: text("name").notNull(),
+    createdAt: instant("created_at").notNull(),
+    removedAt: instant("removed_at"),
+  },
+  (table) => [index("team_of_organization").on(table.organizationId, table.name)],
+);
+
+/** Keys that are in a team or limited, and teams, as the ledger knows them. */
+export const usageSubject = pgTable(
+  "usage_subject",
+  {
+    subjectId: uuid("subject_id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    teamId: uuid("team_id"),
+    ...limits,
+    countedFrom: instant("counted_from"),
+    summedAt: instant("summed_at"),
+  },
+  (table) => [index("usage_subject_of_team").on(table.teamId)],
+);
+
+export const keyDefault = pgTable("key_default", { ownerId: uuid("owner_id").primaryKey(), ...limits });
 
 export const apiKey = pgTable(
   "api_key",
@@ -146,6 +183,18 @@ export const usagePast = pgTable(
   ],
 );
 
+export const usageOpening = pgTable(
+  "usage_opening",
+  {
+    subjectId: uuid("subject_id").notNull(),
+    kind: usageWindowKind("kind").notNull(),
+    startsAt: instant("starts_at").notNull(),
+    endsAt: instant("ends_at").notNull(),
+    units: units("units").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] })],
+);
+
 /** Every window that was ever used, those of now and those of the past. */
 export const usageWindow = pgView("usage_window", {
   subjectId: uuid("subject_id").notNull(),
@@ -205,6 +254,8 @@ export const usageHold = pgTable("usage_hold", {
   producedTokens: units("produced_tokens").notNull().default(0),
   reasoningTokens: units("reasoning_tokens").notNull().default(0),
   usageSource: text("usage_source").notNull().default("counted"),
+  teamId: uuid("team_id"),
+  subjects: uuid("subjects").array(),
 });
 
 export const usageRecord = pgTable(
@@ -256,6 +307,8 @@ export const usageRecord = pgTable(
     tried: jsonb("tried").$type<{ upstream: string; outcome: string; ms: number }[]>(),
     firstPart_ms: units("first_part_ms"),
     reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
+    teamId: uuid("team_id"),
+    subjects: uuid("subjects").array(),
     xact: units("xact").notNull().default(sql`pg_current_xact_id()::text::bigint`),
   },
   (table) => [

@@ -19,11 +19,16 @@ grant insert, update, delete on plan to sluice_run;
 grant insert, update on plan_file to sluice_run;
 
 -- What is used. A record is written once and never changed.
-grant insert on usage_record to sluice_run;
+grant insert on usage_record, usage_opening to sluice_run;
 grant insert, update, delete on usage_now, usage_past, usage_hold, usage_tally, usage_seal to sluice_run;
 grant insert, update on usage_audit to sluice_run;
 grant insert, delete on usage_anchor, usage_refusal, usage_lost to sluice_run;
 grant insert on usage_timeline to sluice_run;
+
+-- What keys and teams may use.
+grant insert, update on team, usage_subject to sluice_run;
+grant insert, delete on key_default to sluice_run;
+grant delete on usage_opening to sluice_run;
 
 -- What is kept for a while.
 grant insert, update, delete on usage_rate, usage_rate_now to sluice_run;

@@ -7,6 +7,7 @@ import type { Organization } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { organizationJson } from "./json.ts";
+import { addKeyLimits } from "./key-update.ts";
 import { type JsonFlag, jsonOption, missing, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
 import { addSubscriptionCommands } from "./subscription.ts";
@@ -70,6 +71,7 @@ export function addOrganizationCommands(program: Command, context: CommandContex
       });
   }
   addSubscriptionCommands(org, context);
+  addKeyLimits(org, services);
 }
 
 async function askSlug({ terminal, prompts }: Services, { json }: JsonFlag): Promise<string | null> {

@@ -17,6 +17,7 @@ import { addPlanCommands } from "./plan.ts";
 import { addRequestCommands } from "./request.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
+import { addTeamCommands } from "./team.ts";
 import { oneLine } from "./terminal.ts";
 import { addUpstreamCommands } from "./upstream.ts";
 import { addUsageCommands } from "./usage.ts";
@@ -62,6 +63,7 @@ export function commands(services: Services, exitWith: (code: number) => void): 
   addInitCommand(program, context);
   addOrganizationCommands(program, context);
   addKeyCommands(program, context);
+  addTeamCommands(program, context);
   addPlanCommands(program, context);
   addUpstreamCommands(program, context);
   addUsageCommands(program, context);

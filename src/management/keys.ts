@@ -1,6 +1,8 @@
 /** What an administrator does with keys. A new secret is returned once and is nowhere else. */
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
 import { idOf } from "../store/ids.ts";
+import type { LimitChanges } from "./budget-limits.ts";
+import { newKeyBudget, noTeam } from "./budgets.ts";
 import { type ManagementContext, noKey, type OwnedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
@@ -13,6 +15,10 @@ export interface KeyVerbs {
     scopes?: string[] | null;
     models?: string[] | null;
     expires?: string | null;
+    /** ID or name of a team of the organization. */
+    team?: string | null;
+    /** On top of what its team or its organization gives a new key; null takes a limit away. */
+    limits?: LimitChanges | null;
   }): Promise<NewKey>;
   /** Of one organization, or of all. */
   listKeys(input: { organization?: string | null }): Promise<OwnedKey[]>;
@@ -41,6 +47,7 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
       const allowedModels = parse.isAbsent(input.models) ? null : parse.models(input.models, (await catalog()).models);
       const expiresAt = parse.isAbsent(input.expires) ? null : parse.futureInstant(input.expires, now_ms());
       const organization = await organizationOf(input.organization);
+      const budget = await newKeyBudget(context, organization, input);
       const secret = newKey(random(key_random_bytes));
       const key = await administration.createKey({
         id: idOf(newUuid(), "key_"),
@@ -49,9 +56,11 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
         scopes,
         allowedModels,
         expiresAt,
+        ...budget,
         secret: secretOf(secret),
         actor,
       });
+      if (key === "no_team") return noTeam(budget.teamId ?? "");
       return { key, organization, secret };
     },
     async listKeys(input) {

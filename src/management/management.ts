@@ -4,16 +4,23 @@
  * since it may come from outside. A verb throws a ManagementError for invalid input; any other error is an outage.
  */
 import { type AuditVerbs, auditVerbs } from "./audit.ts";
+import { type BudgetVerbs, budgetVerbs } from "./budgets.ts";
 import { type ManagementOptions, managementContext } from "./context.ts";
 import { type KeyVerbs, keyVerbs } from "./keys.ts";
 import { type OrganizationVerbs, organizationVerbs } from "./organizations.ts";
 import { type UsageVerbs, usageVerbs } from "./usage.ts";
 
-export interface Management extends OrganizationVerbs, KeyVerbs, UsageVerbs, AuditVerbs {}
+export interface Management extends OrganizationVerbs, KeyVerbs, BudgetVerbs, UsageVerbs, AuditVerbs {}
 
 export function management(options: ManagementOptions): Management {
   const context = managementContext(options);
-  return { ...organizationVerbs(context), ...keyVerbs(context), ...usageVerbs(context), ...auditVerbs(context) };
+  return {
+    ...organizationVerbs(context),
+    ...keyVerbs(context),
+    ...budgetVerbs(context),
+    ...usageVerbs(context),
+    ...auditVerbs(context),
+  };
 }
 
 /** The verbs that an interface may call by name. */
@@ -31,6 +38,15 @@ export const managementVerbs = [
   "findKey",
   "rotateKey",
   "revokeKey",
+  "createTeam",
+  "listTeams",
+  "findTeam",
+  "updateTeam",
+  "removeTeam",
+  "findKeyBudget",
+  "updateKeyBudget",
+  "findKeyDefault",
+  "updateKeyDefault",
   "readUsage",
   "checkUsage",
   "adjustUsage",

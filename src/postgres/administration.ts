@@ -7,7 +7,8 @@ import { listAudit } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { keys } from "./keys.ts";
 import { organizations } from "./organizations.ts";
+import { teams } from "./teams.ts";
 
 export function administration(db: Database): Administration {
-  return { ...organizations(db), ...keys(db), listAudit: (input) => listAudit(db, input) };
+  return { ...organizations(db), ...keys(db), ...teams(db), listAudit: (input) => listAudit(db, input) };
 }

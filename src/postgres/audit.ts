@@ -55,6 +55,7 @@ export async function sealed(db: Pick<Database, "query">): Promise<Sealed> {
 
 interface DifferenceRow {
   organization_id: string;
+  subject_id: string | null;
   kind: LedgerDifference["kind"];
   starts_at: Date | null;
   used: number;
@@ -64,6 +65,6 @@ interface DifferenceRow {
 }
 
 function differenceOf(row: DifferenceRow): LedgerDifference {
-  const { organization_id, starts_at, ...rest } = row;
-  return { organizationId: idOf(organization_id, "org_"), startsAt: starts_at, ...rest };
+  const { organization_id, subject_id: subjectId, starts_at: startsAt, ...rest } = row;
+  return { organizationId: idOf(organization_id, "org_"), subjectId, startsAt, ...rest };
 }

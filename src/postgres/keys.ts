@@ -7,9 +7,11 @@ import { apiKey, keySecret } from "../../db/schema.ts";
 import type { Administration, Key, NewSecret } from "../store/directory.ts";
 import { bare, uuidOf } from "../store/ids.ts";
 import { act, audit, storeNow } from "./acts.ts";
+import { budgetShown, isLimited } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 import { type KeyRow, keyOf, plainly } from "./rows.ts";
+import { budgetNewKey, mayJoin } from "./teams.ts";
 
 type Verbs = "createKey" | "listKeys" | "findKey" | "rotateKey" | "revokeKey";
 
@@ -20,16 +22,20 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         const at = await storeNow(tx);
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
-        const { name, scopes, allowedModels, expiresAt } = input;
+        const { name, scopes, allowedModels, expiresAt, teamId, budget } = input;
+        if (!(await mayJoin(tx, owner, teamId))) return "no_team";
         await tx.drizzle
           .insert(apiKey)
           .values({ id, organizationId: owner, name, scopes, allowedModels, expiresAt, createdAt: at });
         await addSecret(tx, id, 1, input.secret, at);
+        await budgetNewKey(tx, { id, owner, teamId, budget, at });
         const details = {
           name,
           scopes,
           allowed_models: allowedModels,
           expires_at: expiresAt,
+          ...(teamId === null ? {} : { team_id: teamId }),
+          ...(isLimited(budget) ? { limits: budgetShown(budget) } : {}),
           secret: masked(input.secret),
         };
         await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });

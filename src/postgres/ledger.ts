@@ -12,6 +12,7 @@ import { usageWindowNow } from "../../db/schema.ts";
 import { bare } from "../store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
 import { audit, check, sealed } from "./audit.ts";
+import { budgetsNow, sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { type AnswerRow, batchCall, decodeAnswer, encodeBatch } from "./ledger-batch.ts";
 import { receipts } from "./ledger-receipt.ts";
@@ -89,6 +90,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     async windows(organizationId, limits: UsageLimits) {
       return readingsOf(await now(organizationId), limits);
     },
+    budgets: (organizationId, keyId) => budgetsNow(db, organizationId, keyId),
     async reading(organizationId, limits: UsageLimits) {
       const rows = await now(organizationId);
       const { running, at, extraEnabled: enabled, extraCapUnits: capUnits } = rows[0]!;
@@ -103,7 +105,10 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     lost: () => lostOf(db),
     setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
     adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),
-    maintain: () => keepUpPartitions(db),
+    async maintain() {
+      await sumAllEarlier(db);
+      return keepUpPartitions(db);
+    },
     close: () => lanes.close(),
   };
 }

@@ -22,7 +22,7 @@ export async function keepUpPartitions(db: Database): Promise<Upkeep> {
 
 async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
-  for (const table of ["usage_past", "usage_seal", "usage_tally"]) {
+  for (const table of ["usage_past", "usage_seal", "usage_tally", "usage_opening"]) {
     while ((await dropWindows(lane, table)) === windows_max) await Bun.sleep(1);
   }
   await lane.query("delete from usage_lost where noticed_at < store_now() - make_interval(months => $1)", [

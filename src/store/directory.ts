@@ -5,6 +5,7 @@
  * A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
  */
 
+import type { Budget, BudgetAdministration } from "./budget.ts";
 import type { WindowKind } from "./ledger.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
@@ -77,7 +78,7 @@ export interface Directory {
   touch(keyIds: string[]): Promise<void>;
 }
 
-export interface Administration {
+export interface Administration extends BudgetAdministration {
   createOrganization(input: {
     id: string;
     slug: string;
@@ -115,9 +116,11 @@ export interface Administration {
     scopes: Scope[];
     allowedModels: string[] | null;
     expiresAt: Date | null;
+    teamId: string | null;
+    budget: Budget;
     secret: NewSecret;
     actor: string;
-  }): Promise<Key>;
+  }): Promise<Key | "no_team">;
   listKeys(organizationId: string): Promise<Key[]>;
   findKey(id: string): Promise<Key | null>;
   /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */

@@ -39,6 +39,14 @@ export interface WindowReading {
 }
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
+/** What a key or a team may use, and has used, as a decision saw it. Rates are no matter of the ledger. */
+export interface SubjectReading {
+  subject: "key" | "team";
+  windows: WindowReadings;
+  concurrentRequests: number | null;
+  running: number;
+}
+
 /** What extra usage has taken in the billing month; a cap of null is none. */
 export interface ExtraReading {
   enabled: boolean;
@@ -133,24 +141,27 @@ export interface Granted {
   outputTokens: number;
   source: BillingSource;
   windows: WindowReadings;
+  /** Of the key and the team that are limited, in this order; left out: neither is. */
+  subjects?: SubjectReading[];
   /** The store's clock at the decision. */
   at: Date;
 }
 export type AdmitAnswer =
   | ({ answer: "granted" } & Granted)
   | ({ answer: "exhausted" | "reserved" } & Shortage)
-  | { answer: "concurrency"; windows: WindowReadings; at: Date }
+  | { answer: "concurrency"; windows: WindowReadings; subjects?: SubjectReading[]; at: Date }
   /** A record with this id stands already. */
   | { answer: "over" }
   /** There is no such organization. */
   | { answer: "unknown" };
 /**
- * The windows in which the least hold has no room beside settled use (`exhausted`), or only beside what others hold
- * (`reserved`); the one that resets last first.
+ * The organization's windows in which the least hold has no room beside settled use (`exhausted`), or only beside what
+ * others hold (`reserved`); the one that resets last first. None, where only the key or its team has no room.
  */
 export interface Shortage {
   kinds: WindowKind[];
   windows: WindowReadings;
+  subjects?: SubjectReading[];
   extra: ExtraReading;
   at: Date;
 }
@@ -177,6 +188,8 @@ export interface Ledger {
   recover(limit: number, clock_max?: Date): Promise<Recovered>;
   /** The windows in force now; an idle session reads used 0 and a reset five hours from now. Rejects for an unknown id. */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
+  /** What this key and its team may use and have used, where they are limited: the key first. */
+  budgets(organizationId: string, keyId: string): Promise<SubjectReading[]>;
   /** The same and more, for operators. */
   reading(organizationId: string, limits: UsageLimits): Promise<UsageReading>;
   receipt(organizationId: string, requestId: string): Promise<Receipt | null>;
@@ -239,6 +252,8 @@ export interface Sealed {
 
 export interface LedgerDifference {
   organizationId: string;
+  /** UUID of the key or team of that organization; null: it is the organization's own. */
+  subjectId: string | null;
   /** `extra` is the extra usage of a billing month; `running` counts open requests, and has no window. */
   kind: WindowKind | "extra" | "running";
   startsAt: Date | null;

@@ -7,6 +7,7 @@ import type {
   Key,
   Organization,
 } from "../../src/store/directory.ts";
+import { memoryBudgets } from "./memory-budgets.ts";
 
 export interface MemoryDirectory extends Directory, Administration {
   clock: { now_ms: number };
@@ -43,6 +44,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
 
   return {
     clock,
+    ...memoryBudgets(now),
     async credential(hash): Promise<Credential | null> {
       const found = hashes.get(hash.toHex());
       if (!found) return null;

@@ -75,7 +75,8 @@ describe("what scripts rely on", () => {
     expect(await json("org show acme --json")).toEqual(made);
     expect(await json("org list --json")).toEqual([made] as never);
     const { key: _secret, ...key } = await json("key create --org acme --name app --json");
-    expect(await json(`key show ${key.id} --json`)).toEqual(key);
+    const limits = { session: null, week: null, month: null, concurrent_requests: null };
+    expect(await json(`key show ${key.id} --json`)).toEqual({ ...key, team: null, limits });
     for (const list of ["key list --json", "key list --org acme --json"])
       expect(await json(list)).toEqual([key] as never);
     expect(await json("audit list --limit 1 --json")).toMatchObject([{ actor: "cli:ann", action: "key.create" }]);

@@ -62,8 +62,8 @@ export const ledger: Mutant[] = [
   {
     name: "one request more than allowed runs at a time",
     file,
-    find: "if billed is null or running[owner] >= step.concurrent_limit then",
-    replace: "if billed is null or running[owner] > step.concurrent_limit then",
+    find: "if billed is null or is_crowded or running[owner] >= step.concurrent_limit then",
+    replace: "if billed is null or is_crowded or running[owner] > step.concurrent_limit then",
     caughtBy: [`${book} concurrency counts what runs`],
     rule: "docs/design/metering.md, Rule 2: Admit once, under the lock",
   },
@@ -199,7 +199,7 @@ export const ledger: Mutant[] = [
   {
     name: "a window is sealed while a hold points to it",
     file: audit,
-    find: "and p.held = 0\n        and not exists (select from holding h where h.organization_id = t.subject_id and h.starts_at = t.starts_at)",
+    find: "and p.held = 0\n        and not exists (select from holding h where h.id = t.subject_id and h.starts_at = t.starts_at)",
     replace: "",
     caughtBy: [`${looks} a window to which a hold points`],
     rule: "docs/design/metering.md, Audit",

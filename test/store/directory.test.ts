@@ -5,6 +5,7 @@ import { administration } from "../../src/postgres/administration.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
+import { noBudget } from "../../src/store/budget.ts";
 import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
@@ -46,16 +47,20 @@ function contract(open: Open): void {
     secret: NewSecret,
     more: { expiresAt?: Date; allowedModels?: string[] } = {},
   ): Promise<Key> {
-    return admin.createKey({
+    const made = await admin.createKey({
       id: newId("key_"),
       organizationId: owner.id,
       name: "laptop",
+      teamId: null,
+      budget: noBudget,
       scopes: ["models:read", "inference:create"],
       allowedModels: more.allowedModels ?? null,
       expiresAt: more.expiresAt ?? null,
       secret,
       actor: "cli:ann",
     });
+    if (made === "no_team") throw new Error("no team was asked for");
+    return made;
   }
 
   /** The store's clock, moved. */

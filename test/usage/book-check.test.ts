@@ -6,6 +6,7 @@ import { until } from "../harness/until.ts";
 
 const wrong: LedgerDifference = {
   organizationId: "org_1",
+  subjectId: null,
   kind: "week",
   startsAt: new Date(),
   ...{ used: 5, recorded: 4, held: 0, holding: 0 },

@@ -24,6 +24,9 @@ export function openaiError($id: string, { types = [], param }: { types?: string
           Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
         ),
         plan_type: Type.Optional(nullable(Type.String())),
+        limited_by: Type.Optional(
+          oneOf(["organization", "team", "key"], { description: "With a 429 by a limit: whose limit it was." }),
+        ),
       }),
     },
     { $id },
