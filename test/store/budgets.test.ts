@@ -215,7 +215,7 @@ for (const name of ["postgres", "pglite"] as const) {
       });
       await limit(organization, key, { session: 300 });
       await store.setClock(new Date(noon.getTime() + 10_000));
-      expect(await book.recover(10)).toBeGreaterThanOrEqual(1);
+      expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
       expect(await book.receipt(organization, requestId)).toMatchObject({
         recovered: true,
         units: { charged: 300, uncharged: 600 },
