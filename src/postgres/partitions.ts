@@ -11,8 +11,17 @@ import { onOneNode } from "./fleet.ts";
 const months_ahead = 6;
 const months_kept = 13;
 const lock_ms = 100;
-/** Of past windows, dropped by one statement. */
-const windows_max = 5_000;
+/** Of past windows and roll-ups, dropped by one statement. */
+const rows_max = 5_000;
+/** And by which instant they are old. */
+const kept = [
+  ["usage_past", "ends_at"],
+  ["usage_seal", "ends_at"],
+  ["usage_tally", "ends_at"],
+  ["usage_hour", "starts_at"],
+  ["usage_day", "starts_at"],
+  ["usage_rolled", "starts_at"],
+] as const;
 
 export async function keepUpPartitions(db: Database): Promise<Upkeep> {
   const settings = { lock_timeout: String(lock_ms) };
@@ -22,8 +31,8 @@ export async function keepUpPartitions(db: Database): Promise<Upkeep> {
 
 async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
-  for (const table of ["usage_past", "usage_seal", "usage_tally"]) {
-    while ((await dropWindows(lane, table)) === windows_max) await Bun.sleep(1);
+  for (const [table, column] of kept) {
+    while ((await dropOld(lane, table, column)) === rows_max) await Bun.sleep(1);
   }
   return putOff;
 }
@@ -100,12 +109,12 @@ async function hasYoung(lane: Lane, name: string): Promise<boolean> {
   return row!.young;
 }
 
-async function dropWindows(lane: Lane, table: string): Promise<number> {
+async function dropOld(lane: Lane, table: string, column: string): Promise<number> {
   const gone = await lane.query(
     `delete from ${table} where ctid = any (array(
-       select ctid from ${table} where ends_at < store_now() - make_interval(months => $1) limit $2
+       select ctid from ${table} where ${column} < store_now() - make_interval(months => $1) limit $2
      )) returning 1 as one`,
-    [months_kept + 1, windows_max],
+    [months_kept + 1, rows_max],
   );
   return gone.length;
 }
