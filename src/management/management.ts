@@ -7,13 +7,20 @@ import { type AuditVerbs, auditVerbs } from "./audit.ts";
 import { type ManagementOptions, managementContext } from "./context.ts";
 import { type KeyVerbs, keyVerbs } from "./keys.ts";
 import { type OrganizationVerbs, organizationVerbs } from "./organizations.ts";
+import { type ReportVerbs, reportVerbs } from "./reports.ts";
 import { type UsageVerbs, usageVerbs } from "./usage.ts";
 
-export interface Management extends OrganizationVerbs, KeyVerbs, UsageVerbs, AuditVerbs {}
+export interface Management extends OrganizationVerbs, KeyVerbs, UsageVerbs, ReportVerbs, AuditVerbs {}
 
 export function management(options: ManagementOptions): Management {
   const context = managementContext(options);
-  return { ...organizationVerbs(context), ...keyVerbs(context), ...usageVerbs(context), ...auditVerbs(context) };
+  return {
+    ...organizationVerbs(context),
+    ...keyVerbs(context),
+    ...usageVerbs(context),
+    ...reportVerbs(context),
+    ...auditVerbs(context),
+  };
 }
 
 /** The verbs that an interface may call by name. */
@@ -33,6 +40,7 @@ export const managementVerbs = [
   "revokeKey",
   "readUsage",
   "checkUsage",
+  "reportUsage",
   "adjustUsage",
   "findRequest",
   "listAudit",

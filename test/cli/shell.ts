@@ -125,6 +125,7 @@ const configuration: Configuration = {
   reload: { force: false },
   log: { level: "info" },
   images: { denyPrivate: false, deniedHosts: [] },
+  reports: null,
   server: { host: "127.0.0.1", port: 8080, operator: null, migrates: true, trustedProxies: [] },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
   notices: [],
