@@ -63,7 +63,7 @@ create function usage_recorded(since bigint, until bigint)
 -- server, on which the book was restored: its numbers say nothing about ours, and everything is read again.
 create function usage_audit_read(most bigint) returns boolean
   language plpgsql volatile
-  set enable_seqscan = off set jit = off
+  set enable_seqscan = off set enable_sort = off set jit = off
   as $$
   declare
     since bigint;

@@ -12,14 +12,14 @@ const day_ms = 24 * hour_ms;
 
 /** What a group is called in the result, and what it is made of. */
 const columns: Record<ReportGroup, readonly [name: string, expression: string]> = {
-  organization: ["organization_id", "u.organization_id"],
-  key: ["key_id", "u.key_id"],
-  model: ["model", "u.model"],
-  operation: ["operation", "u.operation"],
-  outcome: ["outcome", "u.outcome"],
-  hour: ["period", "u.starts_at"],
-  day: ["period", "date_bin('1 day', u.starts_at, '2000-01-01Z')"],
-  month: ["period", "date_trunc('month', u.starts_at at time zone 'UTC') at time zone 'UTC'"],
+  organization: ["organization_id", "s.organization_id"],
+  key: ["key_id", "s.key_id"],
+  model: ["model", "s.model"],
+  operation: ["operation", "s.operation"],
+  outcome: ["outcome", "s.outcome"],
+  hour: ["period", "s.starts_at"],
+  day: ["period", "date_bin('1 day', s.starts_at, '2000-01-01Z')"],
+  month: ["period", "date_trunc('month', s.starts_at at time zone 'UTC') at time zone 'UTC'"],
 };
 
 const sums: Record<keyof ReportMeasures, string> = {
@@ -56,24 +56,29 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
   };
 }
 
-/** Pure. Days are read where the span is whole days and nobody asks for hours. */
+/**
+ * Pure. Days are read where the span is whole days and nobody asks for hours. Each source is added up by itself, so that the
+ * server can read the larger one in parallel.
+ */
 function textOf({ from, to, by, organizationId }: ReportQuery): string {
   const areDays = !by.includes("hour") && [from, to].every((at) => at.getTime() % day_ms === 0);
-  const names = ["starts_at", "organization_id", "key_id", "model", "operation", "outcome", ...Object.values(sums)];
   const only = organizationId === null ? "" : "and s.organization_id = $4";
   const groups = by.map((group) => columns[group]);
   const grouped = groups.map(([name, expression]) => `${expression} as ${name}`);
-  const added = Object.entries(sums).map(([name, column]) => `sum(u.${column})::bigint as "${name}"`);
+  const added = Object.entries(sums).map(([name, column]) => `sum(s.${column})::bigint as "${name}"`);
+  const addedAgain = Object.keys(sums).map((name) => `sum(u."${name}")::bigint as "${name}"`);
   const grouping = groups.length === 0 ? "" : `group by ${groups.map((_, index) => index + 1).join(", ")}`;
+  const part = (source: string) =>
+    `select ${[...grouped, ...added].join(", ")} from ${source} s
+     where s.starts_at >= $1 and s.starts_at < $2 ${only} ${grouping} having count(*) > 0`;
   return `
     with u as (
-      select ${names.map((name) => `s.${name}`).join(", ")} from ${areDays ? "usage_day" : "usage_hour"} s
-      where s.starts_at >= $1 and s.starts_at < $2 ${only}
+      ${part(areDays ? "usage_day" : "usage_hour")}
       union all
-      select ${names.map((name) => `s.${name}`).join(", ")}
-      from usage_hours((select read_until from usage_audit), 9223372036854775807, $1, $2) s where true ${only}
+      ${part("usage_hours((select read_until from usage_audit), 9223372036854775807, $1, $2)")}
     ), g as (
-      select ${[...grouped, ...added].join(", ")} from u ${grouping} having count(*) > 0
+      select ${[...groups.map(([name]) => `u.${name}`), ...addedAgain].join(", ")} from u
+      ${grouping} having count(*) > 0
     )
     select g.*${by.includes("organization") ? ', o.slug, o.name as "organizationName"' : ""}
       ${by.includes("key") ? ', k.name as "keyName"' : ""}
