@@ -95,9 +95,9 @@ function costColumn(pricing: Pricing | null): Column<ReportRow>[] {
 
 const reportHelp = `
 Groups: organization, key, model, operation, outcome, and one of hour, day,
-month. Requests count in the hour of their admission. Dates are days of UTC, and
-months can be given as 2026-11; an instant must be the beginning of an hour. The
-end is not part of the report.
+month. Requests count in the hour of their admission. Dates are days of UTC,
+and months can be given as 2026-11; an instant must be the beginning of an
+hour. The end is not part of the report.
 
 FOCUS is by day, or --by hour or month, with organization, key, model, and
 operation. It needs reports.currency and reports.price_per_million_units in

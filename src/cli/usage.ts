@@ -144,11 +144,11 @@ const differenceColumns: Column<OwnedDifference>[] = [
 ];
 
 const checkHelp = `
-Exits with 1 if any total differs. A running service seals windows and days that
-have ended and agreed. The check trusts their seals, and reads the records since.
-With --full it reads every record of the past year, piece by piece. HOUR and DAY
-are the roll-ups of a day, with units as USED and RECORDED, and tokens as HELD
-and HOLDING.`;
+Exits with 1 if any total differs. A running service seals windows and days
+that have ended and agreed. The check trusts their seals, and reads the records
+since. With --full it reads every record of the past year, piece by piece. The
+windows hour and day are the roll-ups of a day, with units as USED and
+RECORDED, and tokens as HELD and HOLDING.`;
 const adjustExamples = `
 Examples:
   $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"
