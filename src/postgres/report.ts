@@ -39,7 +39,9 @@ export function report(db: Database, query: ReportQuery): Promise<UsageReport> {
 }
 
 async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
-  await tx.exec("set transaction isolation level repeatable read, read only; set local jit = off; set local enable_sort = off");
+  await tx.exec(
+    "set transaction isolation level repeatable read, read only; set local jit = off; set local enable_sort = off",
+  );
   const { from, to, rows_max } = query;
   const organization = query.organizationId === null ? null : bare(query.organizationId, "org_");
   const found = await tx.query<Row>(textOf(query), [from, to, rows_max + 1, ...(organization ? [organization] : [])]);
