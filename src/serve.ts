@@ -265,6 +265,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
       catalog: () => ({
         plans: inForce.current(),
         models: [...configuration.current().catalog.models.keys()],
+        pricing: configuration.current().reports,
       }),
       actor,
       now_ms: Date.now,

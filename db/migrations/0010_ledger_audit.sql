@@ -3,7 +3,7 @@
 -- have the server compile the query, for half a second. The clock is asked in a subquery: compared with a volatile function
 -- itself, every row would have to be read.
 
--- How far records were read: those of every transaction with a lower number stand in tallies and seals. What the last look
+-- How far records were read: those of every transaction with a lower number stand in tallies, seals and roll-ups. What the last look
 -- found stands beside it, for the nodes that did not look themselves.
 create table usage_audit (
   id boolean primary key default true check (id),
@@ -39,6 +39,9 @@ create table usage_seal (
 );
 create index usage_seal_by_end on usage_seal using brin (ends_at);
 
+-- What a full check has counted anew, piece by piece; empty but for while one runs. One runs at a time.
+create unlogged table usage_recount (like usage_tally including all);
+
 -- What the records of transactions from `since` on, and before `until`, add to each window: the organization's to which they
 -- were billed, and those of the limited keys and teams that they name, whoever was billed.
 create function usage_recorded(since bigint, until bigint)
@@ -64,7 +67,7 @@ create function usage_recorded(since bigint, until bigint)
 -- server, on which the book was restored: its numbers say nothing about ours, and everything is read again.
 create function usage_audit_read(most bigint) returns boolean
   language plpgsql volatile
-  set enable_seqscan = off set jit = off
+  set enable_seqscan = off set enable_sort = off set jit = off
   as $$
   declare
     since bigint;
@@ -77,6 +80,9 @@ create function usage_audit_read(most bigint) returns boolean
       delete from usage_tally;
       delete from usage_seal;
       insert into usage_tally select o.*, 0 from usage_opening o;
+      delete from usage_hour;
+      delete from usage_day;
+      delete from usage_rolled;
       since := coalesce((select min(r.xact) from usage_record r), horizon);
     end if;
     until := greatest(since, least(horizon, since + most));
@@ -84,9 +90,21 @@ create function usage_audit_read(most bigint) returns boolean
     select * from usage_recorded(since, until)
     on conflict (subject_id, kind, starts_at) do update
       set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records;
+    perform usage_roll_up(since, until);
     update usage_audit set read_until = until;
     return until < horizon;
   end $$;
+
+-- Counts anew what these transactions recorded.
+create function usage_count_anew(since bigint, until bigint) returns void
+  language sql volatile
+  set enable_seqscan = off set jit = off
+  as $$
+    insert into usage_recount as t
+    select * from usage_recorded(since, until)
+    on conflict (subject_id, kind, starts_at) do update
+      set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records
+  $$;
 
 -- Seals windows of the past to which no hold points and whose total is the sum of their records; answers how many.
 create function usage_seal_ended(most integer) returns integer
@@ -126,10 +144,10 @@ create function usage_seal_ended(most integer) returns integer
   end $$;
 
 -- The book against itself: each total beside the sum it must equal, where they differ. `running` compares the count of
--- open requests. What a sum is made of: in the scope `full` of all records; in `sealed` of seals, tallies, and the records
--- that nobody has read yet; in `open` of these too, for windows that are in force, that ended within a day, or to which
+-- open requests. What a sum is made of: in the scope `full` of what was counted anew, and of the records from `unread` on;
+-- in `sealed` of seals, tallies, and the records that nobody has read yet; in `open` of these too, for windows that are in force, that ended within a day, or to which
 -- something was added since they were sealed. Windows whose records may have been dropped are left out.
-create function usage_differences(scope text default 'sealed')
+create function usage_differences(scope text default 'sealed', unread bigint default null)
   returns table (organization_id uuid, subject_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
   language sql stable
@@ -137,7 +155,9 @@ create function usage_differences(scope text default 'sealed')
   as $$
     with moving as materialized (
       select r.subject_id, r.kind, r.starts_at, r.recorded, 0::bigint as holding
-      from usage_recorded((select case scope when 'full' then 0 else a.read_until end from usage_audit a), 9223372036854775807) r
+      from usage_recorded((select coalesce(unread, a.read_until) from usage_audit a), 9223372036854775807) r
+      union all
+      select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_recount t where scope = 'full'
       union all
       select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_tally t where scope <> 'full'
       union all

@@ -62,8 +62,8 @@ function managementOf(services: Services, store: OpenStore): Management {
     ledger: store.ledger,
     refused: store.refused,
     catalog: async () => {
-      const { catalog } = await services.configuration();
-      return { plans: catalog.plans, models: [...catalog.models.keys()] };
+      const { catalog, reports: pricing } = await services.configuration();
+      return { plans: catalog.plans, models: [...catalog.models.keys()], pricing };
     },
     actor: actorOf(services),
     now_ms: services.now_ms,

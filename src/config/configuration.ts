@@ -26,6 +26,8 @@ export interface Configuration {
   /** Null: nothing is sent to a collector. */
   telemetry: TelemetrySettings | null;
   images: ImageSettings;
+  /** What units cost in reports; null: no price is set. */
+  reports: ReportSettings | null;
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */
@@ -118,4 +120,12 @@ export interface StorageSettings {
   /** For a `rediss://` URL; absent: the system's authorities, and no certificate of ours. */
   redisTls?: TlsFiles;
   dataDir: string;
+}
+
+export interface ReportSettings {
+  /** ISO 4217. */
+  currency: string;
+  pricePerMillionUnits: number;
+  /** Who bills. */
+  provider: string;
 }

@@ -5,6 +5,7 @@ import type { Plan } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
+import type { Pricing } from "./pricing.ts";
 
 export interface OwnedKey {
   key: Key;
@@ -16,11 +17,13 @@ export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
   /** Public ids. */
   models: readonly string[];
+  /** What units cost; absent or null: no price is set. */
+  pricing?: Pricing | null;
 }
 
 export interface ManagementOptions {
   administration: Administration;
-  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "receiptOfAny">;
+  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "report" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;

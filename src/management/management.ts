@@ -8,9 +8,10 @@ import { type BudgetVerbs, budgetVerbs } from "./budgets.ts";
 import { type ManagementOptions, managementContext } from "./context.ts";
 import { type KeyVerbs, keyVerbs } from "./keys.ts";
 import { type OrganizationVerbs, organizationVerbs } from "./organizations.ts";
+import { type ReportVerbs, reportVerbs } from "./reports.ts";
 import { type UsageVerbs, usageVerbs } from "./usage.ts";
 
-export interface Management extends OrganizationVerbs, KeyVerbs, BudgetVerbs, UsageVerbs, AuditVerbs {}
+export interface Management extends OrganizationVerbs, KeyVerbs, BudgetVerbs, UsageVerbs, ReportVerbs, AuditVerbs {}
 
 export function management(options: ManagementOptions): Management {
   const context = managementContext(options);
@@ -19,6 +20,7 @@ export function management(options: ManagementOptions): Management {
     ...keyVerbs(context),
     ...budgetVerbs(context),
     ...usageVerbs(context),
+    ...reportVerbs(context),
     ...auditVerbs(context),
   };
 }
@@ -49,6 +51,7 @@ export const managementVerbs = [
   "updateKeyDefault",
   "readUsage",
   "checkUsage",
+  "reportUsage",
   "adjustUsage",
   "findRequest",
   "listAudit",

@@ -108,6 +108,17 @@ function instant(value: unknown): Date {
   return at;
 }
 
+/** The beginning of an hour in UTC: an instant, a date, or a month such as 2026-11. */
+export function hour(value: unknown): Date {
+  const at = instant(typeof value === "string" && /^\d{4}-\d{2}$/.test(value.trim()) ? `${value.trim()}-01` : value);
+  if (at.getTime() % 3_600_000 !== 0) {
+    fail(`${at.toISOString()} is not the beginning of an hour in UTC. Usage is added up by such hours.`);
+  }
+  const year = at.getUTCFullYear();
+  if (year < 2000 || year > 2200) fail(`A report must lie between the years 2000 and 2200, not in ${year}.`);
+  return at;
+}
+
 export function futureInstant(value: unknown, now_ms: number): Date {
   const at = instant(value);
   if (at.getTime() <= now_ms) fail(`${at.toISOString()} is in the past. Specify an instant in the future.`);
@@ -147,7 +158,7 @@ export function signedCount(value: unknown, max: number, what: string): number {
   fail(`${what} must be a whole number other than 0, from -${max} to ${max}.`);
 }
 
-function list(value: unknown, what: string): string[] {
+export function list(value: unknown, what: string): string[] {
   if (!Array.isArray(value) || value.length > 1000 || !value.every((one) => typeof one === "string")) {
     fail(`Specify the ${what} as a list of names.`);
   }

@@ -62,6 +62,8 @@ export interface FoundRequest {
   refused: RefusedRequest | null;
 }
 
+const nothing: Sealed = { windows: 0, records: 0, days: 0, dayRecords: 0 };
+
 export function usageVerbs(context: ManagementContext): UsageVerbs {
   const { administration, actor, catalog, ledger, newUuid, organizationOf, refused } = context;
   return {
@@ -72,7 +74,7 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
     },
     async checkUsage({ full }) {
       const differences = await ledger.check(full);
-      const trusted = full ? { windows: 0, records: 0 } : await ledger.sealed();
+      const trusted = full ? nothing : await ledger.sealed();
       const lost = await ledger.lost();
       if (differences.length === 0) return { differences: [], trusted, lost };
       const known = new Map((await administration.listOrganizations()).map((one) => [one.id, { slug: one.slug }]));

@@ -8,6 +8,7 @@
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 import type { Lost } from "./lost.ts";
+import type { ReportQuery, UsageReport } from "./report.ts";
 
 /** Units are exact to here, sums of them too. */
 export const units_max = 1e15;
@@ -195,20 +196,24 @@ export interface Ledger {
   receipt(organizationId: string, requestId: string): Promise<Receipt | null>;
   /** Of whatever organization: for operators, never for a key. */
   receiptOfAny(requestId: string): Promise<Receipt | null>;
+  /** Reads what was recorded since the last time, and adds it to the roll-ups. One node of the fleet does it. */
+  rollUp(): Promise<void>;
   /**
-   * Reads what was recorded since the last look, compares the windows that may have changed, and seals those that have
-   * ended. One node of the fleet does it; the others learn what it found.
+   * Rolls up, compares the windows and days that may have changed, and seals those that have ended. One node of the fleet
+   * does it; the others learn what it found.
    */
   audit(): Promise<Audit>;
   /**
-   * All totals of a year against the sums that they must equal: empty when they agree. Of sealed windows the seal counts;
-   * a full check reads all records instead.
+   * All totals and roll-ups of a year against the sums that they must equal: empty when they agree. Of sealed windows and
+   * days the seal counts; a full check reads all records instead. Rejects where another full check is under way.
    */
   check(isFull?: boolean): Promise<LedgerDifference[]>;
   /** What a check takes on trust unless it is full. */
   sealed(): Promise<Sealed>;
   /** Confirmed settlements that the store did not have any more. */
   lost(): Promise<Lost>;
+  /** What was used in a span, by groups: equal to the records at one instant. */
+  report(query: ReportQuery): Promise<UsageReport>;
   /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**
@@ -248,19 +253,28 @@ export interface Sealed {
   windows: number;
   /** That were summed for the seals. */
   records: number;
+  /** Days whose roll-ups were compared with their records, and these. */
+  days: number;
+  dayRecords: number;
 }
 
 export interface LedgerDifference {
   organizationId: string;
   /** UUID of the key or team of that organization; null: it is the organization's own. */
   subjectId: string | null;
-  /** `extra` is the extra usage of a billing month; `running` counts open requests, and has no window. */
-  kind: WindowKind | "extra" | "running";
+  /**
+   * `extra` is the extra usage of a billing month; `running` counts open requests, and has no window; `hour` and `day` are
+   * the roll-ups of a day, by hours and in one.
+   */
+  kind: WindowKind | "extra" | "running" | "hour" | "day";
   startsAt: Date | null;
   /** The total in the book, and the sum of the records' charges. */
   used: number;
   recorded: number;
-  /** The total in the book, and the sum of the running requests' holds (of `running`: their number). */
+  /**
+   * The total in the book, and the sum of the running requests' holds (of `running`: their number; of `hour` and `day`: the
+   * tokens that were rolled up, and those of the records).
+   */
   held: number;
   holding: number;
 }

@@ -10,8 +10,9 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
     ledger: {
       reading: async (_organization, limits) => ({ ...emptyReading, windows: windowsWith(limits) }),
       check: async () => [],
-      sealed: async () => ({ windows: 0, records: 0 }),
+      sealed: async () => ({ windows: 0, records: 0, days: 0, dayRecords: 0 }),
       lost: async () => ({ receipts: 0, units: 0, noticedAt: null, movedAt: null }),
+      report: async () => ({ at, rows: [], running: { requests: 0, heldUnits: 0 } }),
       receiptOfAny: async () => null,
       ...overrides,
     },
