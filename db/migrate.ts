@@ -13,6 +13,7 @@ import refusals from "./migrations/0007_refusals.sql" with { type: "text" };
 import responses from "./migrations/0008_responses.sql" with { type: "text" };
 import calibration from "./migrations/0009_calibration.sql" with { type: "text" };
 import ledgerAudit from "./migrations/0010_ledger_audit.sql" with { type: "text" };
+import operators from "./migrations/0012_operators.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -37,6 +38,7 @@ export const migrations: readonly Migration[] = [
   { name: "0008_responses", sql: responses },
   { name: "0009_calibration", sql: calibration },
   { name: "0010_ledger_audit", sql: ledgerAudit },
+  { name: "0012_operators", sql: operators },
 ];
 
 /** What the migrator needs of a database. */

@@ -4,6 +4,7 @@
  * handed to them. What was begun is ended in the opposite order.
  */
 
+import { administering } from "./administering.ts";
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
 import { plansInForce } from "./admission/plans-in-force.ts";
@@ -25,8 +26,6 @@ import { metricsOperations, probes } from "./http/operations.ts";
 import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { inferenceRuns } from "./inference-runs.ts";
-import { management } from "./management/management.ts";
-import { administration } from "./postgres/administration.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { planUse } from "./postgres/plan-use.ts";
@@ -87,7 +86,7 @@ export async function serve(serving: Serving): Promise<number> {
 
     const use = () => planUse(database);
     await Promise.all([tellAtStart(configuration, use, log), node.readinessBegan]);
-    const listening = entrances(dependencies, { server, limits, log, onReload: serving.onReload });
+    const listening = entrances(dependencies, node.entrance, { server, limits, log, onReload: serving.onReload });
     const reloaded = () => reload(configuration, use, node.publishing).then(node.inForce.read);
     serving.onReload(() => void reloaded().catch(outage("plans_unread")));
     const { url } = listening;
@@ -229,22 +228,14 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     hash: configuration.hash(),
   }));
   gauges(metrics, { life, bounded, authentication, admitting, kept });
-  const manageAs = (actor: string) =>
-    management({
-      administration: administration(database),
-      ledger,
-      refused,
-      catalog: () => ({
-        plans: inForce.current(),
-        models: [...configuration.current().catalog.models.keys()],
-      }),
-      actor,
-      now_ms: Date.now,
-      newUuid: () => Bun.randomUUIDv7(),
-      random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
-      changed: async (id) => changed(id),
-    });
-  return { dependencies, manageAs, publishing, inForce, lifecycle: life, readinessBegan: readiness.began };
+  const { manageAs, entrance } = administering(
+    {
+      ...{ database, ledger, refused, server, limits, changed },
+      catalog: () => ({ plans: inForce.current(), models: [...configuration.current().catalog.models.keys()] }),
+    },
+    serving.contractVersion,
+  );
+  return { dependencies, manageAs, entrance, publishing, inForce, lifecycle: life, readinessBegan: readiness.began };
 }
 
 interface Gauged {

@@ -49,8 +49,10 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       ]);
       // Without this line, whoever forgot DATABASE_URL would look for organizations in an empty database.
       if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
+      const directory = administration(database);
       return {
-        administration: administration(database),
+        administration: directory,
+        operators: directory,
         // It is only read here: what a lapsed hold is charged does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),

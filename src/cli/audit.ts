@@ -1,10 +1,10 @@
 /** `sluice audit …`: who did what to organizations and keys. */
 import type { Command } from "commander";
 import { compact } from "../inference/compact.ts";
+import { auditShown } from "../store/audit-chain.ts";
 import type { AuditEntry } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { auditJson } from "./json.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
 import { type Column, minute, table } from "./table.ts";
 
@@ -19,7 +19,7 @@ export function addAuditCommands(program: Command, { services }: CommandContext)
     .action(async (options: JsonFlag & { org?: string; limit?: number }) => {
       const { org: organization, limit } = options;
       const entries = await withManagement(services, (manage) => manage.listAudit(compact({ organization, limit })));
-      if (options.json) return printJson(services.terminal, entries.map(auditJson));
+      if (options.json) return printJson(services.terminal, entries.map(auditShown));
       services.terminal.out(
         entries.length === 0 ? "The audit log is empty.\n" : table(services.terminal, columns, entries),
       );

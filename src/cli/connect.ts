@@ -59,6 +59,7 @@ function actorOf(services: Services): string {
 function managementOf(services: Services, store: OpenStore): Management {
   return management({
     administration: store.administration,
+    operators: store.operators,
     ledger: store.ledger,
     refused: store.refused,
     catalog: async () => {

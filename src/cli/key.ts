@@ -1,5 +1,6 @@
 /** `sluice key …` Only create and rotate print a secret, once. */
 import type { Command } from "commander";
+import { keyJson, newKeyJson } from "../http/management/shown.ts";
 import { compact } from "../inference/compact.ts";
 import type { OwnedKey } from "../management/context.ts";
 import type { NewKey } from "../management/keys.ts";
@@ -7,7 +8,6 @@ import { name as parseName } from "../management/parse.ts";
 import type { Secret } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { keyJson, newKeyJson } from "./json.ts";
 import { type JsonFlag, jsonOption, missing, names, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
 import { type Column, facts, instant, table } from "./table.ts";

@@ -1,10 +1,10 @@
 /** `sluice plan …`: the plans that sluice.yaml defines. */
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
+import { planJson } from "../http/management/shown.ts";
 import { plan as parsePlan } from "../management/parse.ts";
 import type { Plan } from "../store/plan.ts";
 import type { CommandContext } from "./context.ts";
-import { planJson } from "./json.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { type Column, facts, table } from "./table.ts";
 

@@ -61,7 +61,7 @@ export interface Inspection {
   schema: { is: "current" | "older" | "newer" | "other"; problem: string | null };
 }
 
-export interface OpenStore extends Pick<ManagementOptions, "administration" | "ledger" | "refused"> {
+export interface OpenStore extends Pick<ManagementOptions, "administration" | "operators" | "ledger" | "refused"> {
   close(): Promise<void>;
 }
 

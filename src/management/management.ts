@@ -6,20 +6,30 @@
 import { type AuditVerbs, auditVerbs } from "./audit.ts";
 import { type ManagementOptions, managementContext } from "./context.ts";
 import { type KeyVerbs, keyVerbs } from "./keys.ts";
+import { type OperatorVerbs, operatorVerbs } from "./operators.ts";
 import { type OrganizationVerbs, organizationVerbs } from "./organizations.ts";
+import { type PlanVerbs, planVerbs } from "./plans.ts";
 import { type UsageVerbs, usageVerbs } from "./usage.ts";
 
-export interface Management extends OrganizationVerbs, KeyVerbs, UsageVerbs, AuditVerbs {}
+export interface Management extends OrganizationVerbs, KeyVerbs, PlanVerbs, UsageVerbs, AuditVerbs, OperatorVerbs {}
 
 export function management(options: ManagementOptions): Management {
   const context = managementContext(options);
-  return { ...organizationVerbs(context), ...keyVerbs(context), ...usageVerbs(context), ...auditVerbs(context) };
+  return {
+    ...organizationVerbs(context),
+    ...keyVerbs(context),
+    ...planVerbs(context),
+    ...usageVerbs(context),
+    ...auditVerbs(context),
+    ...operatorVerbs(context),
+  };
 }
 
 /** The verbs that an interface may call by name. */
 export const managementVerbs = [
   "createOrganization",
   "listOrganizations",
+  "pageOrganizations",
   "findOrganization",
   "suspendOrganization",
   "resumeOrganization",
@@ -28,6 +38,7 @@ export const managementVerbs = [
   "setExtraUsage",
   "createKey",
   "listKeys",
+  "pageKeys",
   "findKey",
   "rotateKey",
   "revokeKey",
@@ -35,5 +46,14 @@ export const managementVerbs = [
   "checkUsage",
   "adjustUsage",
   "findRequest",
+  "listPlans",
+  "findPlan",
   "listAudit",
+  "pageAudit",
+  "auditHead",
+  "createOperator",
+  "pageOperators",
+  "findOperator",
+  "rotateOperator",
+  "revokeOperator",
 ] as const satisfies readonly (keyof Management)[];
