@@ -93,7 +93,14 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       const { initConfiguration } = await import("./config/init.ts");
       return initConfiguration({ url, protocol, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });
     },
-    async openapi() {
+    async openapi(of) {
+      if (of === "management") {
+        const [{ renderManagement }, { managementOperations }] = await Promise.all([
+          import("./http/management/document.ts"),
+          import("./http/management/operations.ts"),
+        ]);
+        return renderManagement(managementOperations, packageJson.version);
+      }
       const [{ renderOpenapi }, { operations }, { defaultModels }] = await Promise.all([
         import("./http/openapi/document.ts"),
         import("./http/operations.ts"),

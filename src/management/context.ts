@@ -50,18 +50,19 @@ export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
   const { administration, within = null } = options;
+  /** Every verb finds its organization here: one that is not in sight is not there. */
+  async function organizationOf(slugOrId: unknown): Promise<Organization> {
+    const name = parse.text(slugOrId, "an organization's slug or ID");
+    const found = await administration.findOrganization(name);
+    return found && isWithin(within, found.id) ? found : noOrganization(name);
+  }
   return {
     ...options,
     within,
-    /** Every verb finds its organization here: one that is not in sight is not there. */
-    async organizationOf(slugOrId: unknown): Promise<Organization> {
-      const name = parse.text(slugOrId, "an organization's slug or ID");
-      const found = await administration.findOrganization(name);
-      return found && isWithin(within, found.id) ? found : noOrganization(name);
-    },
+    organizationOf,
     /** The organization to which a list is narrowed: the one that is asked for, or the one in sight. */
     async narrowedTo(slugOrId: unknown): Promise<string | undefined> {
-      if (!parse.isAbsent(slugOrId)) return (await this.organizationOf(slugOrId)).id;
+      if (!parse.isAbsent(slugOrId)) return (await organizationOf(slugOrId)).id;
       return within ?? undefined;
     },
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),

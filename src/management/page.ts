@@ -47,3 +47,15 @@ export function paged<Item>({ items, hasMore }: PageOf<Item>, cursorOf: (item: I
   const last = items.at(-1);
   return { items, next: hasMore && last !== undefined ? cursorOf(last) : null };
 }
+
+/** All parts of a list. */
+export async function allPages<Item>(part: (page: PageInput) => Promise<Paged<Item>>): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Paged<Item> = await part({ limit: page_max, cursor });
+    items.push(...page.items);
+    cursor = page.next;
+  } while (cursor !== null);
+  return items;
+}

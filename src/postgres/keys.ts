@@ -114,7 +114,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
   };
 }
 
-const hasExpired = sql`${apiKey.expiresAt} is not null and ${apiKey.expiresAt} <= store_now()`;
+const hasExpired = sql`(${apiKey.expiresAt} is not null and ${apiKey.expiresAt} <= store_now())`;
 const inState: Record<KeyState, SQL | undefined> = {
   revoked: isNotNull(apiKey.revokedAt),
   expired: and(isNull(apiKey.revokedAt), hasExpired),

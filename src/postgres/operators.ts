@@ -1,5 +1,5 @@
 /** Operators over SQL: as keys, with a role in the place of an organization (src/postgres/keys.ts). */
-import { and, desc, eq, gt, isNull, lt, sql } from "drizzle-orm";
+import { and, desc, eq, gt, isNull, lt, type SQL, sql } from "drizzle-orm";
 import { operator, operatorSecret } from "../../db/schema.ts";
 import type { NewSecret } from "../store/directory.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
@@ -37,7 +37,7 @@ export function operators(db: Database): Operators {
         const details = { name, role, organization_id: input.organizationId, expires_at: expiresAt };
         const told = { ...details, secret: masked(input.secret) };
         await audit(tx, at, { actor, action: "operator.create", owner, subject: input.id, details: told });
-        return (await read(tx, id))!;
+        return (await read(tx, eq(operator.id, id)))!;
       }),
 
     async pageOperators({ after, limit }) {
@@ -52,9 +52,9 @@ export function operators(db: Database): Operators {
       return { items: await plainly(withSecrets(db, rows.slice(0, limit))), hasMore: rows.length > limit };
     },
 
-    async findOperator(id) {
-      const uuid = uuidOf(id, "op_");
-      return uuid === null ? null : plainly(read(db, uuid));
+    async findOperator(nameOrId) {
+      const uuid = uuidOf(nameOrId, "op_");
+      return plainly(read(db, uuid === null ? eq(operator.name, nameOrId) : eq(operator.id, uuid)));
     },
 
     rotateOperator: ({ id, secret, graceEndsAt, actor }) =>
@@ -73,7 +73,7 @@ export function operators(db: Database): Operators {
         const details = { grace_ends_at: graceEndsAt, secret: masked(secret) };
         const owner = row.organizationId;
         await audit(tx, at, { actor, action: "operator.rotate", owner, subject: id, details });
-        return read(tx, row.id);
+        return read(tx, eq(operator.id, row.id));
       }),
 
     revokeOperator: ({ id, old, actor }) =>
@@ -87,7 +87,7 @@ export function operators(db: Database): Operators {
           const details = old ? { secrets: revoked } : {};
           await audit(tx, at, { actor, action, owner: row.organizationId, subject: id, details });
         }
-        return read(tx, row.id);
+        return read(tx, eq(operator.id, row.id));
       }),
   };
 }
@@ -148,8 +148,8 @@ async function revokeReplaced(tx: Transaction, id: string, at: Date): Promise<nu
   return rows.length;
 }
 
-async function read(db: Transaction, uuid: string): Promise<Operator | null> {
-  return (await withSecrets(db, await db.drizzle.select().from(operator).where(eq(operator.id, uuid))))[0] ?? null;
+async function read(db: Transaction, wanted: SQL): Promise<Operator | null> {
+  return (await withSecrets(db, await db.drizzle.select().from(operator).where(wanted)))[0] ?? null;
 }
 
 async function withSecrets(db: Transaction, rows: OperatorRow[]): Promise<Operator[]> {

@@ -50,7 +50,7 @@ export interface Operators {
   }): Promise<Operator | "name_taken" | { repeated: string } | "reused">;
   /** In the order in which they were made. */
   pageOperators(page: Page): Promise<PageOf<Operator>>;
-  findOperator(id: string): Promise<Operator | null>;
+  findOperator(nameOrId: string): Promise<Operator | null>;
   rotateOperator(input: {
     id: string;
     secret: NewSecret;

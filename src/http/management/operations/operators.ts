@@ -70,7 +70,7 @@ export const operatorOperations: readonly ManagementOperation[] = [
   managementOperation({
     ...{ ...one, verb: "findOperator", method: "get", path: "/operators/{id}", kind: "reading" },
     summary: "Show an operator",
-    description: "Never the token.",
+    description: "By name or ID; never the token.",
     answers: OperatorRecord,
     example: { id: exampleIds.operator, answer: example },
     shown: operatorJson,
