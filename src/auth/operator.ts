@@ -6,7 +6,7 @@
 import { Fault } from "../inference/fault.ts";
 import type { FoundOperator, Operator, Operators } from "../store/operators.ts";
 import { within } from "../time/deadline.ts";
-import type { HeaderSource } from "./credential.ts";
+import { type HeaderSource, unauthorized } from "./credential.ts";
 import { hashKey, isKey, isOperatorToken } from "./key.ts";
 import { SlowRefusal, type StrangerLimits, strangers } from "./strangers.ts";
 
@@ -53,7 +53,7 @@ export function operatorAuthentication(options: {
 function tokenOf(authorization: string | null): string {
   const words = (authorization ?? "").trim();
   if (words === "") {
-    throw refusal(
+    throw unauthorized(
       "missing_operator_token",
       "This request has no operator token. Send it as 'Authorization: Bearer <TOKEN>'.",
     );
@@ -90,8 +90,4 @@ async function available<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-const invalid = (message: string) => refusal("invalid_operator_token", message);
-
-function refusal(code: "missing_operator_token" | "invalid_operator_token", message: string): Fault {
-  return new Fault(code, message, { headers: { "www-authenticate": "Bearer" } });
-}
+const invalid = (message: string) => unauthorized("invalid_operator_token", message);

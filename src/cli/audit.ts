@@ -105,10 +105,10 @@ const columns: Column<AuditEntry>[] = [
 ];
 
 const verifyHelp = `
-Each entry has the SHA-256 of itself and the entry before. From a head that you
-kept elsewhere (audit head, or the last line of an export), this command computes
-all hashes anew. Whoever can write to the database can write a whole new chain,
-so only a head that they could not change proves something.
+Each entry has the SHA-256 of itself and the entry before. This command computes
+all hashes anew, from a head that you kept elsewhere (audit head, or the last
+line of an export). Whoever can write to the database can write a whole new
+chain, so only a head that they could not change proves something.
 
 Examples:
   $ sluice audit verify --from 120:9f2c… --to 480:77ab…

@@ -1,6 +1,6 @@
 /** `sluice key …` Only create and rotate print a secret, once. */
 import type { Command } from "commander";
-import { keyJson, newKeyJson } from "../http/management/shown.ts";
+import { keyJson, newKeyJson } from "../http/management/records.ts";
 import { compact } from "../inference/compact.ts";
 import type { OwnedKey } from "../management/context.ts";
 import type { NewKey } from "../management/keys.ts";

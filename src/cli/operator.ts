@@ -1,6 +1,6 @@
 /** `sluice operator …`: who may administer over HTTP. Only create and rotate print a token, once. */
 import { type Command, Option } from "commander";
-import { newOperatorJson, operatorJson } from "../http/management/shown.ts";
+import { newOperatorJson, operatorJson } from "../http/management/records.ts";
 import { compact } from "../inference/compact.ts";
 import type { NewOperator } from "../management/operators.ts";
 import { allPages } from "../management/page.ts";

@@ -1,7 +1,7 @@
 /** `sluice plan …`: the plans that sluice.yaml defines. */
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
-import { planJson } from "../http/management/shown.ts";
+import { planJson } from "../http/management/records.ts";
 import { plan as parsePlan } from "../management/parse.ts";
 import type { Plan } from "../store/plan.ts";
 import { remoteServer, withManagement } from "./connect.ts";

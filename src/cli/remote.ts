@@ -30,7 +30,11 @@ export function remoteManagement(server: RemoteServer, ask: typeof fetch = fetch
   return {
     ...manage,
     listOrganizations: () => allPages((page) => manage.pageOrganizations(page)),
-    listKeys: (input) => allPages((page) => manage.pageKeys({ ...input, ...page })),
+    // By organization, as the verb itself lists them; ids sort by their time.
+    listKeys: async (input) =>
+      (await allPages((page) => manage.pageKeys({ ...input, ...page }))).toSorted((one, other) =>
+        one.organization.id < other.organization.id ? -1 : Number(one.organization.id > other.organization.id),
+      ),
     listAudit: async ({ organization, limit }) =>
       (await manage.pageAudit({ organization: organization ?? null, limit: limit ?? 50 })).items,
   };

@@ -266,6 +266,13 @@ describe("an operator's token", () => {
   });
 });
 
+test("what is revoked cannot be rotated", async () => {
+  const { key } = await port.manage.createKey({ organization: "acme", name: "gone" });
+  await port.manage.revokeKey({ id: key.id });
+  const answer = await port.ask(`/keys/${key.id}/rotate`, { method: "POST", body: {} });
+  expect([answer.status, answer.code]).toEqual([409, "wrong_state"]);
+});
+
 test("every act stands in the log with who did it, from where, and what it was before; no secret does", async () => {
   await port.manage.createOrganization({ slug: "logged" });
   await port.ask("/organizations/logged/extra-usage", { method: "PUT", body: { cap_units: 5 } });

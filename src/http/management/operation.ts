@@ -34,7 +34,7 @@ interface Declared<V extends Verb, Answer extends TSchema> {
   /** An answer as it looks, and what was asked for it. */
   example: { id?: string; takes?: Record<string, unknown>; answer: Static<Answer> };
   /** The verb's result as it is answered. */
-  shown(result: Result<V>): unknown;
+  encode(result: Result<V>): unknown;
   /** And back: what the CLI gets of another node. `value` is the answer, with Dates and in camel case (revived.ts). */
   read(value: never): Result<V>;
 }
@@ -85,8 +85,8 @@ interface AnyPage<Item> {
   next: string | null;
 }
 
-export function pageShown<Item>({ items, next }: AnyPage<Item>, shown: (item: Item) => unknown) {
-  return { data: items.map(shown), next_cursor: next };
+export function pageShown<Item>({ items, next }: AnyPage<Item>, encode: (item: Item) => unknown) {
+  return { data: items.map(encode), next_cursor: next };
 }
 
 export function pageRead<Read, Item>(

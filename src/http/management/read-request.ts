@@ -1,4 +1,4 @@
-/** A request as another node answered it, as the verb's result: shown.ts the other way round. Pure. */
+/** A request as another node answered it, as the verb's result: records.ts the other way round. Pure. */
 import type { FoundRequest } from "../../management/usage.ts";
 import type { Receipt } from "../../store/ledger.ts";
 import type { RefusedRequest } from "../../store/refused.ts";
@@ -24,7 +24,7 @@ export interface ReadRequest extends Pick<Receipt, Same> {
   windows: Receipt["windows"] | Record<"session" | "week" | "month", ReadWindow> | null;
   organizationId: string;
   organization: string | null;
-  route: { upstream: string; attempts: number; firstPartMs: number | null } | null;
+  route: { upstream: string; attempts: number; firstPart_ms: number | null } | null;
   reportRejected: Receipt["reportRejected"];
 }
 
@@ -58,7 +58,7 @@ function receiptOf(value: ReadRequest, outcome: Receipt["outcome"]): Receipt {
       week: windowOf(windows.week),
       month: windowOf(windows.month),
     },
-    route: route && { upstream: route.upstream, attempts: route.attempts, firstPart_ms: route.firstPartMs },
+    route: route && { upstream: route.upstream, attempts: route.attempts, firstPart_ms: route.firstPart_ms },
     reportRejected: value.reportRejected,
   };
 }

@@ -1,4 +1,4 @@
-/** Usage as another node answered it, as the verbs' results: shown.ts the other way round. Pure. */
+/** Usage as another node answered it, as the verbs' results: records.ts the other way round. Pure. */
 import type { OrganizationUsage, UsageAdjustment, UsageCheck } from "../../management/usage.ts";
 import type { LedgerDifference, WindowKind, WindowReading } from "../../store/ledger.ts";
 

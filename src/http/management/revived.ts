@@ -17,8 +17,9 @@ export function argumentsOf(taken: Readonly<Record<string, unknown>>): Record<st
   return Object.fromEntries(Object.entries(taken).map(([name, value]) => [camelCase(name), value]));
 }
 
+/** But for units at the end: `firstPart_ms`. */
 export function camelCase(name: string): string {
-  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return name.replace(/_(?!(?:ms|s)$)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 export function snakeCase(name: string): string {

@@ -17,8 +17,8 @@ import { json } from "../json.ts";
 import { guard } from "../parameters.ts";
 import { idIn, queryOf } from "../path.ts";
 import { type ManagementOperation, managementPath } from "./operation.ts";
+import { organizationJson } from "./records.ts";
 import { argumentsOf } from "./revived.ts";
-import { organizationJson } from "./shown.ts";
 
 export interface ManagementEntrance {
   authenticate: OperatorAuthentication;
@@ -51,8 +51,8 @@ function invoke(manage: Management, { verb }: ManagementOperation, taken: Record
   return (manage[verb] as (input: unknown) => Promise<unknown>)(taken);
 }
 
-function answered({ shown }: ManagementOperation, result: unknown): Response {
-  const body = shown(result as never) as { version?: unknown };
+function answered({ encode }: ManagementOperation, result: unknown): Response {
+  const body = encode(result as never) as { version?: unknown };
   return json(200, body, typeof body.version === "number" ? { etag: `"${body.version}"` } : {});
 }
 
@@ -121,15 +121,15 @@ async function refusedAsFault<T>(work: () => Promise<T>): Promise<T> {
   } catch (thrown) {
     if (!(thrown instanceof ManagementError)) throw thrown;
     const current = thrown.current && { current: organizationJson(thrown.current) };
-    throw new Fault(codes[thrown.kind], thrown.message, current ? { body: current } : {});
+    throw new Fault(refusals[thrown.kind].code, thrown.message, current ? { body: current } : {});
   }
 }
 
-const codes: Record<RefusalKind, FaultCode> = {
-  invalid: "invalid_value",
-  not_found: "resource_not_found",
-  taken: "already_exists",
-  state: "wrong_state",
-  stale: "version_conflict",
-  reused: "idempotency_key_reused",
+const refusals: Record<RefusalKind, { code: FaultCode }> = {
+  invalid: { code: "invalid_value" },
+  not_found: { code: "resource_not_found" },
+  taken: { code: "already_exists" },
+  state: { code: "wrong_state" },
+  stale: { code: "version_conflict" },
+  reused: { code: "idempotency_key_reused" },
 };

@@ -1,4 +1,4 @@
-/** What the management interface answers, as schemas; shown.ts makes the values. */
+/** What the management interface answers, as schemas; records.ts makes the values. */
 import Type from "typebox";
 import { count, nullable, oneOf } from "../../protocol/shapes/contract.ts";
 import { scopes } from "../../store/directory.ts";

@@ -47,10 +47,12 @@ const settings = {
 };
 
 /** The page's answer; made once. */
-export function docsPage(shown: Shown = { title: contractTitle, document: "openapi.json" }): () => Promise<Response> {
+export function docsPage(
+  options: PageOptions = { title: contractTitle, document: "openapi.json" },
+): () => Promise<Response> {
   let html: Promise<string> | null = null;
   return async () => {
-    html ??= renderPage(shown);
+    html ??= renderPage(options);
     return new Response(await html, {
       headers: {
         "content-type": "text/html; charset=utf-8",
@@ -63,12 +65,12 @@ export function docsPage(shown: Shown = { title: contractTitle, document: "opena
 }
 
 /** `document`: its path. Relative, so that the page works behind a path prefix too. */
-interface Shown {
+interface PageOptions {
   title: string;
   document: string;
 }
 
-async function renderPage({ title, document }: Shown): Promise<string> {
+async function renderPage({ title, document }: PageOptions): Promise<string> {
   // Its themes are text that only this page needs: not at every start.
   const { swagger } = await import("@elysiajs/swagger");
   const documented = new Elysia().use(

@@ -44,7 +44,7 @@ export const auditOperations: readonly ManagementOperation[] = [
     }),
     answers: pageSchema(AuditRecord, "AuditEntries"),
     example: { answer: { data: [example], next_cursor: "42" } },
-    shown: (page) => pageShown(page, auditShown),
+    encode: (page) => pageShown(page, auditShown),
     read: (value: { data: AuditEntry[]; nextCursor: string | null }) => pageRead(value, (entry) => entry),
   }),
   managementOperation({
@@ -55,7 +55,7 @@ export const auditOperations: readonly ManagementOperation[] = [
     also: ["viewer"],
     answers: AuditHeadRecord,
     example: { answer: { number: 42, hash } },
-    shown: (head) => head,
+    encode: (head) => head,
     read: (head: AuditHead) => head,
   }),
 ];

@@ -13,8 +13,8 @@ import {
   pageShown,
   words,
 } from "../operation.ts";
+import { keyJson, newKeyJson } from "../records.ts";
 import { KeyRecord, NewKeyRecord } from "../shapes.ts";
-import { keyJson, newKeyJson } from "../shown.ts";
 
 const example: Type.Static<typeof KeyRecord> = {
   id: exampleIds.key,
@@ -62,7 +62,7 @@ export const keyOperations: readonly ManagementOperation[] = [
     }),
     answers: pageSchema(KeyRecord, "Keys"),
     example: { answer: { data: [example], next_cursor: null } },
-    shown: (page) => pageShown(page, keyJson),
+    encode: (page) => pageShown(page, keyJson),
     read: (value: { data: Read[]; nextCursor: string | null }) => pageRead(value, read),
   }),
   managementOperation({
@@ -83,7 +83,7 @@ export const keyOperations: readonly ManagementOperation[] = [
       takes: { organization: "acme", name: "build server", scopes: ["inference:create"] },
       answer: { ...example, key: secret },
     },
-    shown: newKeyJson,
+    encode: newKeyJson,
     read: readNew,
   }),
   managementOperation({
@@ -92,7 +92,7 @@ export const keyOperations: readonly ManagementOperation[] = [
     description: "Never its secret.",
     answers: KeyRecord,
     example: { id: exampleIds.key, answer: example },
-    shown: keyJson,
+    encode: keyJson,
     read,
   }),
   managementOperation({
@@ -102,7 +102,7 @@ export const keyOperations: readonly ManagementOperation[] = [
     takes: Type.Object({ grace: Type.Optional(nullable(words("Such as `30m`, `1h`, `7d`, or `0s`."))) }),
     answers: NewKeyRecord,
     example: { id: exampleIds.key, takes: { grace: "1h" }, answer: { ...example, key: secret } },
-    shown: newKeyJson,
+    encode: newKeyJson,
     read: readNew,
   }),
   managementOperation({
@@ -114,7 +114,7 @@ export const keyOperations: readonly ManagementOperation[] = [
     }),
     answers: KeyRecord,
     example: { id: exampleIds.key, takes: {}, answer: { ...example, revoked_at: exampleAt } },
-    shown: keyJson,
+    encode: keyJson,
     read,
   }),
 ];

@@ -12,8 +12,8 @@ import {
   pageShown,
   words,
 } from "../operation.ts";
+import { newOperatorJson, operatorJson } from "../records.ts";
 import { NewOperatorRecord, OperatorRecord } from "../shapes.ts";
-import { newOperatorJson, operatorJson } from "../shown.ts";
 
 const example: Type.Static<typeof OperatorRecord> = {
   id: exampleIds.operator,
@@ -46,7 +46,7 @@ export const operatorOperations: readonly ManagementOperation[] = [
     takes: Type.Object({ ...pageParameters }),
     answers: pageSchema(OperatorRecord, "Operators"),
     example: { answer: { data: [example], next_cursor: null } },
-    shown: (page) => pageShown(page, operatorJson),
+    encode: (page) => pageShown(page, operatorJson),
     read: (value: { data: Operator[]; nextCursor: string | null }) => pageRead(value, read),
   }),
   managementOperation({
@@ -64,7 +64,7 @@ export const operatorOperations: readonly ManagementOperation[] = [
       takes: { name: "ann", role: "organization-admin", organization: "acme" },
       answer: { ...example, token },
     },
-    shown: newOperatorJson,
+    encode: newOperatorJson,
     read: readNew,
   }),
   managementOperation({
@@ -73,7 +73,7 @@ export const operatorOperations: readonly ManagementOperation[] = [
     description: "By name or ID; never the token.",
     answers: OperatorRecord,
     example: { id: exampleIds.operator, answer: example },
-    shown: operatorJson,
+    encode: operatorJson,
     read,
   }),
   managementOperation({
@@ -83,7 +83,7 @@ export const operatorOperations: readonly ManagementOperation[] = [
     takes: Type.Object({ grace: Type.Optional(nullable(words("Such as `30m`, `1h`, `7d`, or `0s`."))) }),
     answers: NewOperatorRecord,
     example: { id: exampleIds.operator, takes: { grace: "1h" }, answer: { ...example, token } },
-    shown: newOperatorJson,
+    encode: newOperatorJson,
     read: readNew,
   }),
   managementOperation({
@@ -95,7 +95,7 @@ export const operatorOperations: readonly ManagementOperation[] = [
     }),
     answers: OperatorRecord,
     example: { id: exampleIds.operator, takes: {}, answer: { ...example, revoked_at: exampleAt } },
-    shown: operatorJson,
+    encode: operatorJson,
     read,
   }),
 ];

@@ -13,8 +13,8 @@ import {
   pageShown,
   words,
 } from "../operation.ts";
+import { organizationJson } from "../records.ts";
 import { OrganizationRecord } from "../shapes.ts";
-import { organizationJson } from "../shown.ts";
 
 const acme: Type.Static<typeof OrganizationRecord> = {
   id: exampleIds.organization,
@@ -31,7 +31,7 @@ const acme: Type.Static<typeof OrganizationRecord> = {
 
 const read = (value: Organization) => value;
 const tag = "Organizations";
-const one = { tag, id: "organization", answers: OrganizationRecord, shown: organizationJson, read, also: [] } as const;
+const one = { tag, id: "organization", answers: OrganizationRecord, encode: organizationJson, read, also: [] } as const;
 const change = { ...one, kind: "change" } as const;
 
 export const organizationOperations: readonly ManagementOperation[] = [
@@ -47,7 +47,7 @@ export const organizationOperations: readonly ManagementOperation[] = [
     }),
     answers: pageSchema(OrganizationRecord, "Organizations"),
     example: { answer: { data: [acme], next_cursor: null } },
-    shown: (page) => pageShown(page, organizationJson),
+    encode: (page) => pageShown(page, organizationJson),
     read: (value: { data: Organization[]; nextCursor: string | null }) => pageRead(value, read),
   }),
   managementOperation({
@@ -62,7 +62,7 @@ export const organizationOperations: readonly ManagementOperation[] = [
     }),
     answers: OrganizationRecord,
     example: { takes: { slug: "acme", name: "Acme, Inc.", plan: "pro" }, answer: acme },
-    shown: organizationJson,
+    encode: organizationJson,
     read,
   }),
   managementOperation({

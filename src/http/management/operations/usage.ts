@@ -14,6 +14,7 @@ import {
   readCheck,
   readUsage,
 } from "../read-usage.ts";
+import { adjustmentJson, differenceJson, planJson, requestJson, usageJson } from "../records.ts";
 import {
   OperatorRequestRecord,
   OrganizationUsageRecord,
@@ -21,7 +22,6 @@ import {
   UsageAdjustmentRecord,
   UsageCheckRecord,
 } from "../shapes.ts";
-import { adjustmentJson, differenceJson, planJson, requestJson, usageJson } from "../shown.ts";
 
 const seen = ["viewer", "organization-admin"] as const;
 const window = {
@@ -58,7 +58,7 @@ export const usageOperations: readonly ManagementOperation[] = [
         ...{ running_requests: 3, concurrent_requests: 20 },
       },
     },
-    shown: usageJson,
+    encode: usageJson,
     read: (value: ReadUsage) => readUsage(value),
   }),
   managementOperation({
@@ -79,7 +79,7 @@ export const usageOperations: readonly ManagementOperation[] = [
         entries: [{ id: exampleIds.request, window: "session", units: -125_000 }],
       },
     },
-    shown: adjustmentJson,
+    encode: adjustmentJson,
     read: (value: ReadAdjustment) => readAdjustment(value),
   }),
   managementOperation({
@@ -89,7 +89,7 @@ export const usageOperations: readonly ManagementOperation[] = [
     takes: Type.Object({ full: Type.Boolean({ description: "Read the records of sealed windows too." }) }),
     answers: UsageCheckRecord,
     example: { takes: { full: false }, answer: { differences: [], trusted: { windows: 12, records: 3400 } } },
-    shown: ({ differences, trusted }) => ({ differences: differences.map(differenceJson), trusted }),
+    encode: ({ differences, trusted }) => ({ differences: differences.map(differenceJson), trusted }),
     read: (value: ReadCheck) => readCheck(value),
   }),
   managementOperation({
@@ -119,7 +119,7 @@ export const usageOperations: readonly ManagementOperation[] = [
         ...{ report_rejected: null, duration_ms: null },
       },
     },
-    shown: requestJson,
+    encode: requestJson,
     read: (value: ReadRequest) => readRequest(value),
   }),
   managementOperation({
@@ -128,7 +128,7 @@ export const usageOperations: readonly ManagementOperation[] = [
     description: "All that are in force.",
     answers: Type.Object({ data: Type.Array(PlanRecord), next_cursor: nullable(Type.String()) }, { $id: "Plans" }),
     example: { answer: { data: [pro], next_cursor: null } },
-    shown: (plans) => ({ data: plans.map(planJson), next_cursor: null }),
+    encode: (plans) => ({ data: plans.map(planJson), next_cursor: null }),
     read: ({ data }: { data: Plan[] }) => data,
   }),
   managementOperation({
@@ -137,7 +137,7 @@ export const usageOperations: readonly ManagementOperation[] = [
     description: "As it is in force.",
     answers: PlanRecord,
     example: { id: "pro", answer: pro },
-    shown: planJson,
+    encode: planJson,
     read: (plan: Plan) => plan,
   }),
 ];
