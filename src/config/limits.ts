@@ -81,8 +81,9 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     description:
       "How many requests without a valid key one client address may send a minute. Beyond, keys that the node does not know are answered 429.",
   },
+  // Longer than the idle timeout of common balancers, 60 s: the side that sends requests should be the one that closes.
   idle_ms: {
-    default: 60_000,
+    default: 75_000,
     minimum: 1000,
     maximum: 255_000,
     description: "How long a connection may be silent, and how long a client may take to send a request's head.",

@@ -1,5 +1,6 @@
-// All attacks at once, again and again, until it is killed: `bun test/attacks/mixed.ts` with an ATTACK_TARGET in JSON. A
-// process of its own, so that honest clients in another one don't wait for it. Prints what it was answered, when it changes.
+// All attacks at once, again and again, until it is killed: `bun test/attacks/mixed.ts` with an ATTACK_TARGET in JSON, and
+// ATTACK_ROUND_MS. In each round every body is sent once, in the same order, so that rounds can be compared. A process of
+// its own, so that honest clients in another one don't wait for it. Prints what it was answered, when it changes.
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack, Target } from "./attack.ts";
@@ -12,24 +13,31 @@ import { chatWith } from "./talk.ts";
 
 /** The largest bodies take the attacker longer to write than the node to answer. */
 const bodies: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];
+const round_ms = Number(process.env.ATTACK_ROUND_MS);
 const mib = 1024 * 1024;
 
 type Told = (what: string, count?: number) => void;
 type Assault = (target: Target, told: Told) => Promise<void>;
 
 const assaults: Record<string, Assault> = {
-  async body(target, told) {
-    const attack = bodies[Math.floor(Math.random() * bodies.length)]!;
-    const { answers } = await attack.run(target);
-    for (const answer of answers) told(`body ${answer}`);
-    await Bun.sleep(500);
+  async bodies(target, told) {
+    const began = performance.now();
+    for (const [index, attack] of bodies.entries()) {
+      await Bun.sleep(Math.max(0, began + (index * round_ms) / bodies.length - performance.now()));
+      const { answers } = await attack.run(target);
+      for (const answer of answers) told(`body ${answer}`);
+    }
+    const late_ms = performance.now() - began - round_ms;
+    if (late_ms > 0) told("rounds late");
+    await Bun.sleep(Math.max(0, -late_ms));
   },
   async held({ url, pid, key }, told) {
-    const isChunked = Math.random() < 0.5;
-    const size = { announced_bytes: 31 * mib, sent_bytes: 4 * mib, chunked: isChunked };
-    const { refused } = await heldBodies({ url, pid, key, connections: 40, ...size });
-    for (const [code, count] of Object.entries(refused)) told(`held ${code}`, count);
-    await Bun.sleep(20_000);
+    for (const isChunked of [false, true]) {
+      const size = { announced_bytes: 31 * mib, sent_bytes: 4 * mib, chunked: isChunked };
+      const { refused } = await heldBodies({ url, pid, key, connections: 40, ...size });
+      for (const [code, count] of Object.entries(refused)) told(`held ${code}`, count);
+      await Bun.sleep(20_000);
+    }
   },
   async idle({ url, key, model }, told) {
     const wanting = { url, connections: 200, patience_ms: 90_000 };

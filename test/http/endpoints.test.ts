@@ -102,6 +102,8 @@ describe("methods and paths", () => {
     for (const at of ["/", "/api/hello", "/livez", "/readyz"]) {
       const response = await service.fetch(at, { method: "HEAD", key: null });
       expect([at, response.status, await response.text()]).toEqual([at, 200, ""]);
+      const length = (await (await service.fetch(at, { key: null })).text()).length;
+      expect(response.headers.get("content-length")).toBe(`${length}`);
     }
     expect((await service.fetch("/v1/models", { method: "HEAD" })).status).toBe(200);
     expect((await service.fetch("/v1/models", { method: "HEAD", key: null })).status).toBe(401);

@@ -13,11 +13,11 @@ export const http: Mutant[] = [
     rule: "docs/design/service.md, Routes",
   },
   {
-    name: "HEAD is a method of its own",
+    name: "a 405 does not say that HEAD is served",
     file: "src/http/app.ts",
     find: 'return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];',
     replace: "return [method.toUpperCase()];",
-    caughtBy: [`${doors} > HEAD answers like GET`],
+    caughtBy: [`${doors} > a known path with another method`],
     rule: "docs/design/service.md, Routes",
   },
   {

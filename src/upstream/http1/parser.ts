@@ -17,14 +17,16 @@ const head_bytes_max = 64 * 1024;
 const lines_max = 256;
 const interims_max = 8;
 const chunk_bytes_max = 2 ** 40;
-/** Of one chunk's extensions, which nobody reads. */
+/** Of one chunk's extensions. Nobody uses what they say; that they are extensions is held all the same. */
 const extension_bytes_max = 1024;
+const token = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+/.source;
+const quoted = /"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"/.source;
+const extension = `${token}(?:=(?:${token}|${quoted}))?`;
+const extensions = new RegExp(`^${extension}(?:;${extension})*$`);
 
 const cr = 13;
 const lf = 10;
-const tab = 9;
 const semicolon = 59;
-const del = 127;
 
 type State =
   | "head"
@@ -49,7 +51,6 @@ export class ResponseParser {
   /** Of the body or the chunk: bytes to come. While a chunk's size is read: the size so far. */
   #left = 0;
   #digits = 0;
-  #extension_bytes = 0;
 
   constructor(sink: ResponseSink) {
     this.#sink = sink;
@@ -196,7 +197,6 @@ export class ResponseParser {
     } else if (this.#digits > 0 && byte === cr) {
       this.#state = "size-end";
     } else if (this.#digits > 0 && byte === semicolon) {
-      this.#extension_bytes = 0;
       this.#state = "extension";
     } else {
       throw new MalformedResponse("a chunk's size is no number");
@@ -204,11 +204,15 @@ export class ResponseParser {
   }
 
   #extension(byte: number): void {
-    this.#extension_bytes += 1;
-    if (byte === cr) this.#state = "size-end";
-    else if (this.#extension_bytes > extension_bytes_max || (byte < 32 && byte !== tab) || byte === del) {
-      throw new MalformedResponse("a chunk's extension is malformed");
+    if (byte !== cr) {
+      this.#line += String.fromCharCode(byte);
+      if (this.#line.length <= extension_bytes_max) return;
+    } else if (extensions.test(this.#line)) {
+      this.#line = "";
+      this.#state = "size-end";
+      return;
     }
+    throw new MalformedResponse("a chunk's extension is malformed");
   }
 }
 
