@@ -24,6 +24,7 @@ describe("what scripts rely on", () => {
       next_anchor: null,
       extra_usage: { enabled: false, cap_units: null },
       created_at: expect.stringMatching(instant),
+      version: expect.any(Number),
     });
     expect((await shell().json("org create b --plan unlimited --json")).plan).toBe("unlimited");
   });

@@ -124,9 +124,10 @@ function contract(open: Open): void {
         expect(await set("2026-03-15T12:00:00Z")).toEqual({
           ...made,
           nextAnchor: { anchorAt: new Date("2026-03-15T12:00:00Z"), countsFrom },
+          version: 3,
         });
       });
-      const after = { ...made, anchorAt: new Date("2026-03-15T12:00:00Z"), nextAnchor: null };
+      const after = { ...made, anchorAt: new Date("2026-03-15T12:00:00Z"), nextAnchor: null, version: 3 };
       await at(new Date("2026-02-28T10:00:00Z"), async () => {
         expect(await admin.findOrganization(made.id)).toEqual(after);
         expect(await admin.listOrganizations()).toContainEqual(after);
@@ -206,7 +207,7 @@ function contract(open: Open): void {
       const expiresAt = new Date("2031-02-03T04:05:06.789Z");
       const made = await key(owner, secret, { expiresAt, allowedModels: ["acme/writer-1", 'odd,"{name}\\'] });
       const found = (await at(new Date("2030-01-01T00:00:00.001Z"), () => store.credential(secret.hash)))!;
-      const { anchorAt: _at, nextAnchor: _next, ...caller } = owner;
+      const { anchorAt: _at, nextAnchor: _next, version: _version, ...caller } = owner;
       expect(found.organization).toEqual(caller);
       expect(found.key).toEqual({
         id: made.id,
