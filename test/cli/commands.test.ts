@@ -71,10 +71,11 @@ describe("what scripts rely on", () => {
   test("suspend, resume, show and the lists answer in the same forms", async () => {
     const { typed, json } = shell();
     const made = await json("org create acme --json");
-    expect(await json("org suspend acme --json")).toEqual({ ...made, status: "suspended" });
-    expect(await json(`org resume ${made.id} --json`)).toEqual(made);
-    expect(await json("org show acme --json")).toEqual(made);
-    expect(await json("org list --json")).toEqual([made] as never);
+    expect(await json("org suspend acme --json")).toEqual({ ...made, status: "suspended", version: 2 });
+    const resumed = { ...made, version: 3 };
+    expect(await json(`org resume ${made.id} --json`)).toEqual(resumed);
+    expect(await json("org show acme --json")).toEqual(resumed);
+    expect(await json("org list --json")).toEqual([resumed] as never);
     const { key: _secret, ...key } = await json("key create --org acme --name app --json");
     expect(await json(`key show ${key.id} --json`)).toEqual(key);
     for (const list of ["key list --json", "key list --org acme --json"])
