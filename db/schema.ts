@@ -39,6 +39,7 @@ export const organization = pgTable("organization", {
   extraUsageCapUnits: units("extra_usage_cap_units"),
   createdAt: instant("created_at").notNull(),
   hasSubjects: boolean("has_subjects").notNull().default(false),
+  version: units("version").notNull().default(1),
 });
 
 export const plan = pgTable("plan", {
@@ -134,8 +135,57 @@ export const auditEntry = pgTable(
     organizationId: uuid("organization_id"),
     subject: text("subject").notNull(),
     details: jsonb("details").$type<Record<string, unknown>>().notNull(),
+    number: units("number").notNull().unique(),
+    address: text("address"),
+    hash: bytes("hash"),
   },
   (table) => [index("audit_entry_of_organization").on(table.organizationId, table.id.desc())],
+);
+
+export const auditHead = pgTable("audit_head", {
+  isOne: boolean("is_one").primaryKey().default(true),
+  number: units("number").notNull(),
+  hash: bytes("hash").notNull(),
+});
+
+export const operator = pgTable("operator", {
+  id: uuid("id").primaryKey(),
+  name: text("name").notNull().unique(),
+  role: text("role", { enum: ["admin", "viewer", "organization-admin"] }).notNull(),
+  organizationId: uuid("organization_id"),
+  createdBy: text("created_by").notNull(),
+  createdAt: instant("created_at").notNull(),
+  expiresAt: instant("expires_at"),
+  revokedAt: instant("revoked_at"),
+  lastUsedAt: instant("last_used_at"),
+  lastUsedFrom: text("last_used_from"),
+});
+
+export const operatorSecret = pgTable(
+  "operator_secret",
+  {
+    operatorId: uuid("operator_id").notNull(),
+    number: integer("number").notNull(),
+    hash: bytes("hash").notNull().unique(),
+    prefix: text("prefix").notNull(),
+    suffix: text("suffix").notNull(),
+    createdAt: instant("created_at").notNull(),
+    expiresAt: instant("expires_at"),
+    revokedAt: instant("revoked_at"),
+  },
+  (table) => [primaryKey({ columns: [table.operatorId, table.number] })],
+);
+
+export const administrationRepeat = pgTable(
+  "administration_repeat",
+  {
+    actor: text("actor").notNull(),
+    keyHash: bytes("key_hash").notNull(),
+    requestHash: bytes("request_hash").notNull(),
+    subject: text("subject").notNull(),
+    createdAt: instant("created_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.actor, table.keyHash] })],
 );
 
 export const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "month", "extra"]);

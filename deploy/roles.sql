@@ -11,8 +11,10 @@ grant usage on schema public to sluice_run;
 grant select on all tables in schema public to sluice_run;
 
 -- Who exists.
-grant insert, update on organization, api_key, key_secret to sluice_run;
+grant insert, update on organization, api_key, key_secret, operator, operator_secret to sluice_run;
+grant insert, delete on administration_repeat to sluice_run;
 grant insert on audit_entry to sluice_run;
+grant update on audit_head to sluice_run;
 
 -- What they may use: a node publishes the plans of its file.
 grant insert, update, delete on plan to sluice_run;

@@ -49,8 +49,10 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       ]);
       // Without this line, whoever forgot DATABASE_URL would look for organizations in an empty database.
       if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
+      const directory = administration(database);
       return {
-        administration: administration(database),
+        administration: directory,
+        operators: directory,
         // It is only read here: what a lapsed hold is charged does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),
@@ -94,7 +96,14 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       const { initConfiguration } = await import("./config/init.ts");
       return initConfiguration({ url, protocol, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });
     },
-    async openapi() {
+    async openapi(of) {
+      if (of === "management") {
+        const [{ renderManagement }, { managementOperations }] = await Promise.all([
+          import("./http/management/document.ts"),
+          import("./http/management/operations.ts"),
+        ]);
+        return renderManagement(managementOperations, packageJson.version);
+      }
       const [{ renderOpenapi }, { operations }, { defaultModels }] = await Promise.all([
         import("./http/openapi/document.ts"),
         import("./http/operations.ts"),

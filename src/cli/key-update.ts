@@ -1,10 +1,10 @@
 /** `sluice key update` and `sluice org key-limits`: the team and the limits of keys. */
 import type { Command } from "commander";
+import { keyJson } from "../http/management/records.ts";
 import { compact } from "../inference/compact.ts";
 import type { LimitChanges } from "../management/budget-limits.ts";
 import type { BudgetedKey, OrganizationDefault } from "../management/budgets.ts";
 import { withManagement } from "./connect.ts";
-import { keyJson } from "./json.ts";
 import { limitOption, limitsInWords, limitsJson } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, printJson } from "./option.ts";
 import type { Services } from "./services.ts";

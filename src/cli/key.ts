@@ -1,5 +1,6 @@
 /** `sluice key …` Only create and rotate print a secret, once. */
 import type { Command } from "commander";
+import { keyJson, newKeyJson } from "../http/management/records.ts";
 import { compact } from "../inference/compact.ts";
 import type { LimitChanges } from "../management/budget-limits.ts";
 import type { BudgetedKey } from "../management/budgets.ts";
@@ -9,7 +10,6 @@ import { name as parseName } from "../management/parse.ts";
 import type { Secret } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { keyJson, newKeyJson } from "./json.ts";
 import { addKeyUpdate, budgetedKeyJson, budgetFacts } from "./key-update.ts";
 import { limitOption } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, names, printJson } from "./option.ts";

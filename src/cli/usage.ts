@@ -1,13 +1,13 @@
 /** `sluice usage …`: what organizations have used, whether the ledger balances, and how to correct it. */
 import { type Command, Option } from "commander";
 import { grouped, percentOf } from "../admission/amounts.ts";
+import { adjustmentJson, differenceJson, usageJson } from "../http/management/records.ts";
 import type { OrganizationUsage, OwnedDifference } from "../management/usage.ts";
 import { type Sealed, windowKinds } from "../store/ledger.ts";
 import type { Lost } from "../store/lost.ts";
 import { bar } from "./bar.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { adjustmentJson, differenceJson, usageJson } from "./json.ts";
 import { type JsonFlag, jsonOption, printJson, units } from "./option.ts";
 import type { Services } from "./services.ts";
 import { type Column, facts, instant, minute, table } from "./table.ts";

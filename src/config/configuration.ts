@@ -100,12 +100,15 @@ export interface MetricsSettings {
   organizations_max: number;
 }
 
+/** `on`: with the certificate of the main port. `proxy`: something in front speaks TLS. `off`: management only from the node itself. */
+export type OperatorTls = "off" | "on" | "proxy";
+
 export interface ServerSettings {
   host: string;
   /** 0 lets the system choose. */
   port: number;
-  /** The operator's own listener (metrics), or null: then metrics are on the main port. */
-  operator: { host: string; port: number } | null;
+  /** The operator's own listener (metrics, management), or null: then metrics are on the main port. */
+  operator: { host: string; port: number /** Absent: off. */; tls?: OperatorTls } | null;
   /** The files of the certificate with which the main port speaks HTTPS; absent: HTTP. */
   tls?: IdentityFiles;
   /** Whether a start may bring an older database up to date. */

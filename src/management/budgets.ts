@@ -120,8 +120,8 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
       return { ...(await withOrganization(key)), budget: await administration.keyBudget(key.id) };
     },
     async updateKeyBudget(input) {
-      const owned = await withOrganization(await keyOf(input.id));
-      const { key, organization } = owned;
+      const key = await keyOf(input.id);
+      const organization = await organizationOf(key.organizationId);
       const before = await administration.keyBudget(key.id);
       const budget = await allowed(organization, changedLimits(input.limits, before.budget), "key");
       const team = input.team == null ? null : await teamNamed(context, parse.text(input.team, "a team"), organization);
@@ -130,7 +130,7 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
       if (updated === null) return team ? noTeam(team.id) : noKey(key.id);
       if ("now" in updated) fail(overtaken("key", differencesOf(before, updated.now)));
       await announce(key.id);
-      return { ...owned, budget: updated };
+      return { key, organization, budget: updated };
     },
     async updateKeyDefault(input) {
       const organization = await organizationOf(input.organization);

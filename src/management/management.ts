@@ -7,11 +7,21 @@ import { type AuditVerbs, auditVerbs } from "./audit.ts";
 import { type BudgetVerbs, budgetVerbs } from "./budgets.ts";
 import { type ManagementOptions, managementContext } from "./context.ts";
 import { type KeyVerbs, keyVerbs } from "./keys.ts";
+import { type OperatorVerbs, operatorVerbs } from "./operators.ts";
 import { type OrganizationVerbs, organizationVerbs } from "./organizations.ts";
+import { type PlanVerbs, planVerbs } from "./plans.ts";
 import { type ReportVerbs, reportVerbs } from "./reports.ts";
 import { type UsageVerbs, usageVerbs } from "./usage.ts";
 
-export interface Management extends OrganizationVerbs, KeyVerbs, BudgetVerbs, UsageVerbs, ReportVerbs, AuditVerbs {}
+export interface Management
+  extends OrganizationVerbs,
+    KeyVerbs,
+    BudgetVerbs,
+    PlanVerbs,
+    UsageVerbs,
+    ReportVerbs,
+    AuditVerbs,
+    OperatorVerbs {}
 
 export function management(options: ManagementOptions): Management {
   const context = managementContext(options);
@@ -19,9 +29,11 @@ export function management(options: ManagementOptions): Management {
     ...organizationVerbs(context),
     ...keyVerbs(context),
     ...budgetVerbs(context),
+    ...planVerbs(context),
     ...usageVerbs(context),
     ...reportVerbs(context),
     ...auditVerbs(context),
+    ...operatorVerbs(context),
   };
 }
 
@@ -29,6 +41,7 @@ export function management(options: ManagementOptions): Management {
 export const managementVerbs = [
   "createOrganization",
   "listOrganizations",
+  "pageOrganizations",
   "findOrganization",
   "suspendOrganization",
   "resumeOrganization",
@@ -37,6 +50,7 @@ export const managementVerbs = [
   "setExtraUsage",
   "createKey",
   "listKeys",
+  "pageKeys",
   "findKey",
   "rotateKey",
   "revokeKey",
@@ -54,5 +68,14 @@ export const managementVerbs = [
   "reportUsage",
   "adjustUsage",
   "findRequest",
+  "listPlans",
+  "findPlan",
   "listAudit",
+  "pageAudit",
+  "auditHead",
+  "createOperator",
+  "pageOperators",
+  "findOperator",
+  "rotateOperator",
+  "revokeOperator",
 ] as const satisfies readonly (keyof Management)[];

@@ -153,6 +153,19 @@ export function count(value: unknown, max: number, what: string): number {
   fail(`${what} must be a whole number from 1 to ${max}.`);
 }
 
+export function choice<Word extends string>(value: unknown, words: readonly Word[], what: string): Word {
+  const word = text(value, `a ${what}`);
+  const known = words.find((one) => one === word);
+  return known ?? fail(`There is no ${what} '${excerpt(word)}'. Use one of: ${words.join(", ")}.`);
+}
+
+/** As operators are named in the audit log. */
+export function operatorName(value: unknown): string {
+  const word = text(value, "an operator's name");
+  if (/^[\w.@+-]{1,64}$/.test(word)) return word;
+  fail(`'${excerpt(word)}' is not a name for an operator. Use 1 to 64 letters, digits, and the characters . _ @ + -`);
+}
+
 export function signedCount(value: unknown, max: number, what: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value !== 0 && Math.abs(value) <= max) return value;
   fail(`${what} must be a whole number other than 0, from -${max} to ${max}.`);

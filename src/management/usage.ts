@@ -32,9 +32,9 @@ export interface UsageVerbs {
 }
 
 export interface OrganizationUsage {
-  organization: Organization;
+  organization: Pick<Organization, "id" | "slug" | "plan">;
   /** Null: it has no plan, or one that the current catalog lacks. */
-  plan: Plan | null;
+  plan: Pick<Plan, "concurrentRequests"> | null;
   usage: UsageReading;
 }
 export interface OwnedDifference {
@@ -51,13 +51,13 @@ export interface UsageCheck {
   lost: Lost;
 }
 export interface UsageAdjustment {
-  organization: Organization;
+  organization: Pick<Organization, "id" | "slug">;
   reason: string;
   entries: UsageEntry[];
 }
 /** Either `receipt` or `refused`; the other is null. */
 export interface FoundRequest {
-  organization: Organization | null;
+  organization: Pick<Organization, "slug"> | null;
   receipt: Receipt | null;
   refused: RefusedRequest | null;
 }
@@ -99,6 +99,7 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
       if (entries.every(({ added }) => added === null)) {
         fail(
           `No session of ${organization.slug} is open, so there is nothing to adjust. The next session starts at 0.`,
+          "state",
         );
       }
       return { organization, reason, entries };
@@ -110,9 +111,10 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
       const receipt = await ledger.receiptOfAny(id);
       const found = { receipt, refused: receipt ? null : await refused.find(id) };
       const owner = found.receipt?.organizationId ?? found.refused?.organizationId;
-      if (owner === undefined) {
+      if (owner === undefined || !context.isInSight(owner)) {
         fail(
           `There is no request ${id}. Records are kept for 13 months, and those of refused requests for 30 days. Requests without a valid key are not recorded.`,
+          "not_found",
         );
       }
       return { ...found, organization: await administration.findOrganization(owner) };

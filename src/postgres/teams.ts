@@ -62,8 +62,8 @@ export function teams(db: Database): BudgetAdministration {
         unsummed = await setSubject(tx, { id, organization: owner, team: null, budget: change.budget });
         await setDefault(tx, id, change.keyDefault);
         const details = { ...listed(change), before: listed(now) };
-        await audit(tx, await storeNow(tx), { actor, action: "team.update", owner, subject: before.id, details });
         await announceChange(tx, before.organizationId);
+        await audit(tx, await storeNow(tx), { actor, action: "team.update", owner, subject: before.id, details });
         return readTeam(tx, id);
       });
       if (unsummed) await sumEarlier(db, id);
@@ -85,8 +85,8 @@ export function teams(db: Database): BudgetAdministration {
         await setDefault(tx, uuid, null);
         await tx.drizzle.update(team).set({ removedAt: at }).where(eq(team.id, uuid));
         const details = { ...listed(removed), keys: removed.keys };
-        await audit(tx, at, { actor, action: "team.remove", owner, subject: id, details });
         await announceChange(tx, found.organizationId);
+        await audit(tx, at, { actor, action: "team.remove", owner, subject: id, details });
         return removed;
       }),
 
@@ -109,8 +109,8 @@ export function teams(db: Database): BudgetAdministration {
         if (group !== null && !(await isMember(tx, owner, group))) return null;
         unsummed = await setSubject(tx, { id, organization: owner, team: group, budget });
         const details = { team_id: teamId, limits: budgetShown(budget), before: keyShown(now) };
-        await audit(tx, await storeNow(tx), { actor, action: "key.budget", owner, subject: keyId, details });
         await announceChange(tx, keyId);
+        await audit(tx, await storeNow(tx), { actor, action: "key.budget", owner, subject: keyId, details });
         return readKeyBudget(tx, id);
       });
       if (unsummed) await sumEarlier(db, id);

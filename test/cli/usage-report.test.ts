@@ -127,6 +127,7 @@ for (const { kind, open } of kinds) {
         configuration: async () => configuration,
         openStore: async () => ({
           administration: administration(db),
+          operators: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           close: async () => {},

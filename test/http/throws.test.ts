@@ -218,6 +218,7 @@ function serve(saboteur: Saboteur): Bench {
       ({ request, server }) =>
         answer(request, {
           address: () => "127.0.0.1",
+          isLocal: () => true,
           keepOpen: (isKept) => server?.timeout(request, isKept ? 0 : 60),
         }),
       { parse: "none" },

@@ -1,9 +1,9 @@
-/** A ledger without usage, for tests of other things; `overrides` replaces single methods. */
+/** A ledger without usage and nobody to operate, for tests of other things; `overrides` replaces single methods. */
 import type { ManagementOptions } from "../../src/management/context.ts";
 import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 
-type Stores = Pick<ManagementOptions, "ledger" | "refused">;
+type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators">;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
   return {
@@ -17,6 +17,14 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       ...overrides,
     },
     refused: { find: async () => null },
+    operators: {
+      operatorOf: async () => null,
+      createOperator: async () => "name_taken",
+      pageOperators: async () => ({ items: [], hasMore: false }),
+      findOperator: async () => null,
+      rotateOperator: async () => null,
+      revokeOperator: async () => null,
+    },
   };
 }
 
