@@ -13,8 +13,8 @@ const limit_ms = 5 * 60_000;
 
 // src must not have a top-level await: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a binary
 // must not read .env or bunfig.toml from the folder in which it is started.
-// Both entries keep their paths below src: the worker is started as "./tokens/worker.ts".
-const entries = ["src/main.ts", "src/tokens/worker.ts"];
+// The entries keep their paths below src: a worker is started as "./tokens/worker.ts".
+const entries = ["src/main.ts", "src/tokens/worker.ts", "src/postgres/embedded-worker.ts"];
 const flags = ["--compile", "--minify", "--bytecode", "--format=esm", "--sourcemap"];
 const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
 

@@ -93,6 +93,7 @@ for (const { kind, open } of kinds) {
         now_ms: Date.now,
         openStore: async () => ({
           administration: administration(db),
+          operators: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           close: async () => {},
