@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   const fleet = await startFleet({ count: 3, words: before ?? now, ...drain });
   let failed = true;
   try {
-    failed = await rollThrough(name, fleet, before ? { upgrade: now, rollback: before } : { restart: now });
+    failed = await rollThrough(name, fleet, before ? { upgrade: now, rollback: before } : { restart: now }, now);
   } finally {
     await fleet.stop();
   }
@@ -42,7 +42,12 @@ async function main(): Promise<void> {
 }
 
 /** Answers whether anything failed or was cut. */
-async function rollThrough(name: Name, fleet: Fleet, rolls: Record<string, string[]>): Promise<boolean> {
+async function rollThrough(
+  name: Name,
+  fleet: Fleet,
+  rolls: Record<string, string[]>,
+  newest: string[],
+): Promise<boolean> {
   const balancer = await startBalancer(
     name,
     fleet.nodes.map(({ port }) => port),
@@ -60,8 +65,9 @@ async function rollThrough(name: Name, fleet: Fleet, rolls: Record<string, strin
       for (const problem of tally.problems) console.log(problem);
       broken ||= cut + failed > 0;
     }
-    const differences = (await fleet.json<unknown[]>("usage", "check")).length;
-    console.log(`${balancer.version}\n${table.toString()}\nwindows that differ from their records: ${differences}`);
+    console.log(`${balancer.version}\n${table.toString()}`);
+    const differences = (await fleet.json<unknown[]>(newest, "usage", "check")).length;
+    console.log(`windows that differ from their records: ${differences}`);
     return broken || differences > 0;
   } finally {
     await balancer.stop();

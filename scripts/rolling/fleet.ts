@@ -21,8 +21,8 @@ export interface Node {
 export interface Fleet {
   nodes: Node[];
   key: string;
-  /** The CLI's answer with --json. */
-  json<T>(...words: string[]): Promise<T>;
+  /** The answer with --json of a command of that build: others refuse a schema that is not their own. */
+  json<T>(words: string[], ...command: string[]): Promise<T>;
   stop(): Promise<void>;
 }
 
@@ -47,8 +47,8 @@ export async function startFleet({ count, words, ...drain }: FleetOptions): Prom
     SLUICE_TRUSTED_PROXIES: "127.0.0.1",
     BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
   };
-  const json = async <T>(...command: string[]): Promise<T> => {
-    const run = Bun.spawn([...words, ...command, "--json"], { cwd: folder, env, stdout: "pipe", stderr: "inherit" });
+  const json = async <T>(build: string[], ...command: string[]): Promise<T> => {
+    const run = Bun.spawn([...build, ...command, "--json"], { cwd: folder, env, stdout: "pipe", stderr: "inherit" });
     return JSON.parse(await run.stdout.text()) as T;
   };
   const nodes: Node[] = [];
@@ -57,8 +57,8 @@ export async function startFleet({ count, words, ...drain }: FleetOptions): Prom
     nodes.push(node);
     await node.start(words);
   }
-  await json("org", "create", "rolling", "--plan", "unlimited");
-  const { key } = await json<{ key: string }>("key", "create", "--org", "rolling", "--name", "rolling");
+  await json(words, "org", "create", "rolling", "--plan", "unlimited");
+  const { key } = await json<{ key: string }>(words, "key", "create", "--org", "rolling", "--name", "rolling");
   return {
     nodes,
     key,
