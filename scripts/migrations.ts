@@ -90,73 +90,93 @@ async function watched(url: string, db: Database, count: number): Promise<Seen> 
     `select oid::int as oid, relname as name from pg_class
      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`,
   );
-  const names = new Map(tables.map(({ oid, name }) => [oid, name]));
-  const holds = new Map<string, { from: number; until: number }>();
+  const sql = postgres(url, { max: tables.length + 1, onnotice: () => {} });
+  const locks = watchLocks(sql, new Map(tables.map(({ oid, name }) => [oid, name])));
+  const probes = startProbes(
+    sql,
+    tables.map(({ name }) => name),
+  );
+  // Their connections are made, and the machine is warm.
+  await Bun.sleep(2000);
+  probes.forget();
+  const began = performance.now();
+  try {
+    await migrate(locks.traced(db), migrations.slice(0, count));
+  } finally {
+    await Promise.all([locks.stop(), probes.stop()]);
+    await sql.end();
+  }
+  return { ...locks.seen(), longestWait_ms: probes.longestWait_ms(), took_ms: locks.ended_ms() - began };
+}
+
+/** Which of these tables' writers a traced transaction stops, from the first sight of its lock to its end. */
+function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
+  const from = new Map<string, number>();
   let pid: number | null = null;
-  let ended = false;
-  const traced: Migrated = {
-    query: db.query.bind(db),
-    exec: db.exec.bind(db),
-    transaction: async (work, options) => {
-      try {
-        return await db.transaction(async (tx) => {
+  let end_ms = 0;
+  let stops = false;
+  const look = async () => {
+    while (!stops) {
+      if (pid === null) await Bun.sleep(1);
+      else {
+        // Waited for or held: others wait behind it in both cases.
+        const locked = await sql<{ relation: number }[]>`
+          select relation::int as relation from pg_locks where pid = ${pid} and locktype = 'relation'
+          and mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`;
+        const now = performance.now();
+        for (const name of locked.flatMap(({ relation }) => names.get(relation) ?? []))
+          if (!from.has(name)) from.set(name, now);
+      }
+    }
+  };
+  const looking = look();
+  return {
+    traced: (db: Migrated): Migrated => ({
+      query: db.query.bind(db),
+      exec: db.exec.bind(db),
+      async transaction(work, options) {
+        const result = await db.transaction(async (tx) => {
           pid = (await tx.query<{ pid: number }>("select pg_backend_pid() as pid"))[0]!.pid;
           return work(tx);
         }, options);
-      } finally {
-        // What was held until now is free again.
-        for (const hold of holds.values()) if (hold.until === Number.POSITIVE_INFINITY) hold.until = performance.now();
+        end_ms = performance.now();
         pid = null;
-      }
+        return result;
+      },
+    }),
+    ended_ms: () => end_ms,
+    seen: () => ({ holds: new Map([...from].map(([name, from_ms]) => [name, Math.max(0, end_ms - from_ms)])) }),
+    async stop() {
+      stops = true;
+      await looking;
     },
   };
-  const sql = postgres(url, { max: tables.length + 1, onnotice: () => {} });
-  const look = async () => {
-    while (!ended) {
-      const asked = pid;
-      if (asked === null) await Bun.sleep(1);
-      else
-        for (const { relation } of await sql<{ relation: number }[]>`
-          select relation::int as relation from pg_locks where pid = ${asked} and locktype = 'relation'
-          and mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`) {
-          const name = names.get(relation);
-          if (name === undefined || holds.has(name)) continue;
-          holds.set(name, {
-            from: performance.now(),
-            until: pid === asked ? Number.POSITIVE_INFINITY : performance.now(),
-          });
-        }
-    }
-  };
-  let longestWait_ms = 0;
+}
+
+/** Locks each table again and again as a request does, for as long as a batch takes. */
+function startProbes(sql: postgres.Sql, names: string[]) {
+  let longest_ms = 0;
+  let stops = false;
   const probe = async (name: string) => {
-    while (!ended) {
+    while (!stops) {
       const began = performance.now();
       await sql.unsafe(
         `do $$ begin lock table "${name}" in row exclusive mode; perform pg_sleep(${probeHold_ms / 1000}); end $$`,
       );
-      if (measuring) longestWait_ms = Math.max(longestWait_ms, performance.now() - began - probeHold_ms);
+      longest_ms = Math.max(longest_ms, performance.now() - began - probeHold_ms);
       await Bun.sleep(probePause_ms);
     }
   };
-  let measuring = false;
-  const loops = [look(), ...tables.map(({ name }) => probe(name))];
-  // Their connections are made, and the machine is warm.
-  await Bun.sleep(2000);
-  measuring = true;
-  const began = performance.now();
-  try {
-    await migrate(traced, migrations.slice(0, count));
-  } finally {
-    ended = true;
-  }
-  const took_ms = performance.now() - began;
-  await Promise.all(loops);
-  await sql.end();
+  const probing = Promise.all(names.map(probe));
   return {
-    holds: new Map([...holds].map(([name, { from, until }]) => [name, until - from])),
-    took_ms,
-    longestWait_ms,
+    longestWait_ms: () => longest_ms,
+    forget() {
+      longest_ms = 0;
+    },
+    async stop() {
+      stops = true;
+      await probing;
+    },
   };
 }
 
