@@ -10,7 +10,8 @@ export const edges: Mutant[] = [
     name: "each migration alters the table that nodes look at",
     file: "db/migrate.ts",
     find: 'if (!marked) await tx.exec("alter table schema_migration add column additive boolean',
-    replace: 'if (marked !== null) await tx.exec("alter table schema_migration add column if not exists additive boolean',
+    replace:
+      'if (marked !== null) await tx.exec("alter table schema_migration add column if not exists additive boolean',
     caughtBy: ["test/postgres/migrate.test.ts > nodes learn of the schema"],
     rule: "docs/design/runtime.md, Drizzle and Postgres",
   },
