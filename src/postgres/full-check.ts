@@ -4,6 +4,7 @@
  */
 import type { LedgerDifference } from "../store/ledger.ts";
 import { type DifferenceRow, differenceOf, differencesIn } from "./audit.ts";
+import { differing } from "./comparing.ts";
 import { type Database, DatabaseError, type Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 
@@ -15,7 +16,7 @@ const slow_ms = 500;
 
 /** All windows of a year, and the roll-ups of its days. Full: records are read again, also of what was sealed. */
 export async function check(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
-  const differences = isFull ? await counted(db) : await differencesIn(db, "usage_differences($1)", ["sealed"]);
+  const differences = isFull ? await counted(db) : await differing(db, null);
   const days = await db.query<{ day: Date }>(
     `select d.day from (
        select starts_at as day from usage_rolled where $1 or sealed_at is null
@@ -35,7 +36,7 @@ async function counted(db: Database): Promise<LedgerDifference[]> {
         { until: number },
       ];
       const unrolled = await countAnew(lane, until);
-      return [...(await differencesIn(db, "usage_differences('full', $1)", [until])), ...unrolled];
+      return [...(await differing(db, until)), ...unrolled];
     } finally {
       await lane.query("delete from usage_recount");
     }
