@@ -79,16 +79,6 @@ function batch(of: Subject): string {
   );
 }
 
-/** A check compares so many at a time, of one subject after the other. */
-async function piece({ lane }: Subject, windows: number): Promise<string> {
-  const [from] = await lane.query<{ id: string }>("select gen_random_uuid() as id");
-  const [row] = await lane.query<{ id: string }>(
-    "select subject_id as id from usage_past where subject_id > $1 order by 1 offset $2 limit 1",
-    [from!.id, windows - 1],
-  );
-  return `select * from usage_differences('sealed', null, '${from!.id}', '${row?.id ?? "f".repeat(32)}')`;
-}
-
 /** A session of each organization that has ended, agrees and is to be sealed; and not any more. */
 const ripe = `select ${organizationOf}, 'session'::usage_window_kind, '2026-03-03 03:03Z'::timestamptz, '2026-03-03 08:03Z'::timestamptz`;
 const unripe = ["usage_past", "usage_tally", "usage_seal"].map(
@@ -146,12 +136,7 @@ const questions: Question[] = [
     },
     text: () => "select usage_audit_done(0)",
   },
-  { name: "usage check: comparing 5,000 windows", turns, text: (of) => piece(of, 5_000) },
-  {
-    name: "usage check, had it one snapshot",
-    turns: longTurns,
-    text: () => "select * from usage_differences('sealed')",
-  },
+  { name: "usage check", turns: longTurns, text: () => "select * from usage_differences('sealed')" },
   // Minutes, where there are 20 million.
   { name: "usage check --full", turns: asksAll ? 1 : 0, text: () => "select * from usage_differences('full')" },
 ];

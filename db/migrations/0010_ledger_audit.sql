@@ -146,13 +146,8 @@ create function usage_seal_ended(most integer) returns integer
 -- The book against itself: each total beside the sum it must equal, where they differ. `running` compares the count of
 -- open requests. What a sum is made of: in the scope `full` of what was counted anew, and of the records from `unread` on;
 -- in `sealed` of seals, tallies, and the records that nobody has read yet; in `open` of these too, for windows that are in force, that ended within a day, or to which
--- something was added since they were sealed. Windows whose records may have been dropped are left out. Compared are the
--- subjects behind `after` and up to `last`, so that a check of all need not hold one snapshot; the id of zeros is nobody's.
--- In the scope `open` compare all.
-create function usage_differences(
-  scope text default 'sealed', unread bigint default null,
-  after uuid default '00000000-0000-0000-0000-000000000000', last uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-)
+-- something was added since they were sealed. Windows whose records may have been dropped are left out.
+create function usage_differences(scope text default 'sealed', unread bigint default null)
   returns table (organization_id uuid, subject_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
   language sql stable
@@ -161,16 +156,12 @@ create function usage_differences(
     with moving as materialized (
       select r.subject_id, r.kind, r.starts_at, r.recorded, 0::bigint as holding
       from usage_recorded((select coalesce(unread, a.read_until) from usage_audit a), 9223372036854775807) r
-      where r.subject_id > after and r.subject_id <= last
       union all
-      select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_recount t
-      where scope = 'full' and t.subject_id > after and t.subject_id <= last
+      select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_recount t where scope = 'full'
       union all
-      select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_tally t
-      where scope <> 'full' and t.subject_id > after and t.subject_id <= last
+      select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_tally t where scope <> 'full'
       union all
-      select o.subject_id, o.kind, o.starts_at, o.units, 0 from usage_opening o
-      where scope = 'full' and o.subject_id > after and o.subject_id <= last
+      select o.subject_id, o.kind, o.starts_at, o.units, 0 from usage_opening o where scope = 'full'
       union all
       select s.id, w.kind, w.starts_at, 0, h.units
       from usage_hold h
@@ -179,12 +170,10 @@ create function usage_differences(
         ('session'::usage_window_kind, h.session_starts_at), ('week', h.week_starts_at), ('month', h.month_starts_at),
         ('extra', h.month_starts_at)
       ) w (kind, starts_at)
-      where s.id > after and s.id <= last
-        and case when s.is_own then w.kind <> 'extra' else (h.source = 'extra') = (w.kind = 'extra') end
+      where case when s.is_own then w.kind <> 'extra' else (h.source = 'extra') = (w.kind = 'extra') end
     ),
     totals as materialized (
-      select w.subject_id, w.kind, w.starts_at, w.used, w.held from usage_window w
-      where scope <> 'open' and w.subject_id > after and w.subject_id <= last
+      select w.subject_id, w.kind, w.starts_at, w.used, w.held from usage_window w where scope <> 'open'
       union
       select n.subject_id, w.kind, w.starts_at, w.used, w.held
       from usage_now n
@@ -204,8 +193,7 @@ create function usage_differences(
     entries as (
       select * from moving
       union all
-      select s.subject_id, s.kind, s.starts_at, s.recorded, 0 from usage_seal s
-      where scope = 'sealed' and s.subject_id > after and s.subject_id <= last
+      select s.subject_id, s.kind, s.starts_at, s.recorded, 0 from usage_seal s where scope = 'sealed'
       union all
       select s.subject_id, s.kind, s.starts_at, s.recorded, 0
       from totals t
@@ -229,11 +217,10 @@ create function usage_differences(
         and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
       union all
       select coalesce(n.subject_id, h.id), 'running', null, 0, 0, coalesce(n.running, 0), coalesce(h.count, 0)
-      from (select * from usage_now u where u.subject_id > after and u.subject_id <= last) n
+      from usage_now n
       full join (
         select s.id, count(*) as count from usage_hold o
-        cross join lateral (select o.organization_id as id union all select unnest(o.subjects)) s
-        where s.id > after and s.id <= last group by 1
+        cross join lateral (select o.organization_id as id union all select unnest(o.subjects)) s group by 1
       ) h on h.id = n.subject_id
       where coalesce(n.running, 0) <> coalesce(h.count, 0)
     )

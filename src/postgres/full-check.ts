@@ -4,7 +4,6 @@
  */
 import type { LedgerDifference } from "../store/ledger.ts";
 import { type DifferenceRow, differenceOf, differencesIn, rollUp } from "./audit.ts";
-import { differing } from "./comparing.ts";
 import { type Database, DatabaseError, type Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 
@@ -18,7 +17,7 @@ const slow_ms = 500;
 export async function check(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
   // A book that was restored on another server is read again first: until then its new records pass for read.
   await rollUp(db);
-  const differences = isFull ? await counted(db) : await differing(db, null);
+  const differences = isFull ? await counted(db) : await differencesIn(db, "usage_differences($1)", ["sealed"]);
   const days = await db.query<{ day: Date }>(
     `select d.day from (
        select starts_at as day from usage_rolled where $1 or sealed_at is null
@@ -38,7 +37,7 @@ async function counted(db: Database): Promise<LedgerDifference[]> {
         { until: number },
       ];
       const unrolled = await countAnew(lane, until);
-      return [...(await differing(db, until)), ...unrolled];
+      return [...(await differencesIn(db, "usage_differences('full', $1)", [until])), ...unrolled];
     } finally {
       await lane.query("delete from usage_recount");
     }

@@ -359,22 +359,6 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Roll-ups",
   },
   {
-    name: "a check compares one piece and no more",
-    file: "src/postgres/comparing.ts",
-    find: "after !== all; ) {",
-    replace: "after === none; ) {",
-    caughtBy: ["test/store/check.test.ts > a check in pieces on postgres > what differs is found once"],
-    rule: "docs/design/metering.md, Audit",
-  },
-  {
-    name: "a check compares the seals of other subjects too",
-    file: audit,
-    find: "where scope = 'sealed' and s.subject_id > after and s.subject_id <= last",
-    replace: "where scope = 'sealed'",
-    caughtBy: ["test/store/check.test.ts > a check in pieces on postgres > what differs is found once"],
-    rule: "docs/design/metering.md, Audit",
-  },
-  {
     name: "two full checks count into one table",
     file: "src/postgres/full-check.ts",
     find: 'await onOneNode(db, "usage_recount",',
