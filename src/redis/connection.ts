@@ -77,6 +77,11 @@ export function redisConnection(
   /** Null until the server has said whether it is one of a cluster. */
   let commands: Redis | Cluster | null = null;
   let closed = false;
+  // All are defined before any is asked for: the driver's pipeline of this turn doesn't know those that are defined after
+  // its first command, and then throws where nobody can catch it.
+  const scripts = new Map<string, { lua: string; numberOfKeys: number }>();
+  const define = (client: Redis | Cluster) =>
+    scripts.forEach((definition, name) => void (name in client || client.defineCommand(name, definition)));
   watched(single);
 
   single.on("ready", async () => {
@@ -85,6 +90,7 @@ export function redisConnection(
       const isCluster = /^cluster_enabled:1/m.test(await single.info("cluster"));
       if (closed || commands) return;
       commands = isCluster ? openCluster() : single;
+      define(commands);
       if (isCluster) {
         watched(commands);
         single.disconnect();
@@ -108,9 +114,10 @@ export function redisConnection(
       await within(ready().ping(), end_ms - performance.now(), "Redis");
     },
     script(name, lua) {
+      scripts.set(name, { lua, numberOfKeys: 1 });
+      if (commands) define(commands);
       return async (key, args) => {
         const client = ready();
-        if (!(name in client)) client.defineCommand(name, { lua, numberOfKeys: 1 });
         const asked_ms = performance.now();
         const tell = (failure: "connection" | "statement" | null) =>
           watcher.answered("redis", performance.now() - asked_ms, failure);

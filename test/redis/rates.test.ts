@@ -83,6 +83,14 @@ test("entries that ended, or were given back, leave nothing behind", async () =>
   expect(fields).toMatchObject({ requests: "1", tokens: "1" });
 });
 
+test("two scripts may be used for the first time in one turn", async () => {
+  const fresh = redisConnection(own.url, () => {});
+  open.push(() => fresh.close());
+  const [one, two] = [1, 2].map((number) => fresh.script(`first${number}`, `return ARGV[1] .. '${number}'`));
+  await fresh.ping(10_000);
+  expect(await Promise.all([one!("{a}", ["x"]), two!("{a}", ["y"]), one!("{a}", ["z"])])).toEqual(["x1", "y2", "z1"]);
+});
+
 test("scripts that Redis forgot are told it again", async () => {
   const rates = redisRates(connection, { answer_ms: 5_000 });
   const organizationId = newOrganizationId();
