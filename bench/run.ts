@@ -1,0 +1,138 @@
+// `npm run bench`: what a request, a streamed event and a stream cost, against a process that only passes requests on. The
+// executable on Postgres and Redis with every limit on, and on the embedded database; an engine and a driver that checks
+// every answer. Targets take turns, round by round; of the rounds the best counts. CPU is the process's own. Prints a table
+// in Markdown, and writes it to bench/results. docs/performance.md says how to read it.
+//   --quick    the most telling rows, in two minutes; written only with --write. Exits with 1 if a ratio has grown to more
+//              than 1.5 times what the newest of bench/results says
+//   --others   Portkey and LiteLLM too, from their packages
+//   --only W   scenarios whose id has this word; not written
+//   --note T   what else was going on, for the result
+// TEST_SLUICE names an executable; otherwise one is built from this checkout.
+
+import { parseArgs } from "node:util";
+import { startPostgres, startRedis } from "../test/harness/services.ts";
+import { until } from "../test/harness/until.ts";
+import { pool } from "./speed/client.ts";
+import { executable, machineOf, versionsOf } from "./speed/machine.ts";
+import { versions as othersVersions, startLitellm, startPortkey } from "./speed/others.ts";
+import { busyCores, pinOthers } from "./speed/process.ts";
+import { grown, type Line, linesOf, markdown } from "./speed/report.ts";
+import { newest, type Result, write } from "./speed/results.ts";
+import { behaviours, names, type Scenario, scenarios } from "./speed/scenarios.ts";
+import { askerOf, type Slice, sliceOf } from "./speed/slice.ts";
+import { startLines } from "./speed/start.ts";
+import { recordsOf, type Stores, storesOf } from "./speed/stores.ts";
+import { startEngineProcess, startNginx, startNode, startPasser, type Target } from "./speed/targets.ts";
+import { coldLine, type Driven, warmed } from "./speed/warming.ts";
+
+const ours: readonly string[] = [names.postgres, names.embedded];
+
+async function main(): Promise<number> {
+  const { values: options } = parseArgs({
+    options: {
+      ...{ quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } },
+      ...{ others: { type: "boolean", default: false }, only: { type: "string", default: "" } },
+      note: { type: "string", default: "" },
+    },
+  });
+  const began = performance.now();
+  const busy_before = await busyCores();
+  const program = await executable();
+  pinOthers();
+  await using ending = new AsyncDisposableStack();
+  const { driven, stores, databaseUrl } = await started(program, options.others, ending);
+  const chosen = scenarios.filter(({ id, isQuick }) => (isQuick || !options.quick) && id.includes(options.only));
+  const say = (text: string) => console.error(`${Math.round((performance.now() - began) / 1000)} s: ${text}`);
+  const cold = await coldLine(driven, say);
+  await warmed(driven, options.quick ? 3 : 10, say);
+  const lines: Line[] = [];
+  for (const scenario of chosen) {
+    say(scenario.id);
+    lines.push(...linesOf(scenario, await rounds(scenario, driven, stores)));
+  }
+  say("records");
+  await checkBooks(driven, databaseUrl);
+  say("starts");
+  if (options.only === "") lines.push(cold, ...(await startLines(program)));
+
+  const result: Result = {
+    date: new Date().toISOString(),
+    isQuick: options.quick,
+    note: options.note,
+    took_s: Math.round((performance.now() - began) / 1000),
+    versions: await versionsOf(program, { ...stores.versions, ...(options.others ? othersVersions : {}) }),
+    machine: machineOf(busy_before),
+    lines,
+  };
+  const recorded = newest();
+  if (options.only === "" && (!options.quick || options.write)) say(`written to ${write(result)}`);
+  console.log(markdown(lines, Object.values(names), ours));
+  console.log(`\n${JSON.stringify({ ...result, lines: undefined })}`);
+  const worse = options.quick && recorded ? grown(lines, recorded.lines) : [];
+  for (const line of worse) console.error(`slower: ${line}`);
+  return worse.length === 0 ? 0 : 1;
+}
+
+async function started(program: string, isWithOthers: boolean, ending: AsyncDisposableStack) {
+  const engine = await startEngineProcess();
+  ending.defer(() => engine.stop());
+  const postgres = await startPostgres();
+  ending.defer(() => postgres.stop());
+  const redis = await startRedis();
+  ending.defer(() => redis.stop());
+  const node = { program, engineUrl: engine.url, behaviours };
+  const on = { databaseUrl: postgres.url, redisUrl: redis.url };
+  const plans = [
+    { name: names.postgres, plan: "on" as const },
+    { name: names.unlimited, plan: "off" as const },
+  ];
+  const nginx = await startNginx(engine.url);
+  const targets: Target[] = [
+    await startPasser(engine.url),
+    ...(nginx ? [nginx] : []),
+    ...(await startNode({ ...node, stores: on, plans })),
+    ...(await startNode({ ...node, stores: null, plans: [{ name: names.embedded, plan: "on" }] })),
+    ...(isWithOthers ? [await startPortkey(engine.url), await startLitellm(engine.url)] : []),
+  ];
+  for (const target of new Map(targets.map((one) => [one.pid, one])).values()) ending.defer(() => target.stop());
+  const driven = targets.map((target): Driven => {
+    const connections = pool(target.url);
+    ending.defer(() => connections.close());
+    return { target, connections, count: { answered: 0 } };
+  });
+  return { driven, stores: await storesOf(postgres.url, redis.url), databaseUrl: postgres.url };
+}
+
+/** The targets take turns. Of streams that begin anew each time, the first round is a warm one already. */
+async function rounds(scenario: Scenario, driven: readonly Driven[], stores: Stores): Promise<Map<string, Slice[]>> {
+  const asked = driven.filter(({ target }) => scenario.targets.includes(target.name));
+  const slices = new Map<string, Slice[]>(asked.map(({ target }) => [target.name, []]));
+  const isWarmedUp = scenario.load.kind === "closely";
+  for (let round = isWarmedUp ? -1 : 0; round < scenario.rounds; round++) {
+    for (const { target, connections, count } of asked) {
+      const asker = askerOf(target, connections, scenario, count);
+      const load = { ...scenario.load, ...(round < 0 ? { length_s: 0.5 } : {}) };
+      const slice = await sliceOf(target, asker, { ...scenario, load }, { connections, stores });
+      if (round >= 0) slices.get(target.name)!.push(slice);
+    }
+  }
+  return slices;
+}
+
+/** Fast, and every request in the books: once. */
+async function checkBooks(driven: readonly Driven[], databaseUrl: string): Promise<void> {
+  const metered: string[] = [names.postgres, names.unlimited];
+  const asked = driven
+    .filter(({ target }) => metered.includes(target.name))
+    .reduce((sum, { count }) => sum + count.answered, 0);
+  let records = 0;
+  const told = `a record of each of ${asked} requests`;
+  const written = async () => {
+    records = await recordsOf(databaseUrl);
+    return records >= asked;
+  };
+  await until(written, 10_000, told).catch(() => {});
+  if (records !== asked) throw new Error(`${asked} requests were answered, and ${records} are in the books`);
+}
+
+process.exit(await main());
