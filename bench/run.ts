@@ -3,7 +3,7 @@
 // every answer. Targets take turns, round by round; of the rounds the best counts. CPU is the process's own. Prints a table
 // in Markdown, and writes it to bench/results. docs/performance.md says how to read it.
 //   --quick    the most telling rows, in two minutes; written only with --write. Exits with 1 if a ratio has grown to more
-//              than 1.5 times what the newest of bench/results says
+//              than 1.5 times what the newest of bench/results says. Any run does if an answer was wrong
 //   --others   Portkey and LiteLLM too, from their packages
 //   --only W   scenarios whose id has this word; not written
 //   --note T   what else was going on, for the result
@@ -18,7 +18,7 @@ import { versions as othersVersions, startLitellm, startPortkey } from "./speed/
 import { busyCores, pinOthers } from "./speed/process.ts";
 import { grown, type Line, linesOf, markdown } from "./speed/report.ts";
 import { newest, type Result, write } from "./speed/results.ts";
-import { behaviours, names, type Scenario, scenarios } from "./speed/scenarios.ts";
+import { behaviours, names, type Scenario, scenarios, shortened } from "./speed/scenarios.ts";
 import { askerOf, type Slice, sliceOf } from "./speed/slice.ts";
 import { startLines } from "./speed/start.ts";
 import { recordsOf, type Stores, storesOf } from "./speed/stores.ts";
@@ -41,18 +41,24 @@ async function main(): Promise<number> {
   pinOthers();
   await using ending = new AsyncDisposableStack();
   const { driven, stores, databaseUrl } = await started(program, options.others, ending);
-  const chosen = scenarios.filter(({ id, isQuick }) => (isQuick || !options.quick) && id.includes(options.only));
+  const suited = options.quick ? scenarios.filter(({ isQuick }) => isQuick).map(shortened) : scenarios;
+  const chosen = suited.filter(({ id }) => id.includes(options.only));
   const say = (text: string) => console.error(`${Math.round((performance.now() - began) / 1000)} s: ${text}`);
   const cold = await coldLine(driven, say);
   await warmed(driven, options.quick ? 3 : 10, say);
   const lines: Line[] = [];
+  const failures: string[] = [];
+  const failed = (what: string) => (cause: unknown) => {
+    failures.push(`${what}: ${String(cause)}`);
+    console.error(failures.at(-1));
+  };
   for (const scenario of chosen) {
     say(scenario.id);
-    lines.push(...linesOf(scenario, await rounds(scenario, driven, stores)));
+    const slices = await rounds(scenario, driven, stores).catch(failed(scenario.id));
+    if (slices) lines.push(...linesOf(scenario, slices));
   }
-  say("records");
-  await checkBooks(driven, databaseUrl);
-  say("starts");
+  say("books and starts");
+  await checkBooks(driven, databaseUrl).catch(failed("the books"));
   if (options.only === "") lines.push(cold, ...(await startLines(program)));
 
   const result: Result = {
@@ -62,6 +68,7 @@ async function main(): Promise<number> {
     took_s: Math.round((performance.now() - began) / 1000),
     versions: await versionsOf(program, { ...stores.versions, ...(options.others ? othersVersions : {}) }),
     machine: machineOf(busy_before),
+    failures,
     lines,
   };
   const recorded = newest();
@@ -70,7 +77,7 @@ async function main(): Promise<number> {
   console.log(`\n${JSON.stringify({ ...result, lines: undefined })}`);
   const worse = options.quick && recorded ? grown(lines, recorded.lines) : [];
   for (const line of worse) console.error(`slower: ${line}`);
-  return worse.length === 0 ? 0 : 1;
+  return worse.length + failures.length === 0 ? 0 : 1;
 }
 
 async function started(program: string, isWithOthers: boolean, ending: AsyncDisposableStack) {
@@ -86,19 +93,28 @@ async function started(program: string, isWithOthers: boolean, ending: AsyncDisp
     { name: names.postgres, plan: "on" as const },
     { name: names.unlimited, plan: "off" as const },
   ];
-  const nginx = await startNginx(engine.url);
+  /** Targets of one process. */
+  const ended = async (starting: Promise<Target[]>) => {
+    const targets = await starting;
+    ending.defer(async () => targets[0]?.stop());
+    return targets;
+  };
+  const one = async (starting: Promise<Target | null>) => {
+    const target = await starting;
+    return target ? [target] : [];
+  };
   const targets: Target[] = [
-    await startPasser(engine.url),
-    ...(nginx ? [nginx] : []),
-    ...(await startNode({ ...node, stores: on, plans })),
-    ...(await startNode({ ...node, stores: null, plans: [{ name: names.embedded, plan: "on" }] })),
-    ...(isWithOthers ? [await startPortkey(engine.url), await startLitellm(engine.url)] : []),
+    ...(await ended(one(startPasser(engine.url)))),
+    ...(await ended(one(startNginx(engine.url)))),
+    ...(await ended(startNode({ ...node, stores: on, plans }))),
+    ...(await ended(startNode({ ...node, stores: null, plans: [{ name: names.embedded, plan: "on" }] }))),
+    ...(isWithOthers ? await ended(one(startPortkey(engine.url))) : []),
+    ...(isWithOthers ? await ended(one(startLitellm(engine.url))) : []),
   ];
-  for (const target of new Map(targets.map((one) => [one.pid, one])).values()) ending.defer(() => target.stop());
   const driven = targets.map((target): Driven => {
     const connections = pool(target.url);
     ending.defer(() => connections.close());
-    return { target, connections, count: { answered: 0 } };
+    return { target, connections, count: { asked: 0, answered: 0 } };
   });
   return { driven, stores: await storesOf(postgres.url, redis.url), databaseUrl: postgres.url };
 }

@@ -13,6 +13,8 @@ export interface Result {
   took_s: number;
   versions: Versions;
   machine: Machine;
+  /** What went wrong: an answer that was not the one asked for, say. Its rows are missing. */
+  failures: string[];
   lines: Line[];
 }
 

@@ -20,7 +20,7 @@ export interface Slice {
   marks_ms: number[];
   probes_ms: number[];
   residentMost_bytes: number;
-  /** Requests that were due while too many were under way. */
+  /** Requests that were due while too many were under way, or were refused with 503. */
   leftOut: number;
 }
 
@@ -29,11 +29,19 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-export type Asker = () => Promise<{ marked_ms: number | null; total_ms: number }>;
+/** Null: the target refused because it, or its store, is overloaded. */
+export type Asker = () => Promise<{ marked_ms: number | null; total_ms: number } | null>;
+
+/** How often a target was asked, and how often it answered with 200. */
+export interface Count {
+  asked: number;
+  answered: number;
+}
 
 const probes_a_second = 20;
 /** A target that does not keep up is not asked for ever more. */
 const running_max = 512;
+const refusal_ms = 100;
 const blankTag = tagOf(0);
 
 /** Each call asks with a tag of its own, and throws unless the answer is right and has that tag. */
@@ -41,7 +49,7 @@ export function askerOf(
   target: Target,
   connections: Pool,
   { caller, engine, behaviour, isStreamed, body, cap }: Omit<Scenario, "load" | "rows">,
-  count: { answered: number },
+  count: Count,
 ): Asker {
   // Who passes requests on sends what the engine is asked in the end: where it is asked streamed, a stream.
   const isAskedStreamed = isStreamed || (!target.translates && cap === null);
@@ -55,15 +63,17 @@ export function askerOf(
     ...(caller === "messages" ? { "anthropic-version": "2023-06-01" } : {}),
   };
   return async () => {
-    count.answered += 1;
-    const tag = tagOf(count.answered);
+    count.asked += 1;
+    const tag = tagOf(count.asked);
     const request: Request = { method: "POST", path: pathOf[caller], headers, body: before + tag + after, mark: tag };
     const reply = await connections.ask(request).catch((cause: unknown) => {
-      throw new Error(`${target.name} did not answer ${count.answered}: ${String(cause)}`);
+      throw new Error(`${target.name} did not answer request ${count.asked}: ${String(cause)}`);
     });
+    if (reply.status === 503) return null;
     if (reply.status !== 200) throw new Error(`${target.name} answered ${reply.status}: ${reply.body.slice(0, 300)}`);
     const complaint = wrong(reply.body, { protocol: caller, isStreamed: isAskedStreamed, tag, behaviour });
     if (complaint !== null) throw new Error(`${target.name} answered wrongly: ${complaint}`);
+    count.answered += 1;
     return reply;
   };
 }
@@ -77,22 +87,34 @@ export async function sliceOf(
   const marks_ms: number[] = [];
   const latencies_ms: number[] = [];
   let requests = 0;
+  let refused = 0;
   const ask = async () => {
-    const { marked_ms, total_ms } = await asker();
+    const reply = await asker();
+    if (reply === null) {
+      refused += 1;
+      // A client that is refused does not ask again at once.
+      await Bun.sleep(refusal_ms);
+      return;
+    }
     requests += 1;
-    latencies_ms.push(total_ms);
-    if (marked_ms !== null) marks_ms.push(marked_ms);
+    latencies_ms.push(reply.total_ms);
+    if (reply.marked_ms !== null) marks_ms.push(reply.marked_ms);
   };
   const beside = watched(target, scenario.probe, connections);
-  const before = costs(target, stores);
-  const leftOut = await loaded(ask, scenario.load);
-  const after = costs(target, stores);
-  return {
-    ...{ requests, tokens: requests * scenario.behaviour.tokens, latencies_ms, marks_ms, leftOut },
-    ...{ cpu_us: after.own - before.own, postgres_us: after.postgres - before.postgres },
-    redis_us: after.redis - before.redis,
-    ...(await beside.end()),
-  };
+  try {
+    const before = costs(target, stores);
+    const leftOut = await loaded(ask, scenario.load);
+    const after = costs(target, stores);
+    if (requests === 0) throw new Error(`${target.name} answered none of ${leftOut + refused} requests`);
+    return {
+      ...{ requests, tokens: requests * scenario.behaviour.tokens, latencies_ms, marks_ms },
+      ...{ cpu_us: after.own - before.own, postgres_us: after.postgres - before.postgres },
+      ...{ redis_us: after.redis - before.redis, leftOut: leftOut + refused },
+      ...(await beside.end()),
+    };
+  } finally {
+    await beside.end();
+  }
 }
 
 const costs = ({ pid }: Target, { postgresPid, redisPid }: Stores) => ({

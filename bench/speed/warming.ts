@@ -6,14 +6,14 @@ import type { Pool } from "./client.ts";
 import { cpu_us } from "./process.ts";
 import type { Line } from "./report.ts";
 import { names, type Scenario, scenarios, warmStream } from "./scenarios.ts";
-import { askerOf } from "./slice.ts";
+import { askerOf, type Count } from "./slice.ts";
 import type { Target } from "./targets.ts";
 
-/** A target, the connections to it, and how many requests it was sent. */
+/** A target, the connections to it, and what was asked of it. */
 export interface Driven {
   target: Target;
   connections: Pool;
-  count: { answered: number };
+  count: Count;
 }
 
 const cold_requests = 2000;
