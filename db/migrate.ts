@@ -14,6 +14,9 @@ import responses from "./migrations/0008_responses.sql" with { type: "text" };
 import calibration from "./migrations/0009_calibration.sql" with { type: "text" };
 import ledgerAudit from "./migrations/0010_ledger_audit.sql" with { type: "text" };
 import ledgerLost from "./migrations/0011_ledger_lost.sql" with { type: "text" };
+import operators from "./migrations/0012_operators.sql" with { type: "text" };
+import budgets from "./migrations/0013_budgets.sql" with { type: "text" };
+import usageRollups from "./migrations/0014_usage_rollups.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -39,6 +42,9 @@ export const migrations: readonly Migration[] = [
   { name: "0009_calibration", sql: calibration },
   { name: "0010_ledger_audit", sql: ledgerAudit },
   { name: "0011_ledger_lost", sql: ledgerLost, additive: true },
+  { name: "0012_operators", sql: operators },
+  { name: "0013_budgets", sql: budgets },
+  { name: "0014_usage_rollups", sql: usageRollups },
 ];
 
 /** What the migrator needs of a database. */

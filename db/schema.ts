@@ -38,6 +38,8 @@ export const organization = pgTable("organization", {
   extraUsageEnabled: boolean("extra_usage_enabled").notNull().default(false),
   extraUsageCapUnits: units("extra_usage_cap_units"),
   createdAt: instant("created_at").notNull(),
+  hasSubjects: boolean("has_subjects").notNull().default(false),
+  version: units("version").notNull().default(1),
 });
 
 export const plan = pgTable("plan", {
@@ -55,6 +57,42 @@ export const planFile = pgTable("plan_file", {
   isOne: boolean("is_one").primaryKey().default(true),
   changedAt: instant("changed_at").notNull(),
 });
+
+/** Limits of a key or a team, or those that a new key gets. Null does not limit. */
+const limits = {
+  session: units("session_units"),
+  week: units("week_units"),
+  month: units("month_units"),
+  concurrentRequests: units("concurrent_requests"),
+};
+
+export const team = pgTable(
+  "team",
+  {
+    id: uuid("id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    name: text("name").notNull(),
+    createdAt: instant("created_at").notNull(),
+    removedAt: instant("removed_at"),
+  },
+  (table) => [index("team_of_organization").on(table.organizationId, table.name)],
+);
+
+/** Keys that are in a team or limited, and teams, as the ledger knows them. */
+export const usageSubject = pgTable(
+  "usage_subject",
+  {
+    subjectId: uuid("subject_id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    teamId: uuid("team_id"),
+    ...limits,
+    countedFrom: instant("counted_from"),
+    summedAt: instant("summed_at"),
+  },
+  (table) => [index("usage_subject_of_team").on(table.teamId)],
+);
+
+export const keyDefault = pgTable("key_default", { ownerId: uuid("owner_id").primaryKey(), ...limits });
 
 export const apiKey = pgTable(
   "api_key",
@@ -97,8 +135,57 @@ export const auditEntry = pgTable(
     organizationId: uuid("organization_id"),
     subject: text("subject").notNull(),
     details: jsonb("details").$type<Record<string, unknown>>().notNull(),
+    number: units("number").notNull().unique(),
+    address: text("address"),
+    hash: bytes("hash"),
   },
   (table) => [index("audit_entry_of_organization").on(table.organizationId, table.id.desc())],
+);
+
+export const auditHead = pgTable("audit_head", {
+  isOne: boolean("is_one").primaryKey().default(true),
+  number: units("number").notNull(),
+  hash: bytes("hash").notNull(),
+});
+
+export const operator = pgTable("operator", {
+  id: uuid("id").primaryKey(),
+  name: text("name").notNull().unique(),
+  role: text("role", { enum: ["admin", "viewer", "organization-admin"] }).notNull(),
+  organizationId: uuid("organization_id"),
+  createdBy: text("created_by").notNull(),
+  createdAt: instant("created_at").notNull(),
+  expiresAt: instant("expires_at"),
+  revokedAt: instant("revoked_at"),
+  lastUsedAt: instant("last_used_at"),
+  lastUsedFrom: text("last_used_from"),
+});
+
+export const operatorSecret = pgTable(
+  "operator_secret",
+  {
+    operatorId: uuid("operator_id").notNull(),
+    number: integer("number").notNull(),
+    hash: bytes("hash").notNull().unique(),
+    prefix: text("prefix").notNull(),
+    suffix: text("suffix").notNull(),
+    createdAt: instant("created_at").notNull(),
+    expiresAt: instant("expires_at"),
+    revokedAt: instant("revoked_at"),
+  },
+  (table) => [primaryKey({ columns: [table.operatorId, table.number] })],
+);
+
+export const administrationRepeat = pgTable(
+  "administration_repeat",
+  {
+    actor: text("actor").notNull(),
+    keyHash: bytes("key_hash").notNull(),
+    requestHash: bytes("request_hash").notNull(),
+    subject: text("subject").notNull(),
+    createdAt: instant("created_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.actor, table.keyHash] })],
 );
 
 export const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "month", "extra"]);
@@ -144,6 +231,18 @@ export const usagePast = pgTable(
     primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
     index("usage_past_by_end").using("brin", table.endsAt),
   ],
+);
+
+export const usageOpening = pgTable(
+  "usage_opening",
+  {
+    subjectId: uuid("subject_id").notNull(),
+    kind: usageWindowKind("kind").notNull(),
+    startsAt: instant("starts_at").notNull(),
+    endsAt: instant("ends_at").notNull(),
+    units: units("units").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] })],
 );
 
 /** Every window that was ever used, those of now and those of the past. */
@@ -205,6 +304,8 @@ export const usageHold = pgTable("usage_hold", {
   producedTokens: units("produced_tokens").notNull().default(0),
   reasoningTokens: units("reasoning_tokens").notNull().default(0),
   usageSource: text("usage_source").notNull().default("counted"),
+  teamId: uuid("team_id"),
+  subjects: uuid("subjects").array(),
 });
 
 export const usageRecord = pgTable(
@@ -256,6 +357,8 @@ export const usageRecord = pgTable(
     tried: jsonb("tried").$type<{ upstream: string; outcome: string; ms: number }[]>(),
     firstPart_ms: units("first_part_ms"),
     reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
+    teamId: uuid("team_id"),
+    subjects: uuid("subjects").array(),
     xact: units("xact").notNull().default(sql`pg_current_xact_id()::text::bigint`),
   },
   (table) => [
@@ -283,6 +386,11 @@ const auditedWindow = {
 };
 
 export const usageTally = pgTable("usage_tally", auditedWindow, (table) => [
+  primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
+]);
+
+/** What a full check has counted anew. */
+export const usageRecount = pgTable("usage_recount", auditedWindow, (table) => [
   primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
 ]);
 
@@ -315,6 +423,45 @@ export const usageLost = pgTable("usage_lost", {
   organizationId: uuid("organization_id").notNull(),
   charged: units("charged").notNull(),
   noticedAt: instant("noticed_at").notNull(),
+});
+
+const rolledUp = {
+  startsAt: instant("starts_at").notNull(),
+  organizationId: uuid("organization_id").notNull(),
+  keyId: uuid("key_id").notNull(),
+  model: text("model").notNull(),
+  operation: text("operation").notNull(),
+  outcome: text("outcome").notNull(),
+  records: units("records").notNull(),
+  requests: units("requests").notNull(),
+  inputTokens: units("input_tokens").notNull(),
+  cachedInputTokens: units("cached_input_tokens").notNull(),
+  cacheWriteTokens: units("cache_write_tokens").notNull(),
+  outputTokens: units("output_tokens").notNull(),
+  reasoningTokens: units("reasoning_tokens").notNull(),
+  units: units("units").notNull(),
+  extraUnits: units("extra_units").notNull(),
+  unchargedUnits: units("uncharged_units").notNull(),
+};
+const rolledUpKey = ["organizationId", "startsAt", "keyId", "model", "operation", "outcome"] as const;
+
+/** What was used, by the hour and by the day of admission. */
+export const usageHour = pgTable("usage_hour", rolledUp, (table) => [
+  primaryKey({ columns: rolledUpKey.map((name) => table[name]) as [typeof table.organizationId] }),
+  index("usage_hour_by_start").using("brin", table.startsAt),
+]);
+export const usageDay = pgTable("usage_day", rolledUp, (table) => [
+  primaryKey({ columns: rolledUpKey.map((name) => table[name]) as [typeof table.organizationId] }),
+  index("usage_day_by_start").using("brin", table.startsAt),
+]);
+
+/** What each day's roll-ups are made of, and whether they were compared with it. */
+export const usageRolled = pgTable("usage_rolled", {
+  startsAt: instant("starts_at").primaryKey(),
+  firstXact: units("first_xact").notNull(),
+  lastXact: units("last_xact").notNull(),
+  records: units("records").notNull(),
+  sealedAt: instant("sealed_at"),
 });
 
 export const usageRate = pgTable(

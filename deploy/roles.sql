@@ -11,19 +11,27 @@ grant usage on schema public to sluice_run;
 grant select on all tables in schema public to sluice_run;
 
 -- Who exists.
-grant insert, update on organization, api_key, key_secret to sluice_run;
+grant insert, update on organization, api_key, key_secret, operator, operator_secret to sluice_run;
+grant insert, delete on administration_repeat to sluice_run;
 grant insert on audit_entry to sluice_run;
+grant update on audit_head to sluice_run;
 
 -- What they may use: a node publishes the plans of its file.
 grant insert, update, delete on plan to sluice_run;
 grant insert, update on plan_file to sluice_run;
 
 -- What is used. A record is written once and never changed.
-grant insert on usage_record to sluice_run;
-grant insert, update, delete on usage_now, usage_past, usage_hold, usage_tally, usage_seal to sluice_run;
+grant insert on usage_record, usage_opening to sluice_run;
+grant insert, update, delete on usage_now, usage_past, usage_hold, usage_tally, usage_seal, usage_recount to sluice_run;
+grant insert, update, delete on usage_hour, usage_day, usage_rolled to sluice_run;
 grant insert, update on usage_audit to sluice_run;
 grant insert, delete on usage_anchor, usage_refusal, usage_lost to sluice_run;
 grant insert on usage_timeline to sluice_run;
+
+-- What keys and teams may use.
+grant insert, update on team, usage_subject to sluice_run;
+grant insert, delete on key_default to sluice_run;
+grant delete on usage_opening to sluice_run;
 
 -- What is kept for a while.
 grant insert, update, delete on usage_rate, usage_rate_now to sluice_run;

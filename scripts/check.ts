@@ -17,7 +17,8 @@ async function main(): Promise<void> {
     program("types", ["node_modules/.bin/tsc", "-p", "."]),
     program("lint and format", ["node_modules/.bin/biome", "ci", "--colors=off", "."]),
     program("the structure", [process.execPath, "test", "test/house.test.ts"]),
-    contract(),
+    contract("the contract", "openapi.json", []),
+    contract("the management contract", "management.json", ["--management"]),
     lockFile(),
   ]);
   for (const { name, says } of findings) {
@@ -33,16 +34,13 @@ async function program(name: string, words: string[]): Promise<Finding> {
 }
 
 /** The checked-in document is the one that the code makes. */
-async function contract(): Promise<Finding> {
-  const name = "the contract";
-  const written = existsSync("openapi.json") ? readFileSync("openapi.json", "utf8") : "";
-  const made = await command([process.execPath, "src/main.ts", "openapi"], { limit_ms, quiet: true });
+async function contract(name: string, file: string, options: string[]): Promise<Finding> {
+  const written = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const made = await command([process.execPath, "src/main.ts", "openapi", ...options], { limit_ms, quiet: true });
   if (made.code !== 0) return { name, says: made.output };
   if (made.stdout.trim() === written.trim()) return { name, says: "" };
-  return {
-    name,
-    says: "openapi.json differs from the code. Write it again: npm run --silent sluice -- openapi >openapi.json",
-  };
+  const again = ["npm run --silent sluice -- openapi", ...options, `>${file}`].join(" ");
+  return { name, says: `${file} differs from the code. Write it again: ${again}` };
 }
 
 /** An address in the lock file would tie everybody to the registry of one machine. */

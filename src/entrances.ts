@@ -6,6 +6,7 @@ import { app, operatorApp } from "./http/app.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { listen } from "./http/listen.ts";
 import type { Log } from "./http/log.ts";
+import type { ManagementEntrance } from "./http/management/serve.ts";
 import { renewal } from "./renewal.ts";
 
 interface EntranceParts {
@@ -24,13 +25,28 @@ export interface Entrances {
   stopOperator(): Promise<void>;
 }
 
-export function entrances(dependencies: Dependencies, { server, limits, log, onReload }: EntranceParts): Entrances {
+export function entrances(
+  dependencies: Dependencies,
+  management: ManagementEntrance,
+  { server, limits, log, onReload }: EntranceParts,
+): Entrances {
   const identity = server.tls ? identityIn(server.tls) : null;
   const api = app(dependencies, { metrics: server.operator === null });
   const listening = listen(api, { ...server, ...limits }, identity);
-  const operator = server.operator ? listen(operatorApp(dependencies), { ...server.operator, ...limits }) : null;
+  const operatorIdentity = server.operator?.tls === "on" ? identity : null;
+  const operator = server.operator
+    ? listen(operatorApp(dependencies, management), { ...server.operator, ...limits }, operatorIdentity)
+    : null;
+  const renewed = {
+    renew(next: Identity) {
+      listening.renew(next);
+      if (operatorIdentity) operator?.renew(next);
+    },
+  };
   const certificate =
-    server.tls && identity ? renewal(server.tls, identity, { readFile: readFileBounded, listening, log }) : null;
+    server.tls && identity
+      ? renewal(server.tls, identity, { readFile: readFileBounded, listening: renewed, log })
+      : null;
   onReload(() => certificate?.look());
   return {
     url: listening.url,

@@ -4,6 +4,7 @@
  * handed to them. What was begun is ended in the opposite order.
  */
 
+import { administering } from "./administering.ts";
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
 import { plansInForce } from "./admission/plans-in-force.ts";
@@ -24,8 +25,6 @@ import { metricsOperations, probes } from "./http/operations.ts";
 import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { inferenceRuns } from "./inference-runs.ts";
-import { management } from "./management/management.ts";
-import { administration } from "./postgres/administration.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { planUse } from "./postgres/plan-use.ts";
@@ -89,7 +88,7 @@ export async function serve(serving: Serving): Promise<number> {
 
     const use = () => planUse(database);
     await Promise.all([tellAtStart(configuration, use, log), node.readinessBegan]);
-    const listening = entrances(dependencies, { server, limits, log, onReload: serving.onReload });
+    const listening = entrances(dependencies, node.entrance, { server, limits, log, onReload: serving.onReload });
     const reloaded = () => reload(configuration, use, node.publishing).then(node.inForce.read);
     serving.onReload(() => void reloaded().catch(outage("plans_unread")));
     const { url } = listening;
@@ -257,22 +256,18 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   };
   metrics.read("configuration_info", () => [[{ hash: configuration.hash() }, 1]]);
   readings(metrics, { life, bounded, authentication, admitting, kept, database });
-  const manageAs = (actor: string) =>
-    management({
-      administration: administration(database),
-      ledger,
-      refused,
+  const { manageAs, entrance } = administering(
+    {
+      ...{ database, ledger, refused, server, limits, changed },
       catalog: () => ({
         plans: inForce.current(),
         models: [...configuration.current().catalog.models.keys()],
+        pricing: configuration.current().reports,
       }),
-      actor,
-      now_ms: Date.now,
-      newUuid: () => Bun.randomUUIDv7(),
-      random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
-      changed: async (id) => changed(id),
-    });
-  return { dependencies, manageAs, publishing, inForce, lifecycle: life, readinessBegan: readiness.began };
+    },
+    serving.contractVersion,
+  );
+  return { dependencies, manageAs, entrance, publishing, inForce, lifecycle: life, readinessBegan: readiness.began };
 }
 
 interface Read {

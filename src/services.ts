@@ -23,10 +23,10 @@ import { isContainer } from "./welcome.ts";
 
 /** Set by the build to the version and the commit it was made from. */
 declare const SLUICE_BUILD: string | undefined;
+const isCompiled = typeof SLUICE_BUILD !== "undefined";
 
 export function services(environment: NodeJS.ProcessEnv): Services {
-  const isCompiled = typeof SLUICE_BUILD !== "undefined";
-  const version = isCompiled ? SLUICE_BUILD : packageJson.version;
+  const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
   const terminal = processTerminal(environment);
   return {
     version,
@@ -49,8 +49,10 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       ]);
       // Without this line, whoever forgot DATABASE_URL would look for organizations in an empty database.
       if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
+      const directory = administration(database);
       return {
-        administration: administration(database),
+        administration: directory,
+        operators: directory,
         // It is only read here: what a lapsed hold is charged does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),
@@ -94,7 +96,14 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       const { initConfiguration } = await import("./config/init.ts");
       return initConfiguration({ url, protocol, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });
     },
-    async openapi() {
+    async openapi(of) {
+      if (of === "management") {
+        const [{ renderManagement }, { managementOperations }] = await Promise.all([
+          import("./http/management/document.ts"),
+          import("./http/management/operations.ts"),
+        ]);
+        return renderManagement(managementOperations, packageJson.version);
+      }
       const [{ renderOpenapi }, { operations }, { defaultModels }] = await Promise.all([
         import("./http/openapi/document.ts"),
         import("./http/operations.ts"),
@@ -209,7 +218,7 @@ const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");
 
 async function connected(storage: StorageSettings): Promise<Database> {
   if (storage.databaseUrl) return (await import("./postgres/server.ts")).serverDatabase(storage.databaseUrl);
-  return (await import("./postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir));
+  return (await import("./postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir), { isCompiled });
 }
 
 function stopAsked(): Promise<NodeJS.Signals> {

@@ -4,7 +4,7 @@
 create type usage_window_kind as enum ('session', 'week', 'month', 'extra');
 create type usage_billing as enum ('plan', 'extra');
 
--- What one subject, an organization, has open: how many requests run, and the windows in force, in arrays by the order of
+-- What one subject, an organization, a team or a key (migration 0013), has open: how many requests run, and the windows in force, in arrays by the order of
 -- their kinds; a session that is not open starts at null. Of each subject one row is live. It is written in place until
 -- it was updated 32 times, and then anew as the next generation: however long vacuum is kept waiting, nobody walks more
 -- than 32 versions, and those of older generations stand before the newest in the index
@@ -55,6 +55,31 @@ create view usage_window as
   union all
   select p.subject_id, p.kind, p.starts_at, p.ends_at, p.used, p.held from usage_past p;
 
+-- Keys that are in a team or limited, and teams. `counted_from`: what it uses is counted since then, and stays so; null:
+-- it was never limited. `summed_at`: what it had used before that was added.
+create table usage_subject (
+  subject_id uuid primary key,
+  organization_id uuid not null,
+  team_id uuid,
+  session_units bigint check (session_units >= 1),
+  week_units bigint check (week_units >= 1),
+  month_units bigint check (month_units >= 1),
+  concurrent_requests bigint check (concurrent_requests >= 1),
+  counted_from timestamptz,
+  summed_at timestamptz
+);
+create index usage_subject_of_team on usage_subject (team_id);
+
+-- What a subject had used of a window when it was first counted: the sum of records that do not name it.
+create table usage_opening (
+  subject_id uuid not null,
+  kind usage_window_kind not null,
+  starts_at timestamptz not null,
+  ends_at timestamptz not null,
+  units bigint not null,
+  primary key (subject_id, kind, starts_at)
+);
+
 -- One row per running request. No index on the lease: its every extension would then be a new index entry.
 create table usage_hold (
   request_id uuid primary key,
@@ -92,7 +117,10 @@ create table usage_hold (
   cache_write_tokens bigint not null default 0,
   produced_tokens bigint not null default 0,
   reasoning_tokens bigint not null default 0,
-  usage_source text not null default 'counted'
+  usage_source text not null default 'counted',
+  -- The key's team when it was admitted, and the limited keys and teams whose windows it counts in beside the organization's.
+  team_id uuid,
+  subjects uuid[]
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 -- One row per ended request, never changed. A request that was given up before its admission was answered has no
@@ -148,6 +176,8 @@ create table usage_record (
   first_part_ms bigint,
   -- What the engine reported, where it was not taken as it is, and why.
   report_rejected jsonb,
+  team_id uuid,
+  subjects uuid[],
   -- The transaction that wrote it, by which the audit knows what it has read (docs/design/metering.md, Audit).
   xact bigint not null default pg_current_xact_id()::text::bigint
 ) partition by range (request_id);

@@ -155,11 +155,15 @@ create view usage_window_now as
 
 -- What a batch works on. The n-th of the organizations has the n-th element of the arrays up to `is_changed`, and the n-th
 -- row of the others, which has its windows in force in the order of their kinds. Behind these, `used` and `held` have a
--- row for each window of the past that a hold was admitted in; it stands in the column of its kind.
+-- row for each window of the past that a hold was admitted in; it stands in the column of its kind. Behind the
+-- organizations stand their limited teams and keys, if the batch has any (migration 0013): `parents` has the place of their
+-- organization, `limits` and `concurrent` what they may use. `keys` are those of admissions that are limited or in a team,
+-- and `teams` their teams.
 create type usage_book as (
   organizations uuid[], generations bigint[], updates integer[], running bigint[], extra_enabled boolean[],
-  extra_caps bigint[], is_open boolean[], is_changed boolean[],
-  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], past usage_past[]
+  extra_caps bigint[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
+  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], past usage_past[],
+  parents integer[], limits bigint[], concurrent bigint[], keys uuid[], teams uuid[]
 );
 
 -- Finds the windows in force of an owner whose row of now has another or none, and moves what is no longer in force to
@@ -203,14 +207,14 @@ create function usage_load(named uuid[], clock timestamptz) returns usage_book
   begin
     select named, array_agg(n.generation order by i.position), array_agg(coalesce(n.updates, 0) order by i.position),
       array_agg(coalesce(n.running, 0) order by i.position), array_agg(o.extra_usage_enabled order by i.position),
-      array_agg(o.extra_usage_cap_units order by i.position),
+      array_agg(o.extra_usage_cap_units order by i.position), array_agg(o.has_subjects order by i.position),
       array_agg(coalesce(n.ends_at[1] > clock and least(n.ends_at[2], n.ends_at[3]) > clock
         and greatest(n.starts_at[2], n.starts_at[3]) <= clock, false) order by i.position),
       array_agg(false),
       array_agg(coalesce(n.starts_at, array_fill(null::timestamptz, array[4])) order by i.position),
       array_agg(coalesce(n.ends_at, array_fill(null::timestamptz, array[4])) order by i.position),
       array_agg(coalesce(n.used, '{0,0,0,0}') order by i.position),
-      array_agg(coalesce(n.held, '{0,0,0,0}') order by i.position), '{}'
+      array_agg(coalesce(n.held, '{0,0,0,0}') order by i.position), '{}', null, null, null, null, null
     into book
     from unnest(named) with ordinality i (id, position)
     left join lateral (
@@ -227,10 +231,10 @@ create function usage_load(named uuid[], clock timestamptz) returns usage_book
 
 -- The hold of a request, if there is one, and its organization's place in the book.
 create function usage_find(request uuid, organization uuid, book usage_book)
-  returns table (owner integer, held bigint, source usage_billing, is_in_force boolean)
+  returns table (owner integer, held bigint, source usage_billing, subjects uuid[], is_in_force boolean)
   language sql stable
   as $$
-    select o.owner, h.units, h.source, h.session_starts_at = book.starts_at[o.owner][1]
+    select o.owner, h.units, h.source, h.subjects, h.session_starts_at = book.starts_at[o.owner][1]
       and h.week_starts_at = book.starts_at[o.owner][2] and h.month_starts_at = book.starts_at[o.owner][3]
     from (select array_position(book.organizations, organization) as owner offset 0) o
     left join lateral (
@@ -238,8 +242,8 @@ create function usage_find(request uuid, organization uuid, book usage_book)
     ) h on true
   $$;
 
--- Where the windows stand that a hold was admitted in: for each kind a row of `used` and `held`. Those that are not in
--- force are read here, once.
+-- Where the windows of an owner stand that a hold was admitted in: for each kind a row of `used` and `held`. Those that are
+-- not in force are read here, once.
 create function usage_locate(
   request uuid, owner integer, inout book usage_book, inout used bigint[], inout held bigint[], out places integer[]
 )
@@ -258,11 +262,11 @@ create function usage_locate(
       continue when starts[k] = book.starts_at[owner][k];
       place := (
         select p.place from unnest(book.past) with ordinality p (subject_id, kind, starts_at, ends_at, used, held, place)
-        where p.subject_id = hold.organization_id and p.kind = kinds[k] and p.starts_at = starts[k]);
+        where p.subject_id = book.organizations[owner] and p.kind = kinds[k] and p.starts_at = starts[k]);
       if place is null then
-        select hold.organization_id, kinds[k], starts[k], ends[k], coalesce(sum(p.used), 0), coalesce(sum(p.held), 0)
+        select book.organizations[owner], kinds[k], starts[k], ends[k], coalesce(sum(p.used), 0), coalesce(sum(p.held), 0)
         into total from usage_past p
-        where p.subject_id = hold.organization_id and p.kind = kinds[k] and p.starts_at = starts[k];
+        where p.subject_id = book.organizations[owner] and p.kind = kinds[k] and p.starts_at = starts[k];
         book.past := book.past || total;
         used := used || array_fill(total.used, array[4]);
         held := held || array_fill(total.held, array[4]);
@@ -278,14 +282,16 @@ create function usage_save(book usage_book) returns void
   as $$
   declare
     owners integer := cardinality(book.organizations);
+    is_open boolean;
     starts timestamptz[];
     ends timestamptz[];
   begin
     for n in 1..owners loop
       continue when not book.is_changed[n];
-      starts := array[case when book.is_open[n] then book.starts_at[n][1] end,
+      is_open := book.is_open[coalesce(book.parents[n], n)];
+      starts := array[case when is_open then book.starts_at[n][1] end,
         book.starts_at[n][2], book.starts_at[n][3], book.starts_at[n][4]];
-      ends := array[case when book.is_open[n] then book.ends_at[n][1] end,
+      ends := array[case when is_open then book.ends_at[n][1] end,
         book.ends_at[n][2], book.ends_at[n][3], book.ends_at[n][4]];
       if book.updates[n] < 32 then
         update usage_now set updates = updates + 1, running = book.running[n], starts_at = starts, ends_at = ends,

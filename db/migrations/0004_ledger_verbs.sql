@@ -31,12 +31,58 @@ create type usage_settle_command as (
   upstream text, attempts integer, tried jsonb, first_part_ms bigint, report_rejected jsonb
 );
 
--- Windows are as they were just before the command, a row of four, and of an admission alone.
+-- Windows are as they were just before the command, a row of four, and of an admission alone. `subjects` has a row for
+-- each limited key and team that it counts in: 0 for the key and 1 for the team, three limits and the concurrent one, what
+-- is used of the three windows and held, and how many run.
 create type usage_answer as (
   position integer, answer text, at timestamptz, units bigint, output_tokens bigint, source usage_billing,
   charged bigint, uncharged bigint,
-  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], extra_enabled boolean, extra_cap bigint
+  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], extra_enabled boolean, extra_cap bigint,
+  subjects bigint[]
 );
+
+-- The places of a key that is limited, and of its team if that is; null: neither is, and nothing more is to be done.
+create function usage_subjects_of(key uuid, book usage_book) returns integer[]
+  language plpgsql immutable
+  as $$
+  declare
+    entry integer := array_position(book.keys, key);
+  begin
+    if entry is null then
+      return null;
+    end if;
+    return nullif(array_remove(array[array_position(book.organizations, key),
+      array_position(book.organizations, book.teams[entry])], null), '{}');
+  end $$;
+
+-- Where the windows of a hold's subjects stand: the places of the subjects, and for each the rows of three windows.
+create function usage_spots(
+  request uuid, subjects uuid[], is_in_force boolean,
+  inout book usage_book, inout used bigint[], inout held bigint[], out mine integer[], out spots integer[]
+)
+  language plpgsql stable
+  as $$
+  declare
+    subject uuid;
+    place integer;
+    location record;
+  begin
+    mine := '{}';
+    spots := '{}';
+    foreach subject in array subjects loop
+      place := array_position(book.organizations, subject);
+      mine := mine || place;
+      if is_in_force then
+        spots := spots || array[place, place, place];
+      else
+        location := usage_locate(request, place, book, used, held);
+        book := location.book;
+        used := location.used;
+        held := location.held;
+        spots := spots || location.places[1:3];
+      end if;
+    end loop;
+  end $$;
 
 -- Ends requests. One without a hold was given up before its admission was answered: its record, which charges nothing,
 -- keeps an admission that comes late from running.
@@ -56,6 +102,12 @@ create function usage_settle(
     place integer;
     places integer[];
     location record;
+    -- The places of the limited key and team: `mine`, and for each of them three of `spots`.
+    mine integer[];
+    subject integer;
+    spots integer[];
+    spot integer;
+    kind integer;
     first integer;
     last integer;
     unused bigint;
@@ -85,6 +137,15 @@ create function usage_settle(
         held := location.held;
         places := location.places;
       end if;
+      spots := '{}';
+      if step.subjects is not null then
+        location := usage_spots(step.request_id, step.subjects, step.is_in_force, book, used, held);
+        book := location.book;
+        used := location.used;
+        held := location.held;
+        mine := location.mine;
+        spots := location.spots;
+      end if;
       if step.source = 'plan' then
         first := 1;
         last := 3;
@@ -101,7 +162,24 @@ create function usage_settle(
         unused := case kind when 4 then book.extra_caps[owner] else limits[step.plan][kind] end - used[place][kind];
         room := least(room, unused - greatest(0, least(held[place][kind], unused) - step.held));
       end loop;
+      for n in 1..cardinality(spots) loop
+        spot := spots[n];
+        kind := (n - 1) % 3 + 1;
+        unused := book.limits[mine[(n + 2) / 3]][kind] - used[spot][kind];
+        room := least(room, unused - greatest(0, least(held[spot][kind], unused) - step.held));
+      end loop;
       room := greatest(0, room);
+      for n in 1..cardinality(spots) loop
+        spot := spots[n];
+        kind := (n - 1) % 3 + 1;
+        used[spot][kind] := used[spot][kind] + room;
+        held[spot][kind] := held[spot][kind] - step.held;
+      end loop;
+      for n in 1..cardinality(spots) / 3 loop
+        subject := mine[n];
+        running[subject] := running[subject] - 1;
+        is_changed[subject] := true;
+      end loop;
       for kind in first..last loop
         place := places[kind];
         used[place][kind] := used[place][kind] + room;
@@ -132,7 +210,7 @@ create function usage_settle(
       h.session_starts_at, h.session_ends_at, h.session_limit, h.session_used, after[c.n][1],
       h.week_starts_at, h.week_ends_at, h.week_limit, h.week_used, after[c.n][2],
       h.month_starts_at, h.month_ends_at, h.month_limit, h.month_used, after[c.n][3],
-      c.upstream, c.attempts, c.tried, c.first_part_ms, c.report_rejected
+      c.upstream, c.attempts, c.tried, c.first_part_ms, c.report_rejected, h.team_id, h.subjects
     from (select c.*, c.ordinality as n from unnest(commands) with ordinality c) c
     left join lateral (
       select * from usage_hold h where h.request_id = c.request_id and h.organization_id = c.organization_id offset 0
@@ -142,7 +220,7 @@ create function usage_settle(
     answers := array(
       select row(c.position, case when charges[c.ordinality] is null then 'already' else 'settled' end, clock,
         null, null, null, charges[c.ordinality], c.units - charges[c.ordinality],
-        null, null, null, null, null, null)::usage_answer
+        null, null, null, null, null, null, null)::usage_answer
       from unnest(commands) with ordinality c);
   end $$;
 
@@ -160,6 +238,11 @@ create function usage_grow(
     place integer;
     places integer[];
     location record;
+    -- As in a settlement.
+    mine integer[];
+    spots integer[];
+    spot integer;
+    kind integer;
     first integer;
     last integer;
     room bigint;
@@ -173,7 +256,7 @@ create function usage_grow(
     loop
       if step.held is null then
         answers := answers || row(step.position, 'gone', clock,
-          null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
+          null, null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
         continue;
       end if;
       owner := step.owner;
@@ -185,6 +268,15 @@ create function usage_grow(
         used := location.used;
         held := location.held;
         places := location.places;
+      end if;
+      spots := '{}';
+      if step.subjects is not null then
+        location := usage_spots(step.request_id, step.subjects, step.is_in_force, book, used, held);
+        book := location.book;
+        used := location.used;
+        held := location.held;
+        mine := location.mine;
+        spots := location.spots;
       end if;
       if step.source = 'plan' then
         first := 1;
@@ -201,12 +293,17 @@ create function usage_grow(
         room := least(room, case kind when 4 then book.extra_caps[owner] else limits[step.plan][kind] end
           - used[place][kind] - held[place][kind]);
       end loop;
+      for n in 1..cardinality(spots) loop
+        spot := spots[n];
+        kind := (n - 1) % 3 + 1;
+        room := least(room, book.limits[mine[(n + 2) / 3]][kind] - used[spot][kind] - held[spot][kind]);
+      end loop;
       -- Where a plan was lowered there is less than no room, and what is held beyond the least is given back.
       granted := greatest(least(step.units_total_min, step.held),
         least(greatest(step.units_total, step.held), step.held + room));
       if granted < step.units_total_min then
         answers := answers || row(step.position, 'full', clock,
-          null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
+          null, null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
         continue;
       end if;
       if granted <> step.held then
@@ -214,12 +311,18 @@ create function usage_grow(
           place := places[kind];
           held[place][kind] := held[place][kind] + granted - step.held;
         end loop;
+        for n in 1..cardinality(spots) loop
+          spot := spots[n];
+          kind := (n - 1) % 3 + 1;
+          held[spot][kind] := held[spot][kind] + granted - step.held;
+          book.is_changed[mine[(n + 2) / 3]] := true;
+        end loop;
         grown := grown || step.request_id;
         grown_units := grown_units || granted;
         book.is_changed[owner] := true;
       end if;
       answers := answers || row(step.position, 'granted', clock,
-        granted, null, null, null, null, null, null, null, null, null, null)::usage_answer;
+        granted, null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
     end loop;
     book.used := used;
     book.held := held;
@@ -243,7 +346,7 @@ create function usage_granted_before("position" integer, clock timestamptz, requ
       array[[hold.session_used, hold.week_used, hold.month_used, at.used[at.places[4]][4]]],
       array[[at.held[at.places[1]][1] - own, at.held[at.places[2]][2] - own, at.held[at.places[3]][3] - own,
         at.held[at.places[4]][4]]],
-      book.extra_enabled[owner], book.extra_caps[owner])::usage_answer;
+      book.extra_enabled[owner], book.extra_caps[owner], null)::usage_answer;
   end $$;
 
 -- Holds what a request may use: in the plan's windows or, where they are full, as extra usage.
@@ -264,6 +367,13 @@ create function usage_admit(
     units_least bigint;
     room bigint;
     room_extra bigint;
+    -- The places of the limited key and team, and of what they may use: all, and without what is held for the moment.
+    mine integer[];
+    subject integer;
+    readings bigint[];
+    room_own bigint;
+    unused_own bigint;
+    is_crowded boolean;
     billed usage_billing;
     units bigint;
     tokens bigint;
@@ -273,14 +383,14 @@ create function usage_admit(
     holds bigint[] := array_fill(null::bigint, array[cardinality(commands), 5]);
   begin
     for step in
-      select c.ordinality as n, c.position, c.request_id, c.plan, c.concurrent_limit, c.price_output, c.input_units,
+      select c.ordinality as n, c.position, c.request_id, c.key_id, c.plan, c.concurrent_limit, c.price_output, c.input_units,
         c.output_tokens, c.output_tokens_min, c.request_id = any (over) as is_over, h.owner, h.held
       from unnest(commands) with ordinality c cross join lateral usage_find(c.request_id, c.organization_id, book) h
     loop
       owner := step.owner;
       if step.is_over or book.extra_enabled[owner] is null then
         answers := answers || row(step.position, case when step.is_over then 'over' else 'unknown' end, clock,
-          null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
+          null, null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
         continue;
       end if;
       if step.held is not null then
@@ -299,18 +409,43 @@ create function usage_admit(
         room := least(room, limits[step.plan][kind] - used[owner][kind] - held[owner][kind]);
       end loop;
       room_extra := book.extra_caps[owner] - used[owner][4] - held[owner][4];
+      room_own := null;
+      unused_own := null;
+      is_crowded := false;
+      readings := null;
+      mine := null;
+      if book.keys is not null then
+        mine := usage_subjects_of(step.key_id, book);
+      end if;
+      if mine is not null then
+        foreach subject in array mine loop
+          for kind in 1..3 loop
+            unused_own := least(unused_own, book.limits[subject][kind] - used[subject][kind]);
+            room_own := least(room_own, book.limits[subject][kind] - used[subject][kind] - held[subject][kind]);
+          end loop;
+          is_crowded := is_crowded or coalesce(running[subject] >= book.concurrent[subject], false);
+          readings := readings || array[[case when book.organizations[subject] = step.key_id then 0 else 1 end,
+            book.limits[subject][1], book.limits[subject][2], book.limits[subject][3], book.concurrent[subject],
+            used[subject][1], used[subject][2], used[subject][3],
+            held[subject][1], held[subject][2], held[subject][3], running[subject]]];
+        end loop;
+        -- Extra usage relieves the organization alone.
+        room := least(room, room_own);
+        room_extra := least(room_extra, room_own);
+      end if;
       billed := case
         when coalesce(units_whole <= room, true) then 'plan'::usage_billing
         when book.extra_enabled[owner] and coalesce(units_whole <= room_extra, true) then 'extra'
         when units_least <= room then 'plan'
         when book.extra_enabled[owner] and units_least <= room_extra then 'extra' end;
-      if billed is null or running[owner] >= step.concurrent_limit then
+      if billed is null or is_crowded or running[owner] >= step.concurrent_limit then
         answer := case
           when billed is not null then 'concurrency'
           -- Full of settled use, or only of what others hold for the moment, the extra usage included?
           when coalesce(units_least <= least(limits[step.plan][1] - used[owner][1],
-            limits[step.plan][2] - used[owner][2], limits[step.plan][3] - used[owner][3]), true) then 'reserved'
-          when book.extra_enabled[owner] and units_least <= book.extra_caps[owner] - used[owner][4] then 'reserved'
+            limits[step.plan][2] - used[owner][2], limits[step.plan][3] - used[owner][3], unused_own), true) then 'reserved'
+          when book.extra_enabled[owner] and units_least <= least(book.extra_caps[owner] - used[owner][4], unused_own)
+            then 'reserved'
           else 'exhausted' end;
         units := null;
         tokens := null;
@@ -324,7 +459,7 @@ create function usage_admit(
       end if;
       answers := answers || row(step.position, answer, clock, units, tokens, billed, null, null,
         book.starts_at[owner:owner], book.ends_at[owner:owner], used[owner:owner], held[owner:owner],
-        book.extra_enabled[owner], book.extra_caps[owner])::usage_answer;
+        book.extra_enabled[owner], book.extra_caps[owner], readings)::usage_answer;
       continue when billed is null;
 
       bills[step.n] := billed;
@@ -338,6 +473,15 @@ create function usage_admit(
       end loop;
       running[owner] := running[owner] + 1;
       is_changed[owner] := true;
+      if mine is not null then
+        foreach subject in array mine loop
+          for kind in 1..3 loop
+            held[subject][kind] := held[subject][kind] + units;
+          end loop;
+          running[subject] := running[subject] + 1;
+          is_changed[subject] := true;
+        end loop;
+      end if;
       if not book.is_open[owner] then
         book.is_open[owner] := true;
       end if;
@@ -353,7 +497,9 @@ create function usage_admit(
       book.starts_at[c.owner][1], book.ends_at[c.owner][1], limits[c.plan][1], holds[c.n][3],
       book.starts_at[c.owner][2], book.ends_at[c.owner][2], limits[c.plan][2], holds[c.n][4],
       book.starts_at[c.owner][3], book.ends_at[c.owner][3], limits[c.plan][3], holds[c.n][5],
-      0, 0, 0, 0, 0, 0, 'counted'
+      0, 0, 0, 0, 0, 0, 'counted', book.teams[array_position(book.keys, c.key_id)],
+      case when book.keys is not null then
+        (select array_agg(book.organizations[m] order by m) from unnest(usage_subjects_of(c.key_id, book)) m) end
     from (
       select c.*, c.ordinality as n, array_position(book.organizations, c.organization_id) as owner
       from unnest(commands) with ordinality c offset 0
@@ -390,7 +536,7 @@ create function usage_checkpoint(commands usage_checkpoint_command[], clock time
       returning c.position
     )
     select array_agg(row(c.position, case when c.position in (select e.position from extended e) then 'extended'
-      else 'gone' end, clock, null, null, null, null, null, null, null, null, null, null, null)::usage_answer)
+      else 'gone' end, clock, null, null, null, null, null, null, null, null, null, null, null, null)::usage_answer)
     into answers from unnest(commands) c;
     return answers;
   end $$;
@@ -426,6 +572,10 @@ create function usage_batch(
         select r.request_id from usage_record r where r.request_id = any (array(
           select c.request_id from unnest(settles) c union all select c.request_id from unnest(admits) c)));
       book := usage_load(organizations, clock);
+      if true = any (book.has_subjects) then
+        book := usage_load_subjects(array(select c.key_id from unnest(admits) c),
+          array(select c.request_id from unnest(settles) c union all select c.request_id from unnest(grows) c), book);
+      end if;
       if cardinality(settles) > 0 then
         done := usage_settle(settles, limits, over, false, clock, book);
         book := done.book;
@@ -516,6 +666,9 @@ create function usage_recover(
       )::usage_settle_command
       from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock and coalesce(clock <= clock_max, true));
     book := usage_load(organizations, clock);
+    if true = any (book.has_subjects) then
+      book := usage_load_subjects('{}', lapsed, book);
+    end if;
     book := (usage_settle(commands, limits, '{}', true, clock, book)).book;
     perform usage_save(book);
     settled := cardinality(commands);

@@ -3,7 +3,7 @@
 -- have the server compile the query, for half a second. The clock is asked in a subquery: compared with a volatile function
 -- itself, every row would have to be read.
 
--- How far records were read: those of every transaction with a lower number stand in tallies and seals. What the last look
+-- How far records were read: those of every transaction with a lower number stand in tallies, seals and roll-ups. What the last look
 -- found stands beside it, for the nodes that did not look themselves.
 create table usage_audit (
   id boolean primary key default true check (id),
@@ -39,20 +39,26 @@ create table usage_seal (
 );
 create index usage_seal_by_end on usage_seal using brin (ends_at);
 
--- What the records of transactions from `since` on, and before `until`, add to each window.
+-- What a full check has counted anew, piece by piece; empty but for while one runs. One runs at a time.
+create unlogged table usage_recount (like usage_tally including all);
+
+-- What the records of transactions from `since` on, and before `until`, add to each window: the organization's to which they
+-- were billed, and those of the limited keys and teams that they name, whoever was billed.
 create function usage_recorded(since bigint, until bigint)
   returns table (
     subject_id uuid, kind usage_window_kind, starts_at timestamptz, ends_at timestamptz, recorded bigint, records bigint
   )
   language sql stable
   as $$
-    select r.organization_id, w.kind, w.starts_at, max(w.ends_at), sum(r.charged)::bigint, count(*)
+    select s.id, w.kind, w.starts_at, max(w.ends_at), sum(r.charged)::bigint, count(*)
     from usage_record r
+    cross join lateral (select r.organization_id as id, false as is_own union all select unnest(r.subjects), true) s
     cross join lateral (values
       ('session'::usage_window_kind, r.session_starts_at, r.session_ends_at), ('week', r.week_starts_at, r.week_ends_at),
       ('month', r.month_starts_at, r.month_ends_at), ('extra', r.month_starts_at, r.month_ends_at)
     ) w (kind, starts_at, ends_at)
-    where r.xact >= since and r.xact < until and (r.source = 'extra') = (w.kind = 'extra') and w.starts_at is not null
+    where r.xact >= since and r.xact < until and w.starts_at is not null
+      and case when s.is_own then w.kind <> 'extra' else (r.source = 'extra') = (w.kind = 'extra') end
     group by 1, 2, 3
   $$;
 
@@ -61,7 +67,7 @@ create function usage_recorded(since bigint, until bigint)
 -- server, on which the book was restored: its numbers say nothing about ours, and everything is read again.
 create function usage_audit_read(most bigint) returns boolean
   language plpgsql volatile
-  set enable_seqscan = off set jit = off
+  set enable_seqscan = off set enable_sort = off set jit = off
   as $$
   declare
     since bigint;
@@ -73,6 +79,10 @@ create function usage_audit_read(most bigint) returns boolean
     if horizon < since then
       delete from usage_tally;
       delete from usage_seal;
+      insert into usage_tally select o.*, 0 from usage_opening o;
+      delete from usage_hour;
+      delete from usage_day;
+      delete from usage_rolled;
       since := coalesce((select min(r.xact) from usage_record r), horizon);
     end if;
     until := greatest(since, least(horizon, since + most));
@@ -80,9 +90,21 @@ create function usage_audit_read(most bigint) returns boolean
     select * from usage_recorded(since, until)
     on conflict (subject_id, kind, starts_at) do update
       set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records;
+    perform usage_roll_up(since, until);
     update usage_audit set read_until = until;
     return until < horizon;
   end $$;
+
+-- Counts anew what these transactions recorded.
+create function usage_count_anew(since bigint, until bigint) returns void
+  language sql volatile
+  set enable_seqscan = off set jit = off
+  as $$
+    insert into usage_recount as t
+    select * from usage_recorded(since, until)
+    on conflict (subject_id, kind, starts_at) do update
+      set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records
+  $$;
 
 -- Seals windows of the past to which no hold points and whose total is the sum of their records; answers how many.
 create function usage_seal_ended(most integer) returns integer
@@ -92,7 +114,8 @@ create function usage_seal_ended(most integer) returns integer
     sealed integer;
   begin
     with holding as materialized (
-      select distinct h.organization_id, w.starts_at from usage_hold h
+      select distinct s.id, w.starts_at from usage_hold h
+      cross join lateral (select h.organization_id as id union all select unnest(h.subjects)) s
       cross join lateral (values (h.session_starts_at), (h.week_starts_at), (h.month_starts_at)) w (starts_at)
     ), ripe as (
       select t.* from usage_tally t
@@ -105,7 +128,7 @@ create function usage_seal_ended(most integer) returns integer
         where s.subject_id = t.subject_id and s.kind = t.kind and s.starts_at = t.starts_at offset 0
       ) s on true
       where p.ends_at <= store_now() and p.used = t.recorded + coalesce(s.recorded, 0) and p.held = 0
-        and not exists (select from holding h where h.organization_id = t.subject_id and h.starts_at = t.starts_at)
+        and not exists (select from holding h where h.id = t.subject_id and h.starts_at = t.starts_at)
       limit most
     ), gone as (
       delete from usage_tally t using ripe r
@@ -121,28 +144,33 @@ create function usage_seal_ended(most integer) returns integer
   end $$;
 
 -- The book against itself: each total beside the sum it must equal, where they differ. `running` compares the count of
--- open requests. What a sum is made of: in the scope `full` of all records; in `sealed` of seals, tallies, and the records
--- that nobody has read yet; in `open` of these too, for windows that are in force, that ended within a day, or to which
+-- open requests. What a sum is made of: in the scope `full` of what was counted anew, and of the records from `unread` on;
+-- in `sealed` of seals, tallies, and the records that nobody has read yet; in `open` of these too, for windows that are in force, that ended within a day, or to which
 -- something was added since they were sealed. Windows whose records may have been dropped are left out.
-create function usage_differences(scope text default 'sealed')
-  returns table (organization_id uuid, kind text, starts_at timestamptz,
+create function usage_differences(scope text default 'sealed', unread bigint default null)
+  returns table (organization_id uuid, subject_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
   language sql stable
   set enable_seqscan = off set jit = off
   as $$
     with moving as materialized (
       select r.subject_id, r.kind, r.starts_at, r.recorded, 0::bigint as holding
-      from usage_recorded((select case scope when 'full' then 0 else a.read_until end from usage_audit a), 9223372036854775807) r
+      from usage_recorded((select coalesce(unread, a.read_until) from usage_audit a), 9223372036854775807) r
+      union all
+      select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_recount t where scope = 'full'
       union all
       select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_tally t where scope <> 'full'
       union all
-      select h.organization_id, w.kind, w.starts_at, 0, h.units
+      select o.subject_id, o.kind, o.starts_at, o.units, 0 from usage_opening o where scope = 'full'
+      union all
+      select s.id, w.kind, w.starts_at, 0, h.units
       from usage_hold h
+      cross join lateral (select h.organization_id as id, false as is_own union all select unnest(h.subjects), true) s
       cross join lateral (values
         ('session'::usage_window_kind, h.session_starts_at), ('week', h.week_starts_at), ('month', h.month_starts_at),
         ('extra', h.month_starts_at)
       ) w (kind, starts_at)
-      where (h.source = 'extra') = (w.kind = 'extra')
+      where case when s.is_own then w.kind <> 'extra' else (h.source = 'extra') = (w.kind = 'extra') end
     ),
     totals as materialized (
       select w.subject_id, w.kind, w.starts_at, w.used, w.held from usage_window w where scope <> 'open'
@@ -178,18 +206,28 @@ create function usage_differences(scope text default 'sealed')
     sums as (
       select e.subject_id, e.kind, e.starts_at, sum(e.recorded)::bigint as recorded, sum(e.holding)::bigint as holding
       from entries e group by 1, 2, 3
+    ),
+    found as (
+      select coalesce(w.subject_id, s.subject_id) as subject_id, coalesce(w.kind, s.kind)::text as kind, coalesce(w.starts_at, s.starts_at) as starts_at,
+        coalesce(w.used, 0) as used, coalesce(s.recorded, 0) as recorded, coalesce(w.held, 0) as held,
+        coalesce(s.holding, 0) as holding
+      from totals w
+      full join sums s on s.subject_id = w.subject_id and s.kind = w.kind and s.starts_at = w.starts_at
+      where coalesce(w.starts_at, s.starts_at) > (select store_now() - interval '12 months')
+        and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
+      union all
+      select coalesce(n.subject_id, h.id), 'running', null, 0, 0, coalesce(n.running, 0), coalesce(h.count, 0)
+      from usage_now n
+      full join (
+        select s.id, count(*) as count from usage_hold o
+        cross join lateral (select o.organization_id as id union all select unnest(o.subjects)) s group by 1
+      ) h on h.id = n.subject_id
+      where coalesce(n.running, 0) <> coalesce(h.count, 0)
     )
-    select coalesce(w.subject_id, s.subject_id), coalesce(w.kind, s.kind)::text, coalesce(w.starts_at, s.starts_at),
-      coalesce(w.used, 0), coalesce(s.recorded, 0), coalesce(w.held, 0), coalesce(s.holding, 0)
-    from totals w
-    full join sums s on s.subject_id = w.subject_id and s.kind = w.kind and s.starts_at = w.starts_at
-    where coalesce(w.starts_at, s.starts_at) > (select store_now() - interval '12 months')
-      and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
-    union all
-    select coalesce(n.subject_id, h.organization_id), 'running', null, 0, 0, coalesce(n.running, 0), coalesce(h.count, 0)
-    from usage_now n
-    full join (select o.organization_id, count(*) as count from usage_hold o group by 1) h on h.organization_id = n.subject_id
-    where coalesce(n.running, 0) <> coalesce(h.count, 0)
+    select coalesce(o.organization_id, f.subject_id), case when o.organization_id is not null then f.subject_id end,
+      f.kind, f.starts_at, f.used, f.recorded, f.held, f.holding
+    from found f
+    left join lateral (select s.organization_id from usage_subject s where s.subject_id = f.subject_id offset 0) o on true
   $$;
 
 -- Keeps what a look found for all nodes. Behind are windows of the past that have a tally still.

@@ -15,11 +15,11 @@ export interface Ample {
 }
 
 /** Older grants say nothing any more. */
-const believed_ms = 5_000;
+export const believed_ms = 5_000;
 const organizations_max = 10_000;
 /** So many such requests must fit a window, and so many times those that run here the concurrency. */
-const holds_fit_min = 20;
-const running_fit_min = 4;
+export const holds_fit_min = 20;
+export const running_fit_min = 4;
 
 export function ample(now_ms: () => number): Ample {
   const known = new Map<string, { windows: WindowReadings; at_ms: number }>();

@@ -11,6 +11,7 @@ import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer, UsageLi
 import type { Plan } from "../store/plan.ts";
 import type { Clock } from "../time/clock.ts";
 import { ample } from "./ample.ts";
+import { ampleBudget } from "./ample-budget.ts";
 import type { Batcher } from "./batcher.ts";
 import { holdFor, limitsOf } from "./hold.ts";
 import { refusalOf } from "./refusal.ts";
@@ -62,6 +63,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   const { batcher, clock } = parts;
   let holds = 0;
   const hint = ample(() => clock.now_ms());
+  const own = ampleBudget(() => clock.now_ms());
 
   async function enter(entry: Entry): Promise<Reservation> {
     const { model, plan, request } = entry;
@@ -90,15 +92,19 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const sentAt_ms = clock.now_ms();
     const granting = granted(admit, limits, sentAt_ms);
     const unitsWanted = inputUnits + outputTokens * model.prices.output;
-    if (hint.isAmple(facts.organizationId, plan, unitsWanted, holds)) entry.ahead?.();
+    const isAmple = hint.isAmple(facts.organizationId, plan, unitsWanted, holds);
+    if (isAmple && own.isAmple(facts.keyId, unitsWanted)) entry.ahead?.();
     const answer = await granting;
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
-      hint.forget(facts.organizationId);
-      throw refusalOf(answer, inputUnits + outputTokens_min * model.prices.output, plan);
+      const refusal = refusalOf(answer, inputUnits + outputTokens_min * model.prices.output, plan);
+      if (isOwnLimit(refusal)) own.refused(facts.keyId);
+      else hint.forget(facts.organizationId);
+      throw refusal;
     }
     const { units, source, windows, at } = answer;
     hint.learn(facts.organizationId, windows);
+    own.learn(facts.keyId, answer.subjects);
     const grant = { units, outputTokens: answer.outputTokens, source, windows, at };
     holds += 1;
     const settled = (answer: SettleAnswer) => {
@@ -139,6 +145,11 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   return { enter, holds: () => holds };
+}
+
+/** Of the key or its team: the rest of the organization has room as before. */
+function isOwnLimit({ details: { body } }: Fault): boolean {
+  return body?.limited_by === "key" || body?.limited_by === "team";
 }
 
 /** Whatever is wrong with what is known of plans, a settlement is told. */

@@ -110,6 +110,7 @@ function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Re
   return new Fault("rate_limit_exceeded", `${problem} Try again in ${seconds} s.`, {
     retryAfterSeconds: seconds,
     headers,
+    body: { limited_by: "organization" },
   });
 }
 
@@ -120,7 +121,7 @@ function beyondWholeRate(name: RateLimitName, tokens_min: number, { requestsPerM
   return new Fault(
     "rate_limit_exceeded",
     `This request needs at least ${needs}, more than the organization's whole limit of ${minuteLimit(name, limit)}. Send less input, or ask your administrator for a higher plan.`,
-    { retryAfterSeconds: 60, headers: { "x-should-retry": "false" } },
+    { retryAfterSeconds: 60, headers: { "x-should-retry": "false" }, body: { limited_by: "organization" } },
   );
 }
 

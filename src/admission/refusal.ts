@@ -15,16 +15,17 @@ import {
 } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import { counted, grouped, percentOf } from "./amounts.ts";
+import { crowdedBy, type LimitedBy, type Limiter, limiterOf } from "./limited-by.ts";
 
 /** `leastUnits`: the least that the request must hold to begin. */
 export function refusalOf(answer: Exclude<AdmitAnswer, { answer: "granted" }>, leastUnits: number, plan: Plan): Fault {
   switch (answer.answer) {
     case "concurrency":
-      return concurrencyLimitExceeded(answer.windows, plan);
+      return concurrencyLimitExceeded(answer, plan);
     case "exhausted":
-      return exhausted(answer, leastUnits, plan);
+      return exhausted(limiterOf(answer, leastUnits), leastUnits, { plan, windows: answer.windows });
     case "reserved":
-      return usageReserved(answer, leastUnits);
+      return usageReserved(limiterOf(answer, leastUnits), leastUnits, answer.windows);
     case "over":
     case "unknown":
       return asFault(new Error(`the ledger answered '${answer.answer}' to an admission`));
@@ -42,34 +43,41 @@ export function windowHeaders(windows: WindowReadings): Record<string, string> {
   return headers;
 }
 
-function exhausted(shortage: Shortage, leastUnits: number, plan: Plan): Fault {
+/** Of the organization, whoever was the limit: headers describe its account. */
+interface Account {
+  plan: Plan;
+  windows: WindowReadings;
+}
+
+function exhausted(shortage: Limiter, leastUnits: number, account: Account): Fault {
   const { windows, extra, kinds } = shortage;
   const tooSmall = windowKinds.find((kind) => infinite(windows[kind].limit) < leastUnits);
   if (tooSmall === undefined) {
     const short = shortOf(shortage);
     const isUsedUp = short.every((limit) => leftOf(limit) === 0);
-    const problem = `${isUsedUp ? "The" : `${needs(leastUnits)}, but the`} ${statesOf(short)}`;
+    const problem = `${isUsedUp ? "The" : `${needs(leastUnits)}, but the`} ${statesOf(short, shortage)}`;
     const window = windows[kinds[0] ?? "session"];
-    return usageLimitReached(problem, { window, resets: windowNames[window.kind] }, shortage, plan);
+    return usageLimitReached(problem, { window, resets: windowNames[window.kind] }, shortage, account);
   }
-  if (!extra.enabled || infinite(extra.capUnits) < leastUnits) return beyondWholeLimit(tooSmall, leastUnits, shortage);
+  if (!extra.enabled || infinite(extra.capUnits) < leastUnits)
+    return beyondWholeLimit(tooSmall, leastUnits, shortage, account);
   // No reset of the plan's own makes room: that of the extra usage does, which is the month's.
-  const problem = `${needs(leastUnits)}, more than ${wholeLimit(tooSmall, shortage)}, and the ${statesOf([extraLimit(extra)])}`;
-  return usageLimitReached(problem, { window: windows.month, resets: "extra usage" }, shortage, plan);
+  const problem = `${needs(leastUnits)}, more than ${wholeLimit(tooSmall, shortage)}, and the ${statesOf([extraLimit(extra)], shortage)}`;
+  return usageLimitReached(problem, { window: windows.month, resets: "extra usage" }, shortage, account);
 }
 
 /** Settled use leaves too little, and extra usage cannot take the request: until `until.window` resets. */
 function usageLimitReached(
   problem: string,
   until: { window: WindowReading; resets: string },
-  shortage: Shortage,
-  plan: Plan,
+  shortage: Limiter,
+  { plan, windows }: Account,
 ): Fault {
-  const { windows, extra, at } = shortage;
+  const { extra, at, limitedBy } = shortage;
   const { kind, resetAt } = until.window;
   const seconds = Math.max(1, Math.ceil((resetAt.getTime() - at.getTime()) / 1000));
   const wait = `wait until the ${until.resets} limit resets at ${resetAt.toISOString()}`;
-  const advice = [...(lessHelps(shortage) ? lessAdvice : []), wait, `or ${askAdvice(extra)}.`];
+  const advice = [...(lessHelps(shortage) ? lessAdvice : []), wait, `or ${askAdvice(shortage)}.`];
   return new Fault("usage_limit_reached", `${problem}. ${capitalized(advice.join(", "))}`, {
     retryAfterSeconds: seconds,
     headers: { ...windowHeaders(windows), "x-should-retry": "false" },
@@ -80,39 +88,54 @@ function usageLimitReached(
       resets_in_seconds: seconds,
       extra_usage: { enabled: extra.enabled, available: extraAvailable(extra) },
       plan_type: plan.name,
+      limited_by: limitedBy,
     },
   });
 }
 
 /** The whole limit is below the least that this request must hold: waiting does not help. */
-function beyondWholeLimit(kind: WindowKind, leastUnits: number, shortage: Shortage): Fault {
-  const { extra, windows } = shortage;
+function beyondWholeLimit(
+  kind: WindowKind,
+  leastUnits: number,
+  shortage: Limiter,
+  { windows }: Pick<Account, "windows">,
+): Fault {
+  const { extra, limitedBy } = shortage;
   const nor = extra.enabled ? ` and the extra usage limit of ${counted(extra.capUnits ?? 0, "unit")}` : "";
-  const advice = [...lessAdvice, `or ${askAdvice(extra)}.`];
+  const advice = [...lessAdvice, `or ${askAdvice(shortage)}.`];
   return new Fault(
     "rate_limit_exceeded",
     `${needs(leastUnits)}, more than ${wholeLimit(kind, shortage)}${nor}. ${capitalized(advice.join(", "))}`,
-    { retryAfterSeconds: 60, headers: { ...windowHeaders(windows), "x-should-retry": "false" } },
+    {
+      retryAfterSeconds: 60,
+      headers: { ...windowHeaders(windows), "x-should-retry": "false" },
+      body: { limited_by: limitedBy },
+    },
   );
 }
 
 /** What is left is held by requests that are still running. */
-function usageReserved(shortage: Shortage, leastUnits: number): Fault {
+function usageReserved(shortage: Limiter, leastUnits: number, windows: WindowReadings): Fault {
   const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastUnits);
   return new Fault(
     "usage_reserved",
-    `${needs(leastUnits)}, but the ${statesOf(shortOf(shortage, isPlanFull))}. Try again when one of them ends.`,
-    { retryAfterSeconds: 1, headers: windowHeaders(shortage.windows) },
+    `${needs(leastUnits)}, but the ${statesOf(shortOf(shortage, isPlanFull), shortage)}. Try again when one of them ends.`,
+    { retryAfterSeconds: 1, headers: windowHeaders(windows), body: { limited_by: shortage.limitedBy } },
   );
 }
 
-function concurrencyLimitExceeded(windows: WindowReadings, { concurrentRequests }: UsageLimits): Fault {
+function concurrencyLimitExceeded({ windows, subjects }: Crowded, plan: UsageLimits): Fault {
+  const crowded = crowdedBy(subjects);
+  const limitedBy: LimitedBy = crowded?.subject ?? "organization";
+  const { concurrentRequests } = crowded ?? plan;
   return new Fault(
     "concurrency_limit_exceeded",
-    `The organization's limit of ${counted(concurrentRequests ?? 0, "request")} at a time is reached. Try again when one of them ends.`,
-    { retryAfterSeconds: 1, headers: windowHeaders(windows) },
+    `The ${limitedBy}'s limit of ${counted(concurrentRequests ?? 0, "request")} at a time is reached. Try again when one of them ends.`,
+    { retryAfterSeconds: 1, headers: windowHeaders(windows), body: { limited_by: limitedBy } },
   );
 }
+
+type Crowded = Extract<AdmitAnswer, { answer: "concurrency" }>;
 
 /** A window or the extra usage, as a message names it. */
 interface NamedLimit {
@@ -139,7 +162,8 @@ function shortOf({ kinds, windows, extra }: Shortage, withExtra = extra.enabled)
 }
 
 const needs = (leastUnits: number) => `This request needs at least ${counted(leastUnits, "unit")}`;
-const statesOf = (limits: readonly NamedLimit[]) => `organization's ${limits.map(stateOf).join(", and its ")}`;
+const statesOf = (limits: readonly NamedLimit[], { limitedBy }: Pick<Limiter, "limitedBy">) =>
+  `${limitedBy}'s ${limits.map(stateOf).join(", and its ")}`;
 
 /** `weekly limit of 10,000 units has 3,141 left (68.59% used), of which running requests hold 3,000`. */
 function stateOf(named: NamedLimit): string {
@@ -152,8 +176,9 @@ function stateOf(named: NamedLimit): string {
   return named.held > 0 ? `${state}, of which running requests hold ${grouped(named.held)}` : state;
 }
 
-function wholeLimit(kind: WindowKind, { windows }: Shortage): string {
-  return `the plan's ${windowNames[kind]} limit of ${counted(windows[kind].limit ?? 0, "unit")}`;
+function wholeLimit(kind: WindowKind, { windows, limitedBy }: Limiter): string {
+  const whose = limitedBy === "organization" ? "plan" : limitedBy;
+  return `the ${whose}'s ${windowNames[kind]} limit of ${counted(windows[kind].limit ?? 0, "unit")}`;
 }
 
 const lessAdvice = ["send less input", "choose a cheaper model"];
@@ -164,7 +189,8 @@ function lessHelps({ windows, extra }: Shortage): boolean {
   return isPlanOpen || (extra.enabled && leftOf(extraLimit(extra)) > 0);
 }
 
-function askAdvice({ enabled }: ExtraReading): string {
+function askAdvice({ limitedBy, extra: { enabled } }: Limiter): string {
+  if (limitedBy !== "organization") return `ask your administrator for a higher limit of the ${limitedBy}`;
   return `ask your administrator for a higher plan or ${enabled ? "a higher extra usage limit" : "for extra usage"}`;
 }
 

@@ -6,7 +6,7 @@
  * whatever cannot be a key of ours is refused at once, because some clients hammer a 401.
  */
 import { Fault } from "../inference/fault.ts";
-import { isKey, key_chars } from "./key.ts";
+import { isKey, isOperatorToken, key_chars } from "./key.ts";
 
 /** What is asked of the headers; repeated values come joined by commas, as fetch's own Headers do it. */
 export interface HeaderSource {
@@ -30,7 +30,7 @@ export function credentialOf(headers: HeaderSource): string {
 
 /** A 401, with the challenge that HTTP asks for. */
 export function unauthorized(
-  code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "revoked_api_key",
+  code: `${"missing" | "invalid" | "expired" | "revoked"}_api_key` | `${"missing" | "invalid"}_operator_token`,
   message: string,
 ): Fault {
   return new Fault(code, message, { headers: { "www-authenticate": "Bearer" } });
@@ -66,6 +66,9 @@ function isBlank(header: string): boolean {
 function whatIsWrong(authorization: string, apiKey: string): string {
   if (valuesOf(authorization).some(isKey)) {
     return `The Authorization header has no scheme. Send it as '${bearerForm}'.`;
+  }
+  if ([...bearerValues(authorization), ...valuesOf(apiKey)].some(isOperatorToken)) {
+    return "That is an operator token, which opens the management interface alone. Send an API key, which begins with 'slk_'.";
   }
   if (isBlank(apiKey) && !bearer.test(authorization.trimStart())) {
     return `The Authorization header does not have the form '${bearerForm}'. Send the API key in this form.`;

@@ -8,12 +8,14 @@
 import type { NewSecret } from "../store/directory.ts";
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const prefix = "slk_";
+/** `slk_`: a key, with which clients infer. `slo_`: an operator's token, with which operators administer. */
+export type SecretKind = "slk_" | "slo_";
+const prefix_chars = 4;
 const random_chars = 32;
 const checksum_chars = 6;
 
 /** Characters of a whole key. */
-export const key_chars = prefix.length + random_chars + checksum_chars;
+export const key_chars = prefix_chars + random_chars + checksum_chars;
 
 /** How many random bytes `newKey` wants: twice what it uses, because one in 32 is thrown away to stay unbiased. */
 export const key_random_bytes = 64;
@@ -21,10 +23,13 @@ export const key_random_bytes = 64;
 /** The published regular expression for secret scanners. What matches is a key of ours if its checksum holds. */
 export const keyPattern = String.raw`\bslk_[0-9A-Za-z]{38}\b`;
 
-const wholeKey = new RegExp(`^${prefix}[0-9A-Za-z]{${random_chars + checksum_chars}}$`);
+/** The same for tokens of operators. */
+export const operatorTokenPattern = String.raw`\bslo_[0-9A-Za-z]{38}\b`;
+
+const wholeSecret = new RegExp(`^sl[ko]_[0-9A-Za-z]{${random_chars + checksum_chars}}$`);
 
 /** A new key from `key_random_bytes` bytes of a cryptographic source. Throws RangeError when they do not suffice. */
-export function newKey(random: Uint8Array): string {
+export function newKey(random: Uint8Array, prefix: SecretKind = "slk_"): string {
   let body = "";
   for (const byte of random) {
     // 248 is the last multiple of 62: bytes above it would favour the head of the alphabet.
@@ -37,7 +42,16 @@ export function newKey(random: Uint8Array): string {
 
 /** Whether this text has the form and the checksum of a key. Says nothing about whether the key exists. */
 export function isKey(text: string): boolean {
-  if (text.length !== key_chars || !wholeKey.test(text)) return false;
+  return isSecret("slk_", text);
+}
+
+/** The same of an operator's token. */
+export function isOperatorToken(text: string): boolean {
+  return isSecret("slo_", text);
+}
+
+function isSecret(prefix: SecretKind, text: string): boolean {
+  if (text.length !== key_chars || !text.startsWith(prefix) || !wholeSecret.test(text)) return false;
   const head = key_chars - checksum_chars;
   return checksum(text.slice(0, head)) === text.slice(head);
 }

@@ -1,11 +1,17 @@
 /** `sluice audit …`: who did what to organizations and keys. */
+import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { grouped } from "../admission/amounts.ts";
 import { compact } from "../inference/compact.ts";
+import type { Management } from "../management/management.ts";
+import { type Paged, page_max } from "../management/page.ts";
+import { type AuditLine, auditShown } from "../store/audit-chain.ts";
 import type { AuditEntry } from "../store/directory.ts";
+import { headOf, headText, linesIn, proofOf, type VerifyOptions } from "./audit-proof.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { auditJson } from "./json.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
+import type { Services } from "./services.ts";
 import { type Column, minute, table } from "./table.ts";
 
 export function addAuditCommands(program: Command, { services }: CommandContext): void {
@@ -19,11 +25,75 @@ export function addAuditCommands(program: Command, { services }: CommandContext)
     .action(async (options: JsonFlag & { org?: string; limit?: number }) => {
       const { org: organization, limit } = options;
       const entries = await withManagement(services, (manage) => manage.listAudit(compact({ organization, limit })));
-      if (options.json) return printJson(services.terminal, entries.map(auditJson));
+      if (options.json) return printJson(services.terminal, entries.map(auditShown));
       services.terminal.out(
         entries.length === 0 ? "The audit log is empty.\n" : table(services.terminal, columns, entries),
       );
     });
+  addHead(audit, services);
+  addExport(audit, services);
+  addVerify(audit, services);
+}
+
+function addHead(audit: Command, services: Services): void {
+  audit
+    .command("head")
+    .description("print where the chain of the log stands; keep it elsewhere, for audit verify")
+    .addOption(jsonOption())
+    .action(async (options: JsonFlag) => {
+      const head = await withManagement(services, (manage) => manage.auditHead());
+      if (options.json) return printJson(services.terminal, head);
+      services.terminal.out(`${headText(head)}\n`);
+    });
+}
+
+function addExport(audit: Command, services: Services): void {
+  audit
+    .command("export")
+    .description("print the log as JSON lines, oldest first")
+    .option("--after <number>", "only entries after this one", wholeNumber(0, 999_999_999))
+    .action(async (options: { after?: number }) => {
+      await withManagement(services, (manage) =>
+        eachPart(manage, options.after ?? 0, (lines) => {
+          services.terminal.out(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+        }),
+      );
+    });
+}
+
+function addVerify(audit: Command, services: Services): void {
+  audit
+    .command("verify")
+    .description("prove that no entry was changed, removed, or added")
+    .option("--from <head>", "a head that was kept: entries from there on (default: from the first entry)", headOf)
+    .option("--to <head>", "a later head that was kept: up to there (default: up to the last entry)", headOf)
+    .option("--file <file>", "verify an exported file instead of the log")
+    .addOption(jsonOption())
+    .addHelpText("after", verifyHelp)
+    .action(async (options: JsonFlag & VerifyOptions) => {
+      const proof = proofOf(options);
+      if (options.file === undefined) {
+        await withManagement(services, (manage) => eachPart(manage, proof.first, proof.take));
+      } else {
+        proof.take(linesIn(readFileSync(options.file, "utf8")));
+      }
+      const verified = proof.end();
+      if (options.json) return printJson(services.terminal, verified);
+      const { entries, head } = verified;
+      services.terminal.out(
+        `${grouped(entries)} entries are as they were written. The chain stands at:\n${headText(head)}\n`,
+      );
+    });
+}
+
+/** All entries after a number, in parts. */
+async function eachPart(manage: Management, after: number, take: (lines: AuditLine[]) => void): Promise<void> {
+  let cursor: string | null = String(after);
+  while (cursor !== null) {
+    const page: Paged<AuditEntry> = await manage.pageAudit({ order: "oldest", limit: page_max, cursor });
+    take(page.items.map(auditShown));
+    cursor = page.next;
+  }
 }
 
 const columns: Column<AuditEntry>[] = [
@@ -33,6 +103,16 @@ const columns: Column<AuditEntry>[] = [
   { head: "SUBJECT", cell: (entry) => entry.subject },
   { head: "DETAILS", cell: (entry) => detailsOf(entry), breaks: true, optional: true },
 ];
+
+const verifyHelp = `
+Each entry has the SHA-256 of itself and the entry before. This command computes
+all hashes anew, from a head that you kept elsewhere (audit head, or the last
+line of an export). Whoever can write to the database can write a whole new
+chain, so only a head that they could not change proves something.
+
+Examples:
+  $ sluice audit verify --from 120:9f2c… --to 480:77ab…
+  $ sluice audit export >audit.jsonl && sluice audit verify --file audit.jsonl`;
 
 function detailsOf({ details }: AuditEntry): string {
   return Object.entries(details)

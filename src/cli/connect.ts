@@ -1,10 +1,14 @@
 /**
- * Connects a command to the data, in this order: the database of DATABASE_URL; the server that holds the data folder,
+ * Connects a command to the data, in this order: the management interface of `--server` or SLUICE_SERVER; the database of
+ * DATABASE_URL; the server that holds the data folder,
  * through its socket; the embedded database of that folder, whose lock keeps other processes out meanwhile. A command
  * does not know which of them it got.
  */
+import { readFileSync } from "node:fs";
+import { isOperatorToken } from "../auth/key.ts";
 import type { StorageSettings } from "../config/configuration.ts";
 import { type Management, management } from "../management/management.ts";
+import type { RemoteServer } from "./remote.ts";
 import type { OpenStore, Services } from "./services.ts";
 import { socketManagement } from "./socket.ts";
 
@@ -16,6 +20,8 @@ const busy_wait_ms = 5000;
 const busy_poll_ms = 50;
 
 export async function withManagement<T>(services: Services, work: (manage: Management) => Promise<T>): Promise<T> {
+  const server = remoteServer(services);
+  if (server) return work((await import("./remote.ts")).remoteManagement(server));
   const storage = services.storage();
   const deadline_ms = performance.now() + busy_wait_ms;
   for (;;) {
@@ -31,6 +37,44 @@ export async function withManagement<T>(services: Services, work: (manage: Manag
     } finally {
       await store.close();
     }
+  }
+}
+
+/** The other node that the command is for; null: this one. Throws an Error where its token is missing or its URL unsafe. */
+export function remoteServer({ environment }: Services): RemoteServer | null {
+  const url = environment.SLUICE_SERVER?.trim();
+  if (!url) return null;
+  const parsed = URL.parse(url);
+  if (!parsed || !/^https?:$/.test(parsed.protocol)) {
+    throw new Error(`'${url.slice(0, 100)}' is not a server's URL. Use one such as https://sluice.example:9090.`);
+  }
+  if (parsed.username || parsed.password || parsed.search) throw new Error("A server's URL has no user and no query.");
+  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(parsed.hostname);
+  if (parsed.protocol === "http:" && !isLoopback) {
+    throw new Error(`${parsed.origin} would get the operator token in the clear. Use https://.`);
+  }
+  return { url: parsed.href, token: operatorToken(environment) };
+}
+
+function operatorToken(environment: Services["environment"]): string {
+  const file = environment.SLUICE_OPERATOR_TOKEN_FILE?.trim();
+  const token = environment.SLUICE_OPERATOR_TOKEN?.trim();
+  if (file && token) throw new Error("Set SLUICE_OPERATOR_TOKEN or SLUICE_OPERATOR_TOKEN_FILE, not both.");
+  if (!file && !token) {
+    throw new Error(
+      "--server needs an operator token in SLUICE_OPERATOR_TOKEN or in a file, SLUICE_OPERATOR_TOKEN_FILE.",
+    );
+  }
+  const found = file ? readToken(file) : token!;
+  if (!isOperatorToken(found)) throw new Error("The operator token is not valid. A token begins with 'slo_'.");
+  return found;
+}
+
+function readToken(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (cause) {
+    throw new Error(`SLUICE_OPERATOR_TOKEN_FILE: ${file} cannot be read`, { cause });
   }
 }
 
@@ -59,11 +103,12 @@ function actorOf(services: Services): string {
 function managementOf(services: Services, store: OpenStore): Management {
   return management({
     administration: store.administration,
+    operators: store.operators,
     ledger: store.ledger,
     refused: store.refused,
     catalog: async () => {
-      const { catalog } = await services.configuration();
-      return { plans: catalog.plans, models: [...catalog.models.keys()] };
+      const { catalog, reports: pricing } = await services.configuration();
+      return { plans: catalog.plans, models: [...catalog.models.keys()], pricing };
     },
     actor: actorOf(services),
     now_ms: services.now_ms,

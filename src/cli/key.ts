@@ -1,13 +1,17 @@
 /** `sluice key …` Only create and rotate print a secret, once. */
 import type { Command } from "commander";
+import { keyJson, newKeyJson } from "../http/management/records.ts";
 import { compact } from "../inference/compact.ts";
+import type { LimitChanges } from "../management/budget-limits.ts";
+import type { BudgetedKey } from "../management/budgets.ts";
 import type { OwnedKey } from "../management/context.ts";
 import type { NewKey } from "../management/keys.ts";
 import { name as parseName } from "../management/parse.ts";
 import type { Secret } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { keyJson, newKeyJson } from "./json.ts";
+import { addKeyUpdate, budgetedKeyJson, budgetFacts } from "./key-update.ts";
+import { limitOption } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, names, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
 import { type Column, facts, instant, table } from "./table.ts";
@@ -19,6 +23,7 @@ export function addKeyCommands(program: Command, { services }: CommandContext): 
   addCreate(key, services);
   addList(key, services);
   addShow(key, services);
+  addKeyUpdate(key, services);
   addRotate(key, services);
   addRevoke(key, services);
 }
@@ -29,6 +34,8 @@ interface CreateOptions extends JsonFlag {
   scopes?: string[];
   models?: string[];
   expires?: string;
+  team?: string;
+  limit?: LimitChanges;
 }
 
 function addCreate(key: Command, services: Services): void {
@@ -40,13 +47,15 @@ function addCreate(key: Command, services: Services): void {
     .option("--scopes <list>", "any of models:read, inference:create, usage:read (default: all three)", names)
     .option("--models <list>", "IDs of the models that the key can use (default: every model)", names)
     .option("--expires <instant>", "when the key expires: ISO 8601 with a time zone, or a date in UTC (default: never)")
+    .option("--team <team>", "ID or name of a team of the organization")
+    .addOption(limitOption("--limit", "what the key can use (default: what its team or its organization gives)"))
     .addOption(jsonOption())
     .addHelpText("after", createExamples)
     .action(async (options: CreateOptions, command: Command) => {
       const { org, name } = await promptForMissing(services, options, command);
-      const { scopes, models, expires } = options;
+      const { scopes, models, expires, team, limit } = options;
       const made = await withManagement(services, (manage) =>
-        manage.createKey({ organization: org, name, ...compact({ scopes, models, expires }) }),
+        manage.createKey({ organization: org, name, ...compact({ scopes, models, expires, team, limits: limit }) }),
       );
       if (options.json) return printJson(services.terminal, newKeyJson(made));
       printSecret(services, made, `Created key '${made.key.name}' of ${made.organization.slug} (${made.key.id}).`);
@@ -73,8 +82,8 @@ function addShow(key: Command, services: Services): void {
     .argument("<id>", "ID of the key")
     .addOption(jsonOption())
     .action(async (id: string, options: JsonFlag) => {
-      const found = await withManagement(services, (manage) => manage.findKey({ id }));
-      if (options.json) return printJson(services.terminal, keyJson(found));
+      const found = await withManagement(services, (manage) => manage.findKeyBudget({ id }));
+      if (options.json) return printJson(services.terminal, budgetedKeyJson(found));
       services.terminal.out(describeKey(services, found));
     });
 }
@@ -181,7 +190,8 @@ function stateOf({ revokedAt, expiresAt }: Pick<Secret, "revokedAt" | "expiresAt
   return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
 }
 
-function describeKey({ terminal, now_ms }: Services, { key, organization }: OwnedKey): string {
+function describeKey({ terminal, now_ms }: Services, budgeted: BudgetedKey): string {
+  const { key, organization } = budgeted;
   const head = facts(terminal, [
     ["id", key.id],
     ["organization", organization.slug],
@@ -189,6 +199,7 @@ function describeKey({ terminal, now_ms }: Services, { key, organization }: Owne
     ["state", stateOf(key, now_ms())],
     ["scopes", key.scopes.join(", ")],
     ["models", key.allowedModels?.join(", ") ?? "every model"],
+    ...budgetFacts(budgeted),
     ["created", instant(key.createdAt)],
     ["expires", instant(key.expiresAt) ?? "never"],
     ["revoked", instant(key.revokedAt)],

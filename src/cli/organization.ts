@@ -1,12 +1,13 @@
 /** `sluice org …` */
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
+import { organizationJson } from "../http/management/records.ts";
 import { compact } from "../inference/compact.ts";
 import { slug as parseSlug } from "../management/parse.ts";
 import type { Organization } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { organizationJson } from "./json.ts";
+import { addKeyLimits } from "./key-update.ts";
 import { type JsonFlag, jsonOption, missing, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
 import { addSubscriptionCommands } from "./subscription.ts";
@@ -70,6 +71,7 @@ export function addOrganizationCommands(program: Command, context: CommandContex
       });
   }
   addSubscriptionCommands(org, context);
+  addKeyLimits(org, services);
 }
 
 async function askSlug({ terminal, prompts }: Services, { json }: JsonFlag): Promise<string | null> {

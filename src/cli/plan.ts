@@ -1,16 +1,22 @@
 /** `sluice plan …`: the plans that sluice.yaml defines. */
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
+import { planJson } from "../http/management/records.ts";
 import { plan as parsePlan } from "../management/parse.ts";
 import type { Plan } from "../store/plan.ts";
+import { remoteServer, withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { planJson } from "./json.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { type Column, facts, table } from "./table.ts";
 
 export function addPlanCommands(program: Command, { services }: CommandContext): void {
   const plan = program.command("plan").description("show the plans that sluice.yaml defines");
-  const plansOf = async () => (await services.configuration()).catalog.plans;
+  /** Of another node those in force; of this one what the file says, so that no database is needed. */
+  const plansOf = async (): Promise<ReadonlyMap<string, Plan>> => {
+    if (!remoteServer(services)) return (await services.configuration()).catalog.plans;
+    const plans = await withManagement(services, (manage) => manage.listPlans());
+    return new Map(plans.map((one) => [one.name, one]));
+  };
 
   plan
     .command("list")

@@ -1,12 +1,12 @@
 /** `sluice request show`: one inference request with its route. For operators: keys see only receipts. */
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
+import { requestJson } from "../http/management/records.ts";
 import type { RejectedReport } from "../inference/usage.ts";
 import type { FoundRequest } from "../management/usage.ts";
 import { windowKinds } from "../store/ledger.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { requestJson } from "./json.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { facts } from "./table.ts";
 import type { Terminal } from "./terminal.ts";

@@ -6,17 +6,21 @@
  * connect.ts finds the data.
  */
 import { Command, CommanderError } from "commander";
+import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
+import { addCompletionCommand } from "./completion.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
+import { addOperatorCommands } from "./operator.ts";
 import { addOrganizationCommands } from "./organization.ts";
 import { addPlanCommands } from "./plan.ts";
 import { addRequestCommands } from "./request.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
+import { addTeamCommands } from "./team.ts";
 import { oneLine } from "./terminal.ts";
 import { addUpstreamCommands } from "./upstream.ts";
 import { addUsageCommands } from "./usage.ts";
@@ -40,7 +44,9 @@ export async function run(words: readonly string[], services: Services): Promise
 }
 
 /** All commands, in the order of the help. */
-export function commands(services: Services, exitWith: (code: number) => void): Command {
+export function commands(of: Services, exitWith: (code: number) => void): Command {
+  const environment = { ...of.environment };
+  const services: Services = { ...of, environment };
   const { terminal } = services;
   const program = new Command("sluice")
     .description("A model inference service that your team runs itself.")
@@ -54,22 +60,42 @@ export function commands(services: Services, exitWith: (code: number) => void): 
       getErrHasColors: () => terminal.color,
     })
     .version(services.version, "-V, --version", "print the version")
+    .option("--server <url>", "administer another node, through its operator's port (or SLUICE_SERVER)")
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command]", "show help for a command")
     .addHelpText("after", generalExamples);
+  program.hook("preAction", (_, command) => {
+    const { server } = program.opts<{ server?: string }>();
+    if (server === undefined) return;
+    const [first = command.name()] = namesTo(command);
+    if (onTheNode.includes(first)) command.error(`error: ${first} works on the node itself, without --server`);
+    environment.SLUICE_SERVER = server;
+  });
   const context: CommandContext = { services, exitWith };
   addServerCommands(program, context);
   addInitCommand(program, context);
   addOrganizationCommands(program, context);
   addKeyCommands(program, context);
+  addTeamCommands(program, context);
   addPlanCommands(program, context);
   addUpstreamCommands(program, context);
   addUsageCommands(program, context);
   addRequestCommands(program, context);
   addAuditCommands(program, context);
+  addOperatorCommands(program, context);
+  addApplyCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
+  addCompletionCommand(program, context);
   return program;
+}
+
+/** They have nothing to ask of another node. */
+const onTheNode = ["serve", "simulator", "migrate", "openapi", "init", "doctor", "healthcheck", "completion"];
+
+/** What is typed to get there, without the program's name. */
+function namesTo(command: Command): string[] {
+  return command.parent ? [...namesTo(command.parent), command.name()] : [];
 }
 
 const generalExamples = `
@@ -78,6 +104,10 @@ Examples:
   $ sluice org create acme --plan pro
   $ sluice key create --org acme --name "build server" --scopes inference:create
   $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h
+  $ sluice --server https://sluice.example:9090 org list
+
+With --server or SLUICE_SERVER, commands act on another node and need an operator
+token in SLUICE_OPERATOR_TOKEN, or in a file that SLUICE_OPERATOR_TOKEN_FILE names.
 
 Exit codes: 0 success; 1 failure, with a one-line reason on stderr; 2 usage
 error. For help with a command, run: sluice help <command>`;

@@ -6,7 +6,7 @@ import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
 import type { Services } from "./services.ts";
 
-const document_file = "openapi.json";
+const document_files = { api: "openapi.json", management: "management.json" };
 
 export function addServerCommands(program: Command, { services, exitWith }: CommandContext): void {
   program
@@ -43,11 +43,13 @@ export function addServerCommands(program: Command, { services, exitWith }: Comm
   program
     .command("openapi")
     .description("print the OpenAPI 3.1 document of the API")
-    .option("--write [file]", `write it to a file instead (default: ${document_file})`)
-    .action(async ({ write }: { write?: string | true }) => {
-      const document = await services.openapi();
+    .option("--management", "of the management interface instead")
+    .option("--write [file]", "write it to a file instead (default: openapi.json, or management.json)")
+    .action(async ({ write, management }: { write?: string | true; management?: true }) => {
+      const of = management ? "management" : "api";
+      const document = await services.openapi(of);
       if (!write) return services.terminal.out(document);
-      const file = write === true ? document_file : write;
+      const file = write === true ? document_files[of] : write;
       writeFileSync(file, document);
       services.terminal.out(`Wrote ${file}.\n`);
     });

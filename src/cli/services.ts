@@ -45,7 +45,7 @@ export interface Services {
   /** Asks an engine for its models and drafts a sluice.yaml for it. */
   draftConfiguration(upstream: { url: string; protocol: UpstreamProtocol; apiKey: string | null }): Promise<Draft>;
   /** The OpenAPI document as it is checked in: JSON text that ends with a line break. */
-  openapi(): Promise<string>;
+  openapi(of: "api" | "management"): Promise<string>;
 
   /** Serves until stopped; returns the exit code. `migrate`: unless the settings say otherwise. */
   serve(options: { migrate: boolean }): Promise<number>;
@@ -61,7 +61,7 @@ export interface Inspection {
   schema: { is: "current" | "older" | "newer" | "other"; problem: string | null };
 }
 
-export interface OpenStore extends Pick<ManagementOptions, "administration" | "ledger" | "refused"> {
+export interface OpenStore extends Pick<ManagementOptions, "administration" | "operators" | "ledger" | "refused"> {
   close(): Promise<void>;
 }
 

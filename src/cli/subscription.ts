@@ -1,9 +1,9 @@
 /** `sluice org plan|anchor|extra-usage`: what an organization can use, and when its weeks and months start. */
 import { type Command, Option } from "commander";
 import { grouped } from "../admission/amounts.ts";
+import { organizationJson } from "../http/management/records.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { organizationJson } from "./json.ts";
 import { type JsonFlag, jsonOption, missing, printJson, units } from "./option.ts";
 import { instant } from "./table.ts";
 

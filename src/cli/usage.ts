@@ -1,21 +1,23 @@
 /** `sluice usage …`: what organizations have used, whether the ledger balances, and how to correct it. */
 import { type Command, Option } from "commander";
 import { grouped, percentOf } from "../admission/amounts.ts";
+import { adjustmentJson, differenceJson, usageJson } from "../http/management/records.ts";
 import type { OrganizationUsage, OwnedDifference } from "../management/usage.ts";
 import { type Sealed, windowKinds } from "../store/ledger.ts";
 import type { Lost } from "../store/lost.ts";
 import { bar } from "./bar.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { adjustmentJson, differenceJson, usageJson } from "./json.ts";
 import { type JsonFlag, jsonOption, printJson, units } from "./option.ts";
 import type { Services } from "./services.ts";
 import { type Column, facts, instant, minute, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
+import { addReport } from "./usage-report.ts";
 
 export function addUsageCommands(program: Command, { services }: CommandContext): void {
-  const usage = program.command("usage").description("show, check, and adjust usage");
+  const usage = program.command("usage").description("show, report, check, and adjust usage");
   addShow(usage, services);
+  addReport(usage, services);
   addCheck(usage, services);
   addAdjust(usage, services);
 }
@@ -56,9 +58,12 @@ function addCheck(usage: Command, services: Services): void {
     });
 }
 
-function onTrust({ windows, records }: Sealed): string {
-  if (windows === 0) return "";
-  return `Taken on trust: the seals of ${grouped(windows)} windows, of ${grouped(records)} records in all. --full reads their records.\n`;
+function onTrust({ windows, records, days, dayRecords }: Sealed): string {
+  const taken = [
+    ...(windows === 0 ? [] : [`the seals of ${grouped(windows)} windows, of ${grouped(records)} records in all`]),
+    ...(days === 0 ? [] : [`the roll-ups of ${grouped(days)} days, of ${grouped(dayRecords)} records`]),
+  ];
+  return taken.length === 0 ? "" : `Taken on trust: ${taken.join("; ")}. --full reads their records.\n`;
 }
 
 /** On stderr: it is no difference, and yet not all is well. */
@@ -141,6 +146,7 @@ const usageColumns = (cells: number): Column<Line>[] => [
 
 const differenceColumns: Column<OwnedDifference>[] = [
   { head: "ORGANIZATION", cell: ({ organization, difference }) => organization?.slug ?? difference.organizationId },
+  { head: "KEY OR TEAM", cell: ({ difference }) => difference.subjectId ?? "" },
   { head: "WINDOW", cell: ({ difference }) => difference.kind },
   { head: "FROM", cell: ({ difference }) => instant(difference.startsAt) ?? "" },
   { head: "USED", cell: ({ difference }) => grouped(difference.used) },
@@ -150,12 +156,13 @@ const differenceColumns: Column<OwnedDifference>[] = [
 ];
 
 const checkHelp = `
-Exits with 1 if any total differs. A running service seals windows that have
-ended and agreed. The check trusts their seals, and reads the records since.
-With --full it reads every record of the past year. On the embedded database,
-requests wait until that is done: about a second for every 100,000 records.
-If a replica took over without the last commits, or a backup was restored, the
-check says on stderr what was lost: no total can show that.`;
+Exits with 1 if any total differs. A running service seals windows and days
+that have ended and agreed. The check trusts their seals, and reads the records
+since. With --full it reads every record of the past year, piece by piece. The
+windows hour and day are the roll-ups of a day, with units as USED and
+RECORDED, and tokens as HELD and HOLDING. If a replica took over without the
+last commits, or a backup was restored, the check says on stderr what was lost:
+no total can show that.`;
 const adjustExamples = `
 Examples:
   $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"

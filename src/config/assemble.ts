@@ -51,6 +51,7 @@ export function assemble(
       denyPrivate: file?.images?.deny_private ?? false,
       deniedHosts: (file?.images?.denied_hosts ?? []).map((host) => host.toLowerCase()),
     },
+    reports: pricingOf(file?.reports),
     server: settings.server,
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,
@@ -67,6 +68,12 @@ function telemetryOf(entry: ConfigurationFile["telemetry"]): Configuration["tele
     followsCallers: entry.follow_callers ?? true,
     metrics_ms: entry.metrics_ms ?? telemetryLimits.metrics_ms.default,
   };
+}
+
+function pricingOf(reports: ConfigurationFile["reports"]): Configuration["reports"] {
+  if (!reports) return null;
+  const { currency, price_per_million_units: pricePerMillionUnits, provider = "Sluice" } = reports;
+  return { currency, pricePerMillionUnits, provider };
 }
 
 const routesUnused = "SLUICE_UPSTREAM_URL is set, so every model goes to it; the routes of sluice.yaml are not used";

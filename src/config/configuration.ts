@@ -26,6 +26,8 @@ export interface Configuration {
   /** Null: nothing is sent to a collector. */
   telemetry: TelemetrySettings | null;
   images: ImageSettings;
+  /** What units cost in reports; null: no price is set. */
+  reports: ReportSettings | null;
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */
@@ -98,12 +100,15 @@ export interface MetricsSettings {
   organizations_max: number;
 }
 
+/** `on`: with the certificate of the main port. `proxy`: something in front speaks TLS. `off`: management only from the node itself. */
+export type OperatorTls = "off" | "on" | "proxy";
+
 export interface ServerSettings {
   host: string;
   /** 0 lets the system choose. */
   port: number;
-  /** The operator's own listener (metrics), or null: then metrics are on the main port. */
-  operator: { host: string; port: number } | null;
+  /** The operator's own listener (metrics, management), or null: then metrics are on the main port. */
+  operator: { host: string; port: number /** Absent: off. */; tls?: OperatorTls } | null;
   /** The files of the certificate with which the main port speaks HTTPS; absent: HTTP. */
   tls?: IdentityFiles;
   /** Whether a start may bring an older database up to date. */
@@ -118,4 +123,12 @@ export interface StorageSettings {
   /** For a `rediss://` URL; absent: the system's authorities, and no certificate of ours. */
   redisTls?: TlsFiles;
   dataDir: string;
+}
+
+export interface ReportSettings {
+  /** ISO 4217. */
+  currency: string;
+  pricePerMillionUnits: number;
+  /** Who bills. */
+  provider: string;
 }

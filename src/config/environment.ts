@@ -4,7 +4,7 @@ import { compact } from "../inference/compact.ts";
 import { closestName } from "../schema/closest.ts";
 import { checkedKey } from "./api-key.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
-import type { ServerSettings, StorageSettings } from "./configuration.ts";
+import type { OperatorTls, ServerSettings, StorageSettings } from "./configuration.ts";
 import { isNetwork } from "./network.ts";
 import { shortened } from "./problem.ts";
 import { withSecrets } from "./secret.ts";
@@ -33,6 +33,7 @@ export const variables = [
   "SLUICE_UPSTREAM_MODEL",
   "SLUICE_OPERATOR_PORT",
   "SLUICE_OPERATOR_HOST",
+  "SLUICE_OPERATOR_TLS",
   "DATABASE_URL_FILE",
   "REDIS_URL_FILE",
   "SLUICE_UPSTREAM_KEY_FILE",
@@ -118,10 +119,21 @@ function operatorOf(get: Get, add: Add): ServerSettings["operator"] {
   if (get("SLUICE_OPERATOR_PORT") === null) {
     if (get("SLUICE_OPERATOR_HOST") !== null)
       add("SLUICE_OPERATOR_HOST", "needs SLUICE_OPERATOR_PORT, which is not set");
+    if (get("SLUICE_OPERATOR_TLS") !== null) add("SLUICE_OPERATOR_TLS", "needs SLUICE_OPERATOR_PORT, which is not set");
     return null;
   }
   const host = hostOf("SLUICE_OPERATOR_HOST", get, add);
-  return { host, port: portOf("SLUICE_OPERATOR_PORT", get, add) ?? 0 };
+  return { host, port: portOf("SLUICE_OPERATOR_PORT", get, add) ?? 0, ...compact({ tls: operatorTlsOf(get, add) }) };
+}
+
+function operatorTlsOf(get: Get, add: Add): OperatorTls | undefined {
+  const written = get("SLUICE_OPERATOR_TLS");
+  if (written === null) return undefined;
+  if (written === "on" && get("SLUICE_TLS_CERTIFICATE_FILE") === null)
+    add("SLUICE_OPERATOR_TLS", "needs SLUICE_TLS_CERTIFICATE_FILE, whose certificate it serves");
+  if (written === "on" || written === "proxy" || written === "off") return written;
+  add("SLUICE_OPERATOR_TLS", `must be on, proxy or off, not ${excerpt(written)}`);
+  return undefined;
 }
 
 function proxiesOf(get: Get, add: Add): string[] {

@@ -490,6 +490,32 @@ const telemetry = Type.Object(
   { ...closed, description: "OpenTelemetry: traces and metrics of inference, sent to a collector by OTLP." },
 );
 
+const reports = Type.Object(
+  {
+    currency: Type.String({
+      pattern: "^[A-Z]{3}$",
+      patternErrorMessage: "must be a currency of ISO 4217, such as EUR",
+      description: "The currency of costs in reports, as ISO 4217 names it.",
+    }),
+    price_per_million_units: Type.Number({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: "What a million units cost, with nine decimals at most.",
+    }),
+    provider: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        pattern: "^[^\\u0000-\\u001f\\u007f]*$",
+        patternErrorMessage: "must be text on one line",
+        default: "Sluice",
+        description: "Who bills, in FOCUS reports.",
+      }),
+    ),
+  },
+  { ...closed, description: "What units cost in reports. Nothing else depends on it." },
+);
+
 const images = Type.Object(
   {
     deny_private: Type.Optional(
@@ -544,6 +570,7 @@ export const ConfigurationFile = Type.Object(
     metrics: Type.Optional(metrics),
     telemetry: Type.Optional(telemetry),
     images: Type.Optional(images),
+    reports: Type.Optional(reports),
   },
   { ...closed, title: "sluice.yaml", description: "The configuration of Sluice: engines, models, plans, and limits." },
 );

@@ -5,11 +5,14 @@ import { Elysia } from "elysia";
 import { Fault } from "../inference/fault.ts";
 import { encodeFault } from "../protocol/openai-chat/fault.ts";
 import type { Connection } from "./call.ts";
+import { isLoopback } from "./client-address.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { faultBodyOf } from "./fault-body.ts";
 import { frame, identified, methodNotAllowed, type Serve } from "./frame.ts";
 import { json } from "./json.ts";
 import { seconds } from "./listen.ts";
+import { managementServed } from "./management/mounted.ts";
+import type { ManagementEntrance } from "./management/serve.ts";
 import type { Operation } from "./operation.ts";
 import { metricsOperations, operations, operatorProbes, unlistedOperations } from "./operations.ts";
 import { hasId, isIdThere } from "./path.ts";
@@ -22,8 +25,8 @@ export function app(dependencies: Dependencies, options: { metrics: boolean }) {
 }
 
 /** What only the operator's own port answers. */
-export function operatorApp(dependencies: Dependencies) {
-  return mount(dependencies, [...metricsOperations, ...operatorProbes]);
+export function operatorApp(dependencies: Dependencies, management: ManagementEntrance) {
+  return mount(dependencies, [...metricsOperations, ...operatorProbes, ...managementServed(management)]);
 }
 
 /** Whatever is mounted is an operation: with its scope, its guards and its description. */
@@ -89,6 +92,7 @@ type Server = Pick<Bun.Server<unknown>, "requestIP" | "timeout">;
 function connections({ bounds, limits }: Dependencies) {
   return (request: Request, server: Server | null): Connection => ({
     address: () => bounds.clientAddress(server?.requestIP(request)?.address ?? "", request.headers),
+    isLocal: () => isLoopback(server?.requestIP(request)?.address ?? ""),
     keepOpen: (isKept) => server?.timeout(request, isKept ? 0 : seconds(limits.idle_ms)),
   });
 }

@@ -13,6 +13,8 @@ export interface CallNotes {
   client?: string;
   organization?: string;
   key?: string;
+  /** Of the management interface. */
+  operator?: string;
   model?: string;
   stream?: boolean;
   /** Of an inference request that was admitted: from what. */
@@ -33,6 +35,8 @@ export interface CallNotes {
 export interface Connection {
   /** Of the client, as far as the proxies in between are trusted (client-address.ts). */
   address(): string;
+  /** Whether the peer is on this machine. */
+  isLocal(): boolean;
   /** Lifts the runtime's own idle timeout, which would cut a quiet stream; or sets it again. */
   keepOpen(isKept: boolean): void;
 }

@@ -74,6 +74,11 @@ function plain(hop: string): string {
   return address.replace(/^::ffff:(?=[\d.]+$)/i, "");
 }
 
+export function isLoopback(address: string): boolean {
+  const bare = plain(address);
+  return bare === "::1" || (isIP(bare) === 4 && bare.startsWith("127."));
+}
+
 /** Whom to count it to: of IPv6 the /64, all of which is one subscriber's. */
 function accountable(address: string): string {
   if (!isIPv6(address)) return address;

@@ -30,7 +30,7 @@ export interface Dependencies {
   standings: Pick<Standings, "begin">;
   attempts: Attempts;
   runs: Runs;
-  ledger: Pick<Ledger, "windows" | "receipt">;
+  ledger: Pick<Ledger, "windows" | "budgets" | "receipt">;
   /** Receipts of requests that were refused. */
   refused: Pick<RefusedLog, "add" | "find">;
   inputEstimate: Pick<InputEstimate, "tokens" | "expected">;

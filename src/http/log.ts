@@ -88,6 +88,7 @@ function requestFields(call: Call, status: number, hidden: LogOptions["hidden"])
     ms: Math.round(call.elapsed_ms() * 10) / 10,
     organization: notes.organization,
     key: notes.key,
+    operator: notes.operator,
     model: notes.model,
     stream: notes.stream,
     outcome: notes.outcome,

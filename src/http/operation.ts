@@ -13,6 +13,7 @@ import type { IdPrefix } from "../store/ids.ts";
 import type { Operation as MeteredOperation } from "../store/ledger.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { ManagementTag } from "./management/tag.ts";
 import type { HeaderName } from "./openapi/headers.ts";
 
 /** What the document needs to know of the catalog in force. */
@@ -32,11 +33,11 @@ interface Declared<
   Body,
 > {
   operationId: string;
-  method: "get" | "post" | "delete";
+  method: "get" | "post" | "put" | "delete";
   /** As OpenAPI writes it: `/v1/models/{id}`. */
   path: string;
-  /** Of the ids in its path; what does not begin so is no path of this operation. */
-  idPrefix?: IdPrefix;
+  /** Of the ids in its path; what does not begin so is no path of this operation. Empty: any without a slash. */
+  idPrefix?: IdPrefix | "";
   tag: Tag;
   summary: string;
   description: string;
@@ -104,7 +105,7 @@ export function operation<
 /** `messages`, `responses`: in the words of that protocol. `client`: `Error`, or Messages' words, as whoever asks reads them. */
 export type FaultShape = "error" | "messages" | "responses" | "client";
 
-export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation";
+export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation" | ManagementTag;
 
 export interface Success {
   description: string;

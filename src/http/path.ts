@@ -22,7 +22,7 @@ export function idIn(pattern: string, request: Request): string {
 
 interface Pattern {
   path: string;
-  idPrefix?: IdPrefix;
+  idPrefix?: IdPrefix | "";
 }
 
 export function hasId({ path }: Pattern): boolean {

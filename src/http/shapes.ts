@@ -87,9 +87,30 @@ export const UsageWindow = Type.Object(
 );
 export type UsageWindow = Type.Static<typeof UsageWindow>;
 
+export const BudgetWindows = Type.Object(
+  {
+    session: Type.Optional(UsageWindow),
+    week: Type.Optional(UsageWindow),
+    month: Type.Optional(UsageWindow),
+  },
+  { $id: "BudgetWindows", description: "The windows in which a key or a team has a limit of its own." },
+);
+export type BudgetWindows = Type.Static<typeof BudgetWindows>;
+
 export const UsageRecord = Type.Object(
-  { object: Type.Literal("service.usage"), session: UsageWindow, week: UsageWindow, month: UsageWindow },
-  { $id: "UsageRecord", description: "The five-hour session, the week, and the billing month of the organization." },
+  {
+    object: Type.Literal("service.usage"),
+    session: UsageWindow,
+    week: UsageWindow,
+    month: UsageWindow,
+    key: Type.Optional(BudgetWindows),
+    team: Type.Optional(BudgetWindows),
+  },
+  {
+    $id: "UsageRecord",
+    description:
+      "The five-hour session, the week, and the billing month of the organization; and those of the calling key and of its team, if they have limits of their own.",
+  },
 );
 export type UsageRecord = Type.Static<typeof UsageRecord>;
 

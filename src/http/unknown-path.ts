@@ -13,6 +13,7 @@ import { ending, hasId, pathOf } from "./path.ts";
 /** What answers, whatever the method, where none of these operations does. */
 export function unknownPath(operations: readonly Operation[]): Framed {
   const meantBy = signpost(operations);
+  const contract = operations.some(({ path }) => path === managementContract) ? managementContract : "/openapi.json";
   return {
     path: "/*",
     work({ request }) {
@@ -20,7 +21,7 @@ export function unknownPath(operations: readonly Operation[]): Framed {
       const meant = meantBy(asked);
       const advice = meant
         ? `You probably mean '${excerpt(meant.path)}'.${baseUrlAdvice(asked, meant.path)}`
-        : "/openapi.json lists all paths.";
+        : `${contract} lists all paths.`;
       throw new Fault("route_not_found", `There is nothing at '${excerpt(asked)}'. ${advice}`);
     },
     faultBody(fault, requestId, request) {
@@ -30,6 +31,8 @@ export function unknownPath(operations: readonly Operation[]): Framed {
     },
   };
 }
+
+const managementContract = "/management.json";
 
 interface Meant {
   path: string;

@@ -36,6 +36,15 @@ export const faultCatalogue = {
   usage_reserved: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
   capacity_exceeded: { status: 429, type: "rate_limit_error", messages: "rate_limit_error" },
   usage_limit_reached: { status: 429, type: "usage_limit_error", messages: "rate_limit_error" },
+  missing_operator_token: { status: 401, type: "authentication_error", messages: "authentication_error" },
+  invalid_operator_token: { status: 401, type: "authentication_error", messages: "authentication_error" },
+  missing_role: { status: 403, type: "permission_error", messages: "permission_error" },
+  tls_required: { status: 403, type: "permission_error", messages: "permission_error" },
+  resource_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
+  already_exists: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
+  wrong_state: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
+  idempotency_key_reused: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
+  version_conflict: { status: 412, type: "invalid_request_error", messages: "invalid_request_error" },
   internal_error: { status: 500, type: "api_error", messages: "api_error" },
   upstream_unavailable: { status: 503, type: "api_error", messages: "overloaded_error" },
   upstream_timeout: { status: 503, type: "api_error", messages: "overloaded_error" },
@@ -45,6 +54,24 @@ export const faultCatalogue = {
 } as const satisfies Record<string, { status: number; type: string; messages: string }>;
 
 export type FaultCode = keyof typeof faultCatalogue;
+
+/** Of the management interface alone: no client of the API meets them. */
+export const managementFaultCodes = [
+  "missing_operator_token",
+  "invalid_operator_token",
+  "missing_role",
+  "tls_required",
+  "resource_not_found",
+  "already_exists",
+  "wrong_state",
+  "idempotency_key_reused",
+  "version_conflict",
+] as const satisfies FaultCode[];
+
+/** Those that clients of the API can meet. */
+export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).filter(
+  (code) => !managementFaultCodes.some((one) => one === code),
+);
 
 /** How long an input is, and how long the model's context. */
 export interface Overflow {

@@ -1,14 +1,18 @@
 /** What every verb works with: the stores, the actor, look-ups by name, and announcements to the nodes. */
-import type { Administration, Key, Organization } from "../store/directory.ts";
+import { hashKey } from "../auth/key.ts";
+import { canonical } from "../store/audit-chain.ts";
+import type { Actor, Administration, Key, Organization, Repeat } from "../store/directory.ts";
 import type { Ledger } from "../store/ledger.ts";
+import type { Operators } from "../store/operators.ts";
 import type { Plan } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
+import type { Pricing } from "./pricing.ts";
 
 export interface OwnedKey {
   key: Key;
-  organization: Organization;
+  organization: Pick<Organization, "id" | "slug">;
 }
 
 /** What the catalog in force has. */
@@ -16,16 +20,23 @@ export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
   /** Public ids. */
   models: readonly string[];
+  /** What units cost; absent or null: no price is set. */
+  pricing?: Pricing | null;
 }
 
 export interface ManagementOptions {
   administration: Administration;
-  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "receiptOfAny">;
+  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "report" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
-  /** Who acts, for the audit log: `cli:<user>` or `service`. */
-  actor: string;
+  operators: Operators;
+  /** Who acts, for the audit log: `operator:<name>`, `cli:<user>` or `service`. */
+  actor: Actor;
+  /** The one organization whose things there are for who acts; null or absent: all. */
+  within?: string | null | undefined;
+  /** What a creation is known by, should it be asked for again. */
+  repeatKey?: string | null | undefined;
   now_ms: () => number;
   /** A UUIDv7, dashed. */
   newUuid: () => string;
@@ -41,18 +52,35 @@ export interface ManagementOptions {
 export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
-  const { administration } = options;
+  const { administration, within = null } = options;
+  /** Every verb finds its organization here: one that is not in sight is not there. */
+  async function organizationOf(slugOrId: unknown): Promise<Organization> {
+    const name = parse.text(slugOrId, "an organization's slug or ID");
+    const found = await administration.findOrganization(name);
+    return found && isWithin(within, found.id) ? found : noOrganization(name);
+  }
   return {
     ...options,
-    async organizationOf(slugOrId: unknown): Promise<Organization> {
-      const name = parse.text(slugOrId, "an organization's slug or ID");
-      return (await administration.findOrganization(name)) ?? noOrganization(name);
+    within,
+    organizationOf,
+    /** The organization to which a list is narrowed: the one that is asked for, or the one in sight. */
+    async narrowedTo(slugOrId: unknown): Promise<string | undefined> {
+      if (!parse.isAbsent(slugOrId)) return (await organizationOf(slugOrId)).id;
+      return within ?? undefined;
+    },
+    isInSight: (organizationId: string | null) => isWithin(within, organizationId),
+    /** What the store knows a creation by; absent where the request has no key. */
+    repeatOf(verb: string, input: unknown): Repeat | undefined {
+      const { repeatKey } = options;
+      if (parse.isAbsent(repeatKey)) return undefined;
+      return { keyHash: hashKey(repeatKey), requestHash: hashKey(canonical([verb, input])) };
     },
     async keyOf(id: unknown): Promise<Key> {
       const name = parse.text(id, "a key's ID");
       if (name.startsWith("slk_"))
         fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
-      return (await administration.findKey(name)) ?? noKey(name);
+      const found = await administration.findKey(name);
+      return found && isWithin(within, found.organizationId) ? found : noKey(name);
     },
     async withOrganization(key: Key): Promise<OwnedKey> {
       const organization = await administration.findOrganization(key.organizationId);
@@ -69,10 +97,21 @@ export function managementContext(options: ManagementOptions) {
   };
 }
 
+function isWithin(within: string | null, organizationId: string | null): boolean {
+  return within === null || within === organizationId;
+}
+
 export function noOrganization(slugOrId: string): never {
-  return fail(`There is no organization '${parse.excerpt(slugOrId)}'. To list all organizations, run: sluice org list`);
+  return fail(
+    `There is no organization '${parse.excerpt(slugOrId)}'. To list all organizations, run: sluice org list`,
+    "not_found",
+  );
 }
 
 export function noKey(id: string): never {
-  return fail(`There is no key '${parse.excerpt(id)}'. To list all keys, run: sluice key list`);
+  return fail(`There is no key '${parse.excerpt(id)}'. To list all keys, run: sluice key list`, "not_found");
+}
+
+export function reusedKey(): never {
+  return fail("This Idempotency-Key came with another request before. Use a new one for each creation.", "reused");
 }

@@ -1,8 +1,25 @@
+import type { Organization } from "../store/directory.ts";
+
 /** An administrator asked for something that cannot be done: the message says why, and what to do instead. */
 export class ManagementError extends Error {
   override name = "ManagementError";
+  constructor(
+    message: string,
+    readonly kind: RefusalKind = "invalid",
+    /** Of `stale`: what there is now. */
+    readonly current: Organization | null = null,
+  ) {
+    super(message);
+  }
 }
 
-export function fail(message: string): never {
-  throw new ManagementError(message);
+/**
+ * `taken`: something has the name already. `state`: it is not in a state in which that can be done. `stale`: it changed
+ * since it was read. `reused`: another request had the same Idempotency-Key.
+ */
+export const refusalKinds = ["invalid", "not_found", "taken", "state", "stale", "reused"] as const;
+export type RefusalKind = (typeof refusalKinds)[number];
+
+export function fail(message: string, kind?: RefusalKind): never {
+  throw new ManagementError(message, kind);
 }

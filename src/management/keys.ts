@@ -1,8 +1,12 @@
 /** What an administrator does with keys. A new secret is returned once and is nowhere else. */
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
+import { keyStates, type Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
-import { type ManagementContext, noKey, type OwnedKey } from "./context.ts";
+import type { LimitChanges } from "./budget-limits.ts";
+import { newKeyBudget, noTeam } from "./budgets.ts";
+import { type ManagementContext, noKey, type OwnedKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
+import { type Paged, type PageInput, paged, pageOf } from "./page.ts";
 import * as parse from "./parse.ts";
 
 export interface KeyVerbs {
@@ -13,9 +17,15 @@ export interface KeyVerbs {
     scopes?: string[] | null;
     models?: string[] | null;
     expires?: string | null;
+    /** ID or name of a team of the organization. */
+    team?: string | null;
+    /** On top of what its team or its organization gives a new key; null takes a limit away. */
+    limits?: LimitChanges | null;
   }): Promise<NewKey>;
   /** Of one organization, or of all. */
   listKeys(input: { organization?: string | null }): Promise<OwnedKey[]>;
+  /** A part of them, in the order in which they were made; `limit` 1 to 1,000, else 100. */
+  pageKeys(input: PageInput & { organization?: string | null; state?: string | null }): Promise<Paged<OwnedKey>>;
   findKey(input: { id: string }): Promise<OwnedKey>;
   /**
    * Adds a second secret to the key. `grace` (`30m`, `1h`, `7d`, `0s`) is how long the older ones keep working; without
@@ -27,13 +37,24 @@ export interface KeyVerbs {
 }
 
 export interface NewKey extends OwnedKey {
-  /** The whole key, in plain text: the only time that anybody sees it. */
+  /** The whole key, in plain text: the only time that anybody sees it. Empty: the request was a repeat. */
   secret: string;
 }
 
 export function keyVerbs(context: ManagementContext): KeyVerbs {
-  const { administration, actor, announce, catalog, keyOf, newUuid, now_ms, organizationOf, random, withOrganization } =
-    context;
+  const {
+    administration,
+    actor,
+    announce,
+    catalog,
+    keyOf,
+    narrowedTo,
+    newUuid,
+    now_ms,
+    organizationOf,
+    random,
+    withOrganization,
+  } = context;
   return {
     async createKey(input) {
       const name = parse.name(input.name, "The key's name");
@@ -41,6 +62,7 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
       const allowedModels = parse.isAbsent(input.models) ? null : parse.models(input.models, (await catalog()).models);
       const expiresAt = parse.isAbsent(input.expires) ? null : parse.futureInstant(input.expires, now_ms());
       const organization = await organizationOf(input.organization);
+      const budget = await newKeyBudget(context, organization, input);
       const secret = newKey(random(key_random_bytes));
       const key = await administration.createKey({
         id: idOf(newUuid(), "key_"),
@@ -49,31 +71,46 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
         scopes,
         allowedModels,
         expiresAt,
+        ...budget,
         secret: secretOf(secret),
         actor,
+        repeat: context.repeatOf("createKey", input),
       });
+      if (key === "no_team") return noTeam(budget.teamId ?? "");
+      if (key === "reused") return reusedKey();
+      if ("repeated" in key) return { ...(await withOrganization(await keyOf(key.repeated))), secret: "" };
       return { key, organization, secret };
     },
     async listKeys(input) {
-      const organizations = parse.isAbsent(input.organization)
-        ? await administration.listOrganizations()
-        : [await organizationOf(input.organization)];
+      const one = await narrowedTo(input.organization);
+      const organizations = one === undefined ? await administration.listOrganizations() : [await organizationOf(one)];
       const lists: OwnedKey[] = [];
       for (const organization of organizations) {
         for (const key of await administration.listKeys(organization.id)) lists.push({ key, organization });
       }
       return lists;
     },
+    async pageKeys(input) {
+      const page = pageOf(input, "key_");
+      const organizationId = await narrowedTo(input.organization);
+      const state = parse.isAbsent(input.state) ? undefined : parse.choice(input.state, keyStates, "state");
+      const { items, next } = paged(await administration.pageKeys({ ...page, organizationId, state }), ({ id }) => id);
+      const owners = new Map<string, Organization>();
+      for (const { organizationId: id } of items) {
+        if (!owners.has(id)) owners.set(id, await organizationOf(id));
+      }
+      return { items: items.map((key) => ({ key, organization: owners.get(key.organizationId)! })), next };
+    },
     findKey: async (input) => withOrganization(await keyOf(input.id)),
     async rotateKey(input) {
       const grace_ms = parse.isAbsent(input.grace) ? null : parse.duration(input.grace);
       const { id, revokedAt, expiresAt } = await keyOf(input.id);
-      if (revokedAt) fail(cannotRotate(id, "is revoked"));
-      if (expiresAt && expiresAt.getTime() <= now_ms()) fail(cannotRotate(id, "has expired"));
+      if (revokedAt) fail(cannotRotate(id, "is revoked"), "state");
+      if (expiresAt && expiresAt.getTime() <= now_ms()) fail(cannotRotate(id, "has expired"), "state");
       const secret = newKey(random(key_random_bytes));
       const graceEndsAt = grace_ms === null ? null : new Date(now_ms() + grace_ms);
       let key = await administration.rotateKey({ id, secret: secretOf(secret), graceEndsAt, actor });
-      if (key === "revoked") fail(cannotRotate(id, "is revoked"));
+      if (key === "revoked") fail(cannotRotate(id, "is revoked"), "state");
       // No grace at all is a revocation: a deadline would be read from this machine's clock, and the store's may be behind it.
       if (key && grace_ms === 0) key = await administration.revokeKey({ id, old: true, actor });
       await announce(id);

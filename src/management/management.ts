@@ -4,22 +4,44 @@
  * since it may come from outside. A verb throws a ManagementError for invalid input; any other error is an outage.
  */
 import { type AuditVerbs, auditVerbs } from "./audit.ts";
+import { type BudgetVerbs, budgetVerbs } from "./budgets.ts";
 import { type ManagementOptions, managementContext } from "./context.ts";
 import { type KeyVerbs, keyVerbs } from "./keys.ts";
+import { type OperatorVerbs, operatorVerbs } from "./operators.ts";
 import { type OrganizationVerbs, organizationVerbs } from "./organizations.ts";
+import { type PlanVerbs, planVerbs } from "./plans.ts";
+import { type ReportVerbs, reportVerbs } from "./reports.ts";
 import { type UsageVerbs, usageVerbs } from "./usage.ts";
 
-export interface Management extends OrganizationVerbs, KeyVerbs, UsageVerbs, AuditVerbs {}
+export interface Management
+  extends OrganizationVerbs,
+    KeyVerbs,
+    BudgetVerbs,
+    PlanVerbs,
+    UsageVerbs,
+    ReportVerbs,
+    AuditVerbs,
+    OperatorVerbs {}
 
 export function management(options: ManagementOptions): Management {
   const context = managementContext(options);
-  return { ...organizationVerbs(context), ...keyVerbs(context), ...usageVerbs(context), ...auditVerbs(context) };
+  return {
+    ...organizationVerbs(context),
+    ...keyVerbs(context),
+    ...budgetVerbs(context),
+    ...planVerbs(context),
+    ...usageVerbs(context),
+    ...reportVerbs(context),
+    ...auditVerbs(context),
+    ...operatorVerbs(context),
+  };
 }
 
 /** The verbs that an interface may call by name. */
 export const managementVerbs = [
   "createOrganization",
   "listOrganizations",
+  "pageOrganizations",
   "findOrganization",
   "suspendOrganization",
   "resumeOrganization",
@@ -28,12 +50,32 @@ export const managementVerbs = [
   "setExtraUsage",
   "createKey",
   "listKeys",
+  "pageKeys",
   "findKey",
   "rotateKey",
   "revokeKey",
+  "createTeam",
+  "listTeams",
+  "findTeam",
+  "updateTeam",
+  "removeTeam",
+  "findKeyBudget",
+  "updateKeyBudget",
+  "findKeyDefault",
+  "updateKeyDefault",
   "readUsage",
   "checkUsage",
+  "reportUsage",
   "adjustUsage",
   "findRequest",
+  "listPlans",
+  "findPlan",
   "listAudit",
+  "pageAudit",
+  "auditHead",
+  "createOperator",
+  "pageOperators",
+  "findOperator",
+  "rotateOperator",
+  "revokeOperator",
 ] as const satisfies readonly (keyof Management)[];

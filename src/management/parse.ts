@@ -108,6 +108,17 @@ function instant(value: unknown): Date {
   return at;
 }
 
+/** The beginning of an hour in UTC: an instant, a date, or a month such as 2026-11. */
+export function hour(value: unknown): Date {
+  const at = instant(typeof value === "string" && /^\d{4}-\d{2}$/.test(value.trim()) ? `${value.trim()}-01` : value);
+  if (at.getTime() % 3_600_000 !== 0) {
+    fail(`${at.toISOString()} is not the beginning of an hour in UTC. Usage is added up by such hours.`);
+  }
+  const year = at.getUTCFullYear();
+  if (year < 2000 || year > 2200) fail(`A report must lie between the years 2000 and 2200, not in ${year}.`);
+  return at;
+}
+
 export function futureInstant(value: unknown, now_ms: number): Date {
   const at = instant(value);
   if (at.getTime() <= now_ms) fail(`${at.toISOString()} is in the past. Specify an instant in the future.`);
@@ -142,12 +153,25 @@ export function count(value: unknown, max: number, what: string): number {
   fail(`${what} must be a whole number from 1 to ${max}.`);
 }
 
+export function choice<Word extends string>(value: unknown, words: readonly Word[], what: string): Word {
+  const word = text(value, `a ${what}`);
+  const known = words.find((one) => one === word);
+  return known ?? fail(`There is no ${what} '${excerpt(word)}'. Use one of: ${words.join(", ")}.`);
+}
+
+/** As operators are named in the audit log. */
+export function operatorName(value: unknown): string {
+  const word = text(value, "an operator's name");
+  if (/^[\w.@+-]{1,64}$/.test(word)) return word;
+  fail(`'${excerpt(word)}' is not a name for an operator. Use 1 to 64 letters, digits, and the characters . _ @ + -`);
+}
+
 export function signedCount(value: unknown, max: number, what: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value !== 0 && Math.abs(value) <= max) return value;
   fail(`${what} must be a whole number other than 0, from -${max} to ${max}.`);
 }
 
-function list(value: unknown, what: string): string[] {
+export function list(value: unknown, what: string): string[] {
   if (!Array.isArray(value) || value.length > 1000 || !value.every((one) => typeof one === "string")) {
     fail(`Specify the ${what} as a list of names.`);
   }

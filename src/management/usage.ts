@@ -32,9 +32,9 @@ export interface UsageVerbs {
 }
 
 export interface OrganizationUsage {
-  organization: Organization;
+  organization: Pick<Organization, "id" | "slug" | "plan">;
   /** Null: it has no plan, or one that the current catalog lacks. */
-  plan: Plan | null;
+  plan: Pick<Plan, "concurrentRequests"> | null;
   usage: UsageReading;
 }
 export interface OwnedDifference {
@@ -51,16 +51,18 @@ export interface UsageCheck {
   lost: Lost;
 }
 export interface UsageAdjustment {
-  organization: Organization;
+  organization: Pick<Organization, "id" | "slug">;
   reason: string;
   entries: UsageEntry[];
 }
 /** Either `receipt` or `refused`; the other is null. */
 export interface FoundRequest {
-  organization: Organization | null;
+  organization: Pick<Organization, "slug"> | null;
   receipt: Receipt | null;
   refused: RefusedRequest | null;
 }
+
+const nothing: Sealed = { windows: 0, records: 0, days: 0, dayRecords: 0 };
 
 export function usageVerbs(context: ManagementContext): UsageVerbs {
   const { administration, actor, catalog, ledger, newUuid, organizationOf, refused } = context;
@@ -72,7 +74,7 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
     },
     async checkUsage({ full }) {
       const differences = await ledger.check(full);
-      const trusted = full ? { windows: 0, records: 0 } : await ledger.sealed();
+      const trusted = full ? nothing : await ledger.sealed();
       const lost = await ledger.lost();
       if (differences.length === 0) return { differences: [], trusted, lost };
       const known = new Map((await administration.listOrganizations()).map((one) => [one.id, { slug: one.slug }]));
@@ -97,6 +99,7 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
       if (entries.every(({ added }) => added === null)) {
         fail(
           `No session of ${organization.slug} is open, so there is nothing to adjust. The next session starts at 0.`,
+          "state",
         );
       }
       return { organization, reason, entries };
@@ -108,9 +111,10 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
       const receipt = await ledger.receiptOfAny(id);
       const found = { receipt, refused: receipt ? null : await refused.find(id) };
       const owner = found.receipt?.organizationId ?? found.refused?.organizationId;
-      if (owner === undefined) {
+      if (owner === undefined || !context.isInSight(owner)) {
         fail(
           `There is no request ${id}. Records are kept for 13 months, and those of refused requests for 30 days. Requests without a valid key are not recorded.`,
+          "not_found",
         );
       }
       return { ...found, organization: await administration.findOrganization(owner) };

@@ -2,9 +2,10 @@
  * What every act of administration has in common: one transaction with its audit entry, at one instant of the store's
  * clock. An act that changes nothing writes nothing.
  */
-import { desc, eq } from "drizzle-orm";
-import { auditEntry } from "../../db/schema.ts";
-import type { Administration, AuditEntry } from "../store/directory.ts";
+import { and, asc, desc, eq, gt, lt } from "drizzle-orm";
+import { administrationRepeat, auditEntry, auditHead } from "../../db/schema.ts";
+import { chainedHash } from "../store/audit-chain.ts";
+import type { AuditEntry, AuditHead, AuditQuery, Repeat, Repeated } from "../store/directory.ts";
 import { idOf, uuidOf } from "../store/ids.ts";
 import type { Database, Transaction } from "./database.ts";
 import { plainly } from "./rows.ts";
@@ -22,35 +23,106 @@ export async function storeNow(tx: Transaction): Promise<Date> {
 export interface Act {
   actor: string;
   action: string;
-  /** UUID of the organization concerned. */
-  owner: string;
+  /** UUID of the organization concerned; null where none is. */
+  owner: string | null;
   subject: string;
   details: Record<string, unknown>;
 }
 
+/**
+ * The last thing that a transaction does: from here to its commit, no other act can be written down. So entries stand in
+ * the order of their commits, without gaps, however many write.
+ */
 export async function audit(tx: Transaction, at: Date, { actor, action, owner, subject, details }: Act): Promise<void> {
-  await tx.drizzle.insert(auditEntry).values({ at, actor, action, organizationId: owner, subject, details });
+  const [head] = await tx.query<{ number: number; hash: Uint8Array; address: string | null }>(
+    `select number, hash, nullif(current_setting('${address_setting}', true), '') as address from audit_head for update`,
+  );
+  const number = head!.number + 1;
+  const { address } = head!;
+  const organizationId = owner === null ? null : idOf(owner, "org_");
+  // As it will be read: what JSON does not keep is not in the hash.
+  const kept = JSON.parse(JSON.stringify(details)) as Record<string, unknown>;
+  const entry = { number, at, actor, address, action, organizationId, subject, details: kept };
+  const hash = Uint8Array.fromHex(chainedHash(head!.hash.toHex(), entry));
+  await tx.drizzle
+    .insert(auditEntry)
+    .values({ number, at, actor, address, action, organizationId: owner, subject, details: kept, hash });
+  await tx.drizzle.update(auditHead).set({ number, hash });
 }
 
-/** Newest first. */
-export async function listAudit(
-  db: Database,
-  { organizationId, limit }: Parameters<Administration["listAudit"]>[0],
-): Promise<AuditEntry[]> {
-  const owner = organizationId === undefined ? undefined : uuidOf(organizationId, "org_");
+const address_setting = "sluice.address";
+
+/** The same database, for acts that are asked for from this address. */
+export function askedFrom(db: Database, address: string | null): Database {
+  if (address === null) return db;
+  return {
+    ...db,
+    transaction: (work, options) =>
+      db.transaction(async (tx) => {
+        await tx.query(`select set_config('${address_setting}', $1, true)`, [address]);
+        return work(tx);
+      }, options),
+  };
+}
+
+/** How long a repeat is known as one. */
+const repeat_days = 7;
+
+/** What was to be created under a repeat's key was refused: the next attempt is the first again. */
+export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, actor: string): Promise<void> {
+  if (!repeat) return;
+  const { actor: by, keyHash } = administrationRepeat;
+  await tx.drizzle.delete(administrationRepeat).where(and(eq(by, actor), eq(keyHash, repeat.keyHash)));
+}
+
+/**
+ * Notes what is created under a repeat's key; if something was, answers what. The first of two at once is waited for.
+ */
+export async function repeated(
+  tx: Transaction,
+  repeat: Repeat | undefined,
+  actor: string,
+  subject: string,
+): Promise<Repeated | null> {
+  if (!repeat) return null;
+  const { keyHash, requestHash } = repeat;
+  await tx.query(`delete from administration_repeat where created_at < store_now() - interval '${repeat_days} days'`);
+  const [made] = await tx.drizzle
+    .insert(administrationRepeat)
+    .values({ actor, keyHash, requestHash, subject, createdAt: await storeNow(tx) })
+    .onConflictDoNothing()
+    .returning({ subject: administrationRepeat.subject });
+  if (made) return null;
+  const [before] = await tx.drizzle
+    .select()
+    .from(administrationRepeat)
+    .where(and(eq(administrationRepeat.actor, actor), eq(administrationRepeat.keyHash, keyHash)));
+  return before!.requestHash.toHex() === requestHash.toHex() ? { repeated: before!.subject } : "reused";
+}
+
+export async function listAudit(db: Database, query: AuditQuery): Promise<AuditEntry[]> {
+  const owner = query.organizationId === undefined ? undefined : uuidOf(query.organizationId, "org_");
   if (owner === null) return [];
-  const wanted = owner === undefined ? undefined : eq(auditEntry.organizationId, owner);
-  const rows = await plainly(
-    db.drizzle.select().from(auditEntry).where(wanted).orderBy(desc(auditEntry.id)).limit(limit),
+  const { actor, action, before, after, limit } = query;
+  const wanted = and(
+    owner === undefined ? undefined : eq(auditEntry.organizationId, owner),
+    actor === undefined ? undefined : eq(auditEntry.actor, actor),
+    action === undefined ? undefined : eq(auditEntry.action, action),
+    before === undefined ? undefined : lt(auditEntry.number, before),
+    after === undefined ? undefined : gt(auditEntry.number, after),
   );
+  const order = query.order === "oldest" ? asc(auditEntry.number) : desc(auditEntry.number);
+  const rows = await plainly(db.drizzle.select().from(auditEntry).where(wanted).orderBy(order).limit(limit));
   return rows.map(
-    ({ at, actor, action, organizationId: of, subject, details }): AuditEntry => ({
-      at,
-      actor,
-      action,
+    ({ id: _, organizationId: of, hash, ...rest }): AuditEntry => ({
+      ...rest,
       organizationId: of === null ? null : idOf(of, "org_"),
-      subject,
-      details,
+      hash: hash?.toHex() ?? null,
     }),
   );
+}
+
+export async function readAuditHead(db: Database): Promise<AuditHead> {
+  const [head] = await plainly(db.drizzle.select().from(auditHead));
+  return { number: head!.number, hash: head!.hash.toHex() };
 }

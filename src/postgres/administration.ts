@@ -3,11 +3,23 @@
  * message leaves with the commit, never without it.
  */
 import type { Administration } from "../store/directory.ts";
-import { listAudit } from "./acts.ts";
+import type { Operators } from "../store/operators.ts";
+import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { keys } from "./keys.ts";
+import { operators } from "./operators.ts";
 import { organizations } from "./organizations.ts";
+import { teams } from "./teams.ts";
 
-export function administration(db: Database): Administration {
-  return { ...organizations(db), ...keys(db), listAudit: (input) => listAudit(db, input) };
+/** `address`: where the acts are asked from; null: on the node. */
+export function administration(database: Database, address: string | null = null): Administration & Operators {
+  const db = askedFrom(database, address);
+  return {
+    ...organizations(db),
+    ...keys(db),
+    ...teams(db),
+    ...operators(db),
+    listAudit: (input) => listAudit(db, input),
+    auditHead: () => readAuditHead(db),
+  };
 }

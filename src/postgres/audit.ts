@@ -1,6 +1,7 @@
 /**
  * The book against itself, in pieces (docs/design/metering.md, Audit): one node of the fleet reads what was recorded since
- * the last look, compares the windows that may have changed, and seals those that have ended. Every statement is short.
+ * the last time and adds it to the roll-ups, every minute. Every hour it compares the windows and days that may have
+ * changed, and seals those that have ended. No statement holds up others for long.
  */
 import { idOf } from "../store/ids.ts";
 import type { Audit, LedgerDifference, Sealed } from "../store/ledger.ts";
@@ -8,53 +9,73 @@ import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 
 /** Transactions whose records one statement reads; a batch of 256 commands is one. */
-const transactions_max = 10_000;
+const transactions_max = 2_000;
 /** Windows that one statement seals. */
 const seals_max = 1_000;
 /** Another node's look counts for so long. */
 const fresh_minutes = 50;
-/** Reading a year of records takes its time. */
-const full_ms = 15 * 60_000;
+/** Reading the records of a day takes its time. */
+export const long_ms = 15 * 60_000;
+
+/** Where another node is at it, that is enough. */
+export async function rollUp(db: Database): Promise<void> {
+  await onOneNode(db, "usage_audit", readOn);
+}
 
 export async function audit(db: Database): Promise<Audit> {
-  const differences = (await onOneNode(db, "usage_audit", look)) ?? [];
+  const differences = (await onOneNode(db, "usage_audit", (lane) => look(db, lane))) ?? [];
   const [found] = await db.query<{ differing: number; unsealed: number }>(
     "select differing, unsealed from usage_audit",
   );
   return { differences, differing: found!.differing, sealsBehind: found!.unsealed };
 }
 
-async function look(lane: Lane): Promise<LedgerDifference[]> {
+async function look(db: Database, lane: Lane): Promise<LedgerDifference[]> {
   const [last] = await lane.query<{ fresh: boolean }>(
     `select coalesce(store_now() - looked_at between '0' and make_interval(mins => $1), false) as fresh from usage_audit`,
     [fresh_minutes],
   );
   if (last!.fresh) return [];
-  while ((await lane.query<{ more: boolean }>("select usage_audit_read($1) as more", [transactions_max]))[0]!.more);
+  await readOn(lane);
   const differences = (await lane.query<DifferenceRow>("select * from usage_differences('open')")).map(differenceOf);
   while ((await lane.query<{ count: number }>("select usage_seal_ended($1) as count", [seals_max]))[0]!.count > 0);
+  const ended = await lane.query<{ day: Date }>(
+    "select starts_at as day from usage_rolled where sealed_at is null and starts_at <= store_now() - interval '24 hours' order by 1",
+  );
+  for (const { day } of ended) differences.push(...(await differencesIn(db, "usage_seal_day($1)", [day])));
   await lane.query("select usage_audit_done($1)", [differences.length]);
   return differences;
 }
 
-/** All windows of a year. Full: records are read again, also those of sealed windows. */
-export async function check(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
-  const rows = await db.transaction(
-    (tx) => tx.query<DifferenceRow>("select * from usage_differences($1)", [isFull ? "full" : "sealed"]),
-    { statement_ms: full_ms },
-  );
+async function readOn(lane: Lane): Promise<void> {
+  while ((await lane.query<{ more: boolean }>("select usage_audit_read($1) as more", [transactions_max]))[0]!.more);
+}
+
+/** What a function of the audit finds: a statement of its own, which may take longer than others. */
+export async function differencesIn(
+  db: Database,
+  call: string,
+  parameters: readonly unknown[],
+): Promise<LedgerDifference[]> {
+  const work = { statement_ms: long_ms };
+  const rows = await db.transaction((tx) => tx.query<DifferenceRow>(`select * from ${call}`, parameters), work);
   return rows.map(differenceOf);
 }
 
 export async function sealed(db: Pick<Database, "query">): Promise<Sealed> {
   const [row] = await db.query<Sealed>(
-    "select count(*) as windows, coalesce(sum(records), 0)::bigint as records from usage_seal",
+    `select s.windows, s.records, d.days, d.day_records as "dayRecords"
+     from (select count(*) as windows, coalesce(sum(records), 0)::bigint as records from usage_seal) s,
+       (select count(*) as days, coalesce(sum(records), 0)::bigint as day_records from usage_rolled
+        where sealed_at is not null) d`,
   );
   return row!;
 }
 
-interface DifferenceRow {
+export interface DifferenceRow {
   organization_id: string;
+  /** Absent from what compares roll-ups. */
+  subject_id?: string | null;
   kind: LedgerDifference["kind"];
   starts_at: Date | null;
   used: number;
@@ -63,7 +84,7 @@ interface DifferenceRow {
   holding: number;
 }
 
-function differenceOf(row: DifferenceRow): LedgerDifference {
-  const { organization_id, starts_at, ...rest } = row;
-  return { organizationId: idOf(organization_id, "org_"), startsAt: starts_at, ...rest };
+export function differenceOf(row: DifferenceRow): LedgerDifference {
+  const { organization_id, subject_id: subjectId = null, starts_at: startsAt, ...rest } = row;
+  return { organizationId: idOf(organization_id, "org_"), subjectId, startsAt, ...rest };
 }

@@ -2,38 +2,49 @@
  * Administration of keys. A key keeps its id through rotations, each of which adds a secret; the older ones go on until
  * they are revoked, or until the end of the grace that a rotation gave them.
  */
-import { and, desc, eq, isNull, lt, sql } from "drizzle-orm";
+import { and, desc, eq, gt, isNotNull, isNull, lt, not, type SQL, sql } from "drizzle-orm";
 import { apiKey, keySecret } from "../../db/schema.ts";
-import type { Administration, Key, NewSecret } from "../store/directory.ts";
-import { bare, uuidOf } from "../store/ids.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import type { Administration, Key, KeyState, NewSecret } from "../store/directory.ts";
+import { bare, uuid_max, uuidOf } from "../store/ids.ts";
+import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { budgetShown, isLimited } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 import { type KeyRow, keyOf, plainly } from "./rows.ts";
+import { budgetNewKey, mayJoin } from "./teams.ts";
 
-type Verbs = "createKey" | "listKeys" | "findKey" | "rotateKey" | "revokeKey";
+type Verbs = "createKey" | "listKeys" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
 
 export function keys(db: Database): Pick<Administration, Verbs> {
   return {
     createKey: (input) =>
       act(db, async (tx) => {
         const at = await storeNow(tx);
+        const before = await repeated(tx, input.repeat, input.actor, input.id);
+        if (before) return before;
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
-        const { name, scopes, allowedModels, expiresAt } = input;
+        const { name, scopes, allowedModels, expiresAt, teamId, budget } = input;
+        if (!(await mayJoin(tx, owner, teamId))) {
+          await unrepeated(tx, input.repeat, input.actor);
+          return "no_team";
+        }
         await tx.drizzle
           .insert(apiKey)
           .values({ id, organizationId: owner, name, scopes, allowedModels, expiresAt, createdAt: at });
         await addSecret(tx, id, 1, input.secret, at);
+        await budgetNewKey(tx, { id, owner, teamId, budget, at });
         const details = {
           name,
           scopes,
           allowed_models: allowedModels,
           expires_at: expiresAt,
+          ...(teamId === null ? {} : { team_id: teamId }),
+          ...(isLimited(budget) ? { limits: budgetShown(budget) } : {}),
           secret: masked(input.secret),
         };
-        await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
         await announceChange(tx, input.id, input.secret.hash);
+        await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
         return (await readKey(tx, id))!;
       }),
 
@@ -44,6 +55,23 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         db.drizzle.select().from(apiKey).where(eq(apiKey.organizationId, owner)).orderBy(apiKey.id),
       );
       return plainly(withSecrets(db, rows));
+    },
+
+    async pageKeys({ organizationId, after, limit, state }) {
+      const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
+      const wanted = and(
+        owner === undefined ? undefined : eq(apiKey.organizationId, owner),
+        after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
+        state === undefined ? undefined : inState[state],
+      );
+      const page = db.drizzle
+        .select()
+        .from(apiKey)
+        .where(wanted)
+        .orderBy(apiKey.id)
+        .limit(limit + 1);
+      const rows = await plainly(page);
+      return { items: await plainly(withSecrets(db, rows.slice(0, limit))), hasMore: rows.length > limit };
     },
 
     async findKey(id) {
@@ -67,6 +95,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         }
         await addSecret(tx, key.id, (await newestNumber(tx, key.id)) + 1, input.secret, at);
         const details = { grace_ends_at: graceEndsAt, secret: masked(input.secret) };
+        await announceChange(tx, input.id, input.secret.hash);
         await audit(tx, at, {
           actor: input.actor,
           action: "key.rotate",
@@ -74,7 +103,6 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           subject: input.id,
           details,
         });
-        await announceChange(tx, input.id, input.secret.hash);
         return readKey(tx, key.id);
       }),
 
@@ -87,16 +115,23 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         if (revoked > 0) {
           const action = input.old ? "key.revoke_old" : "key.revoke";
           const details = input.old ? { secrets: revoked } : {};
-          await audit(tx, at, { actor: input.actor, action, owner: key.organizationId, subject: input.id, details });
           await announceChange(tx, input.id);
+          await audit(tx, at, { actor: input.actor, action, owner: key.organizationId, subject: input.id, details });
         }
         return readKey(tx, key.id);
       }),
   };
 }
 
+const hasExpired = sql`(${apiKey.expiresAt} is not null and ${apiKey.expiresAt} <= store_now())`;
+const inState: Record<KeyState, SQL | undefined> = {
+  revoked: isNotNull(apiKey.revokedAt),
+  expired: and(isNull(apiKey.revokedAt), hasExpired),
+  active: and(isNull(apiKey.revokedAt), not(hasExpired)),
+};
+
 /** What the audit log tells of a secret. */
-function masked({ prefix, suffix }: NewSecret): string {
+export function masked({ prefix, suffix }: NewSecret): string {
   return `${prefix}…${suffix}`;
 }
 

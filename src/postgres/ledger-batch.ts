@@ -10,6 +10,7 @@ import {
   type Command,
   type ExtraReading,
   type RequestFacts,
+  type SubjectReading,
   type UsageLimits,
   type WindowKind,
   type WindowReadings,
@@ -34,6 +35,7 @@ export interface AnswerRow extends AnswerWindows {
   uncharged: number | null;
   extra_enabled: boolean;
   extra_cap: number | null;
+  subjects: (number | null)[][] | null;
 }
 
 const windowColumns = [...windowKinds, "extra"].flatMap((kind, at) =>
@@ -43,7 +45,7 @@ const windowColumns = [...windowKinds, "extra"].flatMap((kind, at) =>
 /** Its parameters are what `encodeBatch` gives. */
 export const batchCall = `
   select a.position, a.answer, a.at, a.units, a.output_tokens, a.source, a.charged, a.uncharged,
-    a.extra_enabled, a.extra_cap, ${windowColumns.join(", ")}
+    a.extra_enabled, a.extra_cap, a.subjects, ${windowColumns.join(", ")}
   from unnest(usage_batch($1::usage_admit_command[], $2::usage_grow_command[], $3::usage_checkpoint_command[],
     $4::usage_settle_command[], $5::bigint[])) a`;
 
@@ -144,6 +146,7 @@ export function decodeAnswer(command: Command, row: AnswerRow): Answer {
 function admitAnswer(command: Admit, row: AnswerRow): AdmitAnswer {
   if (row.answer === "over" || row.answer === "unknown") return { answer: row.answer };
   const windows = readingsOf(row, command.limits);
+  const subjects = subjectsOf(row.subjects, windows);
   const at = row.at;
   if (row.answer === "granted") {
     return {
@@ -152,14 +155,36 @@ function admitAnswer(command: Admit, row: AnswerRow): AdmitAnswer {
       outputTokens: row.output_tokens!,
       source: row.source!,
       windows,
+      ...subjects,
       at,
     };
   }
-  if (row.answer === "concurrency") return { answer: "concurrency", windows, at };
+  if (row.answer === "concurrency") return { answer: "concurrency", windows, ...subjects, at };
   const answer = row.answer === "reserved" ? "reserved" : "exhausted";
   const kinds = fullKinds(command, answer, windows);
   for (const kind of kinds) windows[kind].limit ??= window_units_max;
-  return { answer, kinds, windows, extra: extraOf(row), at };
+  return { answer, kinds, windows, ...subjects, extra: extraOf(row), at };
+}
+
+/** A `usage_answer` has a row of numbers for each; their windows begin and end as the organization's. */
+function subjectsOf(rows: AnswerRow["subjects"], windows: WindowReadings): { subjects?: SubjectReading[] } {
+  if (rows === null) return {};
+  const subjects = rows.map((row): SubjectReading => {
+    const limitOf = (place: number) => (row[place] === window_units_max ? null : row[place]!);
+    const reading = (kind: WindowKind, place: number) => ({
+      ...windows[kind],
+      limit: limitOf(1 + place),
+      used: row[5 + place]!,
+      held: row[8 + place]!,
+    });
+    return {
+      subject: row[0] === 0 ? "key" : "team",
+      windows: { session: reading("session", 0), week: reading("week", 1), month: reading("month", 2) },
+      concurrentRequests: row[4] ?? null,
+      running: row[11]!,
+    };
+  });
+  return { subjects };
 }
 
 function extraOf(row: AnswerRow): ExtraReading {

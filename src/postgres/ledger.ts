@@ -11,13 +11,16 @@ import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../db/schema.ts";
 import { bare } from "../store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
-import { audit, check, sealed } from "./audit.ts";
+import { audit, rollUp, sealed } from "./audit.ts";
+import { budgetsNow, sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
+import { check } from "./full-check.ts";
 import { type AnswerRow, batchCall, decodeAnswer, encodeBatch } from "./ledger-batch.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
 import { lostOf } from "./lost.ts";
 import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
+import { report } from "./report.ts";
 import { plainly } from "./rows.ts";
 
 export interface LedgerSettings {
@@ -89,6 +92,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     async windows(organizationId, limits: UsageLimits) {
       return readingsOf(await now(organizationId), limits);
     },
+    budgets: (organizationId, keyId) => budgetsNow(db, organizationId, keyId),
     async reading(organizationId, limits: UsageLimits) {
       const rows = await now(organizationId);
       const { running, at, extraEnabled: enabled, extraCapUnits: capUnits } = rows[0]!;
@@ -97,13 +101,18 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     },
     receipt: find,
     receiptOfAny: (requestId) => find(null, requestId),
+    rollUp: () => rollUp(db),
     audit: () => audit(db),
     check: (isFull = false) => check(db, isFull),
     sealed: () => sealed(db),
     lost: () => lostOf(db),
+    report: (query) => report(db, query),
     setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
     adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),
-    maintain: () => keepUpPartitions(db),
+    async maintain() {
+      await sumAllEarlier(db);
+      return keepUpPartitions(db);
+    },
     close: () => lanes.close(),
   };
 }

@@ -1,4 +1,4 @@
-/** What was confirmed and is not there any more, in SQL (migration 0011). */
+/** What was confirmed and is not there any more, in SQL (migration 0013). */
 import { bare } from "../store/ids.ts";
 import type { Confirmed, Look, Lost, LostReceipts, Place } from "../store/lost.ts";
 import type { Database } from "./database.ts";

@@ -1,9 +1,9 @@
 /** Administration of organizations. */
-import { eq, getTableColumns, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, gt, sql } from "drizzle-orm";
 import { organization } from "../../db/schema.ts";
-import type { Administration, Organization } from "../store/directory.ts";
-import { bare, uuidOf } from "../store/ids.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import type { Administration, Organization, Stale } from "../store/directory.ts";
+import { bare, uuid_max, uuidOf } from "../store/ids.ts";
+import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
 import { announceChange } from "./revocations.ts";
@@ -12,6 +12,7 @@ import { type OrganizationRow, organizationOf, plainly } from "./rows.ts";
 type Verbs =
   | "createOrganization"
   | "listOrganizations"
+  | "pageOrganizations"
   | "findOrganization"
   | `setOrganization${"Status" | "Plan" | "Anchor"}`
   | "setExtraUsage"
@@ -30,27 +31,37 @@ const anchored = {
 };
 
 export function organizations(db: Database): Pick<Administration, Verbs> {
-  /** One change of one organization, with its audit entry, told to the nodes. `work` answers null where it changes nothing. */
+  const read = async (of: Transaction, uuid: string) => {
+    const [row] = await of.drizzle.select(anchored).from(organization).where(eq(organization.id, uuid));
+    return row ? organizationOf(row) : null;
+  };
+
+  /**
+   * One change of one organization, with its audit entry, told to the nodes. `work` answers null where it changes nothing.
+   * `version`: the one that it must have still.
+   */
   function changing(
     id: string,
     actor: string,
+    version: number | null | undefined,
     work: (
       tx: Transaction,
       row: OrganizationRow,
     ) => Promise<{ action: string; details: Record<string, unknown> } | null>,
-  ): Promise<Organization | null> {
+  ): Promise<Organization | Stale | null> {
     return act(db, async (tx) => {
       const uuid = uuidOf(id, "org_");
       if (uuid === null) return null;
       const [row] = await tx.drizzle.select().from(organization).where(eq(organization.id, uuid)).for("update");
       if (!row) return null;
+      if (typeof version === "number" && row.version !== version) return { stale: (await read(tx, uuid))! };
       const done = await work(tx, row);
       if (done) {
-        await audit(tx, await storeNow(tx), { actor, ...done, owner: uuid, subject: id });
+        await set(tx, row, { version: row.version + 1 });
         await announceChange(tx, id);
+        await audit(tx, await storeNow(tx), { actor, ...done, owner: uuid, subject: id });
       }
-      const [after] = await tx.drizzle.select(anchored).from(organization).where(eq(organization.id, uuid));
-      return after ? organizationOf(after) : null;
+      return read(tx, uuid);
     });
   }
 
@@ -61,6 +72,8 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
     createOrganization: (input) =>
       act(db, async (tx) => {
         const at = await storeNow(tx);
+        const before = await repeated(tx, input.repeat, input.actor, input.id);
+        if (before) return before;
         const [made] = await tx.drizzle
           .insert(organization)
           .values({
@@ -73,7 +86,10 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
           })
           .onConflictDoNothing({ target: organization.slug })
           .returning();
-        if (!made) return "slug_taken";
+        if (!made) {
+          await unrepeated(tx, input.repeat, input.actor);
+          return "slug_taken";
+        }
         const details = { slug: made.slug, name: made.name, plan: made.plan };
         await audit(tx, at, {
           actor: input.actor,
@@ -90,6 +106,24 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
       return rows.map(organizationOf);
     },
 
+    async pageOrganizations({ after, limit, status, plan }) {
+      const beyond = after === undefined ? undefined : gt(organization.id, uuidOf(after, "org_") ?? uuid_max);
+      const wanted = and(
+        beyond,
+        status === undefined ? undefined : eq(organization.status, status),
+        plan === undefined ? undefined : eq(organization.plan, plan),
+      );
+      const rows = await plainly(
+        db.drizzle
+          .select(anchored)
+          .from(organization)
+          .where(wanted)
+          .orderBy(organization.id)
+          .limit(limit + 1),
+      );
+      return { items: rows.slice(0, limit).map(organizationOf), hasMore: rows.length > limit };
+    },
+
     async findOrganization(slugOrId) {
       const id = uuidOf(slugOrId, "org_");
       const wanted = id === null ? eq(organization.slug, slugOrId) : eq(organization.id, id);
@@ -97,32 +131,39 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
       return row ? organizationOf(row) : null;
     },
 
-    setOrganizationStatus: (id, status, actor) =>
-      changing(id, actor, async (tx, row) => {
+    setOrganizationStatus: (id, status, actor, version) =>
+      changing(id, actor, version, async (tx, row) => {
         if (row.status === status) return null;
         await set(tx, row, { status });
-        return { action: status === "active" ? "organization.resume" : "organization.suspend", details: {} };
+        return {
+          action: status === "active" ? "organization.resume" : "organization.suspend",
+          details: { status, before: row.status },
+        };
       }),
 
-    setOrganizationPlan: (id, plan, actor) =>
-      changing(id, actor, async (tx, row) => {
+    setOrganizationPlan: (id, plan, actor, version) =>
+      changing(id, actor, version, async (tx, row) => {
         if (row.plan === plan) return null;
         await set(tx, row, { plan });
         return { action: "organization.plan", details: { plan, before: row.plan } };
       }),
 
-    setOrganizationAnchor: (id, anchorAt, actor) =>
-      changing(id, actor, async (tx) => {
+    setOrganizationAnchor: (id, anchorAt, actor, version) =>
+      changing(id, actor, version, async (tx, row) => {
+        const before = await read(tx, row.id);
         const countsFrom = await setAnchor(tx, id, anchorAt);
-        return { action: "organization.anchor", details: { anchor_at: anchorAt, counts_from: countsFrom } };
+        const details = { anchor_at: anchorAt, counts_from: countsFrom, before: before?.anchorAt };
+        return { action: "organization.anchor", details };
       }),
 
-    setExtraUsage: (id, extra, actor) =>
-      changing(id, actor, async (tx, row) => {
+    setExtraUsage: (id, extra, actor, version) =>
+      changing(id, actor, version, async (tx, row) => {
         const capUnits = extra.enabled ? extra.capUnits : row.extraUsageCapUnits;
         if (row.extraUsageEnabled === extra.enabled && row.extraUsageCapUnits === capUnits) return null;
         await set(tx, row, { extraUsageEnabled: extra.enabled, extraUsageCapUnits: capUnits });
-        return { action: "organization.extra_usage", details: { enabled: extra.enabled, cap_units: capUnits } };
+        const before = { enabled: row.extraUsageEnabled, cap_units: row.extraUsageCapUnits };
+        const details = { enabled: extra.enabled, cap_units: capUnits, before };
+        return { action: "organization.extra_usage", details };
       }),
 
     adjustUsage: ({ organizationId, entries, units, reason, actor }) =>
@@ -130,8 +171,9 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
         const owner = bare(organizationId, "org_");
         const done = [];
         for (const { entryId, kind } of entries) {
-          const added = await adjust(tx, entryId, organizationId, kind, units);
-          done.push({ entryId, kind, added });
+          done.push({ entryId, kind, added: await adjust(tx, entryId, organizationId, kind, units) });
+        }
+        for (const { entryId, kind, added } of done) {
           if (added === null) continue;
           const details = { window: kind, units, added, reason };
           await audit(tx, await storeNow(tx), { actor, action: "usage.adjust", owner, subject: entryId, details });

@@ -11,8 +11,18 @@ import { onOneNode } from "./fleet.ts";
 const months_ahead = 6;
 const months_kept = 13;
 const lock_ms = 100;
-/** Of past windows, dropped by one statement. */
-const windows_max = 5_000;
+/** Of past windows and roll-ups, dropped by one statement. */
+const rows_max = 5_000;
+/** And by which instant they are old. */
+const kept = [
+  ["usage_past", "ends_at"],
+  ["usage_seal", "ends_at"],
+  ["usage_tally", "ends_at"],
+  ["usage_opening", "ends_at"],
+  ["usage_hour", "starts_at"],
+  ["usage_day", "starts_at"],
+  ["usage_rolled", "starts_at"],
+] as const;
 
 export async function keepUpPartitions(db: Database): Promise<Upkeep> {
   const settings = { lock_timeout: String(lock_ms) };
@@ -22,8 +32,8 @@ export async function keepUpPartitions(db: Database): Promise<Upkeep> {
 
 async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
-  for (const table of ["usage_past", "usage_seal", "usage_tally"]) {
-    while ((await dropWindows(lane, table)) === windows_max) await Bun.sleep(1);
+  for (const [table, column] of kept) {
+    while ((await dropOld(lane, table, column)) === rows_max) await Bun.sleep(1);
   }
   await lane.query("delete from usage_lost where noticed_at < store_now() - make_interval(months => $1)", [
     months_kept,
@@ -103,17 +113,17 @@ async function hasYoung(lane: Lane, name: string): Promise<boolean> {
   return row!.young;
 }
 
-async function dropWindows(lane: Lane, table: string): Promise<number> {
+async function dropOld(lane: Lane, table: string, column: string): Promise<number> {
   const gone = await lane.query(
-    `delete from ${table} where ctid = any (array(${oldWindows(table)})) returning 1 as one`,
-    [months_kept + 1, windows_max],
+    `delete from ${table} where ctid = any (array(${oldRows(table, column)})) returning 1 as one`,
+    [months_kept + 1, rows_max],
   );
   return gone.length;
 }
 
 /** Of so many months ago, so many. The clock is asked once: its function is volatile, and would keep the query off the index. */
-export const oldWindows = (table: string) =>
-  `select ctid from ${table} where ends_at < (select store_now() - make_interval(months => $1)) limit $2`;
+export const oldRows = (table: string, column: string) =>
+  `select ctid from ${table} where ${column} < (select store_now() - make_interval(months => $1)) limit $2`;
 
 /** How many of the coming months have their partition. */
 async function monthsAhead(db: Pick<Database, "query">): Promise<number> {

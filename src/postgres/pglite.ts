@@ -1,10 +1,9 @@
 /**
- * The Database over a PGlite. It has one session, so statements and transactions go one after the other. Two guards that a
- * server has and it lacks: a transaction that does nothing for too long is rolled back, since it keeps everybody waiting;
- * and after a failure of the engine itself (a full disk, a trap of its code) every call fails, because its answers can no
- * longer be trusted. What was confirmed before is safe in the folder, and a new start reads it.
+ * The Database over a PGlite on its thread. It has one session, so a transaction keeps everybody else waiting. Two guards
+ * that a server has and it lacks: a transaction that does nothing for too long is rolled back; and after a failure of the
+ * engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted. What was
+ * confirmed before is safe in the folder, and a new start reads it.
  */
-import type { PGlite, Transaction as PgliteTransaction } from "@electric-sql/pglite";
 import { nobody } from "../store/watcher.ts";
 import {
   answeredWithin,
@@ -16,8 +15,9 @@ import {
   statementsOn,
   type Transaction,
 } from "./database.ts";
-import { oneAfterTheOther } from "./turns.ts";
-import { parameter, parsers } from "./values.ts";
+import type { DatabaseThread } from "./embedded-thread.ts";
+import { takingTurns } from "./turns.ts";
+import { parameter } from "./values.ts";
 
 export interface PgliteOptions {
   idle_transaction_ms: number;
@@ -29,24 +29,26 @@ export interface PgliteOptions {
 
 /** Waits for the engine's answer; throws DatabaseError. */
 type Ask = <T>(start: () => Promise<T>) => Promise<T>;
+type Listener = (payload: string) => void;
 
-export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
+export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Database {
   const engine = guarded();
   const ask: Ask = async (start) => {
     if (closed) throw new DatabaseError("the database is closed", "unavailable");
     return engine(start);
   };
-  const inTurn = oneAfterTheOther(() => performance.now());
+  const turns = takingTurns();
+  const session = sessionOf(thread, ask);
   let watcher = nobody;
   let waiting = 0;
-  /** Waiting for its turn is part of what a statement or a transaction takes. */
-  const queued: Ask = async (start) => {
+  /** Waiting for its turn is part of what a statement takes. */
+  const watched: Ask = async (start) => {
     const asked_ms = performance.now();
     const tell = (failure: "connection" | "statement" | null) =>
       watcher.answered("embedded", performance.now() - asked_ms, failure);
     waiting += 1;
     try {
-      const value = await ask(() => inTurn(start));
+      const value = await turns.statement(() => ask(start));
       tell(null);
       return value;
     } catch (error) {
@@ -56,11 +58,13 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
       waiting -= 1;
     }
   };
-  const base = statementsOn("pglite", sessionOf(pglite, queued));
+  const base = statementsOn("pglite", sessionOf(thread, watched));
+  const listeners = new Map<string, Set<Listener>>();
+  thread.onNotification((channel, payload) => listeners.get(channel)?.forEach((told) => void told(payload)));
   let closed: Promise<void> | undefined;
   return {
     ...base,
-    transaction: (work) => inTurn(() => transaction(pglite, ask, options.idle_transaction_ms, work)),
+    transaction: (work) => turns.transaction(() => transaction(session, options.idle_transaction_ms, work)),
     async lane(settings = {}) {
       for (const [name, value] of Object.entries(settings)) {
         await base.query("select set_config($1, $2, false)", [name, value]);
@@ -68,9 +72,11 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
       return { query: base.query, close: async () => {} };
     },
     async listen(channel, onMessage, onConnect) {
-      const stop = await ask(() => pglite.listen(channel, onMessage));
+      const all = listeners.get(channel) ?? new Set();
+      listeners.set(channel, all.add(onMessage));
+      await base.exec(`listen ${channel}`);
       onConnect?.();
-      return () => ask(() => stop());
+      return async () => void all.delete(onMessage);
     },
     watch(by) {
       watcher = by;
@@ -86,7 +92,7 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
       closed ??= (async () => {
         try {
           await options.closing();
-          await engine(() => inTurn(() => pglite.close()));
+          await engine(() => turns.transaction(() => thread.close()));
         } finally {
           await options.closed();
         }
@@ -96,46 +102,41 @@ export function databaseOver(pglite: PGlite, options: PgliteOptions): Database {
   };
 }
 
-function sessionOf(pglite: PGlite | PgliteTransaction, ask: Ask): Session {
+function sessionOf(thread: DatabaseThread, ask: Ask): Session {
   return {
-    async run(text, params, form) {
-      const values = params.map(parameter);
-      const rowMode = form === "arrays" ? "array" : "object";
-      const { rows } = await ask(() => pglite.query(text, values, { rowMode, serializers, parsers: ours }));
-      return rows;
-    },
-    exec: (text) => ask(() => pglite.exec(text)),
+    run: (text, params, form) => ask(() => thread.run(text, params.map(parameter), form)),
+    exec: (text) => ask(() => thread.exec(text)),
   };
 }
 
-async function transaction<T>(
-  pglite: PGlite,
-  ask: Ask,
-  idle_ms: number,
-  work: (tx: Transaction) => Promise<T>,
-): Promise<T> {
-  let outcome: { value: T } | { thrown: unknown } | undefined;
-  const steps = async (tx: PgliteTransaction) => {
-    const idle = idleGuard(idle_ms);
-    const session = sessionOf(tx, (start) => idle.busy(ask(start)));
-    try {
-      outcome = { value: await inTransaction("pglite", session, (own) => idle.unless(work(own))) };
-    } catch (error) {
-      outcome = { thrown: error };
-      throw error;
-    } finally {
-      idle.stop();
-    }
+async function transaction<T>(session: Session, idle_ms: number, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  await session.exec("begin");
+  const idle = idleGuard(idle_ms);
+  let hasFailed = false;
+  const sent = <A>(statement: Promise<A>): Promise<A> => {
+    statement.catch(() => {
+      hasFailed = true;
+    });
+    return idle.busy(statement);
   };
-  // What the work threw is its own affair, and no failure of the engine.
-  await ask(() =>
-    pglite.transaction(steps).catch((error: unknown) => {
-      if (!(outcome && "thrown" in outcome)) throw error;
-    }),
-  );
-  if (!outcome) throw new Error("a transaction was committed without its work");
-  if ("thrown" in outcome) throw outcome.thrown;
-  return outcome.value;
+  const own: Session = {
+    run: (...statement) => sent(session.run(...statement)),
+    exec: (text) => sent(session.exec(text)),
+  };
+  let value: T;
+  try {
+    value = await inTransaction("pglite", own, (tx) => idle.unless(work(tx)));
+    // Postgres answers a commit after a failed statement by rolling back, without an error; any other statement fails.
+    if (hasFailed) await session.exec("select 1");
+  } catch (error) {
+    // Where this fails too, the engine has failed, and every later call says so.
+    await session.exec("rollback").catch(() => {});
+    throw error;
+  } finally {
+    idle.stop();
+  }
+  await session.exec("commit");
+  return value;
 }
 
 /** Rejects `unless` when nothing has been `busy` for so long. */
@@ -173,31 +174,17 @@ function guarded(): Ask {
     try {
       return await start();
     } catch (error) {
-      if (error instanceof DatabaseError) throw error;
-      const { message, code } = told(error);
-      if (code === undefined || engineFailure.test(code)) {
-        broken ??= new DatabaseError(
-          `the embedded database has failed (${message}); see that its disk is not full, and restart`,
-          "unavailable",
-        );
-        throw broken;
-      }
-      // Without the driver's error as its cause: that one carries every parameter, and logs print causes.
-      throw new DatabaseError(message, code);
+      if (!(error instanceof DatabaseError && isEngineFailure(error.code))) throw error;
+      broken ??= new DatabaseError(
+        `the embedded database has failed (${error.message}); see that its disk is not full, and restart`,
+        "unavailable",
+      );
+      throw broken;
     }
   };
 }
 
 /** Internal errors and corruption, as opposed to what a statement may do wrong. */
-const engineFailure = /^XX/;
-
-/** Without a SQLSTATE it is none of Postgres's errors. */
-function told(error: unknown): { message: string; code: string | undefined } {
-  if (!(error instanceof Error)) return { message: String(error), code: undefined };
-  const code = "code" in error && "severity" in error && typeof error.code === "string" ? error.code : undefined;
-  return { message: error.message, code };
+export function isEngineFailure(code: string): boolean {
+  return code.startsWith("XX");
 }
-
-const ours = Object.fromEntries(parsers);
-/** Parameters are text already: no type's own serializer may touch them. */
-const serializers = new Proxy<Record<number, (value: string) => string>>({}, { get: () => String });

@@ -3,12 +3,15 @@ import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../db/schema.ts";
 import type { Credential, Key, Organization, Scope, Secret } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
+import type { Operator } from "../store/operators.ts";
 
 export type OrganizationRow = typeof schema.organization.$inferSelect;
 /** With the anchors that count, and will count: `organization.anchor_at` is the first one alone. */
 export type AnchoredRow = OrganizationRow & { nextAnchorAt: Date | null; nextAnchorFrom: Date | null };
 export type KeyRow = typeof schema.apiKey.$inferSelect;
 export type SecretRow = typeof schema.keySecret.$inferSelect;
+export type OperatorRow = typeof schema.operator.$inferSelect;
+export type OperatorSecretRow = typeof schema.operatorSecret.$inferSelect;
 
 export function organizationOf(row: AnchoredRow): Organization {
   const { anchorAt, nextAnchorAt, nextAnchorFrom } = row;
@@ -17,6 +20,7 @@ export function organizationOf(row: AnchoredRow): Organization {
     ...callerOf(row),
     anchorAt,
     nextAnchor: isNext ? { anchorAt: nextAnchorAt, countsFrom: nextAnchorFrom } : null,
+    version: row.version,
   };
 }
 
@@ -48,7 +52,16 @@ export function keyOf(row: KeyRow, secrets: SecretRow[]): Key {
   };
 }
 
-function secretOf(row: SecretRow): Secret {
+export function operatorOf(row: OperatorRow, secrets: OperatorSecretRow[]): Operator {
+  return {
+    ...row,
+    id: idOf(row.id, "op_"),
+    organizationId: row.organizationId === null ? null : idOf(row.organizationId, "org_"),
+    secrets: secrets.map(secretOf),
+  };
+}
+
+function secretOf(row: Secret): Secret {
   const { prefix, suffix, createdAt, expiresAt, revokedAt } = row;
   return { prefix, suffix, createdAt, expiresAt, revokedAt };
 }

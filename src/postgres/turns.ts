@@ -1,26 +1,30 @@
 /**
- * The embedded database works on this thread, and its answers come without a turn of the event loop between them: a few
- * hundred statements in a row would hold up every connection and every probe. So they go one after the other, and others
- * get their turn before the next one begins.
+ * Whose turn it is on the one session of the embedded database. Statements are sent at once and answered in order, so many
+ * may be under way; a transaction has the session for itself until it ends. All are served in the order in which they came.
  */
+export interface Turns {
+  /** `send` must send its statement before it returns. */
+  statement<T>(send: () => Promise<T>): Promise<T>;
+  transaction<T>(work: () => Promise<T>): Promise<T>;
+}
 
-/** So long statements may follow each other. A small one takes one or two milliseconds. */
-const stretch_ms = 5;
-
-type Do = <T>(work: () => Promise<T>) => Promise<T>;
-
-export function oneAfterTheOther(now_ms: () => number): Do {
-  let last: Promise<unknown> = Promise.resolve();
-  let rested_ms = now_ms();
-  return (work) => {
-    const mine = last.then(async () => {
-      if (now_ms() - rested_ms >= stretch_ms) {
-        await new Promise((resolve) => setImmediate(resolve));
-        rested_ms = now_ms();
-      }
-      return work();
-    });
-    last = mine.catch(() => {});
-    return mine;
+export function takingTurns(): Turns {
+  let gate: Promise<unknown> = Promise.resolve();
+  return {
+    async statement<T>(send: () => Promise<T>): Promise<T> {
+      let answer: Promise<T> | undefined;
+      const sent = gate.then(() => {
+        answer = send();
+        answer.catch(() => {});
+      });
+      gate = sent;
+      await sent;
+      return answer!;
+    },
+    transaction(work) {
+      const mine = gate.then(work);
+      gate = mine.catch(() => {});
+      return mine;
+    },
   };
 }

@@ -3,8 +3,8 @@
  * the next start, which must then read all of it; without vacuuming, tables grow by every row ever changed, and after two
  * thousand million transactions writing ends.
  */
-import type { PGlite } from "@electric-sql/pglite";
 import { type Repeating, repeating } from "../time/repeating.ts";
+import type { Database } from "./database.ts";
 
 export interface UpkeepLimits {
   every_ms: number;
@@ -16,23 +16,23 @@ export interface UpkeepLimits {
 
 export const upkeepLimits: UpkeepLimits = { every_ms: 5_000, log_bytes_max: 8_000_000, dead_rows_max: 1_000 };
 
+type Statements = Pick<Database, "query" | "exec">;
+
 /** Until it is stopped. A failure is left to the next query to meet. */
-export function keepUp(pglite: PGlite, limits: UpkeepLimits): Repeating {
-  return repeating(() => tidy(pglite, limits).catch(() => {}), { every: limits.every_ms });
+export function keepUp(database: Statements, limits: UpkeepLimits): Repeating {
+  return repeating(() => tidy(database, limits).catch(() => {}), { every: limits.every_ms });
 }
 
-async function tidy(pglite: PGlite, limits: UpkeepLimits): Promise<void> {
-  const log = await pglite.query<{ bytes: number }>(
+async function tidy({ query, exec }: Statements, limits: UpkeepLimits): Promise<void> {
+  const [log] = await query<{ bytes: number }>(
     "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::int8 as bytes from pg_control_checkpoint()",
   );
-  if ((log.rows[0]?.bytes ?? 0) <= limits.log_bytes_max) return;
-  const tables = await pglite.query<{ name: string }>(untidy, [limits.dead_rows_max]);
-  for (const { name } of tables.rows) {
-    await pglite.exec(`vacuum ${name}`);
-    // Each blocks this thread for some milliseconds: let requests through between them.
-    await Bun.sleep(1);
+  if ((log?.bytes ?? 0) <= limits.log_bytes_max) return;
+  const tables = await query<{ name: string }>(untidy, [limits.dead_rows_max]);
+  for (const { name } of tables) {
+    await exec(`vacuum ${name}`);
   }
-  await pglite.exec("checkpoint");
+  await exec("checkpoint");
 }
 
 /** Full of dead rows, or so old that its transaction numbers must be frozen. */

@@ -5,6 +5,7 @@
  * A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
  */
 
+import type { Budget, BudgetAdministration } from "./budget.ts";
 import type { WindowKind } from "./ledger.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
@@ -25,6 +26,8 @@ export interface Organization {
   nextAnchor: { anchorAt: Date; countsFrom: Date } | null;
   extraUsage: { enabled: boolean /** micro-units a billing month */; capUnits: number | null };
   createdAt: Date;
+  /** Rises with each change. */
+  version: number;
 }
 
 /** A key as it may be shown: never its secret. */
@@ -66,7 +69,7 @@ export interface NewSecret {
 export interface Credential {
   key: Pick<Key, "id" | "name" | "scopes" | "allowedModels" | "expiresAt" | "revokedAt">;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
-  organization: Omit<Organization, "anchorAt" | "nextAnchor">;
+  organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version">;
   /** The store's clock at the look-up: it decides about expiry, never a node's. */
   readAt: Date;
 }
@@ -77,35 +80,57 @@ export interface Directory {
   touch(keyIds: string[]): Promise<void>;
 }
 
-export interface Administration {
+export interface Administration extends BudgetAdministration {
   createOrganization(input: {
     id: string;
     slug: string;
     name: string;
     plan: string | null;
-    actor: string;
-  }): Promise<Organization | "slug_taken">;
+    actor: Actor;
+    repeat?: Repeat | undefined;
+  }): Promise<Organization | "slug_taken" | Repeated>;
   listOrganizations(): Promise<Organization[]>;
+  /** In the order in which they were made. */
+  pageOrganizations(
+    page: Page & { status?: Organization["status"] | undefined; plan?: string | undefined },
+  ): Promise<PageOf<Organization>>;
   /** By slug or by id. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
-  setOrganizationStatus(id: string, status: Organization["status"], actor: string): Promise<Organization | null>;
+  /** With a version, here and below: only if the organization has it still. */
+  setOrganizationStatus(
+    id: string,
+    status: Organization["status"],
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Organization | Stale | null>;
   /** Counts at once; use and boundaries stay. Null takes the plan away. */
-  setOrganizationPlan(id: string, plan: string | null, actor: string): Promise<Organization | null>;
+  setOrganizationPlan(
+    id: string,
+    plan: string | null,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Organization | Stale | null>;
   /** A new anchor for weeks and months, from the end of the running month on. */
-  setOrganizationAnchor(id: string, anchorAt: Date, actor: string): Promise<Organization | null>;
+  setOrganizationAnchor(
+    id: string,
+    anchorAt: Date,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Organization | Stale | null>;
   /** Turned off, the cap stays: it still bounds what runs. */
   setExtraUsage(
     id: string,
     extra: { enabled: true; capUnits: number } | { enabled: false },
-    actor: string,
-  ): Promise<Organization | null>;
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Organization | Stale | null>;
   /** Compensating entries in the ledger (Ledger.adjust), all or none; answers each with what was added. */
   adjustUsage(input: {
     organizationId: string;
     entries: readonly { entryId: string; kind: WindowKind | "extra" }[];
     units: number;
     reason: string;
-    actor: string;
+    actor: Actor;
   }): Promise<UsageEntry[]>;
 
   createKey(input: {
@@ -115,22 +140,78 @@ export interface Administration {
     scopes: Scope[];
     allowedModels: string[] | null;
     expiresAt: Date | null;
+    teamId: string | null;
+    budget: Budget;
     secret: NewSecret;
-    actor: string;
-  }): Promise<Key>;
+    actor: Actor;
+    repeat?: Repeat | undefined;
+  }): Promise<Key | Repeated | "no_team">;
   listKeys(organizationId: string): Promise<Key[]>;
+  /** Of one organization or of all, in the order in which they were made. */
+  pageKeys(page: Page & { organizationId?: string | undefined; state?: KeyState | undefined }): Promise<PageOf<Key>>;
   findKey(id: string): Promise<Key | null>;
   /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
   rotateKey(input: {
     id: string;
     secret: NewSecret;
     graceEndsAt: Date | null;
-    actor: string;
+    actor: Actor;
   }): Promise<Key | "revoked" | null>;
   /** Revokes the key, or with `old` only the secrets that the newest one replaced. Idempotent. */
-  revokeKey(input: { id: string; old: boolean; actor: string }): Promise<Key | null>;
+  revokeKey(input: { id: string; old: boolean; actor: Actor }): Promise<Key | null>;
 
-  listAudit(input: { organizationId?: string; limit: number }): Promise<AuditEntry[]>;
+  listAudit(input: AuditQuery): Promise<AuditEntry[]>;
+  /** Where the chain stands. */
+  auditHead(): Promise<AuditHead>;
+}
+
+/** `active` is neither revoked nor expired. */
+export const keyStates = ["active", "revoked", "expired"] as const;
+export type KeyState = (typeof keyStates)[number];
+
+/** Where the chain of the audit log stands after an entry. */
+export interface AuditHead {
+  number: number;
+  /** In hexadecimal digits. */
+  hash: string;
+}
+
+export interface AuditQuery {
+  organizationId?: string | undefined;
+  actor?: string | undefined;
+  action?: string | undefined;
+  /** Only entries with a smaller number, or a greater one. */
+  before?: number | undefined;
+  after?: number | undefined;
+  /** Newest first, unless it says `oldest`. */
+  order?: "newest" | "oldest" | undefined;
+  limit: number;
+}
+
+/** A part of a list: so many, after the one with this id. */
+export interface Page {
+  after?: string | undefined;
+  limit: number;
+}
+export interface PageOf<Item> {
+  items: Item[];
+  hasMore: boolean;
+}
+
+/** Who acts, as the audit log has it. */
+export type Actor = string;
+
+/** What a creation is known by, should it be asked for again: both are SHA-256. */
+export interface Repeat {
+  keyHash: Uint8Array;
+  requestHash: Uint8Array;
+}
+/** It was asked for before: the id of what was made then; or another thing was asked for under the same key. */
+export type Repeated = { repeated: string } | "reused";
+
+/** It changed since the version that the caller has read. */
+export interface Stale {
+  stale: Organization;
 }
 
 /** One compensating entry; `added` is null where there was no session to adjust. */
@@ -141,12 +222,18 @@ export interface UsageEntry {
 }
 
 export interface AuditEntry {
+  /** From 1, without gaps. */
+  number: number;
   at: Date;
-  /** Who did it: `cli:<user>`, `cli:<user> (claims <name>)`, or `service`. */
-  actor: string;
+  /** Who did it: `operator:<name>`, `cli:<user>`, `cli:<user> (claims <name>)`, or `service`. */
+  actor: Actor;
+  /** Where it was asked from; null: on the node. */
+  address: string | null;
   /** `organization.create`, `key.rotate`, … */
   action: string;
   organizationId: string | null;
   subject: string;
   details: Record<string, unknown>;
+  /** src/store/audit-chain.ts; null where it was written before there was a chain. */
+  hash: string | null;
 }

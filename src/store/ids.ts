@@ -1,5 +1,5 @@
 /** Ids of what is stored, as they show: a prefix and the 32 hex digits of a UUIDv7, which sorts by time. */
-export type IdPrefix = "org_" | "key_" | "req_" | "resp_";
+export type IdPrefix = "org_" | "key_" | "op_" | "req_" | "resp_" | "team_";
 
 /** The UUID inside an id, dashed, as Postgres takes it; null when it is not one. */
 export function uuidOf(id: string, prefix: IdPrefix): string | null {
@@ -18,3 +18,6 @@ export function bare(id: string, prefix: IdPrefix): string {
 export function idOf(uuid: string, prefix: IdPrefix): string {
   return prefix + uuid.replaceAll("-", "");
 }
+
+/** Nothing comes after it. */
+export const uuid_max = "ffffffff-ffff-ffff-ffff-ffffffffffff";

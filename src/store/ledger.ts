@@ -8,6 +8,7 @@
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 import type { Lost } from "./lost.ts";
+import type { ReportQuery, UsageReport } from "./report.ts";
 
 /** Units are exact to here, sums of them too. */
 export const units_max = 1e15;
@@ -38,6 +39,14 @@ export interface WindowReading {
   resetAt: Date;
 }
 export type WindowReadings = Record<WindowKind, WindowReading>;
+
+/** What a key or a team may use, and has used, as a decision saw it. Rates are no matter of the ledger. */
+export interface SubjectReading {
+  subject: "key" | "team";
+  windows: WindowReadings;
+  concurrentRequests: number | null;
+  running: number;
+}
 
 /** What extra usage has taken in the billing month; a cap of null is none. */
 export interface ExtraReading {
@@ -133,24 +142,27 @@ export interface Granted {
   outputTokens: number;
   source: BillingSource;
   windows: WindowReadings;
+  /** Of the key and the team that are limited, in this order; left out: neither is. */
+  subjects?: SubjectReading[];
   /** The store's clock at the decision. */
   at: Date;
 }
 export type AdmitAnswer =
   | ({ answer: "granted" } & Granted)
   | ({ answer: "exhausted" | "reserved" } & Shortage)
-  | { answer: "concurrency"; windows: WindowReadings; at: Date }
+  | { answer: "concurrency"; windows: WindowReadings; subjects?: SubjectReading[]; at: Date }
   /** A record with this id stands already. */
   | { answer: "over" }
   /** There is no such organization. */
   | { answer: "unknown" };
 /**
- * The windows in which the least hold has no room beside settled use (`exhausted`), or only beside what others hold
- * (`reserved`); the one that resets last first.
+ * The organization's windows in which the least hold has no room beside settled use (`exhausted`), or only beside what
+ * others hold (`reserved`); the one that resets last first. None, where only the key or its team has no room.
  */
 export interface Shortage {
   kinds: WindowKind[];
   windows: WindowReadings;
+  subjects?: SubjectReading[];
   extra: ExtraReading;
   at: Date;
 }
@@ -177,25 +189,31 @@ export interface Ledger {
   recover(limit: number, clock_max?: Date): Promise<Recovered>;
   /** The windows in force now; an idle session reads used 0 and a reset five hours from now. Rejects for an unknown id. */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
+  /** What this key and its team may use and have used, where they are limited: the key first. */
+  budgets(organizationId: string, keyId: string): Promise<SubjectReading[]>;
   /** The same and more, for operators. */
   reading(organizationId: string, limits: UsageLimits): Promise<UsageReading>;
   receipt(organizationId: string, requestId: string): Promise<Receipt | null>;
   /** Of whatever organization: for operators, never for a key. */
   receiptOfAny(requestId: string): Promise<Receipt | null>;
+  /** Reads what was recorded since the last time, and adds it to the roll-ups. One node of the fleet does it. */
+  rollUp(): Promise<void>;
   /**
-   * Reads what was recorded since the last look, compares the windows that may have changed, and seals those that have
-   * ended. One node of the fleet does it; the others learn what it found.
+   * Rolls up, compares the windows and days that may have changed, and seals those that have ended. One node of the fleet
+   * does it; the others learn what it found.
    */
   audit(): Promise<Audit>;
   /**
-   * All totals of a year against the sums that they must equal: empty when they agree. Of sealed windows the seal counts;
-   * a full check reads all records instead.
+   * All totals and roll-ups of a year against the sums that they must equal: empty when they agree. Of sealed windows and
+   * days the seal counts; a full check reads all records instead. Rejects where another full check is under way.
    */
   check(isFull?: boolean): Promise<LedgerDifference[]>;
   /** What a check takes on trust unless it is full. */
   sealed(): Promise<Sealed>;
   /** Confirmed settlements that the store did not have any more. */
   lost(): Promise<Lost>;
+  /** What was used in a span, by groups: equal to the records at one instant. */
+  report(query: ReportQuery): Promise<UsageReport>;
   /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**
@@ -235,17 +253,28 @@ export interface Sealed {
   windows: number;
   /** That were summed for the seals. */
   records: number;
+  /** Days whose roll-ups were compared with their records, and these. */
+  days: number;
+  dayRecords: number;
 }
 
 export interface LedgerDifference {
   organizationId: string;
-  /** `extra` is the extra usage of a billing month; `running` counts open requests, and has no window. */
-  kind: WindowKind | "extra" | "running";
+  /** UUID of the key or team of that organization; null: it is the organization's own. */
+  subjectId: string | null;
+  /**
+   * `extra` is the extra usage of a billing month; `running` counts open requests, and has no window; `hour` and `day` are
+   * the roll-ups of a day, by hours and in one.
+   */
+  kind: WindowKind | "extra" | "running" | "hour" | "day";
   startsAt: Date | null;
   /** The total in the book, and the sum of the records' charges. */
   used: number;
   recorded: number;
-  /** The total in the book, and the sum of the running requests' holds (of `running`: their number). */
+  /**
+   * The total in the book, and the sum of the running requests' holds (of `running`: their number; of `hour` and `day`: the
+   * tokens that were rolled up, and those of the records).
+   */
   held: number;
   holding: number;
 }

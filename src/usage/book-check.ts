@@ -1,6 +1,7 @@
 /**
  * The book against itself, once an hour: one node of the fleet looks at what has changed since (docs/design/metering.md,
- * Audit), and every node knows what it found. `sluice usage check` looks at a whole year.
+ * Audit), and every node knows what it found. `sluice usage check` looks at a whole year. Every minute one node rolls up
+ * what was recorded, so that a report has little to add.
  */
 import type { Ledger, LedgerDifference } from "../store/ledger.ts";
 import { repeating } from "../time/repeating.ts";
@@ -15,17 +16,23 @@ export interface BookCheck {
 
 const every_ms = 3_600_000;
 const first_ms = 60_000;
+const rolls_every_ms = 60_000;
 
 export function bookCheck(parts: {
-  ledger: Pick<Ledger, "audit">;
+  ledger: Pick<Ledger, "audit" | "rollUp">;
   /** Told of each look that found some. */
   found: (differences: LedgerDifference[]) => void;
   failed: (cause: unknown) => void;
-  times_ms?: { first: number; every: number };
+  times_ms?: { first: number; every: number; rolls: number };
 }): BookCheck {
   let differing = Number.NaN;
   let behind = Number.NaN;
   const looks = repeating(look, parts.times_ms ?? { first: first_ms, every: every_ms });
+  const rolls = repeating(roll, { every: parts.times_ms?.rolls ?? rolls_every_ms });
+
+  async function roll(): Promise<void> {
+    await parts.ledger.rollUp().catch(parts.failed);
+  }
 
   async function look(): Promise<void> {
     try {
@@ -38,5 +45,9 @@ export function bookCheck(parts: {
     }
   }
 
-  return { differences: () => differing, sealsBehind: () => behind, stop: looks.stop };
+  async function stop(): Promise<void> {
+    await Promise.all([looks.stop(), rolls.stop()]);
+  }
+
+  return { differences: () => differing, sealsBehind: () => behind, stop };
 }

@@ -1,4 +1,5 @@
 /** Directory and Administration over maps, with a clock that a test moves: the rules of src/store/directory.ts, nothing more. */
+import { chainBeginning, chainedHash } from "../../src/store/audit-chain.ts";
 import type {
   Administration,
   AuditEntry,
@@ -6,7 +7,10 @@ import type {
   Directory,
   Key,
   Organization,
+  Page,
+  PageOf,
 } from "../../src/store/directory.ts";
+import { memoryBudgets } from "./memory-budgets.ts";
 
 export interface MemoryDirectory extends Directory, Administration {
   clock: { now_ms: number };
@@ -19,9 +23,12 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
   const hashes = new Map<string, { keyId: string; secret: Key["secrets"][number] }>();
   const audit: AuditEntry[] = [];
 
+  const head = () => audit[0] ?? { number: 0, hash: chainBeginning };
   const now = () => new Date(clock.now_ms);
   function note(actor: string, action: string, organizationId: string, subject: string, details = {}): void {
-    audit.unshift({ at: now(), actor, action, organizationId, subject, details });
+    const { number, hash: previous } = head();
+    const entry = { number: number + 1, at: now(), actor, address: null, action, organizationId, subject, details };
+    audit.unshift({ ...entry, hash: chainedHash(previous ?? chainBeginning, entry) });
   }
   function changed(
     id: string,
@@ -32,6 +39,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     const organization = organizations.get(id);
     if (!organization) return null;
     change(organization);
+    organization.version++;
     note(actor, action, id, id);
     return structuredClone(organization);
   }
@@ -43,6 +51,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
 
   return {
     clock,
+    ...memoryBudgets(now),
     async credential(hash): Promise<Credential | null> {
       const found = hashes.get(hash.toHex());
       if (!found) return null;
@@ -58,7 +67,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       const extraUsage = { enabled: false, capUnits: null };
       const organization: Organization = {
         ...{ id, slug, name, status: "active", plan, extraUsage, createdAt: now() },
-        ...{ anchorAt: now(), nextAnchor: null },
+        ...{ anchorAt: now(), nextAnchor: null, version: 1 },
       };
       organizations.set(id, organization);
       note(actor, "organization.create", id, id);
@@ -66,6 +75,9 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     },
     async listOrganizations() {
       return structuredClone([...organizations.values()]);
+    },
+    async pageOrganizations(page) {
+      return part([...organizations.values()], page);
     },
     async findOrganization(slugOrId) {
       const found = [...organizations.values()].find((one) => one.slug === slugOrId || one.id === slugOrId);
@@ -104,6 +116,12 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     async listKeys(organizationId) {
       return structuredClone([...keys.values()].filter((key) => key.organizationId === organizationId));
     },
+    async pageKeys({ organizationId, ...page }) {
+      return part(
+        [...keys.values()].filter((key) => !organizationId || key.organizationId === organizationId),
+        page,
+      );
+    },
     async findKey(id) {
       return structuredClone(keys.get(id) ?? null);
     },
@@ -131,5 +149,13 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       const wanted = audit.filter((entry) => !organizationId || entry.organizationId === organizationId);
       return structuredClone(wanted.slice(0, limit));
     },
+    async auditHead() {
+      return { number: head().number, hash: head().hash ?? chainBeginning };
+    },
   };
+}
+
+function part<Item extends { id: string }>(all: Item[], { after = "", limit }: Page): PageOf<Item> {
+  const rest = all.filter(({ id }) => id > after);
+  return structuredClone({ items: rest.slice(0, limit), hasMore: rest.length > limit });
 }

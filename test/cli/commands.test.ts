@@ -24,6 +24,7 @@ describe("what scripts rely on", () => {
       next_anchor: null,
       extra_usage: { enabled: false, cap_units: null },
       created_at: expect.stringMatching(instant),
+      version: expect.any(Number),
     });
     expect((await shell().json("org create b --plan unlimited --json")).plan).toBe("unlimited");
   });
@@ -70,12 +71,14 @@ describe("what scripts rely on", () => {
   test("suspend, resume, show and the lists answer in the same forms", async () => {
     const { typed, json } = shell();
     const made = await json("org create acme --json");
-    expect(await json("org suspend acme --json")).toEqual({ ...made, status: "suspended" });
-    expect(await json(`org resume ${made.id} --json`)).toEqual(made);
-    expect(await json("org show acme --json")).toEqual(made);
-    expect(await json("org list --json")).toEqual([made] as never);
+    expect(await json("org suspend acme --json")).toEqual({ ...made, status: "suspended", version: 2 });
+    const resumed = { ...made, version: 3 };
+    expect(await json(`org resume ${made.id} --json`)).toEqual(resumed);
+    expect(await json("org show acme --json")).toEqual(resumed);
+    expect(await json("org list --json")).toEqual([resumed] as never);
     const { key: _secret, ...key } = await json("key create --org acme --name app --json");
-    expect(await json(`key show ${key.id} --json`)).toEqual(key);
+    const limits = { session: null, week: null, month: null, concurrent_requests: null };
+    expect(await json(`key show ${key.id} --json`)).toEqual({ ...key, team: null, limits });
     for (const list of ["key list --json", "key list --org acme --json"])
       expect(await json(list)).toEqual([key] as never);
     expect(await json("audit list --limit 1 --json")).toMatchObject([{ actor: "cli:ann", action: "key.create" }]);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { keyPattern } from "../../src/auth/key.ts";
+import { keyPattern, operatorTokenPattern } from "../../src/auth/key.ts";
 import { commands } from "../../src/cli/run.ts";
 import { shell } from "./shell.ts";
 
@@ -35,14 +35,19 @@ For scripts:
 - Exit code 0 means success, 1 means failure with a one-line reason on stderr, and 2 means a usage error.
 - With \`--json\`, stdout contains one JSON object or array and nothing else, and no prompt appears. Instants are ISO 8601
   in UTC.
-- Only \`key create\` and \`key rotate\` print a key (\`key\` in the JSON), and only once.
+- Only \`key create\` and \`key rotate\` print a key (\`key\` in the JSON), and only \`operator create\` and
+  \`operator rotate\` a token (\`token\`), and only once.
 - \`NO_COLOR\` turns colors off. \`SLUICE_DEBUG=1\` adds the stack trace of a failure.
 
-A command finds the data on its own. With \`DATABASE_URL\`, it connects to that database. Otherwise, it uses the data
+With \`--server URL\` or \`SLUICE_SERVER\`, a command acts on another node, through its operator's port
+([management.md](management.md)). It needs an operator token in \`SLUICE_OPERATOR_TOKEN\`, or in the file that
+\`SLUICE_OPERATOR_TOKEN_FILE\` names, and no database.
+
+Else it finds the data on its own. With \`DATABASE_URL\`, it connects to that database. Otherwise, it uses the data
 folder (\`SLUICE_DATA_DIR\`): through the socket of the server that runs there, which only its owner can open, or, if no
 server runs, by opening the embedded database.
 
-For secret scanners: a key matches \`${keyPattern}\`. Its last six characters are the CRC-32 of the characters before
+For secret scanners: a key matches \`${keyPattern}\`, and an operator token \`${operatorTokenPattern}\`. Its last six characters are the CRC-32 of the characters before
 them, in base62 (0-9, A-Z, a-z; most significant first).
 
 ${(await Promise.all(sections)).join("\n")}`;

@@ -128,6 +128,7 @@ const configuration: Configuration = {
   metrics: { organizations_max: 0 },
   telemetry: null,
   images: { denyPrivate: false, deniedHosts: [] },
+  reports: null,
   server: { host: "127.0.0.1", port: 8080, operator: null, migrates: true, trustedProxies: [] },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
   notices: [],

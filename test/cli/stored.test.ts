@@ -118,6 +118,7 @@ describe("the life of a key on the stores that we ship", () => {
       manageAs: (actor) =>
         management({
           administration: administration(db),
+          operators: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
@@ -146,6 +147,7 @@ describe("the life of a key on the stores that we ship", () => {
         const own = await serverDatabase(url);
         return {
           administration: administration(own),
+          operators: administration(own),
           ledger: ledger(own, { recovery: "checkpoint" }),
           refused: refusedRequests(own),
           close: () => own.close(),

@@ -93,6 +93,7 @@ for (const { kind, open } of kinds) {
         now_ms: Date.now,
         openStore: async () => ({
           administration: administration(db),
+          operators: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           close: async () => {},
@@ -225,6 +226,7 @@ for (const { kind, open } of kinds) {
         {
           organization_id: id,
           organization: slug,
+          subject_id: null,
           window: "week",
           starts_at: expect.stringMatching(instant),
           ...{ used: 705, recorded: 700, held: 0, holding: 0 },

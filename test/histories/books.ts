@@ -1,11 +1,13 @@
 // The store's books, added up anew by the judge after each of its steps.
 
 import { limitsOf } from "../../src/admission/hold.ts";
+import { crowdedBy } from "../../src/admission/limited-by.ts";
 import type { Admit, Answer, BillingSource, Command, Shortage, UsageLimits } from "../../src/store/ledger.ts";
 import { windowKinds } from "../../src/store/ledger.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
 import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../store/windows-model.ts";
 import type { Account, Cell } from "./account.ts";
+import { ownRoomOf } from "./budgets.ts";
 import type { Say } from "./rules.ts";
 import type { OrganizationPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
@@ -90,7 +92,7 @@ export class Books {
         const { id } = account.organization;
         const { holds } = this.world.store.model;
         const running = [...holds.values()].filter((hold) => hold.facts.organizationId === id).length;
-        if (running < (admit.limits.concurrentRequests ?? Infinity))
+        if (running < (admit.limits.concurrentRequests ?? Infinity) && !crowdedBy(answer.subjects))
           this.say("refusal", `${account.plan.id} was refused for others that run, and ${running} do`);
       }
     }
@@ -190,13 +192,13 @@ export class Books {
     }
   }
 
-  #short(account: Account, admit: Admit, { windows, extra }: Shortage): void {
+  #short(account: Account, admit: Admit, { windows, extra, subjects }: Shortage): void {
     const least = admit.inputUnits + admit.outputTokens_min * admit.prices.output;
     const rooms = windowKinds.map(
       (kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held,
     );
     const extraRoom = extra.enabled ? (extra.capUnits ?? Infinity) - extra.used - extra.held : 0;
-    const room = Math.max(Math.min(...rooms), extraRoom);
+    const room = Math.min(Math.max(Math.min(...rooms), extraRoom), ownRoomOf(subjects));
     if (least <= room)
       this.say("refusal", `${account.plan.id} needs ${least} units, was refused, and ${room} were free`);
   }

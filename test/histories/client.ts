@@ -12,6 +12,7 @@ import type { Opened } from "../../src/usage/opened.ts";
 import { outputCalibration, uncalibrated_code_units_per_token } from "../../src/usage/output-calibration.ts";
 import { type Asked, type Caller, type Run, runs } from "../../src/usage/run.ts";
 import type { Account } from "./account.ts";
+import { keyIdOf } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import { principalOf } from "./office.ts";
@@ -56,7 +57,7 @@ function askedOf(world: World, node: Node, plan: RequestPlan, organization: Orga
   const model = modelOf(plan);
   return {
     requestId: plan.id,
-    principal: { key: { id: "key_1" }, organization: { id: organization.id } },
+    principal: { key: { id: keyIdOf(plan.id) }, organization: { id: organization.id } },
     operation: "chat.completions",
     request: {
       model: model.id,

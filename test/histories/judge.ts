@@ -8,6 +8,7 @@ import type { Ending } from "../../src/usage/meter.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
 import { type Account, accountOf, type Cell } from "./account.ts";
 import { Books } from "./books.ts";
+import { judgeBudgets } from "./budgets.ts";
 import { type Counts, noCounts } from "./counts.ts";
 import { judgeLimits, judgeStanding } from "./decisions.ts";
 import type { Node } from "./node.ts";
@@ -176,13 +177,18 @@ export class Judge {
       if (command.verb === "checkpoint" && answer.answer === "extended")
         account.checkpoints.push({ tokens: command.usage.outputTokens, sentAt_ms, entry });
     }
-    this.#books.addUp(commands);
+    this.#addUp(commands);
   }
 
   /** A sweep was carried out; lapsed holds were settled, or the store's clock was further than the node believes. */
   recovered(hasWaited: boolean): void {
     if (hasWaited) this.counts["sweeps that met a clock that was set"] += 1;
-    this.#books.addUp([]);
+    this.#addUp([]);
+  }
+
+  #addUp(commands: Parameters<Books["addUp"]>[0]): void {
+    this.#books.addUp(commands);
+    judgeBudgets(this.world.store.model, this.world.budgets, this.say);
   }
 
   crashed(undone: readonly Entry[]): void {

@@ -8,6 +8,7 @@ import type { Rates } from "../../src/store/rates.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import type { Hold } from "../../src/usage/meter.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
+import { budgetMutations } from "./budget-mutations.ts";
 import type { Rule } from "./rules.ts";
 import { type FaultPlan, lease_ms } from "./scenario.ts";
 import type { StoreDefects } from "./store.ts";
@@ -422,4 +423,5 @@ export const mutations: Record<string, Mutation> = {
     defects: { store: { nodeClockDecides: true } },
     seenAs: ["windows", "lease"],
   },
+  ...budgetMutations,
 };

@@ -3,6 +3,7 @@
 import { limitsOf } from "../../src/admission/hold.ts";
 import { memoryRates } from "../../src/memory/rates.ts";
 import type { Rates } from "../../src/store/rates.ts";
+import { type Budgets, budgetsOf } from "./budgets.ts";
 import { chanceFor, kindOf } from "./chances.ts";
 import type { Defects } from "./mutations.ts";
 import type { Node } from "./node.ts";
@@ -52,6 +53,8 @@ export class World {
   readonly time: Time;
   readonly store: Store;
   readonly office: Office;
+  /** Limits of keys and teams, by organization. */
+  readonly budgets: ReadonlyMap<string, Budgets>;
   /** The sliding rates that all nodes share, in a store of their own, and those of the database. */
   rates: Rates;
   ratesAwayUntil_ms = 0;
@@ -81,8 +84,12 @@ export class World {
   ) {
     this.time = new Time(scenario.began_ms);
     this.office = new Office(() => this.time.now_ms, scenario.organizations);
+    this.budgets = new Map(scenario.organizations.map(({ id }) => [id, budgetsOf(seed, id)]));
     const organizations = new Map(
-      scenario.organizations.map(({ id, anchors, extra, plan }) => [id, { anchors, extra, limits: limitsOf(plan) }]),
+      scenario.organizations.map(({ id, anchors, extra, plan }) => [
+        id,
+        { anchors, extra, limits: limitsOf(plan), ...this.budgets.get(id)! },
+      ]),
     );
     this.store = new Store(this.time, organizations, scenario.recovery, defects.store ?? {});
     this.rates = this.freshRates();

@@ -25,7 +25,11 @@ function logAt(level: LogLevel, hidden: string[] = []) {
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Record<string, unknown>);
   const ask = (route: string, status: number, cause?: unknown) => {
-    const call = new Call("req_1", new Request(`http://a${route}`), route, { address: () => "", keepOpen() {} });
+    const call = new Call("req_1", new Request(`http://a${route}`), route, {
+      address: () => "",
+      isLocal: () => true,
+      keepOpen() {},
+    });
     if (cause) call.notes.cause = cause;
     log.request(call, status);
   };

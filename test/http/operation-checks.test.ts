@@ -8,9 +8,10 @@ import { app, mount, operatorApp } from "../../src/http/app.ts";
 import type { Dependencies } from "../../src/http/dependencies.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
 import { type Listening, listen } from "../../src/http/listen.ts";
+import { managementOperations } from "../../src/http/management/operations.ts";
 import { openapiDocument } from "../../src/http/openapi/document.ts";
 import { type Operation, operation } from "../../src/http/operation.ts";
-import { metricsOperations, operations, unlistedOperations } from "../../src/http/operations.ts";
+import { metricsOperations, operations, probes, unlistedOperations } from "../../src/http/operations.ts";
 import { parametersOf } from "../../src/http/parameters.ts";
 import { unreadBodies, unreadLimits } from "../../src/http/unread.ts";
 import { Fault } from "../../src/inference/fault.ts";
@@ -29,6 +30,10 @@ beforeAll(() => {
   listening = listen(mount(dependencies(), handling), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
 });
 afterAll(() => listening.stop());
+
+function neverAsked(): never {
+  throw new Error("nobody asks");
+}
 
 /** A key is the list of its scopes. */
 function dependencies(): Dependencies {
@@ -211,9 +216,11 @@ describe("what is served", () => {
   test("is what the list says, on each port", () => {
     expect(idsOf(app(dependencies(), { metrics: true }))).toEqual(named(served));
     expect(idsOf(app(dependencies(), { metrics: false }))).toEqual(named([...operations, ...unlistedOperations]));
-    const operator = idsOf(operatorApp(dependencies()));
-    expect(operator).toContain("getMetrics");
-    for (const id of operator) expect(named(served)).toContain(id!);
+    const entrance = { authenticate: neverAsked, manageFor: neverAsked, tls: "off", version: "1" } as const;
+    const operator = idsOf(operatorApp(dependencies(), entrance));
+    const documentation = ["getManagementContract", "getManagementDocs", "getManagementDocsScript"];
+    const verbs = managementOperations.map(({ verb }) => verb);
+    expect(operator).toEqual(new Set([...named([...metricsOperations, ...probes]), ...verbs, ...documentation]));
   });
 
   test("is the value that the contract describes, but for the script of its page and the metrics", () => {

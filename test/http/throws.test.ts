@@ -157,7 +157,11 @@ function serve(saboteur: Saboteur): Bench {
         open: (errand) => walk(walking({ settings: () => ({ unstreamed_tokens_max: 0 }) }), errand),
       } as Parameters<typeof runs>[0]),
     ),
-    ledger: { windows: () => Promise.reject(new Error("not asked")), receipt: async () => null },
+    ledger: {
+      windows: () => Promise.reject(new Error("not asked")),
+      budgets: async () => [],
+      receipt: async () => null,
+    },
     refused: { add() {}, find: async () => null },
     inputEstimate: estimate,
     responses: {
@@ -214,6 +218,7 @@ function serve(saboteur: Saboteur): Bench {
       ({ request, server }) =>
         answer(request, {
           address: () => "127.0.0.1",
+          isLocal: () => true,
           keepOpen: (isKept) => server?.timeout(request, isKept ? 0 : 60),
         }),
       { parse: "none" },

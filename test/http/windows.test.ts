@@ -144,6 +144,7 @@ describe("a window that is full of settled use", () => {
         resets_at: Math.ceil(Date.parse(usage.week.reset_at) / 1000),
         extra_usage: { enabled: false, available: 0 },
         plan_type: "layered",
+        limited_by: "organization",
       });
       expect(error.resets_in_seconds).toBeWithin(1, 7 * 86_400 + 1);
       expect(response.headers.get("retry-after")).toBe(String(error.resets_in_seconds));

@@ -1,21 +1,30 @@
-/** A ledger without usage, for tests of other things; `overrides` replaces single methods. */
+/** A ledger without usage and nobody to operate, for tests of other things; `overrides` replaces single methods. */
 import type { ManagementOptions } from "../../src/management/context.ts";
 import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 
-type Stores = Pick<ManagementOptions, "ledger" | "refused">;
+type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators">;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
   return {
     ledger: {
       reading: async (_organization, limits) => ({ ...emptyReading, windows: windowsWith(limits) }),
       check: async () => [],
-      sealed: async () => ({ windows: 0, records: 0 }),
+      sealed: async () => ({ windows: 0, records: 0, days: 0, dayRecords: 0 }),
       lost: async () => ({ receipts: 0, units: 0, noticedAt: null, movedAt: null }),
+      report: async () => ({ at, rows: [], running: { requests: 0, heldUnits: 0 } }),
       receiptOfAny: async () => null,
       ...overrides,
     },
     refused: { find: async () => null },
+    operators: {
+      operatorOf: async () => null,
+      createOperator: async () => "name_taken",
+      pageOperators: async () => ({ items: [], hasMore: false }),
+      findOperator: async () => null,
+      rotateOperator: async () => null,
+      revokeOperator: async () => null,
+    },
   };
 }
 

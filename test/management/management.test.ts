@@ -317,6 +317,9 @@ test("whatever comes in as an argument, the answer is a value or a refusal", asy
       "grace",
       "old",
       "limit",
+      "team",
+      "limits",
+      "keyLimits",
     ),
     word,
   );

@@ -146,7 +146,7 @@ export const admission: Mutant[] = [
   {
     name: "an organization that was refused still counts as one with ample room",
     file: "src/admission/entrance.ts",
-    find: "      hint.forget(facts.organizationId);\n",
+    find: "else hint.forget(facts.organizationId);",
     replace: "",
     caughtBy: [reservation],
     rule: "docs/design/metering.md, The life of a request",

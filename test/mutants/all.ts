@@ -2,6 +2,7 @@
 
 import { admission } from "./admission.ts";
 import { auth } from "./auth.ts";
+import { budgets } from "./budgets.ts";
 import { edges } from "./edges.ts";
 import { http } from "./http.ts";
 import { ledger } from "./ledger.ts";
@@ -26,4 +27,5 @@ export const mutants: Mutants = {
   edges,
   tls,
   ledger,
+  budgets,
 };

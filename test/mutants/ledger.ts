@@ -7,6 +7,8 @@ const windows = "db/migrations/0003_ledger_windows.sql";
 const book = "test/store/ledger.test.ts > the ledger on postgres";
 const audit = "db/migrations/0010_ledger_audit.sql";
 const looks = "test/store/audit.test.ts > the audit on postgres";
+const rollups = "db/migrations/0014_usage_rollups.sql";
+const rolled = "test/store/rollups.test.ts > roll-ups on postgres";
 
 export const ledger: Mutant[] = [
   {
@@ -62,8 +64,8 @@ export const ledger: Mutant[] = [
   {
     name: "one request more than allowed runs at a time",
     file,
-    find: "if billed is null or running[owner] >= step.concurrent_limit then",
-    replace: "if billed is null or running[owner] > step.concurrent_limit then",
+    find: "if billed is null or is_crowded or running[owner] >= step.concurrent_limit then",
+    replace: "if billed is null or is_crowded or running[owner] > step.concurrent_limit then",
     caughtBy: [`${book} concurrency counts what runs`],
     rule: "docs/design/metering.md, Rule 2: Admit once, under the lock",
   },
@@ -199,7 +201,7 @@ export const ledger: Mutant[] = [
   {
     name: "a window is sealed while a hold points to it",
     file: audit,
-    find: "and p.held = 0\n        and not exists (select from holding h where h.organization_id = t.subject_id and h.starts_at = t.starts_at)",
+    find: "and p.held = 0\n        and not exists (select from holding h where h.id = t.subject_id and h.starts_at = t.starts_at)",
     replace: "",
     caughtBy: [`${looks} a window to which a hold points`],
     rule: "docs/design/metering.md, Audit",
@@ -250,6 +252,110 @@ export const ledger: Mutant[] = [
     find: "if (last!.fresh) return [];",
     replace: "",
     caughtBy: [`${looks} one node looks in an hour`],
+    rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "the pass moves on without its roll-ups",
+    file: audit,
+    find: "perform usage_roll_up(since, until);",
+    replace: "",
+    caughtBy: [`${rolled} an operator's entry`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "two passes read the same records",
+    file: audit,
+    find: "select a.read_until into since from usage_audit a for update;",
+    replace: "select a.read_until into since from usage_audit a;",
+    caughtBy: [`${rolled} two passes at once`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a restored book keeps the old roll-ups",
+    file: audit,
+    find: "delete from usage_hour;",
+    replace: "",
+    caughtBy: [`${rolled} a book that was restored`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a request counts in the hour in which it ended",
+    file: rollups,
+    find: "select date_bin('1 hour', r.admitted_at,",
+    replace: "select date_bin('1 hour', r.ended_at,",
+    caughtBy: [`${rolled} a request counts in the hour`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "an entry for a session takes units off the bill",
+    file: rollups,
+    find: "and (r.operation <> 'adjustment' or r.month_starts_at is not null)",
+    replace: "",
+    caughtBy: [`${rolled} an operator's entry`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a day is sealed while a hold points to it",
+    file: rollups,
+    find: "if not found and not exists (",
+    replace: "if not found and exists (select 1) or exists (",
+    caughtBy: [`${rolled} a day is sealed once`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a day whose roll-ups differ is sealed",
+    file: rollups,
+    find: "if not found and not exists (",
+    replace: "if not exists (",
+    caughtBy: [`${rolled} a roll-up that is changed`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "what comes after a day's seal leaves it on",
+    file: rollups,
+    find: "records = u.records + excluded.records, sealed_at = null",
+    replace: "records = u.records + excluded.records",
+    caughtBy: [`${rolled} a day is sealed once`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a check compares only what was charged",
+    file: rollups,
+    find: "or sum(e.sign * e.cache_write_tokens) <> 0 or sum(e.sign * e.output_tokens) <> 0",
+    replace: "",
+    caughtBy: [`${rolled} a roll-up that is changed`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a full check takes the roll-ups' word for what they were made of",
+    file: rollups,
+    find: "where u.starts_at is null or h.first_xact",
+    replace: "where h.first_xact",
+    caughtBy: [`${rolled} records that were read`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a report leaves out what nobody has rolled up yet",
+    file: "src/postgres/report.ts",
+    find: "usage_hours((select read_until from usage_audit), 9223372036854775807, $1, $2)",
+    replace: "usage_hours(9223372036854775807, 9223372036854775807, $1, $2)",
+    caughtBy: [`${rolled} an operator's entry`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a report tells of other organizations",
+    file: "src/postgres/report.ts",
+    find: 'organizationId === null ? "" : "and s.organization_id = $4";',
+    replace: 'organizationId === null ? "" : "and $4::uuid is not null";',
+    caughtBy: [`${rolled} of another organization`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "two full checks count into one table",
+    file: "src/postgres/full-check.ts",
+    find: 'await onOneNode(db, "usage_recount",',
+    replace: "await onOneNode(db, crypto.randomUUID(),",
+    caughtBy: [`${rolled} one full check runs`],
     rule: "docs/design/metering.md, Audit",
   },
 ];

@@ -2,7 +2,7 @@
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../src/postgres/database.ts";
-import { oldWindows } from "../../src/postgres/partitions.ts";
+import { oldRows } from "../../src/postgres/partitions.ts";
 import { kinds } from "./databases.ts";
 
 setDefaultTimeout(120_000);
@@ -35,7 +35,7 @@ for (const { kind, open } of kinds) {
       // The first time, plans and catalogs are read too.
       for (let turn = 0; turn < 2; turn++) await pagesOf(db, "select * from usage_differences('open')");
       expect(await pagesOf(db, "select * from usage_differences('open')")).toBeLessThan(table!.pages / 2);
-      expect(await pagesOf(db, oldWindows("usage_past"), [14, 5_000])).toBeLessThan(table!.pages / 2);
+      expect(await pagesOf(db, oldRows("usage_past", "ends_at"), [14, 5_000])).toBeLessThan(table!.pages / 2);
     } finally {
       await drop();
     }

@@ -5,6 +5,7 @@ import { administration } from "../../src/postgres/administration.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
+import { noBudget } from "../../src/store/budget.ts";
 import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
@@ -37,7 +38,7 @@ function contract(open: Open): void {
   async function organization(plan: string | null = "pro"): Promise<Organization> {
     const id = newId("org_");
     const made = await admin.createOrganization({ id, slug: id.slice(4), name: "Acmé — 株", plan, actor: "cli:ann" });
-    if (made === "slug_taken") throw new Error("a fresh slug is taken");
+    if (typeof made === "string" || "repeated" in made) throw new Error("a fresh slug is taken");
     return made;
   }
 
@@ -46,16 +47,20 @@ function contract(open: Open): void {
     secret: NewSecret,
     more: { expiresAt?: Date; allowedModels?: string[] } = {},
   ): Promise<Key> {
-    return admin.createKey({
+    const made = await admin.createKey({
       id: newId("key_"),
       organizationId: owner.id,
       name: "laptop",
+      teamId: null,
+      budget: noBudget,
       scopes: ["models:read", "inference:create"],
       allowedModels: more.allowedModels ?? null,
       expiresAt: more.expiresAt ?? null,
       secret,
       actor: "cli:ann",
     });
+    if (typeof made === "string" || "repeated" in made) throw new Error("nothing was repeated");
+    return made;
   }
 
   /** The store's clock, moved. */
@@ -102,11 +107,11 @@ function contract(open: Open): void {
       await admin.setExtraUsage(id, on, "cli:ann");
       const off = await admin.setExtraUsage(id, { enabled: false }, "cli:ann");
       // What runs on it is still bounded by it.
-      expect(off?.extraUsage).toEqual({ enabled: false, capUnits: 5_000 });
+      expect(off).toMatchObject({ extraUsage: { enabled: false, capUnits: 5_000 } });
       const log = await admin.listAudit({ organizationId: id, limit: 10 });
       expect(log.map(({ action, details }) => [action, details])).toEqual([
-        ["organization.extra_usage", { enabled: false, cap_units: 5_000 }],
-        ["organization.extra_usage", { enabled: true, cap_units: 5_000 }],
+        ["organization.extra_usage", { enabled: false, cap_units: 5_000, before: { enabled: true, cap_units: 5_000 } }],
+        ["organization.extra_usage", { enabled: true, cap_units: 5_000, before: { enabled: false, cap_units: null } }],
         ["organization.plan", { plan: null, before: "starter" }],
         ["organization.plan", { plan: "starter", before: "pro" }],
         ["organization.create", expect.anything()],
@@ -122,9 +127,10 @@ function contract(open: Open): void {
         expect(await set("2026-03-15T12:00:00Z")).toEqual({
           ...made,
           nextAnchor: { anchorAt: new Date("2026-03-15T12:00:00Z"), countsFrom },
+          version: 3,
         });
       });
-      const after = { ...made, anchorAt: new Date("2026-03-15T12:00:00Z"), nextAnchor: null };
+      const after = { ...made, anchorAt: new Date("2026-03-15T12:00:00Z"), nextAnchor: null, version: 3 };
       await at(new Date("2026-02-28T10:00:00Z"), async () => {
         expect(await admin.findOrganization(made.id)).toEqual(after);
         expect(await admin.listOrganizations()).toContainEqual(after);
@@ -186,7 +192,7 @@ function contract(open: Open): void {
       const secret = newSecret();
       await key(owner, secret);
       for (const status of ["suspended", "suspended", "active"] as const) {
-        expect((await admin.setOrganizationStatus(owner.id, status, "cli:bob"))?.status).toBe(status);
+        expect(await admin.setOrganizationStatus(owner.id, status, "cli:bob")).toMatchObject({ status });
         expect((await store.credential(secret.hash))?.organization.status).toBe(status);
       }
       const entries = await admin.listAudit({ organizationId: owner.id, limit: 2 });
@@ -204,7 +210,7 @@ function contract(open: Open): void {
       const expiresAt = new Date("2031-02-03T04:05:06.789Z");
       const made = await key(owner, secret, { expiresAt, allowedModels: ["acme/writer-1", 'odd,"{name}\\'] });
       const found = (await at(new Date("2030-01-01T00:00:00.001Z"), () => store.credential(secret.hash)))!;
-      const { anchorAt: _at, nextAnchor: _next, ...caller } = owner;
+      const { anchorAt: _at, nextAnchor: _next, version: _version, ...caller } = owner;
       expect(found.organization).toEqual(caller);
       expect(found.key).toEqual({
         id: made.id,
@@ -375,8 +381,10 @@ function contract(open: Open): void {
     const made = await key(owner, secret, { expiresAt: new Date("2031-01-01T00:00:00Z") });
     const [newest, ...rest] = await admin.listAudit({ organizationId: owner.id, limit: 2 });
     expect(newest).toEqual({
+      number: (await admin.auditHead()).number,
       at: made.createdAt,
       actor: "cli:ann",
+      address: null,
       action: "key.create",
       organizationId: owner.id,
       subject: made.id,
@@ -387,6 +395,7 @@ function contract(open: Open): void {
         expires_at: "2031-01-01T00:00:00.000Z",
         secret: "slk_abcd…wxyz",
       },
+      hash: (await admin.auditHead()).hash,
     });
     expect(rest).toHaveLength(1);
     expect(await admin.listAudit({ organizationId: owner.id, limit: 1 })).toEqual([newest!]);

@@ -16,6 +16,7 @@ import type {
   WindowReadings,
 } from "../../src/store/ledger.ts";
 import { window_units_max } from "../../src/store/ledger.ts";
+import { BudgetModel, isCrowded, type ModelSubject, type Own, roomOf, subjectsRead } from "./budget-model.ts";
 import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
 
 export interface ModelOrganization {
@@ -23,6 +24,8 @@ export interface ModelOrganization {
   extra: { enabled: boolean; capUnits: number | null };
   /** Of its plan in force, where one is: what a recovery charges by. */
   limits?: UsageLimits;
+  /** The limited key and its team, as the key is at this moment. */
+  subjectsOf?(keyId: string): readonly ModelSubject[];
 }
 
 interface Total {
@@ -32,6 +35,8 @@ interface Total {
 interface Window extends Interval {
   kind: WindowKind | "extra";
   total: Total;
+  /** Of a key's or a team's: its own. */
+  limit?(): number;
 }
 interface Hold {
   facts: RequestFacts;
@@ -41,6 +46,7 @@ interface Hold {
   source: BillingSource;
   windows: Record<WindowKind | "extra", Window>;
   usedBefore: Record<WindowKind, number>;
+  own: Own[];
   leaseUntil_ms: number;
   checkpoint: number;
   usage: Usage;
@@ -68,6 +74,7 @@ const infinite = (limit: number | null): number => limit ?? Number.POSITIVE_INFI
 export class LedgerModel {
   readonly holds = new Map<string, Hold>();
   readonly records = new Map<string, ModelRecord>();
+  readonly budgets = new BudgetModel();
   readonly #accounts = new Map<string, Account>();
 
   constructor(
@@ -162,11 +169,16 @@ export class LedgerModel {
     const whole = admit.inputUnits + admit.outputTokens * price;
     const least = admit.inputUnits + admit.outputTokens_min * price;
     const roomIn = (kind: WindowKind) => infinite(admit.limits[kind]) - seen[kind].used - seen[kind].held;
-    const planRoom = Math.min(...kinds.map(roomIn));
+    const own = this.budgets.of(organization.subjectsOf?.(admit.keyId) ?? [], windows);
+    const ownRoom = roomOf(own);
+    const planRoom = Math.min(ownRoom.free, ...kinds.map(roomIn));
     const { enabled } = organization.extra;
     const cap = infinite(organization.extra.capUnits);
     const extraTotal = windows.extra.total;
-    const extraRoom = enabled ? cap - extraTotal.used - extraTotal.held : Number.NEGATIVE_INFINITY;
+    const extraRoom = enabled
+      ? Math.min(ownRoom.free, cap - extraTotal.used - extraTotal.held)
+      : Number.NEGATIVE_INFINITY;
+    const subjects = subjectsRead(own, this.holds.values());
 
     const source: BillingSource | null =
       whole <= planRoom
@@ -180,16 +192,18 @@ export class LedgerModel {
               : null;
     if (source === null) {
       const settledFull = kinds.filter((kind) => infinite(admit.limits[kind]) - seen[kind].used < least);
-      const waitingHelps = settledFull.length === 0 || (enabled && least <= cap - extraTotal.used);
+      const isOpen = settledFull.length === 0 || (enabled && least <= cap - extraTotal.used);
+      const waitingHelps = isOpen && least <= ownRoom.unused;
       const full = waitingHelps ? kinds.filter((kind) => roomIn(kind) < least) : settledFull;
       full.sort((a, b) => seen[b].resetAt.getTime() - seen[a].resetAt.getTime());
       const extra = { ...organization.extra, ...extraTotal };
-      return { answer: waitingHelps ? "reserved" : "exhausted", kinds: full, windows: seen, extra, at };
+      return { answer: waitingHelps ? "reserved" : "exhausted", kinds: full, windows: seen, ...subjects, extra, at };
     }
     const running = [...this.holds.values()].filter(
       (hold) => hold.facts.organizationId === admit.organizationId,
     ).length;
-    if (running >= infinite(admit.limits.concurrentRequests)) return { answer: "concurrency", windows: seen, at };
+    if (running >= infinite(admit.limits.concurrentRequests) || isCrowded(own, this.holds.values()))
+      return { answer: "concurrency", windows: seen, ...subjects, at };
 
     const room = source === "plan" ? planRoom : extraRoom;
     const outputTokens = whole <= room ? admit.outputTokens : Math.floor((room - admit.inputUnits) / price);
@@ -203,13 +217,14 @@ export class LedgerModel {
       source,
       windows,
       usedBefore: { session: seen.session.used, week: seen.week.used, month: seen.month.used },
+      own,
       leaseUntil_ms: this.now_ms() + admit.lease_ms,
       checkpoint: 0,
       usage: noUsage,
     };
     this.holds.set(admit.requestId, hold);
     for (const window of this.#billed(hold)) window.total.held += units;
-    return { answer: "granted", units, outputTokens, source, windows: seen, at };
+    return { answer: "granted", units, outputTokens, source, windows: seen, ...subjects, at };
   }
 
   #grow(grow: Grow): Answer {
@@ -289,11 +304,14 @@ export class LedgerModel {
     return { answer: "settled", charged, uncharged: units - charged };
   }
 
+  /** The organization's windows, and those of the key and the team, whoever is billed. */
   #billed(hold: Hold): Window[] {
-    return hold.source === "extra" ? [hold.windows.extra] : kinds.map((kind) => hold.windows[kind]);
+    const billed = hold.source === "extra" ? [hold.windows.extra] : kinds.map((kind) => hold.windows[kind]);
+    return [...billed, ...hold.own.flatMap(({ windows }) => windows)];
   }
 
   #limit(hold: Hold, limits: UsageLimits, window: Window): number {
+    if (window.limit) return window.limit();
     if (window.kind !== "extra") return infinite(limits[window.kind]);
     return infinite(this.organizations.get(hold.facts.organizationId)!.extra.capUnits);
   }

@@ -6,6 +6,7 @@ import { until } from "../harness/until.ts";
 
 const wrong: LedgerDifference = {
   organizationId: "org_1",
+  subjectId: null,
   kind: "week",
   startsAt: new Date(),
   ...{ used: 5, recorded: 4, held: 0, holding: 0 },
@@ -24,19 +25,24 @@ test("differences are told and counted, a failure is told and changes nothing, a
   const found: LedgerDifference[][] = [];
   const failures: unknown[] = [];
   const seen: [number, number][] = [];
+  let rolled = 0;
   const checks = bookCheck({
     ledger: {
       async audit() {
         seen.push([checks.differences(), checks.sealsBehind()]);
         return (looks[Math.min(seen.length, looks.length) - 1] as () => Audit)();
       },
+      async rollUp() {
+        rolled += 1;
+        if (rolled === 1) throw new Error("the store is away");
+      },
     },
     found: (differences) => found.push(differences),
     failed: (cause) => failures.push(cause),
-    times_ms: { first: 1, every: 1 },
+    times_ms: { first: 1, every: 1, rolls: 1 },
   });
   expect(checks.differences()).toBeNaN();
-  await until(() => seen.length >= 5, 5_000, "five looks");
+  await until(() => seen.length >= 5 && rolled >= 2, 5_000, "five looks, and two passes");
   await checks.stop();
   expect(seen.slice(0, 5)).toEqual([
     [Number.NaN, Number.NaN],
@@ -46,5 +52,5 @@ test("differences are told and counted, a failure is told and changes nothing, a
     [0, 0],
   ]);
   expect(found).toEqual([[wrong]]);
-  expect(failures).toHaveLength(1);
+  expect(failures).toHaveLength(2);
 });

@@ -30,8 +30,6 @@ const policy = [
 
 /** Keys that the plugin's types, older than the script, do not know all of. No apostrophe: they stand in an attribute. */
 const settings = {
-  // Relative, so that the page works behind a path prefix too.
-  spec: { url: "openapi.json" },
   customCss: " ",
   withDefaultFonts: false,
   telemetry: false,
@@ -49,10 +47,12 @@ const settings = {
 };
 
 /** The page's answer; made once. */
-export function docsPage(): () => Promise<Response> {
+export function docsPage(
+  options: PageOptions = { title: contractTitle, document: "openapi.json" },
+): () => Promise<Response> {
   let html: Promise<string> | null = null;
   return async () => {
-    html ??= renderPage();
+    html ??= renderPage(options);
     return new Response(await html, {
       headers: {
         "content-type": "text/html; charset=utf-8",
@@ -64,15 +64,21 @@ export function docsPage(): () => Promise<Response> {
   };
 }
 
-async function renderPage(): Promise<string> {
+/** `document`: its path. Relative, so that the page works behind a path prefix too. */
+interface PageOptions {
+  title: string;
+  document: string;
+}
+
+async function renderPage({ title, document }: PageOptions): Promise<string> {
   // Its themes are text that only this page needs: not at every start.
   const { swagger } = await import("@elysiajs/swagger");
   const documented = new Elysia().use(
     swagger({
       path: docsPath,
       scalarCDN: docsScriptPath.slice(1),
-      scalarConfig: settings as NonNullable<ElysiaSwaggerConfig["scalarConfig"]>,
-      documentation: { info: { title: contractTitle, description: `${contractTitle}: API reference`, version: "" } },
+      scalarConfig: { spec: { url: document }, ...settings } as NonNullable<ElysiaSwaggerConfig["scalarConfig"]>,
+      documentation: { info: { title, description: `${title}: API reference`, version: "" } },
     }),
   );
   const page = await documented.handle(new Request(`http://localhost${docsPath}`));

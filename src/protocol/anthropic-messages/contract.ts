@@ -6,7 +6,7 @@
  * Keys that are honoured are typed; additional keys of any type are accepted everywhere, and have no effect.
  */
 import Type from "typebox";
-import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
 import { eachItem, present, published, type Relation } from "../rules.ts";
 import {
   anyObject,
@@ -550,7 +550,7 @@ export type PingEvent = Type.Static<typeof PingEvent>;
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-const faultCodes = Object.keys(faultCatalogue) as FaultCode[];
+const faultCodes = clientFaultCodes;
 const faultTypes = [...new Set(Object.values(faultCatalogue).map((entry) => entry.messages))];
 
 export const MessagesError = Type.Object(

@@ -1,9 +1,8 @@
 /** The error envelope of OpenAI's protocols: chat completions, models, usage; and Responses, which differs in one word. */
 import Type from "typebox";
-import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
 import { count, nullable, oneOf } from "../shapes/contract.ts";
 
-const faultCodes = Object.keys(faultCatalogue) as FaultCode[];
 const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
 
 /** `types`: those that the protocol has beside the catalogue's. `param`: a path as it looks there. */
@@ -14,7 +13,7 @@ export function openaiError($id: string, { types = [], param }: { types?: string
         message: Type.String({ minLength: 1, description: "What is wrong, and what to do about it." }),
         type: Type.Enum([...new Set([...faultTypes, ...types])], { type: "string" }),
         param: nullable(Type.String({ description: `Path of the first offending field, such as \`${param}\`.` })),
-        code: nullable(Type.Enum(faultCodes, { type: "string" })),
+        code: nullable(Type.Enum(clientFaultCodes, { type: "string" })),
         request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$", description: "Equals `x-service-request-id`." }),
         window: Type.Optional(oneOf(["session", "week", "month"], { description: "With `usage_limit_reached`." })),
         reset_at: Type.Optional(Type.String({ description: "ISO 8601 UTC, milliseconds." })),
@@ -24,6 +23,9 @@ export function openaiError($id: string, { types = [], param }: { types?: string
           Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
         ),
         plan_type: Type.Optional(nullable(Type.String())),
+        limited_by: Type.Optional(
+          oneOf(["organization", "team", "key"], { description: "With a 429 by a limit: whose limit it was." }),
+        ),
       }),
     },
     { $id },

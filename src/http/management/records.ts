@@ -1,12 +1,23 @@
-/** What `--json` prints: the stable formats that scripts read. Only `newKeyJson` contains a secret. */
-import { percentOf } from "../admission/amounts.ts";
-import { receiptShown, refusedShown } from "../http/receipt.ts";
-import type { OwnedKey } from "../management/context.ts";
-import type { NewKey } from "../management/keys.ts";
-import type { FoundRequest, OrganizationUsage, OwnedDifference, UsageAdjustment } from "../management/usage.ts";
-import type { AuditEntry, Organization } from "../store/directory.ts";
-import type { WindowReading } from "../store/ledger.ts";
-import type { Plan } from "../store/plan.ts";
+/**
+ * What the management interface answers and `--json` prints: the stable formats that scripts read. Only `newKeyJson` and
+ * `newOperatorJson` contain a secret. Pure.
+ */
+import { percentOf } from "../../admission/amounts.ts";
+import type { OwnedKey } from "../../management/context.ts";
+import type { NewKey } from "../../management/keys.ts";
+import type { NewOperator } from "../../management/operators.ts";
+import type {
+  FoundRequest,
+  OrganizationUsage,
+  OwnedDifference,
+  UsageAdjustment,
+  UsageCheck,
+} from "../../management/usage.ts";
+import type { Organization, Secret } from "../../store/directory.ts";
+import type { Receipt, ReceiptWindow, WindowReading } from "../../store/ledger.ts";
+import type { Operator } from "../../store/operators.ts";
+import type { Plan } from "../../store/plan.ts";
+import { receiptShown, refusedShown } from "../receipt.ts";
 
 export function organizationJson(organization: Organization) {
   return {
@@ -22,6 +33,7 @@ export function organizationJson(organization: Organization) {
     },
     extra_usage: { enabled: organization.extraUsage.enabled, cap_units: organization.extraUsage.capUnits },
     created_at: organization.createdAt,
+    version: organization.version,
   };
 }
 
@@ -37,19 +49,23 @@ export function keyJson({ key, organization }: OwnedKey) {
     expires_at: key.expiresAt,
     revoked_at: key.revokedAt,
     last_used_at: key.lastUsedAt,
-    secrets: key.secrets.map((secret) => ({
-      prefix: secret.prefix,
-      suffix: secret.suffix,
-      created_at: secret.createdAt,
-      expires_at: secret.expiresAt,
-      revoked_at: secret.revokedAt,
-    })),
+    secrets: key.secrets.map(secretJson),
+  };
+}
+
+function secretJson(secret: Secret) {
+  return {
+    prefix: secret.prefix,
+    suffix: secret.suffix,
+    created_at: secret.createdAt,
+    expires_at: secret.expiresAt,
+    revoked_at: secret.revokedAt,
   };
 }
 
 export function newKeyJson(made: NewKey) {
   const { id, ...rest } = keyJson(made);
-  return { id, key: made.secret, ...rest };
+  return { id, key: made.secret || null, ...rest };
 }
 
 export function planJson(plan: Plan) {
@@ -64,15 +80,25 @@ export function planJson(plan: Plan) {
   };
 }
 
-export function auditJson(entry: AuditEntry) {
+export function operatorJson(operator: Operator) {
   return {
-    at: entry.at,
-    actor: entry.actor,
-    action: entry.action,
-    organization_id: entry.organizationId,
-    subject: entry.subject,
-    details: entry.details,
+    id: operator.id,
+    name: operator.name,
+    role: operator.role,
+    organization_id: operator.organizationId,
+    created_by: operator.createdBy,
+    created_at: operator.createdAt,
+    expires_at: operator.expiresAt,
+    revoked_at: operator.revokedAt,
+    last_used_at: operator.lastUsedAt,
+    last_used_from: operator.lastUsedFrom,
+    secrets: operator.secrets.map(secretJson),
   };
+}
+
+export function newOperatorJson({ operator, secret }: NewOperator) {
+  const { id, ...rest } = operatorJson(operator);
+  return { id, token: secret || null, ...rest };
 }
 
 export function usageJson({ organization, plan, usage }: OrganizationUsage) {
@@ -96,13 +122,23 @@ function windowJson({ used, held, limit, startsAt, resetAt }: WindowReading) {
 }
 
 export function differenceJson({ organization, difference }: OwnedDifference) {
-  const { organizationId, kind, startsAt, used, recorded, held, holding } = difference;
+  const { organizationId, subjectId, kind, startsAt, used, recorded, held, holding } = difference;
   return {
     organization_id: organizationId,
     organization: organization?.slug ?? null,
+    subject_id: subjectId,
     window: kind,
     starts_at: startsAt,
     ...{ used, recorded, held, holding },
+  };
+}
+
+export function checkJson({ differences, trusted, lost }: UsageCheck) {
+  const { windows, records, days, dayRecords } = trusted;
+  return {
+    differences: differences.map(differenceJson),
+    trusted: { windows, records, days, day_records: dayRecords },
+    lost: { receipts: lost.receipts, units: lost.units, noticed_at: lost.noticedAt, moved_at: lost.movedAt },
   };
 }
 
@@ -119,12 +155,27 @@ export function adjustmentJson({ organization, reason, entries }: UsageAdjustmen
   };
 }
 
+/** Beside the percentages that the owner reads, the units that they come from. */
+function exactWindows({ session, week, month }: NonNullable<Receipt["windows"]>) {
+  const exact = ({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow) => ({
+    usage_percent_before: percentOf(usedBefore, limit),
+    usage_percent_after: usedAfter === null ? null : percentOf(usedAfter, limit),
+    starts_at: startsAt,
+    reset_at: resetAt,
+    limit,
+    used_before: usedBefore,
+    used_after: usedAfter,
+  });
+  return { session: exact(session), week: exact(week), month: exact(month) };
+}
+
 /** The receipt as its owner can read it, and what only operators see. */
 export function requestJson({ organization, receipt, refused }: FoundRequest) {
   const own = receipt ? receiptShown(receipt) : refused ? refusedShown(refused) : null;
   const { route = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
   return {
     ...own,
+    windows: receipt?.windows ? exactWindows(receipt.windows) : null,
     organization_id: receipt?.organizationId ?? refused?.organizationId ?? null,
     organization: organization?.slug ?? null,
     route: route && {

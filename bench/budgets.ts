@@ -1,0 +1,86 @@
+/**
+ * What a batch costs where keys and teams are limited, and where none is, in one run: four organizations on one Postgres
+ * get batches in turn, so that whatever else the machine does meets them alike. Run: bun bench/budgets.ts --seconds 30
+ */
+import { parseArgs } from "node:util";
+import { migrate } from "../db/migrate.ts";
+import { setSubject } from "../src/postgres/budgets.ts";
+import { ledger } from "../src/postgres/ledger.ts";
+import { serverDatabase } from "../src/postgres/server.ts";
+import { type Budget, noBudget } from "../src/store/budget.ts";
+import { bare, idOf } from "../src/store/ids.ts";
+import type { Admit, Command } from "../src/store/ledger.ts";
+import { freshDatabase } from "../test/harness/services.ts";
+import { admitOf, newHex, settleOf } from "../test/store/ledger-stores.ts";
+
+const { values } = parseArgs({
+  options: { seconds: { type: "string", default: "30" }, pairs: { type: "string", default: "4" } },
+});
+const pairs = Number(values.pairs);
+const { url, drop } = await freshDatabase();
+const db = await serverDatabase(url);
+await migrate(db);
+const book = ledger(db, { recovery: "checkpoint", lanes: 1 });
+
+interface Case {
+  name: string;
+  organization: string;
+  keys: string[];
+  running: Admit[];
+  times_ms: number[];
+}
+type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promise<void>;
+
+async function caseOf(name: string, prepare: (keys: string[], limit: Limit) => Promise<void>): Promise<Case> {
+  const uuid = Bun.randomUUIDv7();
+  await db.query("insert into organization (id, slug, name, anchor_at) values ($1, $2, '', '2026-01-31Z')", [
+    uuid,
+    `bench-${newHex().slice(0, 20)}`,
+  ]);
+  const keys = Array.from({ length: pairs }, () => `key_${newHex()}`);
+  await prepare(keys, async (id, team, budget) => {
+    await db.transaction((tx) => setSubject(tx, { id, organization: uuid, team, budget: { ...noBudget, ...budget } }));
+  });
+  return { name, organization: idOf(uuid, "org_"), keys, running: [], times_ms: [] };
+}
+
+const budget = { session: 1e14, week: 1e14, month: 1e14 };
+const uuidOf = (key: string) => bare(key, "key_");
+const cases = [
+  await caseOf("no team, no limited key", async () => {}),
+  await caseOf("keys without limits, beside a limited one", async (_, limit) =>
+    limit(Bun.randomUUIDv7(), null, budget),
+  ),
+  await caseOf("one limited key of those in a batch", async ([key], limit) => limit(uuidOf(key!), null, budget)),
+  await caseOf("a limited team of all keys", async (keys, limit) => {
+    const team = Bun.randomUUIDv7();
+    await limit(team, null, budget);
+    for (const key of keys) await limit(uuidOf(key), team, {});
+  }),
+  await caseOf("every key limited", async (keys, limit) => {
+    for (const key of keys) await limit(uuidOf(key), null, budget);
+  }),
+];
+
+async function batch(one: Case): Promise<void> {
+  const admits = one.keys.map((keyId) => ({ ...admitOf(one.organization), keyId }));
+  const commands: Command[] = [...one.running.map((admit) => settleOf(admit, 500)), ...admits];
+  const began_ms = performance.now();
+  await book.run(commands);
+  one.times_ms.push(performance.now() - began_ms);
+  one.running = admits;
+}
+
+const until_ms = performance.now() + Number(values.seconds) * 1000;
+while (performance.now() < until_ms) for (const one of cases) await batch(one);
+
+const at = (sorted: number[], share: number) => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(2);
+console.log(`| ${pairs} admissions and ${pairs} settlements a batch | p50 ms | p25 ms | batches |\n|---|---|---|---|`);
+for (const { name, times_ms } of cases) {
+  const sorted = times_ms.slice(20).sort((a, b) => a - b);
+  console.log(`| ${name} | ${at(sorted, 0.5)} | ${at(sorted, 0.25)} | ${sorted.length} |`);
+}
+await book.close();
+await db.close();
+await drop();
+process.exit(0);

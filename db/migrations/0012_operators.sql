@@ -1,0 +1,56 @@
+-- Who may administer over HTTP, what they have asked for once already, and the chain of the audit log.
+
+create table operator (
+  id uuid primary key,
+  -- Unique for ever: the audit log names operators by it.
+  name text not null unique,
+  role text not null check (role in ('admin', 'viewer', 'organization-admin')),
+  organization_id uuid references organization (id),
+  created_by text not null,
+  created_at timestamptz not null default store_now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  last_used_from text,
+  check ((role = 'organization-admin') = (organization_id is not null))
+);
+
+-- As of keys: an operator keeps its id through rotations, each of which adds a secret with the next number.
+create table operator_secret (
+  operator_id uuid not null references operator (id),
+  number integer not null check (number > 0),
+  hash bytea not null unique check (length(hash) = 32),
+  prefix text not null,
+  suffix text not null,
+  created_at timestamptz not null default store_now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  primary key (operator_id, number)
+);
+
+-- What was created under an Idempotency-Key, so that a repeat creates nothing. The key's hash, and that of the request.
+create table administration_repeat (
+  actor text not null,
+  key_hash bytea not null check (length(key_hash) = 32),
+  request_hash bytea not null check (length(request_hash) = 32),
+  subject text not null,
+  created_at timestamptz not null default store_now(),
+  primary key (actor, key_hash)
+);
+
+-- Rises with each change, so that whoever changes can say what they have read.
+alter table organization add column version bigint not null default 1;
+
+-- Each entry's hash covers the entry and the hash before it (src/store/audit-chain.ts). Entries of before have none.
+alter table audit_entry add column number bigint, add column address text, add column hash bytea check (length(hash) = 32);
+update audit_entry set number = id;
+alter table audit_entry alter column number set not null, add unique (number);
+
+-- Where the chain ends. Its row is the lock under which entries are written.
+create table audit_head (
+  is_one boolean primary key default true check (is_one),
+  number bigint not null,
+  hash bytea not null check (length(hash) = 32)
+);
+insert into audit_head (number, hash)
+  select coalesce(max(number), 0), decode(repeat('00', 32), 'hex') from audit_entry;

@@ -1,0 +1,59 @@
+/**
+ * Whose limit a refusal was: the organization's, the team's or the key's. Of those that lack room it is the one whose
+ * window resets last, because until then waiting is in vain; between equals the narrowest, which is the easiest to raise.
+ * Pure. docs/design/usage.md, Budgets.
+ */
+import {
+  type AdmitAnswer,
+  type ExtraReading,
+  type Shortage,
+  type SubjectReading,
+  type WindowKind,
+  type WindowReadings,
+  windowKinds,
+} from "../store/ledger.ts";
+
+export type LimitedBy = "organization" | "team" | "key";
+
+/** What is short, and whose it is; its own windows and kinds stand in the organization's places. */
+export interface Limiter extends Shortage {
+  limitedBy: LimitedBy;
+}
+
+type Short = Extract<AdmitAnswer, { answer: "exhausted" | "reserved" }>;
+
+/** No extra usage relieves a key or a team. */
+const noExtra: ExtraReading = Object.freeze({ enabled: false, capUnits: null, used: 0, held: 0 });
+
+export function limiterOf(answer: Short, leastUnits: number): Limiter {
+  const withHeld = answer.answer === "reserved";
+  const { windows, extra, kinds, at } = answer;
+  const owners = (answer.subjects ?? []).map(
+    ({ subject, windows }): Limiter => ({
+      ...{ limitedBy: subject, windows, kinds: fullKinds(windows, leastUnits, withHeld), extra: noExtra, at },
+    }),
+  );
+  const extraRoom = extra.enabled ? roomIn({ ...extra, limit: extra.capUnits }, withHeld) : Number.NEGATIVE_INFINITY;
+  const organization: Limiter = { limitedBy: "organization", windows, kinds, extra, at };
+  if (extraRoom < leastUnits) owners.push(organization);
+  const full = owners.filter((one) => one.kinds.length > 0);
+  return full.reduce((last, one) => (resetsAt_ms(one) > resetsAt_ms(last) ? one : last), full[0] ?? organization);
+}
+
+/** Who runs as many at a time as it may: the key, its team, or else the organization. */
+export function crowdedBy(subjects: readonly SubjectReading[] = []): SubjectReading | null {
+  return subjects.find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null;
+}
+
+const resetsAt_ms = ({ kinds, windows }: Limiter) => Math.max(...kinds.map((kind) => windows[kind].resetAt.getTime()));
+
+/** In which windows there is no room, the one that resets last first. */
+function fullKinds(windows: WindowReadings, leastUnits: number, withHeld: boolean): WindowKind[] {
+  return windowKinds
+    .filter((kind) => roomIn(windows[kind], withHeld) < leastUnits)
+    .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
+}
+
+function roomIn({ limit, used, held }: { limit: number | null; used: number; held: number }, withHeld: boolean) {
+  return (limit ?? Number.MAX_SAFE_INTEGER) - used - (withHeld ? held : 0);
+}

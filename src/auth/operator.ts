@@ -1,0 +1,93 @@
+/**
+ * Which operator a request comes from: `Authorization: Bearer slo_…`, looked up for each request, since operators are few
+ * and a revocation is to count at once. What is no token of ours is refused without a look-up; what tokens that nobody has
+ * may cost is bounded as for keys (strangers.ts).
+ */
+import { Fault } from "../inference/fault.ts";
+import type { FoundOperator, Operator, Operators } from "../store/operators.ts";
+import { within } from "../time/deadline.ts";
+import { type HeaderSource, unauthorized } from "./credential.ts";
+import { hashKey, isKey, isOperatorToken } from "./key.ts";
+import { SlowRefusal, type StrangerLimits, strangers } from "./strangers.ts";
+
+/** Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */
+export type OperatorAuthentication = (headers: HeaderSource, address: () => string) => Promise<Operator>;
+
+const lookup_ms = 3000;
+/** Tokens that were good once: their look-ups don't wait behind those of strangers. */
+const known_max = 1000;
+
+/** `now_ms` is monotonic. */
+export function operatorAuthentication(options: {
+  operators: Pick<Operators, "operatorOf">;
+  now_ms: () => number;
+  limits: StrangerLimits;
+}): OperatorAuthentication {
+  const doorkeeper = strangers(options.limits, options.now_ms);
+  const known = new Set<string>();
+
+  async function found(hash: Uint8Array, address: string): Promise<FoundOperator | null> {
+    const place = known.has(hash.toHex()) ? null : await doorkeeper.enter(address);
+    let isFound = false;
+    try {
+      const one = await within(options.operators.operatorOf(hash, address), lookup_ms, "the list of operators");
+      isFound = one !== null;
+      if (known.size >= known_max) known.clear();
+      if (isFound) known.add(hash.toHex());
+      return one;
+    } finally {
+      place?.leave(isFound);
+    }
+  }
+
+  return async (headers, address) => {
+    try {
+      const token = tokenOf(headers.get("authorization"));
+      return validOperator(await available(found(hashKey(token), address())));
+    } catch (thrown) {
+      throw thrown instanceof Fault && thrown.status === 401 ? doorkeeper.failed(address(), thrown) : thrown;
+    }
+  };
+}
+
+function tokenOf(authorization: string | null): string {
+  const words = (authorization ?? "").trim();
+  if (words === "") {
+    throw unauthorized(
+      "missing_operator_token",
+      "This request has no operator token. Send it as 'Authorization: Bearer <TOKEN>'.",
+    );
+  }
+  const token = /^bearer[ \t]+(\S{1,100})$/i.exec(words)?.[1] ?? "";
+  if (isOperatorToken(token)) return token;
+  const isApiKey = isKey(token);
+  throw invalid(
+    isApiKey
+      ? "That is an API key, which administers nothing. Send an operator token, which begins with 'slo_'."
+      : "The operator token is not valid. A token begins with 'slo_'. Check that you copied all of it.",
+  );
+}
+
+function validOperator(found: FoundOperator | null): Operator {
+  if (!found) throw invalid("This operator token does not exist. Check that it belongs to this service.");
+  const { operator, secret, readAt } = found;
+  const over = (deadline: Date | null) => deadline !== null && readAt.getTime() >= deadline.getTime();
+  if (operator.revokedAt) throw invalid("This operator was revoked. Ask an administrator for a new token.");
+  if (secret.revokedAt || over(secret.expiresAt)) throw invalid("This operator token was rotated. Use the new one.");
+  if (over(operator.expiresAt)) throw invalid("This operator has expired. Ask an administrator for a new token.");
+  return operator;
+}
+
+async function available<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (cause) {
+    if (cause instanceof SlowRefusal) throw cause;
+    throw new Fault("storage_unavailable", "The service cannot check operators at the moment. Please try again.", {
+      retryAfterSeconds: 1,
+      cause,
+    });
+  }
+}
+
+const invalid = (message: string) => unauthorized("invalid_operator_token", message);

@@ -1,0 +1,92 @@
+/** `sluice completion <shell>`: a script that completes commands and options, made from the commands themselves. */
+import type { Command, Option } from "commander";
+import type { CommandContext } from "./context.ts";
+
+const shells = ["bash", "zsh", "fish"] as const;
+
+export function addCompletionCommand(program: Command, { services }: CommandContext): void {
+  program
+    .command("completion")
+    .description("print a script that completes commands and options in your shell")
+    .argument("<shell>", `one of ${shells.join(", ")}`)
+    .addHelpText("after", help)
+    .action((shell: string, _: unknown, command: Command) => {
+      const script = scripts[shell as (typeof shells)[number]];
+      if (!script) command.error(`error: there is no completion for '${shell.slice(0, 40)}'; use ${shells.join(", ")}`);
+      services.terminal.out(script(wordsAfter(program)));
+    });
+}
+
+/** By what was typed before (`org create`, or nothing), the words that may follow. */
+type Words = ReadonlyMap<string, readonly string[]>;
+
+function wordsAfter(program: Command): Words {
+  const found = new Map<string, string[]>();
+  const visit = (command: Command, typed: string) => {
+    const options = [...command.options, ...(command.parent ? program.options.filter(isServer) : [])];
+    const names = options.filter(({ hidden }) => !hidden).map(({ long, short }) => long ?? short ?? "");
+    found.set(typed, [...command.commands.map((one) => one.name()), ...names, "--help"]);
+    for (const one of command.commands) visit(one, `${typed} ${one.name()}`.trim());
+  };
+  visit(program, "");
+  return found;
+}
+
+const isServer = ({ long }: Option) => long === "--server";
+
+/** A case for each command, by the words that are no options. */
+function casesOf(words: Words, line: (names: string) => string): string {
+  return [...words].map(([typed, names]) => `    "${typed}") ${line(names.join(" "))} ;;`).join("\n");
+}
+
+const scripts: Record<(typeof shells)[number], (words: Words) => string> = {
+  bash: (words) => `_sluice() {
+  local typed="" word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word == -* ]] || typed="\${typed:+$typed }$word"
+  done
+  while :; do
+    case "$typed" in
+${casesOf(words, (names) => `COMPREPLY=($(compgen -W "${names}" -- "\${COMP_WORDS[COMP_CWORD]}")); return`)}
+    esac
+    [[ $typed == *" "* ]] || return
+    typed="\${typed% *}"
+  done
+}
+complete -o default -F _sluice sluice
+`,
+  zsh: (words) => `#compdef sluice
+_sluice() {
+  local typed="" word
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    [[ $word == -* ]] || typed="\${typed:+$typed }$word"
+  done
+  while :; do
+    case "$typed" in
+${casesOf(words, (names) => `compadd -- ${names}; return`)}
+    esac
+    [[ $typed == *" "* ]] || return
+    typed="\${typed% *}"
+  done
+}
+compdef _sluice sluice
+`,
+  fish: (words) => `function __sluice_words
+  set -l typed (string match --invert -- '-*' (commandline -opc)[2..])
+  while true
+    switch "$typed"
+${[...words].map(([typed, names]) => `      case "${typed}"\n        string split ' ' -- '${names.join(" ")}'\n        return`).join("\n")}
+    end
+    test (count $typed) -gt 1; or return
+    set typed $typed[1..-2]
+  end
+end
+complete -c sluice -a '(__sluice_words)'
+`,
+};
+
+const help = `
+Examples:
+  $ sluice completion bash >/etc/bash_completion.d/sluice
+  $ sluice completion zsh >"\${fpath[1]}/_sluice"
+  $ sluice completion fish >~/.config/fish/completions/sluice.fish`;

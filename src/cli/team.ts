@@ -1,0 +1,163 @@
+/** `sluice team …` */
+import type { Command } from "commander";
+import { compact } from "../inference/compact.ts";
+import type { LimitChanges } from "../management/budget-limits.ts";
+import type { OwnedTeam } from "../management/budgets.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { limitOption, limitsInWords, limitsJson } from "./limits.ts";
+import { type JsonFlag, jsonOption, missing, printJson } from "./option.ts";
+import type { Services } from "./services.ts";
+import { type Column, facts, instant, table } from "./table.ts";
+
+interface TeamOptions extends JsonFlag {
+  org?: string;
+  name?: string;
+  limit?: LimitChanges;
+  keyLimit?: LimitChanges;
+}
+
+export function addTeamCommands(program: Command, { services }: CommandContext): void {
+  const team = program
+    .command("team")
+    .description("manage teams: groups of an organization's keys with limits of their own");
+  addCreate(team, services);
+  addList(team, services);
+  addShow(team, services);
+  addUpdate(team, services);
+  addRemove(team, services);
+}
+
+const limits = () => limitOption("--limit", "what the team can use");
+const keyLimits = () => limitOption("--key-limit", "what each new key of the team can use");
+const argument = ["<team>", "ID of the team, or with --org its name"] as const;
+const organization = ["--org <org>", "slug or ID of the organization"] as const;
+
+function addCreate(team: Command, services: Services): void {
+  team
+    .command("create")
+    .description("create a team")
+    .option(...organization)
+    .option("--name <name>", "name of the team, unique in its organization")
+    .addOption(limits())
+    .addOption(keyLimits())
+    .addOption(jsonOption())
+    .addHelpText("after", createExamples)
+    .action(async ({ org, name, limit, keyLimit, json }: TeamOptions, command: Command) => {
+      const input = { organization: org ?? missing(command, "--org"), name: name ?? missing(command, "--name") };
+      const made = await withManagement(services, (manage) =>
+        manage.createTeam({ ...input, ...compact({ limits: limit, keyLimits: keyLimit }) }),
+      );
+      if (json) return printJson(services.terminal, teamJson(made));
+      services.terminal.out(
+        `Created team '${made.team.name}' of ${made.organization.slug} (${made.team.id}).\n` +
+          `To put a key into it, run: sluice key update ID --team ${made.team.id}\n`,
+      );
+    });
+}
+
+function addList(team: Command, services: Services): void {
+  team
+    .command("list")
+    .description("list all teams, or the teams of one organization")
+    .option(...organization)
+    .addOption(jsonOption())
+    .action(async ({ org, json }: TeamOptions) => {
+      const teams = await withManagement(services, (manage) => manage.listTeams(compact({ organization: org })));
+      if (json) return printJson(services.terminal, teams.map(teamJson));
+      services.terminal.out(teams.length === 0 ? none : table(services.terminal, columns, teams));
+    });
+}
+
+function addShow(team: Command, services: Services): void {
+  team
+    .command("show")
+    .description("show a team and its limits")
+    .argument(...argument)
+    .option(...organization)
+    .addOption(jsonOption())
+    .action(async (name: string, { org, json }: TeamOptions) => {
+      const found = await withManagement(services, (manage) =>
+        manage.findTeam({ team: name, ...compact({ organization: org }) }),
+      );
+      if (json) return printJson(services.terminal, teamJson(found));
+      services.terminal.out(described(services, found));
+    });
+}
+
+function addUpdate(team: Command, services: Services): void {
+  team
+    .command("update")
+    .description("rename a team, or change its limits; they count at once, for running requests too")
+    .argument(...argument)
+    .option(...organization)
+    .option("--name <name>", "new name")
+    .addOption(limits())
+    .addOption(keyLimits())
+    .addOption(jsonOption())
+    .action(async (given: string, { org, name, limit, keyLimit, json }: TeamOptions) => {
+      const input = { team: given, ...compact({ organization: org, name, limits: limit, keyLimits: keyLimit }) };
+      const updated = await withManagement(services, (manage) => manage.updateTeam(input));
+      if (json) return printJson(services.terminal, teamJson(updated));
+      services.terminal.out(described(services, updated));
+    });
+}
+
+function addRemove(team: Command, services: Services): void {
+  team
+    .command("remove")
+    .description("remove a team; its keys stay and work, without its limits")
+    .argument(...argument)
+    .option(...organization)
+    .addOption(jsonOption())
+    .action(async (name: string, { org, json }: TeamOptions) => {
+      const removed = await withManagement(services, (manage) =>
+        manage.removeTeam({ team: name, ...compact({ organization: org }) }),
+      );
+      if (json) return printJson(services.terminal, teamJson(removed));
+      const { keys } = removed.team;
+      services.terminal.out(
+        `Removed team '${removed.team.name}' of ${removed.organization.slug}. ${keys === 0 ? "It had no keys." : `Its keys (${keys}) are in no team now.`}\n`,
+      );
+    });
+}
+
+export function teamJson({ team, organization }: OwnedTeam) {
+  return {
+    id: team.id,
+    organization_id: organization.id,
+    organization: organization.slug,
+    name: team.name,
+    keys: team.keys,
+    limits: limitsJson(team.budget),
+    key_limits: team.keyDefault && limitsJson(team.keyDefault),
+    created_at: team.createdAt,
+  };
+}
+
+function described({ terminal }: Services, { team, organization }: OwnedTeam): string {
+  return facts(terminal, [
+    ["id", team.id],
+    ["organization", organization.slug],
+    ["name", team.name],
+    ["keys", String(team.keys)],
+    ["limits", limitsInWords(team.budget) ?? "none of its own"],
+    ["new keys get", limitsInWords(team.keyDefault) ?? "what the organization gives"],
+    ["created", instant(team.createdAt)],
+  ]);
+}
+
+const columns: Column<OwnedTeam>[] = [
+  { head: "ID", cell: ({ team }) => team.id },
+  { head: "ORG", cell: ({ organization }) => organization.slug },
+  { head: "NAME", cell: ({ team }) => team.name, breaks: true },
+  { head: "KEYS", cell: ({ team }) => String(team.keys), optional: true },
+  { head: "LIMITS", cell: ({ team }) => limitsInWords(team.budget) ?? "", breaks: true, optional: true },
+];
+
+const none = "There are no teams yet. To create one, run: sluice team create --org ORG --name NAME\n";
+
+const createExamples = `
+Examples:
+  $ sluice team create --org acme --name research --limit week=2000000000
+  $ sluice team create --org acme --name interns --limit month=500000000,concurrent_requests=4 --key-limit session=20000000`;

@@ -1,0 +1,110 @@
+/** `sluice usage report`: what was used over time, as a table, CSV, JSON or FOCUS. */
+import { type Command, Option } from "commander";
+import { grouped } from "../admission/amounts.ts";
+import { focusGroups, reportFocus } from "../management/focus.ts";
+import { costOf, type Pricing } from "../management/pricing.ts";
+import { reportCsv, reportJson } from "../management/report-json.ts";
+import type { OrganizationReport } from "../management/reports.ts";
+import type { ReportGroup, ReportMeasures, ReportRow } from "../store/report.ts";
+import { bar } from "./bar.ts";
+import { withManagement } from "./connect.ts";
+import { type JsonFlag, jsonOption, names, printJson } from "./option.ts";
+import type { Services } from "./services.ts";
+import { type Column, instant, table } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
+
+interface ReportOptions extends JsonFlag {
+  from?: string;
+  to?: string;
+  by?: string[];
+  org?: string;
+  csv?: true;
+  focus?: true;
+}
+
+export function addReport(usage: Command, services: Services): void {
+  usage
+    .command("report")
+    .description("add up what was used in a span of time, by any groups")
+    .option("--from <date>", "first moment (default: the first of this month)")
+    .option("--to <date>", "moment after the last (default: now)")
+    .option("--by <groups>", "groups, comma-separated (default: organization)", names)
+    .option("--org <org>", "slug or ID of the organization (default: all)")
+    .addOption(jsonOption().conflicts(["csv", "focus"]))
+    .addOption(new Option("--csv", "print CSV").conflicts("focus"))
+    .addOption(new Option("--focus", "print CSV in the form of FOCUS 1.2, with costs"))
+    .addHelpText("after", reportHelp)
+    .action(async (options: ReportOptions) => {
+      const { terminal } = services;
+      const by = options.focus ? focusGroups(options.by ?? null) : (options.by ?? null);
+      const asked = { from: options.from ?? null, to: options.to ?? null, by, organization: options.org ?? null };
+      const report = await withManagement(services, (manage) => manage.reportUsage(asked));
+      if (options.json) printJson(terminal, reportJson(report));
+      else if (options.csv) terminal.out(reportCsv(report));
+      else if (options.focus) terminal.out(reportFocus(report));
+      else terminal.out(described(terminal, report));
+    });
+}
+
+function described(terminal: Terminal, report: OrganizationReport): string {
+  const { from, to, at, rows, total, running, pricing, organization } = report;
+  const whose = organization ? `, of ${organization.slug}` : "";
+  const head = `From ${instant(from)} until before ${instant(to)}${whose}, as of ${instant(at)}.\n`;
+  const lines = rows.length === 0 ? "Nothing was used.\n" : `\n${table(terminal, columnsOf(report, terminal), rows)}\n`;
+  const cost = pricing ? `, ${costOf(total.units, pricing)} ${pricing.currency}` : "";
+  const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${grouped(total.units)} units${cost}.\n`;
+  const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${grouped(running.heldUnits)} units.\n`;
+  return `${head}${lines}${all}${running.requests === 0 ? "" : open}`;
+}
+
+const counted = (requests: number): string => (requests === 1 ? "1 request" : `${grouped(requests)} requests`);
+
+const groupColumns: Record<ReportGroup, Column<ReportRow>> = {
+  organization: { head: "ORGANIZATION", cell: ({ organization }) => organization?.slug ?? organization?.id ?? "" },
+  key: { head: "KEY", cell: ({ key }) => key?.name ?? key?.id ?? "-", breaks: true },
+  model: { head: "MODEL", cell: ({ model }) => model || "-" },
+  operation: { head: "OPERATION", cell: ({ operation }) => operation ?? "" },
+  outcome: { head: "OUTCOME", cell: ({ outcome }) => outcome ?? "" },
+  hour: { head: "HOUR (UTC)", cell: ({ startsAt }) => startsAt?.toISOString().slice(0, 16).replace("T", " ") ?? "" },
+  day: { head: "DAY (UTC)", cell: ({ startsAt }) => startsAt?.toISOString().slice(0, 10) ?? "" },
+  month: { head: "MONTH (UTC)", cell: ({ startsAt }) => startsAt?.toISOString().slice(0, 7) ?? "" },
+};
+
+function columnsOf({ by, rows, pricing }: OrganizationReport, terminal: Terminal): Column<ReportRow>[] {
+  const most = Math.max(1, ...rows.map(({ units }) => units));
+  const cells = terminal.width !== null && terminal.width < 110 ? 8 : 20;
+  const input = (row: ReportMeasures) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
+  return [
+    ...by.map((group) => groupColumns[group]),
+    ...(by.includes("key") ? [keyId] : []),
+    { head: "", cell: ({ units }) => bar(cells, { used: Math.max(0, units), held: 0, limit: most }) },
+    { head: "UNITS", cell: ({ units }) => grouped(units) },
+    ...costColumn(pricing),
+    { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
+    { head: "INPUT", cell: (row) => grouped(input(row)), optional: true },
+    { head: "OUTPUT", cell: ({ outputTokens }) => grouped(outputTokens), optional: true },
+  ];
+}
+
+const keyId: Column<ReportRow> = { head: "KEY ID", cell: ({ key }) => key?.id ?? "-", optional: true };
+
+function costColumn(pricing: Pricing | null): Column<ReportRow>[] {
+  if (!pricing) return [];
+  return [{ head: `COST (${pricing.currency})`, cell: ({ units }) => costOf(units, pricing) }];
+}
+
+const reportHelp = `
+Groups: organization, key, model, operation, outcome, and one of hour, day,
+month. Requests count in the hour of their admission. Dates are days of UTC,
+and months can be given as 2026-11; an instant must be the beginning of an
+hour. The end is not part of the report.
+
+FOCUS is by day, or --by hour or month, with organization, key, model, and
+operation. It needs reports.currency and reports.price_per_million_units in
+sluice.yaml.
+
+Examples:
+  $ sluice usage report
+  $ sluice usage report --from 2026-11 --to 2026-12 --by key,model --org acme
+  $ sluice usage report --by day --csv >november.csv
+  $ sluice usage report --from 2026-10 --to 2026-11 --focus >october.csv`;

@@ -1,0 +1,60 @@
+/** The file of `sluice apply`: bytes → what organizations are to be, or all that is wrong with it. */
+import type { Static } from "typebox";
+import Type from "typebox";
+import { Check } from "typebox/value";
+import type { WantedOrganization } from "../management/difference.ts";
+import type { Shape } from "../schema/shape.ts";
+import { offences } from "../schema/walk.ts";
+import { units_max } from "../store/ledger.ts";
+import { messageFor } from "./diagnose.ts";
+import { ConfigurationError, Problems, problems_kept_max } from "./problem.ts";
+import { readYaml } from "./yaml.ts";
+
+const organizations_max = 10_000;
+
+const Entry = Type.Object(
+  {
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    plan: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 63 }), Type.Null()])),
+    status: Type.Optional(Type.Enum(["active", "suspended"], { type: "string" })),
+    extra_usage_cap_units: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: units_max }), Type.Null()])),
+  },
+  { additionalProperties: false },
+);
+
+const OrganizationsFile = Type.Object(
+  {
+    organizations: Type.Record(Type.String({ pattern: "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$" }), Entry, {
+      additionalProperties: false,
+      maxProperties: organizations_max,
+      "x-key": "must be a slug: 1 to 63 lowercase letters, digits, and hyphens",
+    }),
+  },
+  { additionalProperties: false },
+);
+
+/** `path` stands before every problem. Throws ConfigurationError. */
+export function readOrganizationsFile(bytes: Uint8Array, path: string): WantedOrganization[] {
+  const problems = new Problems(path);
+  const yaml = readYaml(bytes, { environment: {}, readFile: () => null }, problems);
+  if (yaml) {
+    for (const offence of offences(OrganizationsFile as Shape, yaml.value, problems_kept_max)) {
+      const { node, place, namePlace } = yaml.locate(offence.path);
+      const atName = offence.kind === "unknown" || offence.kind === "misnamed";
+      problems.add(offence.path, messageFor(offence, node), atName ? namePlace : place);
+    }
+  }
+  if (problems.any || !yaml || !Check(OrganizationsFile, yaml.value)) throw new ConfigurationError(problems.lines());
+  return Object.entries(yaml.value.organizations).map(([slug, entry]) => wanted(slug, entry));
+}
+
+function wanted(slug: string, entry: Static<typeof Entry>): WantedOrganization {
+  const { name, plan, status, extra_usage_cap_units: capUnits } = entry;
+  return {
+    slug,
+    ...(name === undefined ? {} : { name }),
+    ...(plan === undefined ? {} : { plan }),
+    ...(status === undefined ? {} : { status }),
+    ...(capUnits === undefined ? {} : { capUnits }),
+  };
+}

@@ -1,0 +1,120 @@
+/** Keys: create, list, show, rotate, revoke. An `organization-admin` does all of it in the own organization. */
+import Type from "typebox";
+import type { OwnedKey } from "../../../management/context.ts";
+import { nullable, oneOf } from "../../../protocol/shapes/contract.ts";
+import { type Key, keyStates } from "../../../store/directory.ts";
+import { exampleAt, exampleIds, exampleSecret } from "../examples.ts";
+import {
+  type ManagementOperation,
+  managementOperation,
+  pageParameters,
+  pageRead,
+  pageSchema,
+  pageShown,
+  words,
+} from "../operation.ts";
+import { keyJson, newKeyJson } from "../records.ts";
+import { KeyRecord, NewKeyRecord } from "../shapes.ts";
+
+const example: Type.Static<typeof KeyRecord> = {
+  id: exampleIds.key,
+  organization_id: exampleIds.organization,
+  organization: "acme",
+  name: "build server",
+  scopes: ["inference:create"],
+  allowed_models: null,
+  created_at: exampleAt,
+  expires_at: null,
+  revoked_at: null,
+  last_used_at: null,
+  secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
+};
+const secret = `slk_${"x".repeat(38)}`;
+
+type Read = Key & { organization: string };
+const read = ({ organization, ...key }: Read): OwnedKey => ({
+  key,
+  organization: { id: key.organizationId, slug: organization },
+});
+const readNew = ({ key: secret, ...rest }: Read & { key: string | null }) => ({
+  ...read(rest),
+  secret: secret ?? "",
+});
+
+const tag = "Keys";
+const also = ["organization-admin"] as const;
+const seen = ["viewer", "organization-admin"] as const;
+
+export const keyOperations: readonly ManagementOperation[] = [
+  managementOperation({
+    ...{ verb: "pageKeys", method: "get", path: "/keys", tag, kind: "reading", also: seen },
+    summary: "List keys",
+    description: "Of all organizations or of one, in the order in which they were created.",
+    takes: Type.Object({
+      ...pageParameters,
+      organization: Type.Optional(words("Slug or ID.")),
+      state: Type.Optional(
+        oneOf([...keyStates], {
+          description: "`active`: neither revoked nor expired.",
+          "x-must-be": "active, revoked or expired",
+        }),
+      ),
+    }),
+    answers: pageSchema(KeyRecord, "Keys"),
+    example: { answer: { data: [example], next_cursor: null } },
+    encode: (page) => pageShown(page, keyJson),
+    read: (value: { data: Read[]; nextCursor: string | null }) => pageRead(value, read),
+  }),
+  managementOperation({
+    ...{ verb: "createKey", method: "post", path: "/keys", tag, kind: "creation", also },
+    summary: "Create a key",
+    description: "The answer has the key, this once.",
+    takes: Type.Object({
+      organization: words("Slug or ID."),
+      name: words("What it is for."),
+      scopes: Type.Optional(nullable(Type.Array(Type.String(), { maxItems: 10, description: "Else all three." }))),
+      models: Type.Optional(
+        nullable(Type.Array(Type.String(), { maxItems: 1000, description: "IDs of models; else every model." })),
+      ),
+      expires: Type.Optional(nullable(words("ISO 8601 with a time zone, or a date in UTC; else never."))),
+    }),
+    answers: NewKeyRecord,
+    example: {
+      takes: { organization: "acme", name: "build server", scopes: ["inference:create"] },
+      answer: { ...example, key: secret },
+    },
+    encode: newKeyJson,
+    read: readNew,
+  }),
+  managementOperation({
+    ...{ verb: "findKey", method: "get", path: "/keys/{id}", id: "id", tag, kind: "reading", also: seen },
+    summary: "Show a key",
+    description: "Never its secret.",
+    answers: KeyRecord,
+    example: { id: exampleIds.key, answer: example },
+    encode: keyJson,
+    read,
+  }),
+  managementOperation({
+    ...{ verb: "rotateKey", method: "post", path: "/keys/{id}/rotate", id: "id", tag, kind: "act", also },
+    summary: "Give a key a new secret",
+    description: "The ID stays. The old secret works until its grace ends, or until it is revoked.",
+    takes: Type.Object({ grace: Type.Optional(nullable(words("Such as `30m`, `1h`, `7d`, or `0s`."))) }),
+    answers: NewKeyRecord,
+    example: { id: exampleIds.key, takes: { grace: "1h" }, answer: { ...example, key: secret } },
+    encode: newKeyJson,
+    read: readNew,
+  }),
+  managementOperation({
+    ...{ verb: "revokeKey", method: "post", path: "/keys/{id}/revoke", id: "id", tag, kind: "act", also },
+    summary: "Revoke a key",
+    description: "Every node refuses it within a second. Repeating it changes nothing.",
+    takes: Type.Object({
+      old: Type.Optional(Type.Boolean({ description: "Only the secrets that a rotation replaced." })),
+    }),
+    answers: KeyRecord,
+    example: { id: exampleIds.key, takes: {}, answer: { ...example, revoked_at: exampleAt } },
+    encode: keyJson,
+    read,
+  }),
+];

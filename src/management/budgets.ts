@@ -1,0 +1,190 @@
+/** What an administrator does with teams, and with the limits of teams and keys (docs/design/usage.md, Budgets). */
+import type { Budget, KeyBudget, Team } from "../store/budget.ts";
+import { noBudget } from "../store/budget.ts";
+import type { Organization } from "../store/directory.ts";
+import { idOf } from "../store/ids.ts";
+import { changedLimits, differencesOf, type LimitChanges, withinPlan } from "./budget-limits.ts";
+import type { ManagementContext, OwnedKey } from "./context.ts";
+import { noKey } from "./context.ts";
+import { fail } from "./error.ts";
+import * as parse from "./parse.ts";
+
+export interface OwnedTeam {
+  team: Team;
+  organization: Organization;
+}
+export interface BudgetedKey extends OwnedKey {
+  budget: KeyBudget;
+}
+
+/** `limits` changes the named ones; null takes a limit away. `keyLimits` are those that a new key gets; null: none. */
+export interface BudgetVerbs {
+  createTeam(input: {
+    organization: string;
+    name: string;
+    limits?: LimitChanges | null;
+    keyLimits?: LimitChanges | null;
+  }): Promise<OwnedTeam>;
+  /** Of one organization, or of all. */
+  listTeams(input: { organization?: string | null }): Promise<OwnedTeam[]>;
+  /** `team` is an ID, or with `organization` a name; here and in every verb. */
+  findTeam(input: { team: string; organization?: string | null }): Promise<OwnedTeam>;
+  updateTeam(input: {
+    team: string;
+    organization?: string | null;
+    name?: string | null;
+    limits?: LimitChanges | null;
+    keyLimits?: LimitChanges | null;
+  }): Promise<OwnedTeam>;
+  /** Its keys stay, in no team; what ran goes on counting where it was admitted. */
+  removeTeam(input: { team: string; organization?: string | null }): Promise<OwnedTeam>;
+  findKeyBudget(input: { id: string }): Promise<BudgetedKey>;
+  /** Left out, the team stays; null: no team. */
+  updateKeyBudget(input: { id: string; team?: string | null; limits?: LimitChanges | null }): Promise<BudgetedKey>;
+  /** What a new key of an organization gets, unless its team says otherwise. */
+  updateKeyDefault(input: { organization: string; limits: LimitChanges }): Promise<OrganizationDefault>;
+  findKeyDefault(input: { organization: string }): Promise<OrganizationDefault>;
+}
+
+export interface OrganizationDefault {
+  organization: Organization;
+  limits: Budget | null;
+}
+
+export function budgetVerbs(context: ManagementContext): BudgetVerbs {
+  const { administration, actor, announce, catalog, keyOf, newUuid, organizationOf, withOrganization } = context;
+
+  async function planOf(organization: Organization) {
+    return organization.plan === null ? null : ((await catalog()).plans.get(organization.plan) ?? null);
+  }
+  async function ownedTeam(input: { team: unknown; organization?: unknown }): Promise<OwnedTeam> {
+    const name = parse.text(input.team, "a team's ID or name");
+    const owner = parse.isAbsent(input.organization) ? null : await organizationOf(input.organization);
+    const found = await teamNamed(context, name, owner);
+    const organization = owner ?? (await organizationOf(found.organizationId));
+    return { team: found, organization };
+  }
+  async function allowed(owner: Organization, budget: Budget, whose: string): Promise<Budget> {
+    withinPlan(budget, await planOf(owner), whose);
+    return budget;
+  }
+  const defaultFor = async (owner: Organization, changes: LimitChanges | null | undefined, before: Budget | null) =>
+    changes == null ? before : unlessEmpty(await allowed(owner, changedLimits(changes, before ?? noBudget), "new key"));
+
+  return {
+    async createTeam(input) {
+      const name = parse.name(input.name, "The team's name");
+      const organization = await organizationOf(input.organization);
+      const team = await administration.createTeam({
+        id: idOf(newUuid(), "team_"),
+        organizationId: organization.id,
+        name,
+        budget: await allowed(organization, changedLimits(input.limits, noBudget), "team"),
+        keyDefault: await defaultFor(organization, input.keyLimits, null),
+        actor,
+      });
+      if (team === "name_taken") fail(nameTaken(organization, name));
+      return { team, organization };
+    },
+    async listTeams(input) {
+      const organizations = parse.isAbsent(input.organization)
+        ? await administration.listOrganizations()
+        : [await organizationOf(input.organization)];
+      const lists: OwnedTeam[] = [];
+      for (const organization of organizations) {
+        for (const team of await administration.listTeams(organization.id)) lists.push({ team, organization });
+      }
+      return lists;
+    },
+    findTeam: (input) => ownedTeam(input),
+    async updateTeam(input) {
+      const { team, organization } = await ownedTeam(input);
+      const name = parse.isAbsent(input.name) ? team.name : parse.name(input.name, "The team's name");
+      const budget = await allowed(organization, changedLimits(input.limits, team.budget), "team");
+      const keyDefault = await defaultFor(organization, input.keyLimits, team.keyDefault);
+      const updated = await administration.updateTeam(team, { name, budget, keyDefault }, actor);
+      if (updated === null) noTeam(team.id);
+      if (updated === "name_taken") fail(nameTaken(organization, name));
+      if ("now" in updated) fail(overtaken("team", differencesOf(team, updated.now)));
+      await announce(organization.id);
+      return { team: updated, organization };
+    },
+    async removeTeam(input) {
+      const { team, organization } = await ownedTeam(input);
+      const removed = (await administration.removeTeam(team.id, actor)) ?? noTeam(team.id);
+      await announce(organization.id);
+      return { team: removed, organization };
+    },
+    async findKeyBudget(input) {
+      const key = await keyOf(input.id);
+      return { ...(await withOrganization(key)), budget: await administration.keyBudget(key.id) };
+    },
+    async updateKeyBudget(input) {
+      const key = await keyOf(input.id);
+      const organization = await organizationOf(key.organizationId);
+      const before = await administration.keyBudget(key.id);
+      const budget = await allowed(organization, changedLimits(input.limits, before.budget), "key");
+      const team = input.team == null ? null : await teamNamed(context, parse.text(input.team, "a team"), organization);
+      const teamId = input.team === undefined ? (before.team?.id ?? null) : (team?.id ?? null);
+      const updated = await administration.setKeyBudget(key, before, { teamId, budget }, actor);
+      if (updated === null) return team ? noTeam(team.id) : noKey(key.id);
+      if ("now" in updated) fail(overtaken("key", differencesOf(before, updated.now)));
+      await announce(key.id);
+      return { key, organization, budget: updated };
+    },
+    async updateKeyDefault(input) {
+      const organization = await organizationOf(input.organization);
+      const before = await administration.keyDefault(organization.id);
+      const limits = (await defaultFor(organization, input.limits, before)) ?? null;
+      await administration.setKeyDefault(organization.id, limits, actor);
+      return { organization, limits };
+    },
+    async findKeyDefault(input) {
+      const organization = await organizationOf(input.organization);
+      return { organization, limits: await administration.keyDefault(organization.id) };
+    },
+  };
+}
+
+/** By its ID, or among the teams of this organization by its name. One of another organization is refused by name. */
+export async function teamNamed(
+  { administration }: Pick<ManagementContext, "administration">,
+  name: string,
+  organization: Organization | null,
+): Promise<Team> {
+  const byId = await administration.findTeam(name);
+  if (byId && organization && byId.organizationId !== organization.id)
+    fail(`The team ${byId.id} belongs to another organization than ${organization.slug}.`);
+  if (byId) return byId;
+  if (!organization) return noTeam(name);
+  const teams = await administration.listTeams(organization.id);
+  return teams.find((team) => team.name === name) ?? noTeam(name);
+}
+
+/** Limits of a new key: what is asked for, on what its team or its organization gives. */
+export async function newKeyBudget(
+  context: ManagementContext,
+  organization: Organization,
+  input: { team?: string | null; limits?: LimitChanges | null },
+): Promise<{ teamId: string | null; budget: Budget }> {
+  const team = input.team == null ? null : await teamNamed(context, parse.text(input.team, "a team"), organization);
+  const given = team?.keyDefault ?? (await context.administration.keyDefault(organization.id)) ?? noBudget;
+  const budget = changedLimits(input.limits, given);
+  const isAsked = !parse.isAbsent(input.limits);
+  const plan = organization.plan === null || !isAsked ? null : (await context.catalog()).plans.get(organization.plan);
+  withinPlan(budget, plan ?? null, "key");
+  return { teamId: team?.id ?? null, budget };
+}
+
+export function noTeam(name: string): never {
+  return fail(`There is no team '${parse.excerpt(name)}'. To list all teams, run: sluice team list`);
+}
+
+const unlessEmpty = (budget: Budget): Budget | null =>
+  Object.values(budget).every((limit) => limit === null) ? null : budget;
+
+const nameTaken = ({ slug }: Organization, name: string) =>
+  `${slug} already has a team '${parse.excerpt(name)}'. Choose another name.`;
+
+const overtaken = (what: string, differences: string[]) =>
+  `Somebody else has changed this ${what} meanwhile: ${differences.join(", ")}. Nothing was changed. Look at it again, and repeat your change if it is still right.`;

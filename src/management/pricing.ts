@@ -1,0 +1,35 @@
+/** What units cost in money: exact decimals, so that the costs of a report's rows add up to that of the whole. Pure. */
+
+export interface Pricing {
+  /** ISO 4217. */
+  currency: string;
+  /** With nine decimals at most. */
+  pricePerMillionUnits: number;
+  /** Who bills, for FOCUS. */
+  provider: string;
+}
+
+const price_decimals = 9;
+/** A million units, as a power of ten. */
+const unit_decimals = 6;
+
+/** What so many units cost, as a decimal number. */
+export function costOf(units: number, { pricePerMillionUnits }: Pricing): string {
+  return decimal(BigInt(units) * scaled(pricePerMillionUnits), price_decimals + unit_decimals);
+}
+
+export function unitPrice({ pricePerMillionUnits }: Pricing): string {
+  return decimal(scaled(pricePerMillionUnits), price_decimals + unit_decimals);
+}
+
+function scaled(price: number): bigint {
+  return BigInt(price.toFixed(price_decimals).replace(".", ""));
+}
+
+/** `value` ÷ 10^decimals without zeros at the end. */
+function decimal(value: bigint, decimals: number): string {
+  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, "0");
+  const fraction = digits.slice(-decimals).replace(/0+$/, "");
+  const whole = digits.slice(0, -decimals);
+  return `${value < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
+}

@@ -1,0 +1,121 @@
+/** Limits of keys and teams, over the functions of migration 0013. */
+import { eq } from "drizzle-orm";
+import { keyDefault, usageSubject } from "../../db/schema.ts";
+import type { Budget } from "../store/budget.ts";
+import { bare } from "../store/ids.ts";
+import { type SubjectReading, type WindowKind, windowKinds } from "../store/ledger.ts";
+import type { Database, Transaction } from "./database.ts";
+
+interface SubjectRow {
+  is_team: boolean;
+  session_units: number | null;
+  week_units: number | null;
+  month_units: number | null;
+  concurrent_requests: number | null;
+  running: number;
+  starts_at: Date[];
+  ends_at: Date[];
+  used: number[];
+  held: number[];
+}
+
+/** What a key and its team may use and have used, where they are limited: the key first. */
+export async function budgetsNow(
+  db: Pick<Database, "query">,
+  organizationId: string,
+  keyId: string,
+): Promise<SubjectReading[]> {
+  const rows = await db.query<SubjectRow>("select * from usage_subjects_now($1, $2)", [
+    bare(organizationId, "org_"),
+    bare(keyId, "key_"),
+  ]);
+  return rows.map((row) => {
+    const reading = (kind: WindowKind) => {
+      const place = windowKinds.indexOf(kind);
+      return {
+        kind,
+        limit: row[`${kind}_units`],
+        used: row.used[place]!,
+        held: row.held[place]!,
+        startsAt: row.starts_at[place]!,
+        resetAt: row.ends_at[place]!,
+      };
+    };
+    return {
+      subject: row.is_team ? "team" : "key",
+      windows: { session: reading("session"), week: reading("week"), month: reading("month") },
+      concurrentRequests: row.concurrent_requests,
+      running: row.running,
+    };
+  });
+}
+
+/** A key or a team as the ledger knows it; ids are bare UUIDs. */
+export interface Subject {
+  id: string;
+  organization: string;
+  team: string | null;
+  budget: Budget;
+}
+
+/** In force with the commit. Answers whether `sumEarlier` is to follow it. */
+export async function setSubject(tx: Pick<Transaction, "query">, subject: Subject): Promise<boolean> {
+  const { id, organization, team, budget } = subject;
+  const [row] = await tx.query<{ unsummed: boolean }>("select usage_set_subject($1, $2, $3, $4) as unsummed", [
+    id,
+    organization,
+    team,
+    [budget.session, budget.week, budget.month, budget.concurrentRequests],
+  ]);
+  return row!.unsummed;
+}
+
+/** Adds what a key or a team had used before it was limited for the first time; behind the commit that limits it. */
+export async function sumEarlier(db: Database, id: string): Promise<void> {
+  await db.transaction((tx) => tx.query("select usage_sum_earlier($1)", [id]), { statement_ms: sum_ms });
+}
+
+/** The same for all of which it is still to be done: whoever limited them was interrupted. */
+export async function sumAllEarlier(db: Database): Promise<void> {
+  const left = await db.query<{ id: string }>(
+    "select subject_id as id from usage_subject where counted_from is not null and summed_at is null",
+  );
+  for (const { id } of left) await sumEarlier(db, id);
+}
+
+/** It reads the records of a month. */
+const sum_ms = 15 * 60_000;
+
+export async function subjectOf(tx: Pick<Transaction, "drizzle">, id: string): Promise<Omit<Subject, "id"> | null> {
+  const [row] = await tx.drizzle.select().from(usageSubject).where(eq(usageSubject.subjectId, id));
+  return row ? { organization: row.organizationId, team: row.teamId, budget: budgetOf(row) } : null;
+}
+
+export function budgetOf(row: Budget): Budget {
+  const { session, week, month, concurrentRequests } = row;
+  return { session, week, month, concurrentRequests };
+}
+
+/** What a new key of a team or an organization gets; null: it says nothing of it. */
+export async function defaultOf(tx: Pick<Transaction, "drizzle">, owner: string): Promise<Budget | null> {
+  const [row] = await tx.drizzle.select().from(keyDefault).where(eq(keyDefault.ownerId, owner));
+  return row ? budgetOf(row) : null;
+}
+
+export async function setDefault(
+  tx: Pick<Transaction, "drizzle">,
+  owner: string,
+  budget: Budget | null,
+): Promise<void> {
+  await tx.drizzle.delete(keyDefault).where(eq(keyDefault.ownerId, owner));
+  if (budget) await tx.drizzle.insert(keyDefault).values({ ownerId: owner, ...budget });
+}
+
+/** Its limits as the audit log has them; what is not limited is left out. */
+export function budgetShown(budget: Budget): Record<string, number> {
+  const { session, week, month, concurrentRequests } = budget;
+  const all = { session, week, month, concurrent_requests: concurrentRequests };
+  return Object.fromEntries(Object.entries(all).filter((one): one is [string, number] => one[1] !== null));
+}
+
+export const isLimited = (budget: Budget): boolean => Object.keys(budgetShown(budget)).length > 0;

@@ -1,0 +1,43 @@
+/**
+ * The files of the embedded database, below its data folder:
+ *
+ *   database/           Postgres's files
+ *   database.partial/   a first start in progress; renamed when it is whole, thrown away when it was cut short
+ */
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { PGlite } from "@electric-sql/pglite";
+import { DatabaseError } from "./database.ts";
+import { type Engine, initialise, loadEngine } from "./engine.ts";
+import { unpackSeed } from "./seed.ts";
+
+/** Opens the database in `folder`; makes it if it is not there, from the seed if it may and there is one. */
+export async function openFiles(folder: string, maySeed: boolean): Promise<PGlite> {
+  const engine = await loadEngine();
+  const files = join(folder, "database");
+  const partial = `${files}.partial`;
+  rmSync(partial, { recursive: true, force: true });
+  if (existsSync(files)) assertOurs(files, engine);
+  else {
+    if (!(maySeed && (await unpackSeed(engine, partial)))) {
+      rmSync(partial, { recursive: true, force: true });
+      await initialise(engine, partial);
+    }
+    renameSync(partial, files);
+  }
+  return engine.open(files);
+}
+
+function assertOurs(files: string, engine: Engine): void {
+  let major: string;
+  try {
+    major = readFileSync(join(files, "PG_VERSION"), "utf8").trim();
+  } catch {
+    const why = `${files} is no database any more: PG_VERSION is missing; put back a backup, or move the folder away`;
+    throw new DatabaseError(why, "unavailable");
+  }
+  if (major !== engine.major) {
+    const why = `${files} was made by Postgres ${major}, and this build brings Postgres ${engine.major}`;
+    throw new DatabaseError(`${why}; run the build that made it`, "unavailable");
+  }
+}

@@ -1,0 +1,109 @@
+/** The embedded database's thread as the rest of the process sees it: questions go there, answers come back by number. */
+import { DatabaseError, type Session } from "./database.ts";
+
+export interface Statement {
+  text: string;
+  params: (string | null)[];
+  form: "objects" | "arrays";
+}
+type Asked =
+  | { ask: "open"; folder: string; maySeed: boolean }
+  | ({ ask: "run" } & Statement)
+  | { ask: "exec"; text: string }
+  | { ask: "close" };
+export type Question = Asked & { number: number };
+
+/** `code` is a SQLSTATE, or one of DatabaseError's. */
+export interface Failure {
+  message: string;
+  code: string;
+}
+export type Answer =
+  | { number: number; value: unknown }
+  | { number: number; failure: Failure }
+  /** A notification, which nobody asked for. */
+  | { channel: string; payload: string };
+
+/** Errors are DatabaseErrors; XX000 and others of its class are failures of the engine itself. */
+export interface DatabaseThread extends Pick<Session, "exec"> {
+  /** Opens the files in a data folder. To be asked first. */
+  open(folder: string, maySeed: boolean): Promise<unknown>;
+  run(text: string, params: (string | null)[], form: "objects" | "arrays"): Promise<unknown[]>;
+  onNotification(notified: (channel: string, payload: string) => void): void;
+  /** Closes the database, and ends the thread. */
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: DatabaseError): void;
+}
+
+export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
+  const worker = startWorker(isCompiled);
+  const waiting = new Map<number, Waiting>();
+  let asked = 0;
+  let notify: (channel: string, payload: string) => void = () => {};
+
+  function settle(number: number, how: (one: Waiting) => void): void {
+    const one = waiting.get(number);
+    if (!one) return;
+    waiting.delete(number);
+    if (waiting.size === 0) worker.unref();
+    how(one);
+  }
+  function take(data: Answer): void {
+    if ("channel" in data) notify(data.channel, data.payload);
+    else if ("failure" in data) {
+      settle(data.number, (one) => one.reject(new DatabaseError(data.failure.message, data.failure.code)));
+    } else settle(data.number, (one) => one.resolve(data.value));
+  }
+  // In a turn of their own, all at once: while the runtime hands out one message it hands out no other, and what follows an
+  // answer may wait for the next one in a loop of its own, as `expect().rejects` of its test runner does.
+  let answers: Answer[] = [];
+  const takeAll = () => {
+    const all = answers;
+    answers = [];
+    for (const answer of all) take(answer);
+  };
+  worker.onmessage = ({ data }: MessageEvent<Answer>) => {
+    if (answers.push(data) === 1) setImmediate(takeAll);
+  };
+  const lost = (why: string) => {
+    for (const number of [...waiting.keys()]) settle(number, (one) => one.reject(new DatabaseError(why, "XX000")));
+  };
+  worker.onerror = ({ message }) => lost(`its thread failed: ${message}`);
+  worker.addEventListener("close", () => lost("its thread has ended"));
+
+  /** Is sent at once. The process lives as long as an answer is awaited. */
+  function ask(question: Asked): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const number = asked++;
+    if (waiting.size === 0) worker.ref();
+    waiting.set(number, { resolve, reject });
+    worker.postMessage({ ...question, number } satisfies Question);
+    return promise;
+  }
+
+  return {
+    open: (folder, maySeed) => ask({ ask: "open", folder, maySeed }),
+    run: (text, params, form) => ask({ ask: "run", text, params, form }) as Promise<unknown[]>,
+    exec: (text) => ask({ ask: "exec", text }),
+    onNotification(notified) {
+      notify = notified;
+    },
+    async close() {
+      try {
+        await ask({ ask: "close" });
+      } finally {
+        worker.terminate();
+      }
+    },
+  };
+}
+
+/** In the executable its file has the name that the build gave it; from source, that on disk. */
+function startWorker(isCompiled: boolean): Worker {
+  if (isCompiled) return new Worker("./postgres/embedded-worker.ts");
+  return new Worker(new URL("./embedded-worker.ts", import.meta.url).href);
+}

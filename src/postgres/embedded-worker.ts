@@ -1,0 +1,62 @@
+/**
+ * The worker of the embedded database: PGlite works synchronously, for milliseconds and sometimes for hundreds of them, so
+ * it has a thread of its own, and the event loop that streams never waits for it. Questions are answered one after the
+ * other, in the order in which they were asked. An entry point (scripts/build.ts).
+ */
+import type { PGlite } from "@electric-sql/pglite";
+import { DatabaseError } from "./database.ts";
+import { openFiles } from "./embedded-files.ts";
+import type { Answer, Failure, Question, Statement } from "./embedded-thread.ts";
+import { parsers } from "./values.ts";
+
+declare const self: {
+  onmessage: ((event: { data: Question }) => void) | null;
+  postMessage(answer: Answer): void;
+};
+
+function main(): void {
+  let pglite: PGlite | undefined;
+  let last: Promise<void> = Promise.resolve();
+
+  async function answered({ number, ...question }: Question): Promise<Answer> {
+    try {
+      if (question.ask === "open") {
+        pglite = await openFiles(question.folder, question.maySeed);
+        pglite.onNotification((channel, payload) => self.postMessage({ channel, payload }));
+        return { number, value: null };
+      }
+      if (!pglite) throw new DatabaseError("the database is not open", "unavailable");
+      if (question.ask === "run") return { number, value: await rowsOf(pglite, question) };
+      if (question.ask === "exec") await pglite.exec(question.text);
+      else await pglite.close();
+      return { number, value: null };
+    } catch (error) {
+      return { number, failure: failureOf(error) };
+    }
+  }
+
+  self.onmessage = ({ data }) => {
+    last = last.then(async () => self.postMessage(await answered(data)));
+  };
+}
+
+async function rowsOf(pglite: PGlite, { text, params, form }: Statement): Promise<unknown[]> {
+  const rowMode = form === "arrays" ? "array" : "object";
+  const { rows } = await pglite.query(text, params, { rowMode, serializers, parsers: ours });
+  return rows;
+}
+
+/** Without a SQLSTATE it is none of Postgres's errors, but a failure of the engine itself. */
+function failureOf(error: unknown): Failure {
+  if (error instanceof DatabaseError) return { message: error.message, code: error.code };
+  if (!(error instanceof Error)) return { message: String(error), code: internal_error };
+  const isPostgres = "code" in error && "severity" in error && typeof error.code === "string";
+  return { message: error.message, code: isPostgres ? (error.code as string) : internal_error };
+}
+
+const internal_error = "XX000";
+const ours = Object.fromEntries(parsers);
+/** Parameters are text already: no type's own serializer may touch them. */
+const serializers = new Proxy<Record<number, (value: string) => string>>({}, { get: () => String });
+
+main();

@@ -1,0 +1,79 @@
+/**
+ * A whole year of the book against its records, in many short statements (docs/design/metering.md, Audit). A full check
+ * counts every record anew, into a table of its own.
+ */
+import type { LedgerDifference } from "../store/ledger.ts";
+import { type DifferenceRow, differenceOf, differencesIn, rollUp } from "./audit.ts";
+import { type Database, DatabaseError, type Lane } from "./database.ts";
+import { onOneNode } from "./fleet.ts";
+
+/** Transactions whose records one statement counts: fewer where it takes long, more where it is done at once. */
+const transactions_min = 100;
+const transactions_max = 100_000;
+const quick_ms = 100;
+const slow_ms = 500;
+
+/** All windows of a year, and the roll-ups of its days. Full: records are read again, also of what was sealed. */
+export async function check(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
+  // A book that was restored on another server is read again first: until then its new records pass for read.
+  await rollUp(db);
+  const differences = isFull ? await counted(db) : await differencesIn(db, "usage_differences($1)", ["sealed"]);
+  const days = await db.query<{ day: Date }>(
+    `select d.day from (
+       select starts_at as day from usage_rolled where $1 or sealed_at is null
+       union select starts_at from usage_day where $1
+     ) d where d.day > store_now() - interval '12 months' order by 1`,
+    [isFull],
+  );
+  for (const { day } of days) differences.push(...(await differencesIn(db, "usage_day_differences($1)", [day])));
+  return differences;
+}
+
+async function counted(db: Database): Promise<LedgerDifference[]> {
+  const found = await onOneNode(db, "usage_recount", async (lane) => {
+    await lane.query("delete from usage_recount");
+    try {
+      const [{ until }] = (await lane.query<{ until: number }>("select read_until as until from usage_audit")) as [
+        { until: number },
+      ];
+      const unrolled = await countAnew(lane, until);
+      return [...(await differencesIn(db, "usage_differences('full', $1)", [until])), ...unrolled];
+    } finally {
+      await lane.query("delete from usage_recount");
+    }
+  });
+  if (found) return found;
+  throw new Error("another full check is under way; wait until it has ended, or check without --full");
+}
+
+/** Answers the records that no roll-up knows of. */
+async function countAnew(lane: Lane, until: number): Promise<LedgerDifference[]> {
+  const unrolled: LedgerDifference[] = [];
+  let count = transactions_min;
+  for (let since = 0; since < until; ) {
+    const piece = [since, Math.min(until, since + count)];
+    const began_ms = performance.now();
+    if (!(await inTime(() => lane.query("select usage_count_anew($1, $2)", piece)))) {
+      count = Math.max(1, Math.floor(count / 4));
+      continue;
+    }
+    const took_ms = performance.now() - began_ms;
+    const rows = await lane.query<DifferenceRow>("select * from usage_unrolled($1, $2)", piece);
+    unrolled.push(...rows.map(differenceOf));
+    since = piece[1]!;
+    if (took_ms < quick_ms) count = Math.min(transactions_max, count * 2);
+    if (took_ms > slow_ms) count = Math.max(transactions_min, Math.floor(count / 2));
+  }
+  return unrolled;
+}
+
+/** False: the server ended the statement, because it took too long. */
+async function inTime(statement: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await statement();
+    return true;
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === "57014") return false;
+    throw error;
+  }
+}

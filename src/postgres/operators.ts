@@ -1,0 +1,164 @@
+/** Operators over SQL: as keys, with a role in the place of an organization (src/postgres/keys.ts). */
+import { and, desc, eq, gt, isNull, lt, type SQL, sql } from "drizzle-orm";
+import { operator, operatorSecret } from "../../db/schema.ts";
+import type { NewSecret } from "../store/directory.ts";
+import { bare, uuid_max, uuidOf } from "../store/ids.ts";
+import type { Operator, Operators } from "../store/operators.ts";
+import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import type { Database, Transaction } from "./database.ts";
+import { masked } from "./keys.ts";
+import { type OperatorRow, operatorOf, plainly } from "./rows.ts";
+
+/** `last used` is as exact as this, so that no look-up has to write. */
+const used_minutes = 1;
+
+export function operators(db: Database): Operators {
+  return {
+    operatorOf: (tokenHash, address) => plainly(findByToken(db, tokenHash, address)),
+
+    createOperator: (input) =>
+      act(db, async (tx) => {
+        const before = await repeated(tx, input.repeat, input.actor, input.id);
+        if (before) return before;
+        const at = await storeNow(tx);
+        const { name, role, expiresAt, actor } = input;
+        const id = bare(input.id, "op_");
+        const owner = input.organizationId === null ? null : bare(input.organizationId, "org_");
+        const [made] = await tx.drizzle
+          .insert(operator)
+          .values({ id, name, role, organizationId: owner, createdBy: actor, createdAt: at, expiresAt })
+          .onConflictDoNothing({ target: operator.name })
+          .returning();
+        if (!made) {
+          await unrepeated(tx, input.repeat, actor);
+          return "name_taken";
+        }
+        await addSecret(tx, id, 1, input.secret, at);
+        const details = { name, role, organization_id: input.organizationId, expires_at: expiresAt };
+        const told = { ...details, secret: masked(input.secret) };
+        await audit(tx, at, { actor, action: "operator.create", owner, subject: input.id, details: told });
+        return (await read(tx, eq(operator.id, id)))!;
+      }),
+
+    async pageOperators({ after, limit }) {
+      const beyond = after === undefined ? undefined : gt(operator.id, uuidOf(after, "op_") ?? uuid_max);
+      const page = db.drizzle
+        .select()
+        .from(operator)
+        .where(beyond)
+        .orderBy(operator.id)
+        .limit(limit + 1);
+      const rows = await plainly(page);
+      return { items: await plainly(withSecrets(db, rows.slice(0, limit))), hasMore: rows.length > limit };
+    },
+
+    async findOperator(nameOrId) {
+      const uuid = uuidOf(nameOrId, "op_");
+      return plainly(read(db, uuid === null ? eq(operator.name, nameOrId) : eq(operator.id, uuid)));
+    },
+
+    rotateOperator: ({ id, secret, graceEndsAt, actor }) =>
+      act(db, async (tx) => {
+        const row = await lock(tx, id);
+        if (!row) return null;
+        if (row.revokedAt) return "revoked";
+        const at = await storeNow(tx);
+        if (graceEndsAt) {
+          await tx.drizzle
+            .update(operatorSecret)
+            .set({ expiresAt: sql`least(${operatorSecret.expiresAt}, ${graceEndsAt.toISOString()}::timestamptz)` })
+            .where(and(eq(operatorSecret.operatorId, row.id), isNull(operatorSecret.revokedAt)));
+        }
+        await addSecret(tx, row.id, (await newestNumber(tx, row.id)) + 1, secret, at);
+        const details = { grace_ends_at: graceEndsAt, secret: masked(secret) };
+        const owner = row.organizationId;
+        await audit(tx, at, { actor, action: "operator.rotate", owner, subject: id, details });
+        return read(tx, eq(operator.id, row.id));
+      }),
+
+    revokeOperator: ({ id, old, actor }) =>
+      act(db, async (tx) => {
+        const row = await lock(tx, id);
+        if (!row) return null;
+        const at = await storeNow(tx);
+        const revoked = await (old ? revokeReplaced(tx, row.id, at) : revokeWhole(tx, row, at));
+        if (revoked > 0) {
+          const action = old ? "operator.revoke_old" : "operator.revoke";
+          const details = old ? { secrets: revoked } : {};
+          await audit(tx, at, { actor, action, owner: row.organizationId, subject: id, details });
+        }
+        return read(tx, eq(operator.id, row.id));
+      }),
+  };
+}
+
+async function findByToken(db: Database, hash: Uint8Array, address: string | null) {
+  const [found] = await db.drizzle
+    .select({ row: operator, secret: operatorSecret, readAt: sql<Date>`store_now()` })
+    .from(operatorSecret)
+    .innerJoin(operator, eq(operator.id, operatorSecret.operatorId))
+    .where(eq(operatorSecret.hash, hash));
+  if (!found) return null;
+  const { row, secret, readAt } = found;
+  const { expiresAt, revokedAt } = secret;
+  await db.query(
+    `update operator set last_used_at = store_now(), last_used_from = $2
+     where id = $1 and (last_used_at is null or last_used_at < store_now() - interval '${used_minutes} minutes'
+       or last_used_from is distinct from $2)`,
+    [row.id, address],
+  );
+  return { operator: operatorOf(row, []), secret: { expiresAt, revokedAt }, readAt };
+}
+
+async function addSecret(tx: Transaction, operatorId: string, number: number, secret: NewSecret, at: Date) {
+  const { hash, prefix, suffix } = secret;
+  await tx.drizzle.insert(operatorSecret).values({ operatorId, number, hash, prefix, suffix, createdAt: at });
+}
+
+async function lock(tx: Transaction, id: string): Promise<OperatorRow | null> {
+  const uuid = uuidOf(id, "op_");
+  if (uuid === null) return null;
+  const [row] = await tx.drizzle.select().from(operator).where(eq(operator.id, uuid)).for("update");
+  return row ?? null;
+}
+
+async function newestNumber(tx: Transaction, id: string): Promise<number> {
+  const [newest] = await tx.drizzle
+    .select({ number: operatorSecret.number })
+    .from(operatorSecret)
+    .where(eq(operatorSecret.operatorId, id))
+    .orderBy(desc(operatorSecret.number))
+    .limit(1);
+  return newest?.number ?? 0;
+}
+
+async function revokeWhole(tx: Transaction, { id, revokedAt }: OperatorRow, at: Date): Promise<number> {
+  if (revokedAt) return 0;
+  await tx.drizzle.update(operator).set({ revokedAt: at }).where(eq(operator.id, id));
+  return 1;
+}
+
+async function revokeReplaced(tx: Transaction, id: string, at: Date): Promise<number> {
+  const older = lt(operatorSecret.number, await newestNumber(tx, id));
+  const rows = await tx.drizzle
+    .update(operatorSecret)
+    .set({ revokedAt: at })
+    .where(and(eq(operatorSecret.operatorId, id), older, isNull(operatorSecret.revokedAt)))
+    .returning({ number: operatorSecret.number });
+  return rows.length;
+}
+
+async function read(db: Transaction, wanted: SQL): Promise<Operator | null> {
+  return (await withSecrets(db, await db.drizzle.select().from(operator).where(wanted)))[0] ?? null;
+}
+
+async function withSecrets(db: Transaction, rows: OperatorRow[]): Promise<Operator[]> {
+  if (rows.length === 0) return [];
+  const secrets = await db.drizzle
+    .select()
+    .from(operatorSecret)
+    .where(sql`${operatorSecret.operatorId} = any(${sql.param(rows.map(({ id }) => id))}::uuid[])`)
+    .orderBy(operatorSecret.operatorId, desc(operatorSecret.number));
+  const byOperator = Map.groupBy(secrets, (secret) => secret.operatorId);
+  return rows.map((row) => operatorOf(row, byOperator.get(row.id) ?? []));
+}

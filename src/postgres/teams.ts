@@ -1,0 +1,221 @@
+/**
+ * Administration of teams and of what keys may use. Every act takes its organization's row first, so that they come one
+ * after the other, and then the ledger's lock; what somebody has read is compared with what stands, so that nobody
+ * overwrites what he did not see.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { and, count, eq, isNull } from "drizzle-orm";
+import { apiKey, organization, team, usageSubject } from "../../db/schema.ts";
+import { type Budget, type BudgetAdministration, type KeyBudget, noBudget, type Team } from "../store/budget.ts";
+import { bare, idOf, uuidOf } from "../store/ids.ts";
+import { act, audit, storeNow } from "./acts.ts";
+import { budgetShown, defaultOf, isLimited, setDefault, setSubject, subjectOf, sumEarlier } from "./budgets.ts";
+import type { Database, Transaction } from "./database.ts";
+import { announceChange } from "./revocations.ts";
+import { plainly } from "./rows.ts";
+
+type TeamRow = typeof team.$inferSelect;
+
+export function teams(db: Database): BudgetAdministration {
+  return {
+    createTeam: (input) =>
+      act(db, async (tx) => {
+        const owner = bare(input.organizationId, "org_");
+        const id = bare(input.id, "team_");
+        await lockOrganization(tx, owner);
+        if (await isTaken(tx, owner, input.name)) return "name_taken";
+        const at = await storeNow(tx);
+        const { name, budget, keyDefault } = input;
+        await tx.drizzle.insert(team).values({ id, organizationId: owner, name, createdAt: at });
+        await setSubject(tx, { id, organization: owner, team: null, budget });
+        // Nobody has used anything as its member before.
+        await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));
+        if (keyDefault) await setDefault(tx, id, keyDefault);
+        const details = { name, limits: budgetShown(budget), key_limits: keyDefault && budgetShown(keyDefault) };
+        await audit(tx, at, { actor: input.actor, action: "team.create", owner, subject: input.id, details });
+        return (await readTeam(tx, id))!;
+      }),
+
+    async listTeams(organizationId) {
+      const owner = uuidOf(organizationId, "org_");
+      if (owner === null) return [];
+      const rows = await plainly(db.drizzle.select().from(team).where(isThere(owner)).orderBy(team.id));
+      return plainly(Promise.all(rows.map((row) => teamOf(db, row))));
+    },
+
+    async findTeam(id) {
+      const uuid = uuidOf(id, "team_");
+      return uuid === null ? null : plainly(readTeam(db, uuid));
+    },
+
+    async updateTeam(before, change, actor) {
+      const id = bare(before.id, "team_");
+      const owner = bare(before.organizationId, "org_");
+      let unsummed = false;
+      const answer = await act(db, async (tx) => {
+        await lockOrganization(tx, owner);
+        const now = await readTeam(tx, id);
+        if (!now) return null;
+        if (!isDeepStrictEqual(settable(now), settable(before))) return { now };
+        if (change.name !== now.name && (await isTaken(tx, owner, change.name))) return "name_taken";
+        await tx.drizzle.update(team).set({ name: change.name }).where(eq(team.id, id));
+        unsummed = await setSubject(tx, { id, organization: owner, team: null, budget: change.budget });
+        await setDefault(tx, id, change.keyDefault);
+        const details = { ...listed(change), before: listed(now) };
+        await announceChange(tx, before.organizationId);
+        await audit(tx, await storeNow(tx), { actor, action: "team.update", owner, subject: before.id, details });
+        return readTeam(tx, id);
+      });
+      if (unsummed) await sumEarlier(db, id);
+      return answer;
+    },
+
+    removeTeam: (id, actor) =>
+      act(db, async (tx) => {
+        const uuid = uuidOf(id, "team_");
+        const found = uuid && (await readTeam(tx, uuid));
+        if (!found) return null;
+        const owner = bare(found.organizationId, "org_");
+        await lockOrganization(tx, owner);
+        const removed = await readTeam(tx, uuid);
+        if (!removed) return null;
+        const at = await storeNow(tx);
+        await setSubject(tx, { id: uuid, organization: owner, team: null, budget: noBudget });
+        await tx.drizzle.update(usageSubject).set({ teamId: null }).where(eq(usageSubject.teamId, uuid));
+        await setDefault(tx, uuid, null);
+        await tx.drizzle.update(team).set({ removedAt: at }).where(eq(team.id, uuid));
+        const details = { ...listed(removed), keys: removed.keys };
+        await announceChange(tx, found.organizationId);
+        await audit(tx, at, { actor, action: "team.remove", owner, subject: id, details });
+        return removed;
+      }),
+
+    async keyBudget(keyId) {
+      const uuid = uuidOf(keyId, "key_");
+      return uuid === null ? unlimitedKey : plainly(readKeyBudget(db, uuid));
+    },
+
+    async setKeyBudget({ id: keyId }, before, { teamId, budget }, actor) {
+      const id = bare(keyId, "key_");
+      let unsummed = false;
+      const answer = await act(db, async (tx) => {
+        const [key] = await tx.drizzle.select().from(apiKey).where(eq(apiKey.id, id));
+        if (!key) return null;
+        const owner = key.organizationId;
+        await lockOrganization(tx, owner);
+        const now = await readKeyBudget(tx, id);
+        if (!isDeepStrictEqual(now, before)) return { now };
+        const group = teamId === null ? null : bare(teamId, "team_");
+        if (group !== null && !(await isMember(tx, owner, group))) return null;
+        unsummed = await setSubject(tx, { id, organization: owner, team: group, budget });
+        const details = { team_id: teamId, limits: budgetShown(budget), before: keyShown(now) };
+        await announceChange(tx, keyId);
+        await audit(tx, await storeNow(tx), { actor, action: "key.budget", owner, subject: keyId, details });
+        return readKeyBudget(tx, id);
+      });
+      if (unsummed) await sumEarlier(db, id);
+      return answer;
+    },
+
+    async keyDefault(organizationId) {
+      const owner = uuidOf(organizationId, "org_");
+      return owner === null ? null : plainly(defaultOf(db, owner));
+    },
+
+    setKeyDefault: (organizationId, budget, actor) =>
+      act(db, async (tx) => {
+        const owner = bare(organizationId, "org_");
+        await lockOrganization(tx, owner);
+        const before = await defaultOf(tx, owner);
+        await setDefault(tx, owner, budget);
+        const details = { limits: budget && budgetShown(budget), before: before && budgetShown(before) };
+        const action = "organization.key_limits";
+        await audit(tx, await storeNow(tx), { actor, action, owner, subject: organizationId, details });
+      }),
+  };
+}
+
+const unlimitedKey: KeyBudget = Object.freeze({ team: null, budget: noBudget });
+
+/** Whether the organization has this team; it then stays until the commit. Null is no team, and anybody's. */
+export async function mayJoin(tx: Transaction, owner: string, teamId: string | null): Promise<boolean> {
+  if (teamId === null) return true;
+  await lockOrganization(tx, owner);
+  return isMember(tx, owner, bare(teamId, "team_"));
+}
+
+/** A new key's team and limits, in the transaction that makes it. One with neither is nothing to the ledger. */
+export async function budgetNewKey(
+  tx: Transaction,
+  key: { id: string; owner: string; teamId: string | null; budget: Budget; at: Date },
+): Promise<void> {
+  const { id, owner, teamId, budget, at } = key;
+  if (teamId === null && !isLimited(budget)) return;
+  await lockOrganization(tx, owner);
+  await setSubject(tx, { id, organization: owner, team: teamId === null ? null : bare(teamId, "team_"), budget });
+  await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));
+}
+
+async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
+  await tx.drizzle.select({ id: organization.id }).from(organization).where(eq(organization.id, owner)).for("update");
+}
+
+const isThere = (owner: string) => and(eq(team.organizationId, owner), isNull(team.removedAt));
+
+async function isTaken(tx: Transaction, owner: string, name: string): Promise<boolean> {
+  const rows = await tx.drizzle
+    .select({ id: team.id })
+    .from(team)
+    .where(and(isThere(owner), eq(team.name, name)));
+  return rows.length > 0;
+}
+
+async function isMember(tx: Transaction, owner: string, id: string): Promise<boolean> {
+  const rows = await tx.drizzle
+    .select({ id: team.id })
+    .from(team)
+    .where(and(isThere(owner), eq(team.id, id)));
+  return rows.length > 0;
+}
+
+async function readTeam(tx: Pick<Transaction, "drizzle">, id: string): Promise<Team | null> {
+  const [row] = await tx.drizzle
+    .select()
+    .from(team)
+    .where(and(eq(team.id, id), isNull(team.removedAt)));
+  return row ? teamOf(tx, row) : null;
+}
+
+async function teamOf(tx: Pick<Transaction, "drizzle">, row: TeamRow): Promise<Team> {
+  const subject = await subjectOf(tx, row.id);
+  const [members] = await tx.drizzle
+    .select({ keys: count() })
+    .from(usageSubject)
+    .where(eq(usageSubject.teamId, row.id));
+  return {
+    id: idOf(row.id, "team_"),
+    organizationId: idOf(row.organizationId, "org_"),
+    name: row.name,
+    createdAt: row.createdAt,
+    budget: subject?.budget ?? { ...noBudget },
+    keyDefault: await defaultOf(tx, row.id),
+    keys: members!.keys,
+  };
+}
+
+async function readKeyBudget(tx: Pick<Transaction, "drizzle">, id: string): Promise<KeyBudget> {
+  const subject = await subjectOf(tx, id);
+  if (!subject) return { team: null, budget: { ...noBudget } };
+  const [group] = subject.team ? await tx.drizzle.select().from(team).where(eq(team.id, subject.team)) : [];
+  return { team: group ? { id: idOf(group.id, "team_"), name: group.name } : null, budget: subject.budget };
+}
+
+const settable = ({ name, budget, keyDefault }: Pick<Team, "name" | "budget" | "keyDefault">) => ({
+  ...{ name, budget, keyDefault },
+});
+
+const listed = ({ name, budget, keyDefault }: Pick<Team, "name" | "budget" | "keyDefault">) => ({
+  ...{ name, limits: budgetShown(budget), key_limits: keyDefault && budgetShown(keyDefault) },
+});
+
+const keyShown = ({ team, budget }: KeyBudget) => ({ team_id: team?.id ?? null, limits: budgetShown(budget) });

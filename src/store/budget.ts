@@ -1,0 +1,75 @@
+/**
+ * What keys and teams may use beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
+ * (ledger.ts); this is what an administrator sets.
+ */
+import type { UsageLimits } from "./ledger.ts";
+
+/** In the units of a plan. A limit that is null does not limit. */
+export type Budget = UsageLimits;
+
+export const noBudget: Budget = Object.freeze({
+  session: null,
+  week: null,
+  month: null,
+  concurrentRequests: null,
+});
+
+/** A named group of keys in an organization. */
+export interface Team {
+  /** `team_` + UUIDv7 hex. */
+  id: string;
+  organizationId: string;
+  /** Unique in its organization. */
+  name: string;
+  createdAt: Date;
+  budget: Budget;
+  /** What a new key of the team gets; null: what a new key of the organization gets. */
+  keyDefault: Budget | null;
+  /** Keys that are in it, revoked ones included. */
+  keys: number;
+}
+
+/** What a key may use, and as a member of which team. */
+export interface KeyBudget {
+  team: Pick<Team, "id" | "name"> | null;
+  budget: Budget;
+}
+
+/** What somebody else has written meanwhile. */
+export interface Overtaken<State> {
+  now: State;
+}
+
+export interface BudgetAdministration {
+  createTeam(input: {
+    id: string;
+    organizationId: string;
+    name: string;
+    budget: Budget;
+    keyDefault: Budget | null;
+    actor: string;
+  }): Promise<Team | "name_taken">;
+  /** Those that were not removed, the oldest first. */
+  listTeams(organizationId: string): Promise<Team[]>;
+  findTeam(id: string): Promise<Team | null>;
+  /** Unless it is no longer as `before` says. */
+  updateTeam(
+    before: Team,
+    change: Pick<Team, "name" | "budget" | "keyDefault">,
+    actor: string,
+  ): Promise<Team | "name_taken" | Overtaken<Team> | null>;
+  /** Its keys stay, in no team. Null: there is no such team any more. */
+  removeTeam(id: string, actor: string): Promise<Team | null>;
+
+  keyBudget(keyId: string): Promise<KeyBudget>;
+  /** Unless it is no longer as `before` says. Null: there is no such key, or no such team of its organization. */
+  setKeyBudget(
+    key: { readonly id: string },
+    before: KeyBudget,
+    change: { teamId: string | null; budget: Budget },
+    actor: string,
+  ): Promise<KeyBudget | Overtaken<KeyBudget> | null>;
+  /** What a new key of an organization gets; null: nothing. */
+  keyDefault(organizationId: string): Promise<Budget | null>;
+  setKeyDefault(organizationId: string, budget: Budget | null, actor: string): Promise<void>;
+}

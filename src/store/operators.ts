@@ -1,0 +1,62 @@
+/**
+ * OPERATORS: who may administer over HTTP. An operator has a role and a token; a token is a key of its own form, and as
+ * little is stored of it. Implemented by `postgres`.
+ */
+import type { Actor, NewSecret, Page, PageOf, Repeat, Secret } from "./directory.ts";
+
+/** `admin` may do all, `viewer` see all, `organization-admin` see and manage what is one organization's. */
+export const roles = ["admin", "viewer", "organization-admin"] as const;
+export type Role = (typeof roles)[number];
+
+/** An operator as it may be shown: never the token. */
+export interface Operator {
+  /** `op_` + UUIDv7 hex; stays through rotations. */
+  id: string;
+  /** Unique for ever: the audit log has it. */
+  name: string;
+  role: Role;
+  /** Of an `organization-admin`; null of others. */
+  organizationId: string | null;
+  createdBy: string;
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  lastUsedAt: Date | null;
+  /** An address. */
+  lastUsedFrom: string | null;
+  /** Newest first. */
+  secrets: Secret[];
+}
+
+export interface FoundOperator {
+  operator: Operator;
+  secret: Pick<Secret, "expiresAt" | "revokedAt">;
+  /** The store's clock at the look-up: it decides about expiry. */
+  readAt: Date;
+}
+
+export interface Operators {
+  /** By the hash of a token; `address` is noted as where it was last used. */
+  operatorOf(tokenHash: Uint8Array, address: string | null): Promise<FoundOperator | null>;
+  createOperator(input: {
+    id: string;
+    name: string;
+    role: Role;
+    organizationId: string | null;
+    expiresAt: Date | null;
+    secret: NewSecret;
+    actor: Actor;
+    repeat?: Repeat | undefined;
+  }): Promise<Operator | "name_taken" | { repeated: string } | "reused">;
+  /** In the order in which they were made. */
+  pageOperators(page: Page): Promise<PageOf<Operator>>;
+  findOperator(nameOrId: string): Promise<Operator | null>;
+  rotateOperator(input: {
+    id: string;
+    secret: NewSecret;
+    graceEndsAt: Date | null;
+    actor: Actor;
+  }): Promise<Operator | "revoked" | null>;
+  /** Idempotent. */
+  revokeOperator(input: { id: string; old: boolean; actor: Actor }): Promise<Operator | null>;
+}

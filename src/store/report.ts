@@ -1,0 +1,75 @@
+/**
+ * What was used in a span of time, added up by groups: roll-ups, and the records that are in none yet, as they are at one
+ * instant. So the sum of a report is that of the records (docs/design/metering.md, Roll-ups).
+ */
+
+/** In the order of a report's columns. Of the last three, one at most. */
+export const reportGroups = ["organization", "key", "model", "operation", "outcome", "hour", "day", "month"] as const;
+export type ReportGroup = (typeof reportGroups)[number];
+
+export interface ReportQuery {
+  /** Half-open, by the hour in which a request was admitted (UTC). Both are the beginning of an hour. */
+  from: Date;
+  to: Date;
+  by: readonly ReportGroup[];
+  /** Null: all organizations. */
+  organizationId: string | null;
+  rows_max: number;
+}
+
+export interface ReportMeasures {
+  /** Inference requests that have ended. */
+  requests: number;
+  inputTokens: number;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  outputTokens: number;
+  /** Of these. */
+  reasoningTokens: number;
+  /** Charged, an operator's entries for the month included. */
+  units: number;
+  /** Of these, as extra usage. */
+  extraUnits: number;
+  unchargedUnits: number;
+}
+
+/** A group is null unless the report is by it. */
+export interface ReportRow extends ReportMeasures {
+  /** The beginning of the hour, day or month (UTC). */
+  startsAt: Date | null;
+  /** `slug` is null where the organization is gone. */
+  organization: { id: string; slug: string | null; name: string | null } | null;
+  /** `id` is null in entries of an operator, and `name` where the key is gone too. */
+  key: { id: string | null; name: string | null } | null;
+  model: string | null;
+  operation: string | null;
+  outcome: string | null;
+}
+
+export interface UsageReport {
+  /** The instant by the store's clock at which all of it was read. */
+  at: Date;
+  /** Null: there are more than `rows_max`. */
+  rows: ReportRow[] | null;
+  /** Requests that were admitted in the span and have not ended: in no row, and how many units they hold. */
+  running: { requests: number; heldUnits: number };
+}
+
+export const measures = [
+  "requests",
+  "inputTokens",
+  "cachedInputTokens",
+  "cacheWriteTokens",
+  "outputTokens",
+  "reasoningTokens",
+  "units",
+  "extraUnits",
+  "unchargedUnits",
+] as const satisfies readonly (keyof ReportMeasures)[];
+
+/** Pure. */
+export function totalOf(rows: readonly ReportMeasures[]): ReportMeasures {
+  const total = Object.fromEntries(measures.map((name) => [name, 0])) as unknown as ReportMeasures;
+  for (const row of rows) for (const name of measures) total[name] += row[name];
+  return total;
+}

@@ -1,0 +1,57 @@
+/** Teams and limits over maps: the rules of src/store/budget.ts, nothing more. */
+import { isDeepStrictEqual } from "node:util";
+import { type Budget, type BudgetAdministration, type KeyBudget, noBudget, type Team } from "../../src/store/budget.ts";
+
+export function memoryBudgets(now: () => Date): BudgetAdministration {
+  const teams = new Map<string, Team>();
+  const keys = new Map<string, { teamId: string | null; budget: Budget }>();
+  const defaults = new Map<string, Budget>();
+  const isTaken = (organizationId: string, name: string) =>
+    [...teams.values()].some((team) => team.organizationId === organizationId && team.name === name);
+  const current = (id: string): Team | null => {
+    const team = teams.get(id);
+    const members = [...keys.values()].filter(({ teamId }) => teamId === id);
+    return team ? structuredClone({ ...team, keys: members.length }) : null;
+  };
+  const budgetOf = (keyId: string): KeyBudget => {
+    const { teamId, budget } = keys.get(keyId) ?? { teamId: null, budget: { ...noBudget } };
+    const team = teamId === null ? null : current(teamId);
+    return { team: team && { id: team.id, name: team.name }, budget };
+  };
+  return {
+    async createTeam({ id, organizationId, name, budget, keyDefault }) {
+      if (isTaken(organizationId, name)) return "name_taken";
+      teams.set(id, { id, organizationId, name, budget, keyDefault, createdAt: now(), keys: 0 });
+      return current(id)!;
+    },
+    listTeams: async (organizationId) =>
+      [...teams.values()].flatMap((team) => (team.organizationId === organizationId ? current(team.id)! : [])),
+    findTeam: async (id) => current(id),
+    async updateTeam(before, change) {
+      const is = current(before.id);
+      if (!is) return null;
+      if (!isDeepStrictEqual(is, before)) return { now: is };
+      if (change.name !== is.name && isTaken(is.organizationId, change.name)) return "name_taken";
+      teams.set(before.id, { ...is, ...change });
+      return current(before.id);
+    },
+    async removeTeam(id) {
+      const removed = current(id);
+      teams.delete(id);
+      for (const key of keys.values()) if (key.teamId === id) key.teamId = null;
+      return removed;
+    },
+    keyBudget: async (keyId) => budgetOf(keyId),
+    async setKeyBudget({ id }, before, change) {
+      const is = budgetOf(id);
+      if (!isDeepStrictEqual(is, before)) return { now: is };
+      keys.set(id, { ...change });
+      return budgetOf(id);
+    },
+    keyDefault: async (organizationId) => defaults.get(organizationId) ?? null,
+    async setKeyDefault(organizationId, budget) {
+      if (budget) defaults.set(organizationId, budget);
+      else defaults.delete(organizationId);
+    },
+  };
+}

@@ -1,0 +1,286 @@
+/**
+ * The CLI anywhere: a command says and prints the same over the management interface, over the socket, and on the database
+ * itself; and what stands between says clearly what is wrong.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { remoteManagement } from "../../src/cli/remote.ts";
+import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
+import { managementOperations } from "../../src/http/management/operations.ts";
+import { type ReadRequest, readRequest } from "../../src/http/management/read-request.ts";
+import { requestJson } from "../../src/http/management/records.ts";
+import { revived } from "../../src/http/management/revived.ts";
+import { OperatorRequestRecord } from "../../src/http/management/shapes.ts";
+import { type Management, managementVerbs } from "../../src/management/management.ts";
+import type { FoundRequest } from "../../src/management/usage.ts";
+import { administration } from "../../src/postgres/administration.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { refusedRequests } from "../../src/postgres/refused.ts";
+import type { Receipt } from "../../src/store/ledger.ts";
+import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
+import { kinds, type Owned } from "../postgres/databases.ts";
+import { type Shell, shell } from "./shell.ts";
+
+setDefaultTimeout(120_000);
+
+let owned: Owned;
+let port: OperatorPort;
+let far: Shell;
+let near: Shell;
+let ways: [name: string, manage: Management][];
+const folder = mkdtempSync(join(tmpdir(), "sluice-remote-"));
+const ends: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  owned = await kinds.find(({ kind }) => kind === "pglite")!.open();
+  port = await operatorPort(owned);
+  const { db } = owned;
+  const book = ledger(db, { recovery: "checkpoint" });
+  const socket = await adminSocket({ dataDir: folder, manageAs: () => port.manage });
+  ends.push(socket.stop, () => book.close());
+  near = shell({
+    now_ms: Date.now,
+    openStore: async () => ({
+      administration: administration(db),
+      operators: administration(db),
+      ledger: book,
+      refused: refusedRequests(db),
+      close: async () => {},
+    }),
+  });
+  far = shell({
+    now_ms: Date.now,
+    environment: { SLUICE_SERVER: port.url, SLUICE_OPERATOR_TOKEN: port.tokens.admin },
+    openStore: () => Promise.reject(new Error("the database's URL is needed by nobody")),
+    storage: () => {
+      throw new Error("nor the data folder");
+    },
+  });
+  ways = [
+    ["socket", (await socketManagement({ dataDir: folder, actor: "cli:ann" }))!],
+    ["http", remoteManagement({ url: port.url, token: port.tokens.admin })],
+  ];
+});
+afterAll(async () => {
+  for (const end of ends) await end();
+  await port?.stop();
+  await owned?.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("there is an operation for every verb, but for those that are others put together", () => {
+  const served = managementOperations.map(({ verb }) => verb as string);
+  expect(new Set(served).size).toBe(served.length);
+  const together = ["listOrganizations", "listKeys", "listAudit"];
+  expect([...served, ...together].sort()).toEqual([...managementVerbs].sort());
+});
+
+describe("every verb", () => {
+  test("that reads answers the same over each way", async () => {
+    const { manage } = port;
+    const { key } = await manage.createKey({ organization: "acme", name: "ü", models: ["acme/writer-1"] });
+    await manage.setAnchor({ organization: "acme", anchor: "2026-12-01" });
+    await manage.adjustUsage({ organization: "acme", window: "month", units: 7, reason: "test" });
+    const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+    await refusedRequests(owned.db).keep([
+      {
+        ...{ requestId, organizationId: key.organizationId, keyId: key.id, operation: "messages", age_ms: 0 },
+        ...{ model: null, stream: null, errorCode: "usage_limit_reached" },
+      },
+    ]);
+    const inputs = {
+      listOrganizations: {},
+      pageOrganizations: { limit: 1 },
+      findOrganization: { organization: "acme" },
+      listKeys: {},
+      pageKeys: { organization: "acme", state: "active" },
+      findKey: { id: key.id },
+      listPlans: {},
+      findPlan: { name: "pro" },
+      findRequest: { id: requestId },
+      checkUsage: { full: true },
+      listAudit: { organization: "acme", limit: 3 },
+      pageAudit: { order: "oldest", limit: 2, cursor: "1" },
+      auditHead: {},
+      pageOperators: {},
+    } satisfies Partial<Record<keyof Management, object>>;
+    for (const [verb, input] of Object.entries(inputs)) {
+      for (const [name, way] of ways) {
+        const here = await (manage[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
+        const there = await (way[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
+        // What a record has beyond what is shown stays here.
+        if (verb.includes("Key")) expect(shownKeys(there)).toEqual(shownKeys(here));
+        else if (verb === "findRequest")
+          expect(requestJson(there as FoundRequest)).toEqual(requestJson(here as FoundRequest));
+        else if (verb === "pageOperators") expect((there as { items: object[] }).items).toHaveLength(3);
+        else expect([name, verb, there]).toEqual([name, verb, here]);
+      }
+    }
+  });
+
+  const shownKeys = (value: unknown): unknown =>
+    JSON.parse(JSON.stringify(value), (name, one) =>
+      name === "organization" ? { id: (one as { id: string }).id, slug: (one as { slug: string }).slug } : one,
+    );
+
+  test("that changes something does the same over each way, and tells it", async () => {
+    for (const [name, way] of ways) {
+      const slug = `by-${name}`;
+      const made = await way.createOrganization({ slug, name: "By", plan: "starter" });
+      expect(made).toEqual(await port.manage.findOrganization({ organization: slug }));
+      expect(await way.setPlan({ organization: slug, plan: "pro", version: made.version })).toMatchObject({
+        plan: "pro",
+      });
+      await expect(way.setPlan({ organization: slug, plan: null, version: made.version })).rejects.toThrow(
+        "version 2 now",
+      );
+      expect(await way.setPlan({ organization: slug, plan: null })).toMatchObject({ plan: null });
+      const on = { enabled: true, capUnits: 5 };
+      expect(await way.setExtraUsage({ organization: slug, capUnits: 5 })).toMatchObject({ extraUsage: on });
+      expect(await way.setExtraUsage({ organization: slug, capUnits: null })).toMatchObject({
+        extraUsage: { enabled: false },
+      });
+      expect(await way.suspendOrganization({ organization: slug })).toMatchObject({ status: "suspended" });
+      expect(await way.resumeOrganization({ organization: slug })).toMatchObject({ status: "active" });
+      expect((await way.setAnchor({ organization: slug, anchor: "2027-01-01" })).nextAnchor).toMatchObject({
+        anchorAt: new Date("2027-01-01"),
+      });
+      const adjusted = await way.adjustUsage({ organization: slug, window: "week", units: 9, reason: "test" });
+      expect(adjusted).toMatchObject({ organization: { slug }, entries: [{ kind: "week", added: 9 }] });
+      const { key, secret } = await way.createKey({ organization: slug, name: "k", scopes: ["usage:read"] });
+      expect(secret).toStartWith("slk_");
+      const rotated = await way.rotateKey({ id: key.id, grace: "1h" });
+      expect(rotated.key.secrets).toHaveLength(2);
+      expect((await way.revokeKey({ id: key.id })).key.revokedAt).toBeInstanceOf(Date);
+      const { operator } = await way.createOperator({ name: slug, role: "viewer" });
+      expect((await way.rotateOperator({ id: slug })).operator.secrets).toHaveLength(2);
+      expect((await way.revokeOperator({ id: operator.id })).revokedAt).toBeInstanceOf(Date);
+      expect(await way.findOperator({ id: slug })).toMatchObject({ name: slug, role: "viewer" });
+      expect((await way.readUsage({ organization: slug })).usage.windows.week.used).toBe(9);
+    }
+  });
+
+  test("that refuses says the same words over each way", async () => {
+    for (const [, way] of ways) {
+      await expect(way.createOrganization({ slug: "acme" })).rejects.toThrow("already exists");
+      await expect(way.findKey({ id: "key_0" })).rejects.toThrow("There is no key 'key_0'");
+      await expect(way.createKey({ organization: "acme", name: "" })).rejects.toThrow();
+      await expect(way.setPlan({ organization: "acme", plan: "gold" })).rejects.toThrow("There is no plan 'gold'");
+    }
+  });
+});
+
+test("a receipt reads as it was, after a trip through the answer", () => {
+  const window = { startsAt: new Date(1), resetAt: new Date(2), limit: 100, usedBefore: 10, usedAfter: 20 };
+  const receipt: Receipt = {
+    ...{ requestId: "req_1", organizationId: "org_1", keyId: "key_1", operation: "responses", model: "acme/writer-1" },
+    ...{ stream: true, createdAt: new Date(3), endedAt: new Date(4), outcome: "completed", stoppedBy: null },
+    ...{ errorCode: null, recovered: false, source: "plan", reportRejected: null },
+    usage: {
+      ...{ inputTokens: 1, cachedInputTokens: 2, cacheWriteTokens: 3, outputTokens: 4, reasoningTokens: 5 },
+      source: "reported",
+    },
+    prices: { input: 1, cachedInput: 2, cacheWrite: 3, output: 4 },
+    units: { held: 9, charged: 8, uncharged: 0 },
+    windows: { session: window, week: { ...window, limit: null, usedAfter: null }, month: window },
+    route: { upstream: "one", attempts: 2, firstPart_ms: 12.5 },
+  };
+  const found: FoundRequest = { organization: { slug: "acme" }, receipt, refused: null };
+  const sent = JSON.parse(JSON.stringify(requestJson(found)));
+  expect(readRequest(revived(OperatorRequestRecord, sent) as ReadRequest)).toEqual(found);
+});
+
+describe("a command", () => {
+  test("prints the same from far and near, for people and as JSON", async () => {
+    await port.manage.createKey({ organization: "globex", name: "app", expires: "2030-01-31" });
+    const { items } = await port.manage.pageKeys({ organization: "globex" });
+    for (const words of [
+      "org list",
+      "org show acme",
+      "key list",
+      "key list --org globex",
+      `key show ${items[0]!.key.id}`,
+      "usage check",
+      "audit list --limit 1000",
+      "audit head",
+      "audit export",
+      "audit verify",
+      "org show nobody",
+    ]) {
+      expect([words, await far.typed(words)]).toEqual([words, await near.typed(words)]);
+      if (words.startsWith("audit export")) continue;
+      expect(await far.typed(`${words} --json`)).toEqual(await near.typed(`${words} --json`));
+    }
+    expect((await far.typed("plan list")).out).toContain("pro");
+    expect((await far.typed("operator list")).out).toContain("a-organization-admin");
+    expect((await far.typed("usage show acme")).out).toContain("running requests");
+  });
+
+  test("names what is missing: a token, a safe URL, a server; and works with --server too", async () => {
+    const bare = shell({ environment: {} });
+    expect((await bare.typed(`--server ${port.url} org list`)).err).toContain("SLUICE_OPERATOR_TOKEN");
+    const token = { SLUICE_OPERATOR_TOKEN: port.tokens.viewer };
+    const viewer = shell({ environment: token });
+    expect((await viewer.typed(`org list --server ${port.url}`)).out).toContain("globex");
+    expect((await viewer.typed(`org suspend acme --server ${port.url}`)).err).toContain("needs the role admin");
+    expect((await viewer.typed("org list --server http://sluice.example:9090")).err).toContain("in the clear");
+    expect((await viewer.typed("org list --server nowhere")).err).toContain("not a server's URL");
+    expect((await viewer.typed("org list --server http://127.0.0.1:1")).err).toContain("cannot be reached");
+    expect(await viewer.typed("serve --server http://127.0.0.1:1")).toMatchObject({ code: 2 });
+    const file = join(folder, "token");
+    writeFileSync(file, `${port.tokens.viewer}\n`);
+    const byFile = shell({ environment: { SLUICE_OPERATOR_TOKEN_FILE: file, SLUICE_SERVER: port.url } });
+    expect((await byFile.typed("org list")).code).toBe(0);
+    const both = shell({ environment: { ...token, SLUICE_OPERATOR_TOKEN_FILE: file, SLUICE_SERVER: port.url } });
+    expect((await both.typed("org list")).err).toContain("not both");
+    const wrong = shell({ environment: { SLUICE_OPERATOR_TOKEN: "slk_1", SLUICE_SERVER: port.url } });
+    expect((await wrong.typed("org list")).err).toContain("not valid");
+  });
+});
+
+describe("apply", () => {
+  const file = join(folder, "organizations.yaml");
+  const apply = async (text: string, more: string[] = []) => {
+    writeFileSync(file, text);
+    return far.typed(["apply", "-f", file, ...more]);
+  };
+
+  test("shows the difference, makes it, and then has nothing to do", async () => {
+    const text = "organizations: { made: { name: Made, plan: pro, status: suspended, extra_usage_cap_units: 9 } }";
+    const before = await port.manage.auditHead();
+    expect((await apply(text, ["--dry-run"])).out).toContain("+ made: created, with the name Made");
+    expect(await port.manage.auditHead()).toEqual(before);
+    expect((await apply(text)).out).toContain("Applied.");
+    const made = await port.manage.findOrganization({ organization: "made" });
+    expect(made).toMatchObject({ plan: "pro", status: "suspended", extraUsage: { enabled: true, capUnits: 9 } });
+    const after = await port.manage.auditHead();
+    expect((await apply(text)).out).toBe("Everything is as the file says.\n");
+    expect(await port.manage.auditHead()).toEqual(after);
+    await apply("organizations: { made: { plan: null, status: active, extra_usage_cap_units: null } }");
+    expect(await port.manage.findOrganization({ organization: "made" })).toMatchObject({
+      ...{ plan: null, status: "active", name: "Made" },
+      extraUsage: { enabled: false },
+    });
+  });
+
+  test("changes nothing where anything in the file is wrong, and says where", async () => {
+    const before = await port.manage.auditHead();
+    for (const [text, says] of [
+      ["organizations: { fine: {}, acme: { plan: gold } }", "There is no plan 'gold'"],
+      ["organizations: { fine: {}, acme: { name: Other } }", "cannot be renamed"],
+      ["organizations: { fine: {}, acme: { plam: pro } }", "plam"],
+      ["organizations: { fine: {}, No_Slug: {} }", "must be a slug"],
+      ["organizations: { fine: {}, acme: { extra_usage_cap_units: -1 } }", "extra_usage_cap_units"],
+      ["organizations: [", "organizations.yaml:1"],
+      ["", "organizations.yaml"],
+    ] as const) {
+      const { code, err } = await apply(text);
+      expect([text, code]).toEqual([text, 1]);
+      expect(err).toContain(says);
+    }
+    expect((await far.typed("apply -f /nowhere.yaml")).err).toContain("there is no file");
+    expect(await port.manage.auditHead()).toEqual(before);
+  });
+});

@@ -1,0 +1,91 @@
+// The rules of budgets taken out, one at a time (docs/design/metering.md, The nine rules): what a history with one of these
+// must end in.
+
+import type { Answer, Command } from "../../src/store/ledger.ts";
+import { LedgerModel } from "../store/ledger-model.ts";
+import type { Mutation } from "./mutations.ts";
+
+/** As in mutations.ts: one command at a time, in the order of a batch. */
+abstract class CommandByCommand extends LedgerModel {
+  override run(commands: readonly Command[]): Answer[] {
+    const answers: Answer[] = [];
+    for (const verb of ["settle", "grow", "admit", "checkpoint"] as const)
+      for (const [index, command] of commands.entries()) if (command.verb === verb) answers[index] = this.one(command);
+    return answers;
+  }
+  protected one(command: Command): Answer {
+    return super.run([command])[0]!;
+  }
+}
+
+/** Rule 2: who is limited himself is admitted by what his organization has left. */
+class LooksAtTheOrganizationAlone extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    if (command.verb !== "admit") return super.one(command);
+    const subjects = this.organizations.get(command.organizationId)?.subjectsOf?.(command.keyId) ?? [];
+    const kept = subjects.map(({ limits }) => limits);
+    for (const one of subjects) one.limits = { session: null, week: null, month: null, concurrentRequests: null };
+    const answer = super.one(command);
+    for (const [place, one] of subjects.entries()) one.limits = kept[place]!;
+    return answer;
+  }
+}
+
+/** Rule 2: extra usage counts in no limit of a key or a team. */
+class ExtraEscapes extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    const answer = super.one(command);
+    const hold = this.holds.get(command.requestId);
+    if (command.verb !== "admit" || hold?.source !== "extra") return answer;
+    for (const { windows } of hold.own) for (const { total } of windows) total.held -= hold.units;
+    hold.own = [];
+    return answer;
+  }
+}
+
+/** Rule 3: a growth looks at the organization's room, and is counted for it alone. */
+class GrowsBesideTheBudget extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    const hold = command.verb === "grow" ? this.holds.get(command.requestId) : undefined;
+    if (!hold) return super.one(command);
+    const { own } = hold;
+    hold.own = [];
+    const answer = super.one(command);
+    hold.own = own;
+    return answer;
+  }
+}
+
+/** Rule 5: a settlement leaves the team's hold behind. */
+class ForgetsTheTeam extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
+    if (hold) hold.own = hold.own.filter(({ subject }) => subject.subject === "key");
+    return super.one(command);
+  }
+}
+
+const ledgerOf = (model: typeof LedgerModel) => ({ store: { model } });
+
+export const budgetMutations: Record<string, Mutation> = {
+  "a key's own limit is not looked at": {
+    rule: 2,
+    defects: ledgerOf(LooksAtTheOrganizationAlone as typeof LedgerModel),
+    seenAs: ["limit"],
+  },
+  "extra usage escapes a key's limit": {
+    rule: 2,
+    defects: ledgerOf(ExtraEscapes as typeof LedgerModel),
+    seenAs: ["sums"],
+  },
+  "a growth is not counted in a key's limit": {
+    rule: 3,
+    defects: ledgerOf(GrowsBesideTheBudget as typeof LedgerModel),
+    seenAs: ["sums"],
+  },
+  "a settlement leaves a team's hold behind": {
+    rule: 5,
+    defects: ledgerOf(ForgetsTheTeam as typeof LedgerModel),
+    seenAs: ["sums"],
+  },
+};

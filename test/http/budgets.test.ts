@@ -1,0 +1,156 @@
+/** What a key and its team may use, as a client and an operator meet it. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { model, type Service, startService } from "../harness/engine.ts";
+import { until } from "../harness/until.ts";
+
+// A short request that asks for 256 tokens holds some 110,000 units: 100 a token of input, 400 of output.
+const plans = { wide: "{ session: 100000000, week: 200000000, concurrent_requests: 50 }" };
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ plans, engine: { directives: "", namesModel: false } });
+}, 60_000);
+afterAll(async () => {
+  await service.stop();
+}, 60_000);
+
+let made = 0;
+async function organization(): Promise<string> {
+  const slug = `budgets-${++made}`;
+  await service.json("org", "create", slug, "--plan", "wide");
+  return slug;
+}
+const newKey = (org: string, ...options: string[]) =>
+  service.json<{ id: string; key: string }>("key", "create", "--org", org, "--name", "app", ...options);
+interface Refused {
+  error: Record<string, unknown> & { code: string; message: string };
+}
+const chat = (key: string, content: string, max_tokens = 256) =>
+  service.post("/v1/chat/completions", { model, messages: [{ role: "user", content }], max_tokens }, { key });
+const slow = "[simulator: tps=1] hello hello hello";
+
+async function refused(response: Response): Promise<Refused["error"]> {
+  expect(response.status).toBe(429);
+  return ((await response.json()) as Refused).error;
+}
+
+test("a key's five-hour limit refuses, says whose it is, and leaves its neighbours alone", async () => {
+  const org = await organization();
+  const limited = await newKey(org, "--limit", "session=150000");
+  const neighbour = await newKey(org);
+  const running = new AbortController();
+  const first = service.post(
+    "/v1/chat/completions",
+    { model, messages: [{ role: "user", content: slow }], max_tokens: 256, stream: true },
+    { key: limited.key, signal: running.signal },
+  );
+  expect((await first).status).toBe(200);
+  const reserved = await refused(await chat(limited.key, "hello"));
+  expect(reserved).toMatchObject({ code: "usage_reserved", limited_by: "key" });
+  expect(reserved.message).toMatch(/but the key's five-hour session limit of 150,000 units has 150,000 left/);
+  expect((await chat(neighbour.key, "hello")).status).toBe(200);
+  running.abort();
+  await until(
+    async () => (await service.json<{ running_requests: number }>("usage", "show", org)).running_requests === 0,
+  );
+
+  const usage = (await (await service.fetch("/v1/service/usage", { key: limited.key })).json()) as Record<
+    string,
+    object
+  >;
+  expect(usage).toMatchObject({ object: "service.usage", key: { session: { usage_percent: expect.any(Number) } } });
+  expect(usage.key).not.toHaveProperty("week");
+  expect(usage).not.toHaveProperty("team");
+  const plain = (await (await service.fetch("/v1/service/usage", { key: neighbour.key })).json()) as object;
+  expect(Object.keys(plain)).toEqual(["object", "session", "week", "month"]);
+
+  await service.json("key", "update", limited.id, "--limit", "session=1000");
+  const whole = await refused(await chat(limited.key, "hello"));
+  expect(whole).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
+  expect(whole.message).toMatch(
+    /more than the key's five-hour session limit of 1,000 units\. .* higher limit of the key\.$/,
+  );
+});
+
+test("a team's limits bind all of its keys, and the narrowest that resets last is named", async () => {
+  const org = await organization();
+  const team = await service.json<{ id: string }>(
+    ...["team", "create", "--org", org, "--name", "research", "--limit", "week=120000,concurrent_requests=2"],
+  );
+  const one = await newKey(org, "--team", "research");
+  const two = await newKey(org, "--team", team.id);
+  const first = await chat(one.key, "hello");
+  expect(first.status).toBe(200);
+  await first.text();
+  // Its answer was charged, and what is left is less than the next one needs.
+  await until(
+    async () => (await service.json<{ running_requests: number }>("usage", "show", org)).running_requests === 0,
+  );
+  await service.json("team", "update", team.id, "--limit", "week=111000");
+  const full = await refused(await chat(two.key, "hello"));
+  expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
+  expect(full.message).toMatch(/the team's weekly limit of 111,000 units has [\d,]+ left/);
+
+  // Out of the team it is as before.
+  await service.json("key", "update", two.id, "--no-team");
+  expect((await chat(two.key, "hello")).status).toBe(200);
+  await service.json("team", "remove", "research", "--org", org);
+  expect((await chat(one.key, "hello")).status).toBe(200);
+  const shown = await service.json<{ team: null }>("key", "show", one.id);
+  expect(shown.team).toBeNull();
+});
+
+test("how many of a key's requests run at a time is limited by itself", async () => {
+  const org = await organization();
+  const { key } = await newKey(org, "--limit", "concurrent_requests=1");
+  const running = new AbortController();
+  const first = await service.post(
+    "/v1/chat/completions",
+    { model, messages: [{ role: "user", content: slow }], max_tokens: 256, stream: true },
+    { key, signal: running.signal },
+  );
+  expect(first.status).toBe(200);
+  const crowded = await refused(await chat(key, "hello"));
+  expect(crowded).toMatchObject({
+    code: "concurrency_limit_exceeded",
+    limited_by: "key",
+    message: "The key's limit of 1 request at a time is reached. Try again when one of them ends.",
+  });
+  running.abort();
+});
+
+test("a new key gets what its team gives, else what its organization gives, and what it is given by itself", async () => {
+  const org = await organization();
+  await service.json("org", "key-limits", org, "--limit", "session=1000000,week=9000000");
+  await service.json("team", "create", "--org", org, "--name", "interns", "--key-limit", "session=500000");
+  interface Shown {
+    limits: Record<string, number | null>;
+  }
+  const limitsOf = async ({ id }: { id: string }) => (await service.json<Shown>("key", "show", id)).limits;
+  expect(await limitsOf(await newKey(org))).toMatchObject({ session: 1_000_000, week: 9_000_000 });
+  expect(await limitsOf(await newKey(org, "--limit", "week=none"))).toMatchObject({ session: 1_000_000, week: null });
+  expect(await limitsOf(await newKey(org, "--team", "interns"))).toMatchObject({ session: 500_000, week: null });
+});
+
+test("what cannot be is refused with the reason, and nothing is half done", async () => {
+  const [org, other] = [await organization(), await organization()];
+  const foreign = await service.json<{ id: string }>("team", "create", "--org", other, "--name", "theirs");
+  const key = await newKey(org);
+  const says = async (...words: string[]) => {
+    const { code, stderr } = await service.cli(...words);
+    expect(code).not.toBe(0);
+    return stderr;
+  };
+  expect(await says("key", "update", key.id, "--team", foreign.id)).toContain("belongs to another organization");
+  expect(await says("key", "create", "--org", org, "--name", "x", "--team", "theirs")).toContain("no team 'theirs'");
+  expect(await says("key", "update", key.id, "--limit", "week=200000001")).toContain(
+    "The key's limit 'week' of 200,000,001 is above that of the plan 'wide', 200,000,000.",
+  );
+  for (const wrong of ["week=-1", "week=0", "week=", "day=5", "week=1.5", "week=1000000000000001"])
+    expect((await says("key", "update", key.id, "--limit", wrong)).length).toBeLessThan(400);
+  expect(await says("team", "create", "--org", org, "--name", " ")).toContain("must not be empty");
+  await service.json("team", "create", "--org", org, "--name", "twice");
+  expect(await says("team", "create", "--org", org, "--name", "twice")).toContain("already has a team 'twice'");
+  const { limits, team } = await service.json<{ limits: Record<string, null>; team: null }>("key", "show", key.id);
+  expect([...Object.values(limits), team]).toEqual(Array(5).fill(null));
+});

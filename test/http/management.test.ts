@@ -1,0 +1,308 @@
+/**
+ * The management interface: who may what (generated from the list of operations), that a repeat and a race do no harm, and
+ * that what is wrong is said and leaves nothing half done.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { newKey } from "../../src/auth/key.ts";
+import { Call } from "../../src/http/call.ts";
+import { isLoopback } from "../../src/http/client-address.ts";
+import { faultsOf } from "../../src/http/management/document.ts";
+import type { ManagementOperation } from "../../src/http/management/operation.ts";
+import { managementOperations } from "../../src/http/management/operations.ts";
+import { serveManagement } from "../../src/http/management/serve.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import { refusedRequests } from "../../src/postgres/refused.ts";
+import { roles } from "../../src/store/operators.ts";
+import { kinds, type Owned } from "../postgres/databases.ts";
+import { type OperatorPort, operatorPort } from "./operator-port.ts";
+
+setDefaultTimeout(120_000);
+
+let owned: Owned;
+let port: OperatorPort;
+/** Things of `globex`, which an administrator of `acme` does not see. */
+let foreign: Record<string, string>;
+beforeAll(async () => {
+  owned = await kinds.find(({ kind }) => kind === "pglite")!.open();
+  port = await operatorPort(owned);
+  const { key } = await port.manage.createKey({ organization: "globex", name: "foreign" });
+  const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+  await refusedRequests(owned.db).keep([
+    {
+      ...{ requestId, organizationId: key.organizationId, keyId: key.id, operation: "messages", age_ms: 0 },
+      ...{ model: null, stream: null, errorCode: "usage_limit_reached" },
+    },
+  ]);
+  expect((await port.ask(`/requests/${requestId}`)).status).toBe(200);
+  foreign = { organization: "globex", keys: key.id, requests: requestId };
+});
+afterAll(async () => {
+  await port?.stop();
+  await owned?.drop();
+});
+
+/** A request as the operation's example has it; `{id}` is something that does not exist, unless said otherwise. */
+function exampleOf({ path, method, example }: ManagementOperation, id = "nothing") {
+  const body = method === "get" ? {} : { body: example.takes };
+  return [path.replace("{id}", id), { method: method.toUpperCase(), ...body }] as const;
+}
+
+describe.each(managementOperations.map((one) => [one.verb, one] as const))("%s", (_, operation) => {
+  test("is for operators alone: not for nobody, a made-up token, or an API key", async () => {
+    const [path, asked] = exampleOf(operation);
+    const { secret: apiKey } = await port.manage.createKey({ organization: "acme", name: "not an operator" });
+    const random = crypto.getRandomValues(new Uint8Array(64));
+    for (const [token, code] of [
+      [null, "missing_operator_token"],
+      ["slo_wrong", "invalid_operator_token"],
+      [newKey(random, "slo_"), "invalid_operator_token"],
+      [apiKey, "invalid_operator_token"],
+    ] as const) {
+      const answer = await port.ask(path, { ...asked, token });
+      expect([answer.status, answer.code]).toEqual([401, code]);
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      if (token) expect(JSON.stringify(answer.body)).not.toContain(token);
+    }
+  });
+
+  test("is for the roles that it names, and no others, before anything else is looked at", async () => {
+    for (const role of roles) {
+      const [path] = exampleOf(operation);
+      // A body that is none: whoever may not ask is told so, and whoever may is told what is wrong with it.
+      const wrong = { method: operation.method.toUpperCase(), token: port.tokens[role] };
+      const answer = await port.ask(
+        operation.method === "get" ? `${path}?stray=1` : path,
+        operation.method === "get" ? wrong : { ...wrong, body: "{" },
+      );
+      const may = role === "admin" || operation.also.some((one) => one === role);
+      expect([role, answer.status]).toEqual([role, may ? 400 : 403]);
+      if (!may) expect(answer.code).toBe("missing_role");
+    }
+  });
+
+  test("shows an organization-admin nothing of another organization", async () => {
+    if (!operation.also.includes("organization-admin")) return;
+    const token = port.tokens["organization-admin"];
+    const before = await port.manage.auditHead();
+    const [, kind = ""] = operation.path.split("/");
+    if (operation.id !== undefined && kind !== "plans") {
+      const [path, asked] = exampleOf(operation, kind === "organizations" ? foreign.organization : foreign[kind]);
+      expect(await port.ask(path, { ...asked, token })).toMatchObject({ status: 404, code: "resource_not_found" });
+    }
+    const names = Object.keys(operation.takes?.properties ?? {});
+    if (names.includes("organization")) {
+      const [path, asked] = exampleOf(operation);
+      const answer =
+        operation.method === "get"
+          ? await port.ask(`${path}?organization=globex`, { token })
+          : await port.ask(path, { ...asked, token, body: { ...operation.example.takes, organization: "globex" } });
+      expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
+    }
+    if (operation.verb.startsWith("page")) {
+      const { body } = await port.ask(operation.path, { token });
+      expect(body.data!.length).toBeGreaterThan(0);
+      const { id } = await port.manage.findOrganization({ organization: "acme" });
+      for (const one of body.data!) expect("slug" in one ? one.id : one.organization_id).toBe(id);
+    }
+    expect(await port.manage.auditHead()).toEqual(before);
+  });
+
+  test("refuses what it does not take", async () => {
+    const [path, asked] = exampleOf(operation);
+    const stray =
+      operation.method === "get"
+        ? await port.ask(`${path}?stray=1`)
+        : await port.ask(path, { ...asked, body: { ...operation.example.takes, stray: 1 } });
+    expect(stray).toMatchObject({ status: 400, code: "unknown_field", body: { error: { param: "stray" } } });
+    expect(faultsOf(operation)).toContain("unknown_field");
+    if (operation.method === "get") return;
+    expect((await port.ask(path, { ...asked, body: "{" })).code).toBe("invalid_json");
+    const required = (operation.takes?.required ?? []) as string[];
+    if (required.length > 0) expect((await port.ask(path, { ...asked, body: {} })).code).toBe("missing_field");
+  });
+
+  test("says so when what is named does not exist", async () => {
+    if (operation.id === undefined) return;
+    const [path, asked] = exampleOf(
+      operation,
+      `${operation.path.includes("/requests/") ? "req" : "key"}_${"0".repeat(32)}`,
+    );
+    const body = operation.verb === "setPlan" ? { plan: "pro" } : operation.example.takes;
+    const answer = await port.ask(path, operation.method === "get" ? asked : { ...asked, body });
+    expect([answer.status, answer.code]).toEqual([404, "resource_not_found"]);
+  });
+});
+
+describe("a repeat", () => {
+  test("with the same key creates nothing, whatever is created, also at once; with another request it is refused", async () => {
+    const headers = { "idempotency-key": "one" };
+    for (const [path, body, secret] of [
+      ["/organizations", { slug: "repeated" }, null],
+      ["/keys", { organization: "acme", name: "repeated" }, "key"],
+      ["/operators", { name: "repeated", role: "viewer" }, "token"],
+    ] as const) {
+      const once = { headers: { "idempotency-key": path } };
+      const before = await port.manage.auditHead();
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => port.ask(path, { method: "POST", body, ...once })),
+      );
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
+      expect((await port.manage.auditHead()).number).toBe(before.number + 1);
+      if (secret) expect(answers.filter((answer) => answer.body[secret] !== null)).toHaveLength(1);
+      const other = await port.ask(path, { method: "POST", body: { ...body, name: "another" }, ...once });
+      expect([other.status, other.code]).toEqual([409, "idempotency_key_reused"]);
+    }
+    // Another operator's keys are others.
+    const token = (await port.manage.createOperator({ name: "second", role: "admin" })).secret;
+    expect(
+      (await port.ask("/organizations", { method: "POST", body: { slug: "of-the-second" }, token, headers })).status,
+    ).toBe(200);
+  });
+
+  test("of a creation that was refused is the first again", async () => {
+    const asked = { method: "POST", headers: { "idempotency-key": "refused" } };
+    const refused = await port.ask("/organizations", { ...asked, body: { slug: "acme" } });
+    expect([refused.status, refused.code]).toEqual([409, "already_exists"]);
+    expect((await port.ask("/organizations", { ...asked, body: { slug: "free" } })).status).toBe(200);
+  });
+});
+
+describe("two changes at once", () => {
+  test("the second says what it would have overwritten, and changes nothing", async () => {
+    const { version } = await port.manage.createOrganization({ slug: "raced" });
+    const put = (plan: string) =>
+      port.ask("/organizations/raced/plan", { method: "PUT", body: { plan }, headers: { "if-match": `"${version}"` } });
+    const answers = await Promise.all([put("pro"), put("pro"), put("pro")]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412]);
+    const { body } = answers.find(({ status }) => status === 412)!;
+    expect(body.error).toMatchObject({ code: "version_conflict", current: { plan: "pro", version: version + 1 } });
+    expect(body.error!.message).toContain("organization.plan by operator:a-admin");
+    const won = answers.find(({ status }) => status === 200)!;
+    expect(won.headers.get("etag")).toBe(`"${version + 1}"`);
+    expect((await put("starter")).status).toBe(412);
+    expect(await port.manage.findOrganization({ organization: "raced" })).toMatchObject({ plan: "pro" });
+  });
+
+  test("a change that changes nothing raises no version and writes nothing", async () => {
+    const { version } = await port.manage.createOrganization({ slug: "same" });
+    const before = await port.manage.auditHead();
+    const asked = { method: "PUT", body: { plan: "starter" }, headers: { "if-match": `"${version}"` } };
+    expect((await port.ask("/organizations/same/plan", asked)).body.version).toBe(version);
+    expect(await port.manage.auditHead()).toEqual(before);
+    const wrong = await port.ask("/organizations/same/plan", { ...asked, headers: { "if-match": "new" } });
+    expect([wrong.status, wrong.code]).toEqual([400, "invalid_value"]);
+  });
+});
+
+describe("a list", () => {
+  test("comes in parts that hold each item once, in a stable order, while others are made", async () => {
+    const organization = (await port.manage.createOrganization({ slug: "many" })).slug;
+    const made: string[] = [];
+    for (let index = 0; index < 25; index++)
+      made.push((await port.manage.createKey({ organization, name: `key ${index}` })).key.id);
+    const seen: string[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const { body } = await port.ask(`/keys?organization=many&limit=10${cursor && `&cursor=${cursor}`}`);
+      seen.push(...body.data!.map(({ id }) => id as string));
+      if (seen.length === 10) made.push((await port.manage.createKey({ organization, name: "late" })).key.id);
+      cursor = body.next_cursor as string | null;
+    }
+    expect(seen).toEqual(made);
+    await port.manage.revokeKey({ id: made[3]! });
+    const states = async (state: string) =>
+      (await port.ask(`/keys?organization=many&state=${state}`)).body.data!.length;
+    expect([await states("active"), await states("revoked"), await states("expired")]).toEqual([25, 1, 0]);
+  });
+
+  test("refuses a limit and a cursor that are none", async () => {
+    for (const query of ["limit=0", "limit=1001", "limit=ten", "cursor=nowhere", "state=lost"]) {
+      expect(await port.ask(`/keys?${query}`)).toMatchObject({ status: 400, code: "invalid_value" });
+    }
+  });
+});
+
+describe("an operator's token", () => {
+  test("counts no more the moment that it is revoked, rotated without grace, or expired", async () => {
+    const { operator, secret } = await port.manage.createOperator({ name: "leaving", role: "viewer" });
+    const status = async (token: string) => (await port.ask("/plans", { token })).status;
+    expect(await status(secret)).toBe(200);
+    const rotated = await port.manage.rotateOperator({ id: operator.name, grace: "0s" });
+    expect([await status(secret), await status(rotated.secret)]).toEqual([401, 200]);
+    await port.manage.revokeOperator({ id: operator.id });
+    expect(await status(rotated.secret)).toBe(401);
+    const short = await port.manage.createOperator({
+      ...{ name: "short", role: "viewer" },
+      expires: new Date(Date.now() + 60_000).toISOString(),
+    });
+    expect(await status(short.secret)).toBe(200);
+    await owned.db.query("update operator set expires_at = store_now() where name = 'short'");
+    expect(await status(short.secret)).toBe(401);
+  });
+
+  test("is stored as a hash, and its use as an instant and an address", async () => {
+    const rows = await owned.db.query<{ row: string }>(
+      `select row_to_json(o)::text || row_to_json(s)::text as row from operator o join operator_secret s on s.operator_id = o.id`,
+    );
+    for (const token of Object.values(port.tokens)) {
+      expect(rows.some(({ row }) => row.includes(token))).toBe(false);
+    }
+    await port.ask("/plans");
+    const admin = await port.manage.findOperator({ id: "a-admin" });
+    expect(admin).toMatchObject({ lastUsedFrom: "127.0.0.1", lastUsedAt: expect.any(Date) });
+  });
+
+  test("needs an organization exactly where its role has one", async () => {
+    for (const body of [
+      { name: "x", role: "organization-admin" },
+      { name: "x", role: "admin", organization: "acme" },
+      { name: "x", role: "root" },
+      { name: "a b", role: "admin" },
+    ]) {
+      expect((await port.ask("/operators", { method: "POST", body })).status).toBe(400);
+    }
+    expect((await port.ask("/operators/x")).status).toBe(404);
+  });
+});
+
+test("what is revoked cannot be rotated", async () => {
+  const { key } = await port.manage.createKey({ organization: "acme", name: "gone" });
+  await port.manage.revokeKey({ id: key.id });
+  const answer = await port.ask(`/keys/${key.id}/rotate`, { method: "POST", body: {} });
+  expect([answer.status, answer.code]).toEqual([409, "wrong_state"]);
+});
+
+test("every act stands in the log with who did it, from where, and what it was before; no secret does", async () => {
+  await port.manage.createOrganization({ slug: "logged" });
+  await port.ask("/organizations/logged/extra-usage", { method: "PUT", body: { cap_units: 5 } });
+  const made = await port.ask("/keys", { method: "POST", body: { organization: "logged", name: "logged" } });
+  const { body } = await port.ask("/audit?organization=logged");
+  expect(body.data!.map(({ actor, address, action }) => [actor, address, action])).toEqual([
+    ["operator:a-admin", "127.0.0.1", "key.create"],
+    ["operator:a-admin", "127.0.0.1", "organization.extra_usage"],
+    ["cli:test", null, "organization.create"],
+  ]);
+  expect(body.data![1]!.details).toMatchObject({ cap_units: 5, before: { enabled: false } });
+  expect(JSON.stringify(body)).not.toContain(made.body.key as string);
+});
+
+test("without TLS it is refused from anywhere but the node itself, unless a proxy is said to have it", async () => {
+  const plans = managementOperations.find(({ verb }) => verb === "listPlans")!;
+  const codeFrom = async (isLocal: boolean, tls: "off" | "on" | "proxy") => {
+    const never = () => Promise.reject(new Fault("missing_operator_token", "Nobody asks."));
+    const serve = serveManagement({ authenticate: never, manageFor: () => port.manage, tls, version: "1" }, plans);
+    const connection = { address: () => "", isLocal: () => isLocal, keepOpen() {} };
+    const call = new Call("req_1", new Request("http://node/management/v1/plans"), "/", connection);
+    return serve({} as never, call).catch((fault: Fault) => fault.code);
+  };
+  expect(await codeFrom(false, "off")).toBe("tls_required");
+  for (const [isLocal, tls] of [
+    [true, "off"],
+    [false, "on"],
+    [false, "proxy"],
+  ] as const)
+    expect(await codeFrom(isLocal, tls)).toBe("missing_operator_token");
+  expect(["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"].map(isLoopback)).toEqual([true, true, true, true]);
+  expect(["10.0.0.1", "::ffff:10.0.0.1", "", "128.0.0.1"].map(isLoopback)).toEqual([false, false, false, false]);
+});

@@ -1,0 +1,95 @@
+// Limits of keys and teams, said plainly in memory: what each has used and held of its organization's windows.
+
+import type { SubjectReading, UsageLimits, WindowKind } from "../../src/store/ledger.ts";
+import type { Interval } from "./windows-model.ts";
+
+/** A limited key or team; its limits are those in force when they are looked at. */
+export interface ModelSubject {
+  id: string;
+  subject: "key" | "team";
+  limits: UsageLimits;
+}
+
+interface OwnWindow extends Interval {
+  kind: WindowKind;
+  total: { used: number; held: number };
+  limit(): number;
+}
+/** What one request counts in beside its organization. */
+export interface Own {
+  subject: ModelSubject;
+  windows: OwnWindow[];
+}
+
+const kinds: readonly WindowKind[] = ["session", "week", "month"];
+const infinite = (limit: number | null): number => limit ?? Number.POSITIVE_INFINITY;
+
+export class BudgetModel {
+  readonly #windows = new Map<string, OwnWindow>();
+
+  /** In the organization's windows of now; the key comes first. */
+  of(subjects: readonly ModelSubject[], windows: Record<WindowKind, Interval>): Own[] {
+    return subjects.map((subject) => ({
+      subject,
+      windows: kinds.map((kind) => this.#window(subject, kind, windows[kind])),
+    }));
+  }
+
+  /** Every window of a subject that was ever looked at. */
+  windows(id: string): OwnWindow[] {
+    return [...this.#windows].flatMap(([name, window]) => (name.startsWith(`${id} `) ? [window] : []));
+  }
+
+  #window(subject: ModelSubject, kind: WindowKind, { startsAt_ms, endsAt_ms }: Interval): OwnWindow {
+    const name = `${subject.id} ${kind} ${startsAt_ms}`;
+    const total = { used: 0, held: 0 };
+    const limit = () => infinite(subject.limits[kind]);
+    const found = this.#windows.get(name) ?? { kind, startsAt_ms, endsAt_ms, total, limit };
+    this.#windows.set(name, found);
+    return found;
+  }
+}
+
+/** How much they leave: beside what is settled, and beside what is held as well. */
+export function roomOf(own: readonly Own[]): { unused: number; free: number } {
+  const windows = own.flatMap((one) => one.windows);
+  return {
+    unused: Math.min(Number.POSITIVE_INFINITY, ...windows.map(({ limit, total }) => limit() - total.used)),
+    free: Math.min(Number.POSITIVE_INFINITY, ...windows.map(({ limit, total }) => limit() - total.used - total.held)),
+  };
+}
+
+/** `holds`: what runs of each, by the ids that they count in. */
+export function isCrowded(own: readonly Own[], holds: Iterable<{ own: readonly Own[] }>): boolean {
+  const running = runningOf(holds);
+  return own.some(({ subject: { id, limits } }) => (running.get(id) ?? 0) >= infinite(limits.concurrentRequests));
+}
+
+export function runningOf(holds: Iterable<{ own: readonly Own[] }>): Map<string, number> {
+  const running = new Map<string, number>();
+  for (const hold of holds)
+    for (const { subject } of hold.own) running.set(subject.id, (running.get(subject.id) ?? 0) + 1);
+  return running;
+}
+
+export function subjectsRead(
+  own: readonly Own[],
+  holds: Iterable<{ own: readonly Own[] }>,
+): { subjects?: SubjectReading[] } {
+  if (own.length === 0) return {};
+  const running = runningOf(holds);
+  const subjects = own.map(({ subject: { id, subject, limits }, windows }): SubjectReading => {
+    const reading = (place: number) => {
+      const { kind, startsAt_ms, endsAt_ms, total } = windows[place]!;
+      const [startsAt, resetAt] = [new Date(startsAt_ms), new Date(endsAt_ms)];
+      return { kind, limit: limits[kind], ...total, startsAt, resetAt };
+    };
+    return {
+      subject,
+      windows: { session: reading(0), week: reading(1), month: reading(2) },
+      concurrentRequests: limits.concurrentRequests,
+      running: running.get(id) ?? 0,
+    };
+  });
+  return { subjects };
+}

@@ -1,0 +1,397 @@
+// Roll-ups and reports against a plain sum over the records: random loads on two nodes, with late settlements, recoveries,
+// entries of operators and clocks that step, while passes of any size read on, two at once, and some of them crash
+// (docs/design/metering.md, Roll-ups).
+
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import fc from "fast-check";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
+import { bare } from "../../src/store/ids.ts";
+import type { Admit, Ledger, Settle } from "../../src/store/ledger.ts";
+import type { ReportGroup } from "../../src/store/report.ts";
+import { until } from "../harness/until.ts";
+import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { always, type Plain, plainSum } from "./report-model.ts";
+
+setDefaultTimeout(120_000);
+
+const hour_ms = 3_600_000;
+const start_ms = Date.UTC(2026, 1, 27, 22, 30);
+const keys = [1, 2].map((one) => `key_0000000000007000800000000000000${one}`);
+const models = ["acme/writer-1", "acme/painter-1"];
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("serve" as const),
+      organization: fc.nat(1),
+      key: fc.nat(1),
+      model: fc.nat(1),
+      units: fc.integer({ min: 0, max: 2000 }),
+      // One that is not settled now is settled later, or recovered.
+      now: fc.boolean(),
+      outcome: fc.constantFrom("completed" as const, "cancelled" as const, "failed" as const),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("late" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("adjust" as const),
+      window: fc.constantFrom("session" as const, "week" as const, "month" as const, "extra" as const),
+      units: fc.integer({ min: -500, max: 500 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("time" as const),
+      by_ms: fc.integer({ min: -hour_ms, max: 9 * hour_ms }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("read" as const), transactions: fc.integer({ min: 1, max: 12 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("both" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("audit" as const) }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+const groups: ReportGroup[][] = [
+  [],
+  ["organization"],
+  ["key", "model", "day"],
+  ["hour", "operation", "outcome"],
+  ["organization", "month"],
+];
+
+// `ROLLUP_RUNS=200` tries more of them.
+for (const [name, runs] of [
+  ["postgres", 12],
+  ["pglite", 6],
+] as const) {
+  describe(`roll-ups on ${name}`, () => {
+    let store: Store;
+    let nodes: Ledger[];
+    let owners: string[];
+    let now_ms: number;
+    let open: Admit[];
+    beforeAll(async () => {
+      store = await stores[name]();
+      nodes = [store.db, await store.another()].map((db) => ledger(db, { recovery: "checkpoint" }));
+    });
+    afterAll(async () => {
+      for (const node of nodes) await node.close();
+      await store.close();
+    });
+    beforeEach(() => begin());
+
+    async function begin(): Promise<void> {
+      await store.db.exec(
+        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_rolled; update usage_audit set looked_at = null",
+      );
+      await at(start_ms);
+      owners = [await owner(), await owner()];
+      open = [];
+    }
+    const owner = () => store.newOrganization({ extra: { enabled: true, capUnits: 1e9 } });
+    async function at(ms: number): Promise<void> {
+      now_ms = ms;
+      await store.setClock(new Date(ms));
+    }
+    const node = () => nodes[open.length % 2]!;
+    const limits = { session: 30_000, week: 60_000, month: 90_000, concurrentRequests: null };
+
+    async function served(change: Partial<Admit> & { units: number }, settle: Partial<Settle> = {}): Promise<void> {
+      const admit = admitOf(owners[0]!, { limits, lease_ms: 2 * hour_ms, ...change });
+      const [answer] = await node().run([admit]);
+      if (answer!.answer === "granted") await node().run([settleOf(admit, change.units, settle)]);
+    }
+
+    async function act(one: Step): Promise<void> {
+      switch (one.kind) {
+        case "serve": {
+          const { units, outcome } = one;
+          const facts = { organizationId: owners[one.organization]!, keyId: keys[one.key]!, model: models[one.model]! };
+          const admit = admitOf(facts.organizationId, { limits, lease_ms: 2 * hour_ms, ...facts });
+          if (!one.now) open.push(admit);
+          const [answer] = await node().run([admit]);
+          // What is given up before it was admitted leaves a record too.
+          if (one.now || answer!.answer !== "granted") await node().run([settleOf(admit, units, { outcome })]);
+          break;
+        }
+        case "late": {
+          const admit = open.shift();
+          if (admit) await node().run([settleOf(admit, 77)]);
+          break;
+        }
+        case "recover":
+          await node().recover(100);
+          break;
+        case "adjust":
+          await node().adjust(`req_${newHex()}`, owners[0]!, one.window, one.units);
+          break;
+        case "time":
+          await at(now_ms + one.by_ms);
+          break;
+        case "read":
+          await store.db.query("select usage_audit_read($1)", [one.transactions]);
+          break;
+        case "crash":
+          await store.db
+            .transaction(async (tx) => {
+              await tx.query("select usage_audit_read(1000)");
+              throw new Error("crashed");
+            })
+            .catch(() => {});
+          break;
+        case "both":
+          await Promise.all(nodes.map((each) => each.rollUp()));
+          break;
+        case "audit":
+          await store.db.query("update usage_audit set looked_at = null");
+          expect((await node().audit()).differing).toBe(0);
+          break;
+      }
+    }
+
+    /** However far the passes have come. */
+    async function equalsRecords(): Promise<void> {
+      for (const by of groups) {
+        const query = { ...always, by, organizationId: null, rows_max: 100_000 };
+        const report = await node().report(query);
+        expect(summed(report.rows!)).toEqual(await plainSum(store.db, query));
+      }
+    }
+    async function readAll(): Promise<void> {
+      const isRead = async () => {
+        await node().rollUp();
+        const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
+        return (await store.db.query(unread)).length === 0;
+      };
+      await until(isRead, 20_000, "all records to be read");
+    }
+    async function agrees(): Promise<void> {
+      expect(await node().check()).toEqual([]);
+      expect(await node().check(true)).toEqual([]);
+    }
+    const days = () =>
+      store.db.query<{ day: Date; records: number; sealed: boolean }>(
+        "select starts_at as day, records, sealed_at is not null as sealed from usage_rolled order by 1",
+      );
+    const day = (date: string, records: number, sealed: boolean) => ({
+      day: new Date(`${date}T00:00:00Z`),
+      records,
+      sealed,
+    });
+
+    test("any load adds up to its records, at every moment, and when all of it is rolled up", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
+          await begin();
+          for (const one of steps) await act(one);
+          await equalsRecords();
+          await agrees();
+          await readAll();
+          await equalsRecords();
+          await agrees();
+        }),
+        { numRuns: Number(process.env.ROLLUP_RUNS ?? runs) },
+      );
+    });
+
+    test("a request counts in the hour and the day of its admission, however late it ends", async () => {
+      const late = admitOf(owners[0]!, { lease_ms: 99 * hour_ms });
+      await node().run([late]);
+      await at(start_ms + 30 * hour_ms);
+      await node().run([settleOf(late, 40)]);
+      await readAll();
+      const { rows } = await node().report({ ...always, by: ["hour"], organizationId: null, rows_max: 10 });
+      expect(rows).toMatchObject([{ startsAt: new Date("2026-02-27T22:00:00Z"), requests: 1, units: 40 }]);
+      expect(await days()).toEqual([day("2026-02-27", 1, false)]);
+    });
+
+    test("a day is sealed once it has ended, no hold points to it, and its roll-ups are its records", async () => {
+      const late = admitOf(owners[0]!, { lease_ms: 99 * hour_ms });
+      await node().run([late]);
+      await served({ units: 5 });
+      await readAll();
+      await node().audit();
+      expect(await days()).toEqual([day("2026-02-27", 1, false)]);
+      await at(start_ms + 2 * hour_ms);
+      await node().audit();
+      expect(await days()).toEqual([day("2026-02-27", 1, false)]);
+      await node().run([settleOf(late, 40)]);
+      await readAll();
+      await at(start_ms + 3 * hour_ms);
+      expect(await node().audit()).toMatchObject({ differing: 0 });
+      expect(await days()).toEqual([day("2026-02-27", 2, true)]);
+      expect(await node().sealed()).toMatchObject({ days: 1, dayRecords: 2 });
+
+      // What is recorded of it later, because a clock stepped back, takes the seal off until it agrees again.
+      await at(start_ms);
+      await served({ units: 7 });
+      await readAll();
+      expect(await days()).toEqual([day("2026-02-27", 3, false)]);
+      await at(start_ms + 5 * hour_ms);
+      await node().audit();
+      expect(await days()).toEqual([day("2026-02-27", 3, true)]);
+      await agrees();
+    });
+
+    test("a roll-up that is changed is found: of an open day by every check, and of a sealed one by a full check", async () => {
+      await served({ units: 5 });
+      await readAll();
+      for (const [table, column] of [
+        ["usage_hour", "output_tokens"],
+        ["usage_day", "units"],
+        ["usage_day", "requests"],
+        ["usage_hour", "extra_units"],
+      ]) {
+        await store.db.exec(`update ${table} set ${column} = ${column} + 1`);
+        expect((await node().check()).map(({ kind }) => kind)).toEqual([table === "usage_hour" ? "hour" : "day"]);
+        await store.db.exec(`update ${table} set ${column} = ${column} - 1`);
+      }
+      await store.db.exec("update usage_day set units = 9");
+      await at(start_ms + 2 * hour_ms);
+      const wrong = { kind: "day", used: 9, recorded: 5, startsAt: new Date("2026-02-27T00:00:00Z") } as const;
+      expect(await node().audit()).toMatchObject({ differences: [wrong], differing: 1 });
+      expect(await days()).toEqual([day("2026-02-27", 1, false)]);
+      await store.db.exec("update usage_day set units = 5; update usage_audit set looked_at = null");
+      expect(await node().audit()).toMatchObject({ differing: 0 });
+      await store.db.exec("update usage_day set units = 9");
+      expect(await node().check()).toEqual([]);
+      expect(await node().check(true)).toMatchObject([wrong]);
+    });
+
+    test("records that were read and stand in no roll-up are found by a full check", async () => {
+      await served({ units: 5 });
+      await readAll();
+      await store.db.exec("delete from usage_rolled; delete from usage_hour; delete from usage_day");
+      expect(await node().check()).toEqual([]);
+      expect(await node().check(true)).toMatchObject([{ kind: "day", used: 0, recorded: 5 }]);
+    });
+
+    test("one full check runs at a time, and leaves nothing behind", async () => {
+      await served({ units: 5 });
+      await readAll();
+      if (name === "postgres") {
+        const lane = await (await store.another()).lane({});
+        await lane.query("select pg_advisory_lock(hashtextextended('usage_recount', 0))");
+        await expect(node().check(true)).rejects.toThrow("another full check");
+        await lane.close();
+      }
+      await store.db.exec(
+        `insert into usage_recount select organization_id, 'month', month_starts_at, month_ends_at, 3, 1 from usage_record`,
+      );
+      expect(await node().check(true)).toEqual([]);
+      expect(await store.db.query("select 1 from usage_recount")).toEqual([]);
+    });
+
+    test("an operator's entry for the month counts, and is no request; one for a session or a week doesn't count", async () => {
+      await served({ units: 500 });
+      for (const kind of ["session", "week", "month"] as const)
+        await node().adjust(`req_${newHex()}`, owners[0]!, kind, -100);
+      for (const pass of [async () => {}, readAll]) {
+        await pass();
+        const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
+        expect(rows).toMatchObject([
+          { operation: "adjustment", requests: 0, units: -100 },
+          { operation: "chat.completions", requests: 1, units: 500 },
+        ]);
+      }
+      const { month } = await node().windows(owners[0]!, limits);
+      expect(month.used).toBe(400);
+      await agrees();
+    });
+
+    test("what runs is told beside, and extra usage within", async () => {
+      await served({ units: 90_000, inputUnits: 29_000 });
+      await served({ units: 600, limits: { ...limits, session: 1 } });
+      await node().run([admitOf(owners[0]!, {})]);
+      const query = { ...always, by: [], organizationId: owners[0]!, rows_max: 10 };
+      const { rows, running } = await node().report(query);
+      expect(rows).toMatchObject([{ requests: 2, extraUnits: 600 }]);
+      expect(running).toEqual({ requests: 1, heldUnits: 1000 });
+      expect(await node().report({ ...query, organizationId: owners[1]! })).toMatchObject({
+        rows: [],
+        running: { requests: 0, heldUnits: 0 },
+      });
+      expect((await node().report({ ...query, by: ["hour"], rows_max: 0 })).rows).toBeNull();
+    });
+
+    if (name === "postgres") {
+      test("two passes at once add each record once", async () => {
+        await served({ units: 5 });
+        const [first, second] = await Promise.all(
+          [store.db, await store.another()].map((db) => db.lane({ synchronous_commit: "off" })),
+        );
+        await first!.query("begin");
+        await first!.query("select usage_audit_read(1000000)");
+        const waiting = second!.query("select usage_audit_read(1000000)");
+        const waits =
+          "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%usage_audit_read%'";
+        const isThere = async () => (await store.db.query(waits)).length > 0;
+        await Promise.race([waiting, until(isThere, 20_000, "the second pass to wait")]);
+        await first!.query("commit");
+        await waiting;
+        await Promise.all([first!.close(), second!.close()]);
+        await readAll();
+        await equalsRecords();
+        await agrees();
+      });
+
+      test("a settlement that is under way during a pass is added by the next, and once", async () => {
+        const slow = admitOf(owners[0]!, { lease_ms: 99 * hour_ms });
+        await node().run([slow]);
+        const lane = await (await store.another()).lane({});
+        await lane.query("begin");
+        await lane.query(batchCall, encodeBatch([settleOf(slow, 40)]));
+        owners = [owners[1]!, owners[0]!];
+        await served({ units: 1 });
+        await node().rollUp();
+        await equalsRecords();
+        await lane.query("commit");
+        await lane.close();
+        await equalsRecords();
+        await readAll();
+        await equalsRecords();
+        expect(await days()).toEqual([day("2026-02-27", 2, false)]);
+      });
+    }
+
+    test("a book that was restored on another server is rolled up again from the start", async () => {
+      await served({ units: 5 });
+      await readAll();
+      await store.db.query("update usage_audit set read_until = read_until + 1000000");
+      await served({ units: 7 });
+      await readAll();
+      await equalsRecords();
+      await agrees();
+    });
+
+    test("of another organization nothing is told", async () => {
+      await served({ units: 5, organizationId: owners[1]! });
+      await readAll();
+      const query = { ...always, by: ["organization" as const], organizationId: owners[0]!, rows_max: 10 };
+      expect((await node().report(query)).rows).toEqual([]);
+      const { rows } = await node().report({ ...query, organizationId: null });
+      expect(rows!.map(({ organization }) => bare(organization!.id, "org_"))).toEqual([bare(owners[1]!, "org_")]);
+    });
+  });
+}
+
+/** Rows without names, by their groups. */
+function summed(rows: readonly object[]): Plain {
+  return new Map(
+    rows.map((row) => {
+      const { startsAt, organization, key, model, operation, outcome, ...measures } = row as Record<string, unknown>;
+      const idIn = (one: unknown) => (one as { id: string | null } | null)?.id;
+      const at = startsAt instanceof Date ? startsAt.toISOString() : null;
+      return [JSON.stringify([at, idIn(organization), idIn(key), model, operation, outcome]), measures];
+    }),
+  ) as unknown as Plain;
+}

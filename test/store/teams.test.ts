@@ -1,0 +1,124 @@
+// Teams and limits as an administrator sets them: two at once, what was removed, and what the log keeps.
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { migrate } from "../../db/migrate.ts";
+import { management } from "../../src/management/management.ts";
+import { administration } from "../../src/postgres/administration.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { serverDatabase } from "../../src/postgres/server.ts";
+import { noLimits } from "../../src/store/plan.ts";
+import { freshDatabase } from "../harness/services.ts";
+import { emptyLedger } from "../management/empty-ledger.ts";
+
+let db: Database;
+let drop: () => Promise<void>;
+let organizations = 0;
+beforeAll(async () => {
+  const fresh = await freshDatabase();
+  drop = fresh.drop;
+  db = await serverDatabase(fresh.url);
+  await migrate(db);
+}, 60_000);
+afterAll(async () => {
+  await db.close();
+  await drop();
+});
+
+async function setup() {
+  const admin = administration(db);
+  const manage = management({
+    administration: admin,
+    ...emptyLedger(),
+    catalog: () => ({ plans: new Map([["pro", { ...noLimits, name: "pro", week: 1_000 }]]), models: [] }),
+    actor: "cli:ann",
+    now_ms: () => Date.now(),
+    newUuid: () => Bun.randomUUIDv7(),
+    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+  });
+  const organization = `org-${++organizations}`;
+  await manage.createOrganization({ slug: organization, plan: "pro" });
+  return { admin, manage, organization };
+}
+
+test("of two changes at once the second is refused, and says what it would have overwritten", async () => {
+  const { admin, manage, organization } = await setup();
+  const { key } = await manage.createKey({ organization, name: "app", limits: { week: 900 } });
+  const seen = await admin.keyBudget(key.id);
+  await manage.updateKeyBudget({ id: key.id, limits: { week: 500 } });
+  const budget = { ...seen.budget, month: 4_000 };
+  expect(await admin.setKeyBudget(key, seen, { teamId: null, budget }, "cli:bob")).toMatchObject({
+    now: { budget: { week: 500, month: null } },
+  });
+  expect(await admin.keyBudget(key.id)).toMatchObject({ budget: { week: 500, month: null } });
+
+  // The same through the verbs, which read before they write: one of two is told, or both counted one after the other.
+  const { team } = await manage.createTeam({ organization, name: "research" });
+  const both = await Promise.allSettled(
+    [700, 800].map((week) => manage.updateTeam({ team: team.id, limits: { week } })),
+  );
+  const refused = both.filter((one) => one.status === "rejected");
+  for (const { reason } of refused)
+    expect(reason.message).toMatch(
+      /^Somebody else has changed this team meanwhile: week is [78]00 and was not limited\./,
+    );
+  expect((await manage.findTeam({ team: team.id })).team.budget.week).toBeOneOf([700, 800]);
+});
+
+test("a team that was removed is gone, its name is free, and its keys are in no team", async () => {
+  const { manage, organization } = await setup();
+  const { team } = await manage.createTeam({ organization, name: "interns", keyLimits: { week: 100 } });
+  const { key } = await manage.createKey({ organization, name: "app", team: "interns" });
+  expect(await manage.findTeam({ team: "interns", organization })).toMatchObject({ team: { id: team.id, keys: 1 } });
+  expect((await manage.removeTeam({ team: team.id })).team.keys).toBe(1);
+  expect(await manage.findKeyBudget({ id: key.id })).toMatchObject({ budget: { team: null, budget: { week: 100 } } });
+  await expect(manage.findTeam({ team: team.id })).rejects.toThrow("There is no team");
+  expect(await manage.listTeams({ organization })).toEqual([]);
+  expect((await manage.createTeam({ organization, name: "interns" })).team.id).not.toBe(team.id);
+});
+
+test("every change stands in the audit log, from what to what", async () => {
+  const { manage, organization } = await setup();
+  const { team } = await manage.createTeam({ organization, name: "research", limits: { week: 900 } });
+  await manage.updateTeam({ team: team.id, name: "science", limits: { week: 800, month: 5_000 } });
+  const { key } = await manage.createKey({ organization, name: "app" });
+  await manage.updateKeyBudget({ id: key.id, team: "science", limits: { session: 10 } });
+  await manage.updateKeyDefault({ organization, limits: { month: 50 } });
+  const log = await manage.listAudit({ organization, limit: 6 });
+  expect(log.map(({ action, subject, details }) => ({ action, subject, details }))).toMatchObject([
+    { action: "organization.key_limits", details: { limits: { month: 50 }, before: null } },
+    {
+      action: "key.budget",
+      subject: key.id,
+      details: { team_id: team.id, limits: { session: 10 }, before: { team_id: null, limits: {} } },
+    },
+    { action: "key.create", subject: key.id },
+    {
+      action: "team.update",
+      subject: team.id,
+      details: {
+        name: "science",
+        limits: { week: 800, month: 5_000 },
+        before: { name: "research", limits: { week: 900 } },
+      },
+    },
+    { action: "team.create", subject: team.id, details: { name: "research", limits: { week: 900 } } },
+    { action: "organization.create" },
+  ]);
+});
+
+test("a limit above the plan's is refused wherever it is given, and so is one that is no limit", async () => {
+  const { manage, organization } = await setup();
+  const above = { week: 1_001 };
+  const { key } = await manage.createKey({ organization, name: "app" });
+  for (const work of [
+    () => manage.createTeam({ organization, name: "a", limits: above }),
+    () => manage.createTeam({ organization, name: "a", keyLimits: above }),
+    () => manage.createKey({ organization, name: "a", limits: above }),
+    () => manage.updateKeyBudget({ id: key.id, limits: above }),
+    () => manage.updateKeyDefault({ organization, limits: above }),
+  ])
+    await expect(work()).rejects.toThrow("of 1,001 is above that of the plan 'pro', 1,000.");
+  for (const limits of [{ week: -1 }, { week: 0 }, { week: 0.5 }, { day: 5 }, ["week"], "week"] as never[])
+    await expect(manage.updateKeyBudget({ id: key.id, limits })).rejects.toThrow(/limit/);
+  expect(await manage.listTeams({ organization })).toEqual([]);
+});
