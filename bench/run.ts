@@ -7,8 +7,13 @@
 //   --others   Portkey and LiteLLM too, from their packages
 //   --only W   scenarios whose id has this word; not written
 //   --note T   what else was going on, for the result
-// TEST_SLUICE names an executable; otherwise one is built from this checkout.
+//   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
+// TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one, which
+// takes turns with it, on a database of its own.
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { startPostgres, startRedis } from "../test/harness/services.ts";
 import { until } from "../test/harness/until.ts";
@@ -16,13 +21,21 @@ import { pool } from "./speed/client.ts";
 import { executable, machineOf, versionsOf } from "./speed/machine.ts";
 import { versions as othersVersions, startLitellm, startPortkey } from "./speed/others.ts";
 import { busyCores, pinOthers } from "./speed/process.ts";
+import { profileTable } from "./speed/profile.ts";
 import { grown, type Line, linesOf, markdown } from "./speed/report.ts";
 import { newest, type Result, write } from "./speed/results.ts";
 import { behaviours, names, type Scenario, scenarios, shortened } from "./speed/scenarios.ts";
 import { askerOf, type Slice, sliceOf } from "./speed/slice.ts";
 import { startLines } from "./speed/start.ts";
-import { recordsOf, type Stores, storesOf } from "./speed/stores.ts";
-import { startEngineProcess, startNginx, startNode, startPasser, type Target } from "./speed/targets.ts";
+import { databaseBeside, recordsOf, type Stores, storesOf } from "./speed/stores.ts";
+import {
+  type NodeOptions,
+  startEngineProcess,
+  startNginx,
+  startNode,
+  startPasser,
+  type Target,
+} from "./speed/targets.ts";
 import { coldLine, type Driven, warmed } from "./speed/warming.ts";
 
 const ours: readonly string[] = [names.postgres, names.embedded];
@@ -32,7 +45,7 @@ async function main(): Promise<number> {
     options: {
       ...{ quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } },
       ...{ others: { type: "boolean", default: false }, only: { type: "string", default: "" } },
-      note: { type: "string", default: "" },
+      ...{ note: { type: "string", default: "" }, profile: { type: "boolean", default: false } },
     },
   });
   const began = performance.now();
@@ -40,7 +53,8 @@ async function main(): Promise<number> {
   const program = await executable();
   pinOthers();
   await using ending = new AsyncDisposableStack();
-  const { driven, stores, databaseUrl } = await started(program, options.others, ending);
+  const profiles = options.profile ? mkdtempSync(join(tmpdir(), "sluice-bench-profile-")) : null;
+  const { driven, stores, databaseUrl } = await started(program, { isWithOthers: options.others, profiles }, ending);
   const suited = options.quick ? scenarios.filter(({ isQuick }) => isQuick).map(shortened) : scenarios;
   const chosen = suited.filter(({ id }) => id.includes(options.only));
   const say = (text: string) => console.error(`${Math.round((performance.now() - began) / 1000)} s: ${text}`);
@@ -56,6 +70,12 @@ async function main(): Promise<number> {
     say(scenario.id);
     const slices = await rounds(scenario, driven, stores).catch(failed(scenario.id));
     if (slices) lines.push(...linesOf(scenario, slices));
+  }
+  if (profiles) {
+    // A node writes its profile when it ends.
+    await driven.find(({ target }) => target.name === names.postgres)?.target.stop();
+    console.log(`${profileTable(profiles)}\n`);
+    rmSync(profiles, { recursive: true });
   }
   say("books and starts");
   await checkBooks(driven, databaseUrl).catch(failed("the books"));
@@ -80,14 +100,22 @@ async function main(): Promise<number> {
   return worse.length + failures.length === 0 ? 0 : 1;
 }
 
-async function started(program: string, isWithOthers: boolean, ending: AsyncDisposableStack) {
+interface Starting {
+  isWithOthers: boolean;
+  /** The folder that takes a profile; null: none is made. */
+  profiles: string | null;
+}
+
+async function started(executable: string, { isWithOthers, profiles }: Starting, ending: AsyncDisposableStack) {
   const engine = await startEngineProcess();
   ending.defer(() => engine.stop());
   const postgres = await startPostgres();
   ending.defer(() => postgres.stop());
   const redis = await startRedis();
   ending.defer(() => redis.stop());
-  const node = { program, engineUrl: engine.url, behaviours };
+  const node = { program: [executable], engineUrl: engine.url, behaviours };
+  const source = ["--cpu-prof", `--cpu-prof-dir=${profiles}`, join(import.meta.dir, "../src/main.ts")];
+  const profiled = profiles ? { serving: [process.execPath, ...source] } : {};
   const on = { databaseUrl: postgres.url, redisUrl: redis.url };
   const plans = [
     { name: names.postgres, plan: "on" as const },
@@ -106,7 +134,8 @@ async function started(program: string, isWithOthers: boolean, ending: AsyncDisp
   const targets: Target[] = [
     ...(await ended(one(startPasser(engine.url)))),
     ...(await ended(one(startNginx(engine.url)))),
-    ...(await ended(startNode({ ...node, stores: on, plans }))),
+    ...(await ended(startNode({ ...node, ...profiled, stores: on, plans }))),
+    ...(await ended(startBefore(node, on))),
     ...(await ended(startNode({ ...node, stores: null, plans: [{ name: names.embedded, plan: "on" }] }))),
     ...(isWithOthers ? await ended(one(startPortkey(engine.url))) : []),
     ...(isWithOthers ? await ended(one(startLitellm(engine.url))) : []),
@@ -117,6 +146,14 @@ async function started(program: string, isWithOthers: boolean, ending: AsyncDisp
     return { target, connections, count: { asked: 0, answered: 0 } };
   });
   return { driven, stores: await storesOf(postgres.url, redis.url), databaseUrl: postgres.url };
+}
+
+/** None, unless there is an older executable to compare with. */
+async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonNullable<NodeOptions["stores"]>) {
+  const { TEST_SLUICE_BEFORE: before } = process.env;
+  if (!before) return [];
+  const stores = { ...on, databaseUrl: await databaseBeside(on.databaseUrl, "before") };
+  return startNode({ ...node, program: [resolve(before)], stores, plans: [{ name: names.before, plan: "on" }] });
 }
 
 /** The targets take turns. Of streams that begin anew each time, the first round is a warm one already. */

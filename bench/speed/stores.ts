@@ -27,6 +27,14 @@ export async function storesOf(databaseUrl: string, redisUrl: string): Promise<S
   };
 }
 
+/** Another database on the same server. */
+export async function databaseBeside(databaseUrl: string, name: string): Promise<string> {
+  await asked(databaseUrl, `create database ${name}`, () => 0);
+  const url = new URL(databaseUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
 /** How many requests have a record. */
 export async function recordsOf(databaseUrl: string): Promise<number> {
   const [row] = await asked<{ count: number }>(databaseUrl, "select count(*)::int as count from usage_record", () => 0);

@@ -94,7 +94,10 @@ export interface Plan {
 }
 
 export interface NodeOptions {
-  program: string;
+  /** The words before those of a command. */
+  program: readonly string[];
+  /** What serves, where that is started in another way. */
+  serving?: readonly string[];
   engineUrl: string;
   behaviours: readonly Behaviour[];
   /** Null: the embedded database, and no Redis. */
@@ -103,7 +106,8 @@ export interface NodeOptions {
 }
 
 /** One node, and a target for each plan, which has an organization and a key of its own. */
-export async function startNode({ program, engineUrl, behaviours, stores, plans }: NodeOptions): Promise<Target[]> {
+export async function startNode(options: NodeOptions): Promise<Target[]> {
+  const { program, serving = program, engineUrl, behaviours, stores, plans } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
   mkdirSync(join(folder, "data"));
   writeFileSync(join(folder, "sluice.yaml"), configuration(engineUrl, behaviours));
@@ -113,11 +117,17 @@ export async function startNode({ program, engineUrl, behaviours, stores, plans 
       ? { DATABASE_URL: stores.databaseUrl, REDIS_URL: stores.redisUrl }
       : { SLUICE_DATA_DIR: join(folder, "data") }),
   };
-  const options = { cwd: folder, env, stdout: "pipe", stderr: Bun.file(join(folder, "log")) } as const;
-  const node = Bun.spawn(pinned([program, "serve"]), options);
-  const url = await servingOn(node.stdout, join(folder, "log"));
+  const node = Bun.spawn(pinned([...serving, "serve"]), {
+    ...{ cwd: folder, env, stdout: "pipe", stderr: Bun.file(join(folder, "log")) },
+  });
+  const log = join(folder, "log");
+  const url = await servingOn(node.stdout, log);
+  let isStopping = false;
+  void node.exited.then((code) => {
+    if (!isStopping) console.error(`the node ended by itself with ${code}: ${readFileSync(log, "utf8").slice(-2000)}`);
+  });
   const cli = async <T>(...command: string[]): Promise<T> => {
-    const run = Bun.spawn([program, ...command, "--json"], { cwd: folder, env, stdout: "pipe", stderr: "inherit" });
+    const run = Bun.spawn([...program, ...command, "--json"], { cwd: folder, env, stdout: "pipe", stderr: "inherit" });
     return JSON.parse(await run.stdout.text()) as T;
   };
   const targets: Target[] = [];
@@ -132,7 +142,10 @@ export async function startNode({ program, engineUrl, behaviours, stores, plans 
       headers: { authorization: `Bearer ${key}` },
       speaks: protocols,
       translates: true,
-      stop: () => ended(node, folder),
+      stop() {
+        isStopping = true;
+        return ended(node, folder);
+      },
     });
   }
   return targets;
