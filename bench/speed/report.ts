@@ -1,6 +1,7 @@
 // From slices to the table: the best of the rounds, what it is compared with, how it stands against its budget, and against
 // an earlier run. Pure.
 
+import { percentile } from "./percentile.ts";
 import { names, type Row, type Scenario } from "./scenarios.ts";
 import type { Slice } from "./slice.ts";
 
@@ -59,12 +60,21 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
 }
 
 /** Whether the target kept up, and what the stores spent of their own. */
-function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, { load }: Scenario): string {
+function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, scenario: Scenario): string {
+  const { load, behaviour } = scenario;
   const sum = (of: (slice: Slice) => number) => slices.reduce((total, slice) => total + of(slice), 0);
   const requests = sum((slice) => slice.requests);
   const leftOut = sum((slice) => slice.leftOut);
   const notes: string[] = [];
   if (leftOut > 0) notes.push(`does not keep up: ${Math.round((100 * leftOut) / (leftOut + requests))} % left out`);
+  // Events that pile up are read together, and are cheap: an event's cost holds only where streams keep the engine's pace.
+  const paced_ms = behaviour.wait_ms + behaviour.tokens * behaviour.every_ms;
+  const slowed =
+    percentile(
+      slices.flatMap((slice) => slice.latencies_ms),
+      0.5,
+    ) / paced_ms;
+  if (load.kind === "spread" && slowed > 1.15) notes.push(`streams took ${slowed.toFixed(1)} times their pace`);
   if (isStoring && unit === "µs" && load.kind === "closely") {
     const [postgres, redis] = [sum((slice) => slice.postgres_us) / requests, sum((slice) => slice.redis_us) / requests];
     notes.push(`Postgres ${postgres.toFixed(0)}, Redis ${redis.toFixed(0)}`);

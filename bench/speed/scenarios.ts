@@ -2,7 +2,8 @@
 
 import { agentBody, type BodyOptions, smallBody } from "../agent-body.ts";
 import { type Behaviour, type Protocol, protocols } from "./asks.ts";
-import { percentile, type Slice } from "./slice.ts";
+import { percentile } from "./percentile.ts";
+import type { Slice } from "./slice.ts";
 
 export const names = {
   passed: "passed on",

@@ -24,11 +24,6 @@ export interface Slice {
   leftOut: number;
 }
 
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-}
-
 /** Null: the target refused because it, or its store, is overloaded. */
 export type Asker = () => Promise<{ marked_ms: number | null; total_ms: number } | null>;
 

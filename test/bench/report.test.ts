@@ -41,6 +41,16 @@ test("a row that is met says so by saying nothing, and one that is left out of s
   expect(line!.cells[names.postgres]!.note).toStartWith("does not keep up: 75 % left out");
 });
 
+test("an event's cost says so where streams fell behind their engine", () => {
+  const streams: Scenario = { ...scenario, load: { kind: "spread", count: 1, over_s: 1 } };
+  const behaviour = { wait_ms: 20, tokens: 10, every_ms: 8, inputTokens: 1 };
+  const noteAt = (took_ms: number) =>
+    linesOf({ ...streams, behaviour }, slices([slice(900, { latencies_ms: [took_ms] })]))[0]!.cells[names.postgres]!
+      .note;
+  expect(noteAt(110)).toBe("");
+  expect(noteAt(150)).toBe("streams took 1.5 times their pace");
+});
+
 test("what is added is compared by difference, and without a comparison the value itself counts", () => {
   const of = ({ latencies_ms }: Slice) => latencies_ms[0]!;
   const added: Row = { ...row, unit: "ms", of, compared: { with: names.passed, as: "added" }, budget: 0.6 };
