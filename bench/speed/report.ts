@@ -104,16 +104,16 @@ export function grown(lines: readonly Line[], recorded: readonly Line[]): string
   });
 }
 
-const shownOf = (value: number, unit: Row["unit"]) =>
+const withUnit = (value: number, unit: Row["unit"]) =>
   `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ${unit}`;
 
 function cellText(line: Line, cell: Cell | undefined, isOurs: boolean): string {
   if (!cell) return "–";
   const { value, compared, note } = cell;
-  const parts = [shownOf(value, line.unit)];
+  const parts = [withUnit(value, line.unit)];
   if (compared !== null && line.as === "ratio") parts.push(`${compared.toFixed(2)}×`);
   if (compared !== null && line.as === "added")
-    parts.push(`${compared < 0 ? "−" : "+"}${shownOf(Math.abs(compared), line.unit)}`);
+    parts.push(`${compared < 0 ? "−" : "+"}${withUnit(Math.abs(compared), line.unit)}`);
   const over = isOurs ? overBudget(line, cell) : null;
   if (over !== null) parts.push(`**${over.toFixed(over < 2 ? 2 : 1)} times the budget**`);
   if (note !== "") parts.push(note);
@@ -128,12 +128,12 @@ function budgetText({ as, budget, unit }: Line): string {
 
 /** `ours`: the targets that have budgets. */
 export function markdown(lines: readonly Line[], targets: readonly string[], ours: readonly string[]): string {
-  const shown = targets.filter((target) => lines.some(({ cells }) => target in cells));
+  const columns = targets.filter((target) => lines.some(({ cells }) => target in cells));
   const rows = lines.map((line) => [
     line.name,
     budgetText(line),
-    ...shown.map((target) => cellText(line, line.cells[target], ours.includes(target))),
+    ...columns.map((target) => cellText(line, line.cells[target], ours.includes(target))),
   ]);
-  const head = ["", "budget", ...shown];
+  const head = ["", "budget", ...columns];
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
