@@ -1,59 +1,163 @@
-// Bodies as clients send them: a small one, and an agent's of 66 KB. Its make-up is that of recorded ones: a long
-// instruction, two dozen tools with schemas, and turns with calls whose arguments and results are JSON and source text.
+// Bodies as clients send them, in each protocol: a small one, and an agent's of 66 KB. Its make-up is that of recorded ones:
+// a long instruction, two dozen tools with schemas, and turns with calls whose arguments and results are JSON and source text.
 
-export const smallBody = '{"model":"acme/m","max_tokens":16,"messages":[{"role":"user","content":"Hello"}]}';
-
-export const smallStream = '{"model":"acme/m","stream":true,"messages":[{"role":"user","content":"Hello"}]}';
+import type { Protocol } from "./speed/asks.ts";
 
 const sentence = "Read the file before you change it, and say in one line what you are about to do and why.\n";
 const source = `export function sum(values: number[]): number {\n  return values.reduce((one, other) => one + other, 0);\n}\n// "quoted"\n`;
 
-function tool(at: number): object {
+interface Tool {
+  name: string;
+  description: string;
+  schema: object;
+}
+
+function tool(at: number): Tool {
   const property = (name: string) => ({
     type: "string",
     description: `The ${name} of what is asked for, as it stands.`,
   });
   return {
-    type: "function",
-    function: {
-      name: `tool_${at}`,
-      description: sentence.repeat(4),
-      parameters: {
-        type: "object",
-        properties: {
-          path: property("path"),
-          pattern: property("pattern"),
-          limit: { type: "integer", minimum: 1, maximum: 1000, default: 100 },
-          mode: { type: "string", enum: ["read", "write", "list"] },
-          tags: { type: "array", items: { type: "string" } },
-        },
-        required: ["path"],
-        additionalProperties: false,
+    name: `tool_${at}`,
+    description: sentence.repeat(4),
+    schema: {
+      type: "object",
+      properties: {
+        path: property("path"),
+        pattern: property("pattern"),
+        limit: { type: "integer", minimum: 1, maximum: 1000, default: 100 },
+        mode: { type: "string", enum: ["read", "write", "list"] },
+        tags: { type: "array", items: { type: "string" } },
       },
+      required: ["path"],
+      additionalProperties: false,
     },
   };
 }
 
-function turns(at: number): object[] {
-  const call = { name: `tool_${at % 24}`, arguments: JSON.stringify({ path: `src/file-${at}.ts`, limit: 100 }) };
-  return [
-    { role: "assistant", content: sentence, tool_calls: [{ id: `call_${at}`, type: "function", function: call }] },
-    { role: "tool", tool_call_id: `call_${at}`, content: source.repeat(9) },
-  ];
+interface Turn {
+  id: string;
+  name: string;
+  input: object;
+  result: string;
 }
 
-/** `more` are further members, such as a cap. */
-export function agentBody(more: object): string {
+const turn = (at: number): Turn => ({
+  ...{ id: `call_${at}`, name: `tool_${at % 24}`, input: { path: `src/file-${at}.ts`, limit: 100 } },
+  result: source.repeat(9),
+});
+
+/** What a protocol calls things. */
+interface Words {
+  cap: string;
+  question(text: string, instruction: string | null): object;
+  turns(turns: readonly Turn[]): { into: string; list: object[] };
+  tool(tool: Tool): object;
+  choice: unknown;
+}
+
+const words: Record<Protocol, Words> = {
+  chat: {
+    cap: "max_tokens",
+    question: (content, instruction) => ({
+      messages: [...(instruction ? [{ role: "system", content: instruction }] : []), { role: "user", content }],
+    }),
+    turns: (turns) => ({
+      into: "messages",
+      list: turns.flatMap(({ id, name, input, result }) => {
+        const call = { id, type: "function", function: { name, arguments: JSON.stringify(input) } };
+        return [
+          { role: "assistant", content: sentence, tool_calls: [call] },
+          { role: "tool", tool_call_id: id, content: result },
+        ];
+      }),
+    }),
+    tool: ({ name, description, schema }) => ({
+      type: "function",
+      function: { name, description, parameters: schema },
+    }),
+    choice: "auto",
+  },
+  messages: {
+    cap: "max_tokens",
+    question: (content, instruction) => ({
+      ...(instruction ? { system: instruction } : {}),
+      messages: [{ role: "user", content }],
+    }),
+    turns: (turns) => ({
+      into: "messages",
+      list: turns.flatMap(({ id, name, input, result }) => [
+        {
+          role: "assistant",
+          content: [
+            { type: "text", text: sentence },
+            { type: "tool_use", id, name, input },
+          ],
+        },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: result }] },
+      ]),
+    }),
+    tool: ({ name, description, schema }) => ({ name, description, input_schema: schema }),
+    choice: { type: "auto" },
+  },
+  responses: {
+    cap: "max_output_tokens",
+    question: (content, instruction) => ({
+      ...(instruction ? { instructions: instruction } : {}),
+      store: false,
+      input: [{ role: "user", content }],
+    }),
+    turns: (turns) => ({
+      into: "input",
+      list: turns.flatMap(({ id, name, input, result }) => [
+        { role: "assistant", content: sentence },
+        { type: "function_call", call_id: id, name, arguments: JSON.stringify(input) },
+        { type: "function_call_output", call_id: id, output: result },
+      ]),
+    }),
+    tool: ({ name, description, schema }) => ({
+      type: "function",
+      name,
+      description,
+      parameters: schema,
+      strict: false,
+    }),
+    choice: "auto",
+  },
+};
+
+export interface BodyOptions {
+  protocol: Protocol;
+  model: string;
+  isStreamed: boolean;
+  /** The most output tokens; null: the client doesn't say, where its protocol allows that. */
+  cap: number | null;
+}
+
+/** Of a conversation, whose first question is `text`. With 21 turns it has 66 KB. */
+export function agentBody(text: string, options: BodyOptions, turns_count = 21): string {
+  const { question, turns, tool: written, choice } = words[options.protocol];
+  const { into, list } = turns(Array.from({ length: turns_count }, (_, at) => turn(at)));
+  const asked = question(text, sentence.repeat(130)) as Record<string, object[]>;
   return JSON.stringify({
-    model: "acme/m",
-    messages: [
-      { role: "system", content: sentence.repeat(130) },
-      { role: "user", content: "Find where values are added up." },
-      ...Array.from({ length: 21 }, (_, at) => turns(at)).flat(),
-    ],
-    tools: Array.from({ length: 24 }, (_, at) => tool(at)),
-    tool_choice: "auto",
+    ...head(options),
+    ...asked,
+    [into]: [...asked[into]!, ...list],
+    tools: Array.from({ length: 24 }, (_, at) => written(tool(at))),
+    tool_choice: choice,
     temperature: 0.2,
-    ...more,
   });
+}
+
+export function smallBody(text: string, options: BodyOptions): string {
+  return JSON.stringify({ ...head(options), ...words[options.protocol].question(text, null) });
+}
+
+function head({ protocol, model, isStreamed, cap }: BodyOptions): object {
+  return {
+    model,
+    ...(cap === null ? {} : { [words[protocol].cap]: cap }),
+    ...(isStreamed ? { stream: true } : {}),
+    ...(isStreamed && protocol === "chat" ? { stream_options: { include_usage: true } } : {}),
+  };
 }

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import Table from "cli-table3";
 import { freshDatabase } from "../test/harness/services.ts";
 import { until } from "../test/harness/until.ts";
-import { steadily } from "./steady.ts";
+import { answeredWhole, steadily } from "./steady.ts";
 
 const root = join(import.meta.dir, "..");
 const programs: Record<string, string[]> = {
@@ -68,7 +68,8 @@ async function measured({ url, key }: Node): Promise<string[][]> {
   };
   const latencies = new Map<string, number[]>();
   const answers = new Map<number, string>();
-  for (const ask of Object.values(operations)) await steadily(ask, { length_s: 1, rate, latencies: [] });
+  for (const ask of Object.values(operations))
+    await steadily(() => answeredWhole(ask()), { length_s: 1, rate, latencies: [] });
   for (let round = 0; round < rounds; round++) {
     for (const connections of floods) {
       const attack = connections > 0 ? await attacked(url, connections) : null;
@@ -76,7 +77,7 @@ async function measured({ url, key }: Node): Promise<string[][]> {
         const id = `${name} ${connections}`;
         const list = latencies.get(id) ?? [];
         latencies.set(id, list);
-        await steadily(ask, { length_s: seconds, rate, latencies: list });
+        await steadily(() => answeredWhole(ask()), { length_s: seconds, rate, latencies: list });
       }
       if (attack) answers.set(connections, await attack.end());
     }

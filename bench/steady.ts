@@ -1,4 +1,7 @@
-// The driver of the benches that measure a request.
+// The driver of the benches that measure a request. `ask` resolves when its answer is there, whole, and throws where it is
+// wrong.
+
+type Ask = () => Promise<unknown>;
 
 interface Steady {
   length_s: number;
@@ -6,26 +9,43 @@ interface Steady {
   rate: number;
   /** Takes the milliseconds of each request. */
   latencies: number[];
+  /** Requests that may be under way; further ones are left out, and counted. */
+  running_max?: number;
 }
 
-/** Requests at a steady rate, whatever becomes of the ones before. */
-export async function steadily(ask: () => Promise<Response>, { length_s, rate, latencies }: Steady): Promise<void> {
+/** Requests at a steady rate, whatever becomes of the ones before. Resolves with how many were left out. */
+export async function steadily(ask: Ask, { length_s, rate, latencies, running_max }: Steady): Promise<number> {
   const pending: Promise<void>[] = [];
   const started = performance.now();
-  for (let count = 0; count < length_s * rate; count++) {
+  let running = 0;
+  let leftOut = 0;
+  const failures: unknown[] = [];
+  for (let count = 0; count < length_s * rate && failures.length === 0; count++) {
     const due = started + (count * 1000) / rate;
     const wait = due - performance.now();
     if (wait > 1) await Bun.sleep(wait);
-    const sent = performance.now();
-    pending.push(
-      ask().then(async (response) => {
-        await response.text();
-        if (response.status !== 200) throw new Error(`a request was answered ${response.status}`);
-        latencies.push(performance.now() - sent);
-      }),
-    );
+    if (running >= (running_max ?? Number.POSITIVE_INFINITY)) {
+      leftOut += 1;
+      // What is to be answered must get its turn.
+      if (leftOut % 64 === 0) await Bun.sleep(0);
+      continue;
+    }
+    running += 1;
+    const asked = timed(ask, latencies).catch((failure: unknown) => void failures.push(failure));
+    const over = asked.then(() => {
+      running -= 1;
+    });
+    pending.push(over);
   }
   await Promise.all(pending);
+  if (failures.length > 0) throw failures[0];
+  return leftOut;
+}
+
+async function timed(ask: Ask, latencies: number[]): Promise<void> {
+  const sent = performance.now();
+  await ask();
+  latencies.push(performance.now() - sent);
 }
 
 interface Close {
@@ -36,19 +56,31 @@ interface Close {
 }
 
 /** As many requests as are answered: each connection asks again when it has its answer. */
-export async function closely(
-  ask: () => Promise<Response>,
-  { length_s, connections, latencies }: Close,
-): Promise<void> {
+export async function closely(ask: Ask, { length_s, connections, latencies }: Close): Promise<void> {
   const ends = performance.now() + length_s * 1000;
   const connection = async () => {
-    while (performance.now() < ends) {
-      const sent = performance.now();
-      const response = await ask();
-      await response.text();
-      if (response.status !== 200) throw new Error(`a request was answered ${response.status}`);
-      latencies.push(performance.now() - sent);
-    }
+    while (performance.now() < ends) await timed(ask, latencies);
   };
   await Promise.all(Array.from({ length: connections }, connection));
+}
+
+/** So many requests, as many at once as there are connections. */
+export async function counted(ask: Ask, { count, connections }: { count: number; connections: number }): Promise<void> {
+  let left = count;
+  const connection = async () => {
+    while (left-- > 0) await ask();
+  };
+  await Promise.all(Array.from({ length: connections }, connection));
+}
+
+/** Each asks once, and they begin evenly over that time. */
+export async function spread(ask: Ask, { count, over_s }: { count: number; over_s: number }): Promise<void> {
+  await steadily(ask, { length_s: over_s, rate: count / over_s, latencies: [] });
+}
+
+/** Reads an answer of `fetch`, which must be a 200. */
+export async function answeredWhole(asked: Promise<Response>): Promise<void> {
+  const response = await asked;
+  await response.text();
+  if (response.status !== 200) throw new Error(`a request was answered ${response.status}`);
 }

@@ -9,14 +9,14 @@ import { join } from "node:path";
 import Table from "cli-table3";
 import { until } from "../test/harness/until.ts";
 import { startCollector } from "../test/telemetry/collector.ts";
-import { steadily } from "./steady.ts";
+import { cpu_us as cpu_us_of } from "./speed/process.ts";
+import { answeredWhole, steadily } from "./steady.ts";
 
 const root = join(import.meta.dir, "..");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 const seconds = Number(process.argv[2] ?? 4);
 const rate = Number(process.argv[3] ?? 100);
 const rounds = 4;
-const ticks_a_second = 100;
 
 async function main(): Promise<void> {
   const collector = startCollector();
@@ -35,9 +35,9 @@ async function main(): Promise<void> {
   for (const { ask } of Object.values(nodes)) await steadily(ask, { length_s: 1, rate, latencies: [] });
   for (let round = 0; round < rounds; round++) {
     for (const [name, { pid, ask }] of Object.entries(nodes)) {
-      const before = cpu(pid);
+      const before = cpu_us_of(pid);
       await steadily(ask, { length_s: seconds, rate, latencies: latencies.get(name)! });
-      cpu_us.set(name, (cpu_us.get(name) ?? 0) + cpu(pid) - before);
+      cpu_us.set(name, (cpu_us.get(name) ?? 0) + cpu_us_of(pid) - before);
     }
   }
   const table = new Table({ head: ["node", "CPU µs a request", "p50 ms"] });
@@ -91,22 +91,19 @@ ${telemetry}
   const url = /serving on (\S+)/.exec(out)![1]!;
   const key = readFileSync(/^ {2}(\S.*\/demo-key)$/m.exec(out)![1]!, "utf8").trim();
   const ask = () =>
-    fetch(`${url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: '{"model":"acme/m","max_tokens":16,"messages":[{"role":"user","content":"Hello"}]}',
-    });
+    answeredWhole(
+      fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: '{"model":"acme/m","max_tokens":16,"messages":[{"role":"user","content":"Hello"}]}',
+      }),
+    );
   const stop = async () => {
     node.kill("SIGTERM");
     await node.exited;
     rmSync(folder, { recursive: true, force: true });
   };
   return { pid: node.pid, ask, stop };
-}
-
-function cpu(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-  return ((Number(fields[11]) + Number(fields[12])) * 1e6) / ticks_a_second;
 }
 
 await main();

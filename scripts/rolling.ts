@@ -5,7 +5,7 @@
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
-import { programs } from "../bench/node.ts";
+import { programs } from "../bench/programs.ts";
 import { type Name, startBalancer } from "./rolling/balancer.ts";
 import { type Fleet, startFleet } from "./rolling/fleet.ts";
 import { startLoad, type Tally } from "./rolling/load.ts";

@@ -1,0 +1,191 @@
+// `npm run bench`: what a request, a streamed event and a stream cost, against a process that only passes requests on. The
+// executable on Postgres and Redis with every limit on, and on the embedded database; an engine and a driver that checks
+// every answer. Targets take turns, round by round; of the rounds the best counts. CPU is the process's own. Prints a table
+// in Markdown, and writes it to bench/results. docs/performance.md says how to read it.
+//   --quick    the most telling rows, in two minutes; written only with --write. Exits with 1 if a ratio has grown to more
+//              than 1.5 times what the newest of bench/results says. Any run does if an answer was wrong
+//   --others   Portkey and LiteLLM too, from their packages
+//   --only W   scenarios whose id has this word; not written
+//   --note T   what else was going on, for the result
+//   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
+// TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one, which
+// takes turns with it, on a database of its own.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { startPostgres, startRedis } from "../test/harness/services.ts";
+import { until } from "../test/harness/until.ts";
+import { pool } from "./speed/client.ts";
+import { executable, machineOf, versionsOf } from "./speed/machine.ts";
+import { versions as othersVersions, startLitellm, startPortkey } from "./speed/others.ts";
+import { busyCores, pinOthers } from "./speed/process.ts";
+import { profileTable } from "./speed/profile.ts";
+import { grown, type Line, linesOf, markdown } from "./speed/report.ts";
+import { newest, type Result, write } from "./speed/results.ts";
+import { behaviours, names, type Scenario, scenarios, shortened } from "./speed/scenarios.ts";
+import { askerOf, type Slice, sliceOf } from "./speed/slice.ts";
+import { startLines } from "./speed/start.ts";
+import { databaseBeside, recordsOf, type Stores, storesOf } from "./speed/stores.ts";
+import {
+  type NodeOptions,
+  startEngineProcess,
+  startNginx,
+  startNode,
+  startPasser,
+  type Target,
+} from "./speed/targets.ts";
+import { coldLine, type Driven, warmed } from "./speed/warming.ts";
+
+const ours: readonly string[] = [names.postgres, names.embedded];
+
+async function main(): Promise<number> {
+  const { values: options } = parseArgs({
+    options: {
+      ...{ quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } },
+      ...{ others: { type: "boolean", default: false }, only: { type: "string", default: "" } },
+      ...{ note: { type: "string", default: "" }, profile: { type: "boolean", default: false } },
+    },
+  });
+  const began = performance.now();
+  const busy_before = await busyCores();
+  const program = await executable();
+  pinOthers();
+  await using ending = new AsyncDisposableStack();
+  const profiles = options.profile ? mkdtempSync(join(tmpdir(), "sluice-bench-profile-")) : null;
+  const { driven, stores, databaseUrl } = await started(program, { isWithOthers: options.others, profiles }, ending);
+  const suited = options.quick ? scenarios.filter(({ isQuick }) => isQuick).map(shortened) : scenarios;
+  const chosen = suited.filter(({ id }) => id.includes(options.only));
+  const say = (text: string) => console.error(`${Math.round((performance.now() - began) / 1000)} s: ${text}`);
+  const cold = await coldLine(driven, say);
+  await warmed(driven, options.quick ? 3 : 10, say);
+  const lines: Line[] = [];
+  const failures: string[] = [];
+  const failed = (what: string) => (cause: unknown) => {
+    failures.push(`${what}: ${String(cause)}`);
+    console.error(failures.at(-1));
+  };
+  for (const scenario of chosen) {
+    say(scenario.id);
+    const slices = await rounds(scenario, driven, stores).catch(failed(scenario.id));
+    if (slices) lines.push(...linesOf(scenario, slices));
+  }
+  if (profiles) {
+    // A node writes its profile when it ends.
+    await driven.find(({ target }) => target.name === names.postgres)?.target.stop();
+    console.log(`${profileTable(profiles)}\n`);
+    rmSync(profiles, { recursive: true });
+  }
+  say("books and starts");
+  await checkBooks(driven, databaseUrl).catch(failed("the books"));
+  if (options.only === "") lines.push(cold, ...(await startLines(program)));
+
+  const result: Result = {
+    date: new Date().toISOString(),
+    isQuick: options.quick,
+    note: options.note,
+    took_s: Math.round((performance.now() - began) / 1000),
+    versions: await versionsOf(program, { ...stores.versions, ...(options.others ? othersVersions : {}) }),
+    machine: machineOf(busy_before),
+    failures,
+    lines,
+  };
+  const recorded = newest();
+  if (options.only === "" && (!options.quick || options.write)) say(`written to ${write(result)}`);
+  console.log(markdown(lines, Object.values(names), ours));
+  console.log(`\n${JSON.stringify({ ...result, lines: undefined })}`);
+  const worse = options.quick && recorded ? grown(lines, recorded.lines) : [];
+  for (const line of worse) console.error(`slower: ${line}`);
+  return worse.length + failures.length === 0 ? 0 : 1;
+}
+
+interface Starting {
+  isWithOthers: boolean;
+  /** The folder that takes a profile; null: none is made. */
+  profiles: string | null;
+}
+
+async function started(executable: string, { isWithOthers, profiles }: Starting, ending: AsyncDisposableStack) {
+  const engine = await startEngineProcess();
+  ending.defer(() => engine.stop());
+  const postgres = await startPostgres();
+  ending.defer(() => postgres.stop());
+  const redis = await startRedis();
+  ending.defer(() => redis.stop());
+  const node = { program: [executable], engineUrl: engine.url, behaviours };
+  const source = ["--cpu-prof", `--cpu-prof-dir=${profiles}`, join(import.meta.dir, "../src/main.ts")];
+  const profiled = profiles ? { serving: [process.execPath, ...source] } : {};
+  const on = { databaseUrl: postgres.url, redisUrl: redis.url };
+  const plans = [
+    { name: names.postgres, plan: "on" as const },
+    { name: names.unlimited, plan: "off" as const },
+  ];
+  /** Targets of one process. */
+  const ended = async (starting: Promise<Target[]>) => {
+    const targets = await starting;
+    ending.defer(async () => targets[0]?.stop());
+    return targets;
+  };
+  const one = async (starting: Promise<Target | null>) => {
+    const target = await starting;
+    return target ? [target] : [];
+  };
+  const targets: Target[] = [
+    ...(await ended(one(startPasser(engine.url)))),
+    ...(await ended(one(startNginx(engine.url)))),
+    ...(await ended(startNode({ ...node, ...profiled, stores: on, plans }))),
+    ...(await ended(startBefore(node, on))),
+    ...(await ended(startNode({ ...node, stores: null, plans: [{ name: names.embedded, plan: "on" }] }))),
+    ...(isWithOthers ? await ended(one(startPortkey(engine.url))) : []),
+    ...(isWithOthers ? await ended(one(startLitellm(engine.url))) : []),
+  ];
+  const driven = targets.map((target): Driven => {
+    const connections = pool(target.url);
+    ending.defer(() => connections.close());
+    return { target, connections, count: { asked: 0, answered: 0 } };
+  });
+  return { driven, stores: await storesOf(postgres.url, redis.url), databaseUrl: postgres.url };
+}
+
+/** None, unless there is an older executable to compare with. */
+async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonNullable<NodeOptions["stores"]>) {
+  const { TEST_SLUICE_BEFORE: before } = process.env;
+  if (!before) return [];
+  const stores = { ...on, databaseUrl: await databaseBeside(on.databaseUrl, "before") };
+  return startNode({ ...node, program: [resolve(before)], stores, plans: [{ name: names.before, plan: "on" }] });
+}
+
+/** The targets take turns. Of streams that begin anew each time, the first round is a warm one already. */
+async function rounds(scenario: Scenario, driven: readonly Driven[], stores: Stores): Promise<Map<string, Slice[]>> {
+  const asked = driven.filter(({ target }) => scenario.targets.includes(target.name));
+  const slices = new Map<string, Slice[]>(asked.map(({ target }) => [target.name, []]));
+  const isWarmedUp = scenario.load.kind === "closely";
+  for (let round = isWarmedUp ? -1 : 0; round < scenario.rounds; round++) {
+    for (const { target, connections, count } of asked) {
+      const asker = askerOf(target, connections, scenario, count);
+      const load = { ...scenario.load, ...(round < 0 ? { length_s: 0.5 } : {}) };
+      const slice = await sliceOf(target, asker, { ...scenario, load }, { connections, stores });
+      if (round >= 0) slices.get(target.name)!.push(slice);
+    }
+  }
+  return slices;
+}
+
+/** Fast, and every request in the books: once. */
+async function checkBooks(driven: readonly Driven[], databaseUrl: string): Promise<void> {
+  const metered: string[] = [names.postgres, names.unlimited];
+  const asked = driven
+    .filter(({ target }) => metered.includes(target.name))
+    .reduce((sum, { count }) => sum + count.answered, 0);
+  let records = 0;
+  const told = `a record of each of ${asked} requests`;
+  const written = async () => {
+    records = await recordsOf(databaseUrl);
+    return records >= asked;
+  };
+  await until(written, 10_000, told).catch(() => {});
+  if (records !== asked) throw new Error(`${asked} requests were answered, and ${records} are in the books`);
+}
+
+process.exit(await main());

@@ -1,0 +1,85 @@
+// Other gateways, at pinned versions from their packages, with nothing on but passing requests: for `--others`. They
+// are downloaded into .cache.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pythonWith, succeed } from "../../test/clients/virtual-environment.ts";
+import { freePort } from "../../test/harness/daemon.ts";
+import { until } from "../../test/harness/until.ts";
+import { type Behaviour, modelOf, type Protocol } from "./asks.ts";
+import { pinned } from "./process.ts";
+import { names } from "./scenarios.ts";
+import { answers, type Target } from "./targets.ts";
+
+export const versions = { portkey: "1.15.2", litellm: "1.90.0" };
+const folder = ".cache/bench";
+const start_ms = 120_000;
+
+export async function startPortkey(engineUrl: string): Promise<Target> {
+  const place = join(folder, `portkey-${versions.portkey}`);
+  const program = join(place, "node_modules/@portkey-ai/gateway/build/start-server.js");
+  if (!(await Bun.file(program).exists())) {
+    mkdirSync(place, { recursive: true });
+    const words = [
+      "npm",
+      "install",
+      "--prefix",
+      place,
+      "--no-audit",
+      "--no-fund",
+      `@portkey-ai/gateway@${versions.portkey}`,
+    ];
+    await succeed(words, "npm could not install Portkey");
+  }
+  const port = await freePort();
+  const child = Bun.spawn(pinned(["node", program, `--port=${port}`, "--headless"]), {
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await until(() => answers(url), start_ms, "Portkey");
+  return {
+    ...{ name: names.portkey, pid: child.pid, url, modelFor: engineModel, ...passes },
+    headers: {
+      authorization: "Bearer bench",
+      "x-portkey-provider": "openai",
+      "x-portkey-custom-host": `${engineUrl}/v1`,
+    },
+    stop: () => ended(child),
+  };
+}
+
+/** With a master key, and no database. */
+export async function startLitellm(engineUrl: string): Promise<Target> {
+  mkdirSync(folder, { recursive: true });
+  const requirements = join(folder, "litellm.txt");
+  writeFileSync(requirements, `litellm[proxy]==${versions.litellm}\n`);
+  const python = await pythonWith(requirements, "litellm");
+  const file = join(folder, "litellm.yaml");
+  const engine = { model: "openai/*", api_base: `${engineUrl}/v1`, api_key: "bench" };
+  const settings = {
+    model_list: [{ model_name: "*", litellm_params: engine }],
+    general_settings: { master_key: "sk-bench" },
+  };
+  writeFileSync(file, JSON.stringify(settings));
+  const port = await freePort();
+  const words = [join(python, "../litellm"), "--config", file, "--port", `${port}`, "--host", "127.0.0.1"];
+  const child = Bun.spawn(pinned(words), { stdout: "ignore", stderr: "ignore" });
+  const url = `http://127.0.0.1:${port}`;
+  await until(() => answers(`${url}/health/liveliness`), start_ms, "LiteLLM");
+  return {
+    ...{ name: names.litellm, pid: child.pid, url, modelFor: engineModel, ...passes },
+    headers: { authorization: "Bearer sk-bench" },
+    stop: () => ended(child),
+  };
+}
+
+const passes = { translates: false, speaks: ["chat"] as const };
+const engineModel = (_: Protocol, behaviour: Behaviour) => modelOf(behaviour);
+
+async function ended(child: Bun.Subprocess): Promise<void> {
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), 5_000);
+  await child.exited;
+  clearTimeout(late);
+}

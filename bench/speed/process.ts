@@ -1,0 +1,67 @@
+// What the kernel says of processes: their CPU and memory. And which core they get.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+
+const ticks_a_second = 100;
+
+interface Stat {
+  parent: number;
+  cpu_us: number;
+}
+
+function statOf(pid: number): Stat | null {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
+    // Its own user and system time, and that of children that have ended.
+    const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
+    return { parent: Number(fields[1]), cpu_us: (ticks * 1e6) / ticks_a_second };
+  } catch {
+    return null;
+  }
+}
+
+/** User and system time of a process and of all that descends from it, until now. */
+export function cpu_us(root: number): number {
+  const stats = new Map<number, Stat>();
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    const stat = Number.isInteger(pid) ? statOf(pid) : null;
+    if (stat) stats.set(pid, stat);
+  }
+  const isWithin = (pid: number): boolean => pid === root || (stats.has(pid) && isWithin(stats.get(pid)!.parent));
+  return [...stats].reduce((sum, [pid, stat]) => sum + (isWithin(pid) ? stat.cpu_us : 0), 0);
+}
+
+export function resident_bytes(pid: number): number {
+  const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kilobytes) * 1024;
+}
+
+/** Where there are two cores, what is measured has the last to itself, and all else the others. */
+export const pins = availableParallelism() >= 2 && Bun.which("taskset") !== null;
+
+const last = availableParallelism() - 1;
+
+export const pinned = (words: string[]): string[] => (pins ? ["taskset", "-c", `${last}`, ...words] : words);
+
+/** This process, and what it starts from now on. */
+export function pinOthers(): void {
+  if (!pins) return;
+  const { exitCode } = Bun.spawnSync(["taskset", "-a", "-cp", `0-${last - 1}`, `${process.pid}`]);
+  if (exitCode !== 0) throw new Error("taskset could not give the driver its core");
+}
+
+/** How many cores are at work, whoever's work it is, over a second. */
+export async function busyCores(): Promise<number> {
+  const idle = () => {
+    const [, user, nice, system, idling, waiting] = readFileSync("/proc/stat", "utf8").split("\n")[0]!.split(/\s+/);
+    const all = [user, nice, system].reduce((sum, ticks) => sum + Number(ticks), 0);
+    return { busy: all, idle: Number(idling) + Number(waiting) };
+  };
+  const before = idle();
+  await Bun.sleep(1000);
+  const after = idle();
+  const [busy, resting] = [after.busy - before.busy, after.idle - before.idle];
+  return (busy / Math.max(1, busy + resting)) * availableParallelism();
+}

@@ -1,0 +1,139 @@
+// From slices to the table: the best of the rounds, what it is compared with, how it stands against its budget, and against
+// an earlier run. Pure.
+
+import { percentile } from "./percentile.ts";
+import { names, type Row, type Scenario } from "./scenarios.ts";
+import type { Slice } from "./slice.ts";
+
+export interface Cell {
+  value: number;
+  /** A ratio, or what was added; null where nothing is compared. */
+  compared: number | null;
+  note: string;
+}
+
+export interface Line {
+  id: string;
+  name: string;
+  unit: Row["unit"];
+  as: "ratio" | "added" | null;
+  budget: number | null;
+  cells: Record<string, Cell>;
+}
+
+/** By target: a slice for each round. */
+export type Slices = ReadonlyMap<string, readonly Slice[]>;
+
+export function linesOf(scenario: Scenario, slices: Slices): Line[] {
+  return scenario.rows.map((row) => lineOf(row, scenario, slices));
+}
+
+/** Those whose requests the bench's own Postgres and Redis see. */
+const storing: readonly string[] = [names.postgres, names.unlimited];
+
+function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
+  const { id, name, unit, of, compared, budget } = row;
+  const best = (target: string): Slice | null =>
+    slices.get(target)?.reduce((one, other) => (of(other) < of(one) ? other : one)) ?? null;
+  const base = compared ? best(compared.with) : null;
+  const cells: Record<string, Cell> = {};
+  for (const target of slices.keys()) {
+    const slice = best(target)!;
+    const value = of(slice);
+    if (compared && (target === compared.with || !base)) {
+      cells[target] = { value, compared: null, note: "" };
+      continue;
+    }
+    const against = compared?.as === "ratio" ? value / of(base!) : compared ? value - of(base!) : null;
+    cells[target] = {
+      value,
+      compared: against,
+      note: noteOf(slices.get(target)!, storing.includes(target), row, scenario),
+    };
+  }
+  // What limits cost is said of the node that has both kinds of plan.
+  const told = compared?.with === names.unlimited ? storing : Object.keys(cells);
+  return {
+    ...{ id, name, unit, as: compared?.as ?? null, budget },
+    cells: Object.fromEntries(Object.entries(cells).filter(([target]) => told.includes(target))),
+  };
+}
+
+/** Whether the target kept up, and what the stores spent of their own. */
+function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, scenario: Scenario): string {
+  const { load, behaviour } = scenario;
+  const sum = (of: (slice: Slice) => number) => slices.reduce((total, slice) => total + of(slice), 0);
+  const requests = sum((slice) => slice.requests);
+  const leftOut = sum((slice) => slice.leftOut);
+  const notes: string[] = [];
+  if (leftOut > 0) notes.push(`does not keep up: ${Math.round((100 * leftOut) / (leftOut + requests))} % left out`);
+  // Events that pile up are read together, and are cheap: an event's cost holds only where streams keep the engine's pace.
+  const paced_ms = behaviour.wait_ms + behaviour.tokens * behaviour.every_ms;
+  const slowed =
+    percentile(
+      slices.flatMap((slice) => slice.latencies_ms),
+      0.5,
+    ) / paced_ms;
+  if (load.kind === "spread" && slowed > 1.15) notes.push(`streams took ${slowed.toFixed(1)} times their pace`);
+  if (isStoring && unit === "µs" && load.kind === "closely") {
+    const [postgres, redis] = [sum((slice) => slice.postgres_us) / requests, sum((slice) => slice.redis_us) / requests];
+    notes.push(`Postgres ${postgres.toFixed(0)}, Redis ${redis.toFixed(0)}`);
+  }
+  return notes.join("; ");
+}
+
+/** By how much it is over: 1.5 is half as much again as is allowed. Null: it is met, or has none. */
+export function overBudget({ as, budget }: Line, { value, compared }: Cell): number | null {
+  if (budget === null) return null;
+  const counts = as === null ? value : compared;
+  return counts === null || counts <= budget ? null : counts / budget;
+}
+
+const guard_factor = 1.5;
+
+/** Ratios that have grown beyond what is allowed since an earlier run, in words. */
+export function grown(lines: readonly Line[], recorded: readonly Line[]): string[] {
+  return lines.flatMap(({ id, name, as, cells }) => {
+    const earlier = recorded.find((line) => line.id === id);
+    if (!earlier || as !== "ratio") return [];
+    return Object.entries(cells).flatMap(([target, { compared }]) => {
+      const was = earlier.cells[target]?.compared ?? null;
+      if (compared === null || was === null || compared <= was * guard_factor) return [];
+      return [`${name}, ${target}: ${compared.toFixed(2)} times, and ${was.toFixed(2)} times when it was recorded`];
+    });
+  });
+}
+
+const withUnit = (value: number, unit: Row["unit"]) =>
+  `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ${unit}`;
+
+function cellText(line: Line, cell: Cell | undefined, isOurs: boolean): string {
+  if (!cell) return "–";
+  const { value, compared, note } = cell;
+  const parts = [withUnit(value, line.unit)];
+  if (compared !== null && line.as === "ratio") parts.push(`${compared.toFixed(2)}×`);
+  if (compared !== null && line.as === "added")
+    parts.push(`${compared < 0 ? "−" : "+"}${withUnit(Math.abs(compared), line.unit)}`);
+  const over = isOurs ? overBudget(line, cell) : null;
+  if (over !== null) parts.push(`**${over.toFixed(over < 2 ? 2 : 1)} times the budget**`);
+  if (note !== "") parts.push(note);
+  return parts.join(", ");
+}
+
+function budgetText({ as, budget, unit }: Line): string {
+  if (budget === null) return "–";
+  if (as === "ratio") return `≤ ${budget}×`;
+  return as === "added" ? `≤ +${budget} ${unit}` : `≤ ${budget} ${unit}`;
+}
+
+/** `ours`: the targets that have budgets. */
+export function markdown(lines: readonly Line[], targets: readonly string[], ours: readonly string[]): string {
+  const columns = targets.filter((target) => lines.some(({ cells }) => target in cells));
+  const rows = lines.map((line) => [
+    line.name,
+    budgetText(line),
+    ...columns.map((target) => cellText(line, line.cells[target], ours.includes(target))),
+  ]);
+  const head = ["", "budget", ...columns];
+  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}

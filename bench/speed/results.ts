@@ -1,0 +1,41 @@
+// Results of earlier runs, in bench/results: one file for each.
+
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import type { Machine, Versions } from "./machine.ts";
+import type { Line } from "./report.ts";
+
+export interface Result {
+  date: string;
+  isQuick: boolean;
+  /** What else went on. */
+  note: string;
+  took_s: number;
+  versions: Versions;
+  machine: Machine;
+  /** What went wrong: an answer that was not the one asked for, say. Its rows are missing. */
+  failures: string[];
+  lines: Line[];
+}
+
+const root = join(import.meta.dir, "../..");
+const folder = join(root, "bench/results");
+
+/** Null: there is none yet. */
+export function newest(): Result | null {
+  mkdirSync(folder, { recursive: true });
+  const name = readdirSync(folder)
+    .filter((one) => one.endsWith(".json"))
+    .sort()
+    .at(-1);
+  return name === undefined ? null : (JSON.parse(readFileSync(join(folder, name), "utf8")) as Result);
+}
+
+/** The path of the new file, below the checkout. */
+export function write(result: Result): string {
+  mkdirSync(folder, { recursive: true });
+  const moment = result.date.slice(0, 16).replace(":", "");
+  const path = join(folder, `${moment}${result.isQuick ? "-quick" : ""}.json`);
+  writeFileSync(path, `${JSON.stringify(result, null, 1)}\n`);
+  return relative(root, path);
+}

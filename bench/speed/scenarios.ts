@@ -1,0 +1,202 @@
+// What is measured, as data: what is asked, how, of whom, and which rows of the table come of it, with their budgets.
+
+import { agentBody, type BodyOptions, smallBody } from "../agent-body.ts";
+import { type Behaviour, type Protocol, protocols } from "./asks.ts";
+import { percentile } from "./percentile.ts";
+import type { Slice } from "./slice.ts";
+
+export const names = {
+  passed: "passed on",
+  nginx: "nginx",
+  postgres: "Postgres + Redis",
+  unlimited: "limits off",
+  embedded: "embedded",
+  /** An older executable, on Postgres and Redis too. */
+  before: "before",
+  portkey: "Portkey",
+  litellm: "LiteLLM",
+} as const;
+const everybody = Object.values(names);
+const both = [names.passed, names.postgres, names.before];
+
+export interface Row {
+  id: string;
+  name: string;
+  unit: "µs" | "ms" | "MB";
+  of(slice: Slice): number;
+  /** What a target's value is compared with, and how; null: it stands for itself. */
+  compared: { with: string; as: "ratio" | "added" } | null;
+  /** Of what is compared, or of the value. */
+  budget: number | null;
+}
+
+export type Load =
+  | { kind: "closely"; connections: number; length_s: number }
+  | { kind: "steadily"; rate: number; length_s: number }
+  | { kind: "spread"; count: number; over_s: number };
+
+export interface Scenario {
+  id: string;
+  caller: Protocol;
+  engine: Protocol;
+  behaviour: Behaviour;
+  isStreamed: boolean;
+  body(text: string, options: BodyOptions): string;
+  cap: number | null;
+  load: Load;
+  rounds: number;
+  targets: readonly string[];
+  /** What is asked beside it, 20 times a second, of this service. */
+  probe: string | null;
+  /** Part of `--quick`. */
+  isQuick: boolean;
+  rows: readonly Row[];
+}
+
+const short: Behaviour = { wait_ms: 0, tokens: 16, every_ms: 0, inputTokens: 20 };
+const late: Behaviour = { ...short, wait_ms: 20 };
+const agent: Behaviour = { ...short, inputTokens: 16_000 };
+const agentStream: Behaviour = { wait_ms: 0, tokens: 100, every_ms: 10, inputTokens: 16_000 };
+const stream: Behaviour = { wait_ms: 20, tokens: 100, every_ms: 25, inputTokens: 20 };
+const thousand: Behaviour = { wait_ms: 20, tokens: 40, every_ms: 100, inputTokens: 20 };
+const fiveThousand: Behaviour = { wait_ms: 20, tokens: 12, every_ms: 500, inputTokens: 20 };
+const large: Behaviour = { ...short, inputTokens: 250_000 };
+export const warmStream: Behaviour = { wait_ms: 0, tokens: 50, every_ms: 1, inputTokens: 20 };
+
+export const behaviours = [short, late, agent, agentStream, stream, thousand, fiveThousand, large, warmStream];
+
+const passed = (as: "ratio" | "added") => ({ with: names.passed as string, as });
+const asChat = { caller: "chat", engine: "chat" } as const;
+const ordinary = { isStreamed: false, body: smallBody, cap: 256, rounds: 3, probe: null, isQuick: true } as const;
+
+const perRequest = (slice: Slice) => slice.cpu_us / slice.requests;
+const perToken = (slice: Slice) => slice.cpu_us / slice.tokens;
+const cpuRow = (id: string, name: string, of: Row["of"], budget: number): Row => ({
+  ...{ id, name, unit: "µs", of, compared: passed("ratio"), budget },
+});
+
+function small(protocol: Protocol): Scenario {
+  const id = `small-${protocol}`;
+  const isChat = protocol === "chat";
+  const limits: Row = {
+    ...{ id: "limits", name: "limits on, against off: CPU a small request", unit: "µs", of: perRequest },
+    ...{ compared: { with: names.unlimited, as: "ratio" }, budget: 1.15 },
+  };
+  return {
+    ...{ ...ordinary, id, caller: protocol, engine: protocol, behaviour: short },
+    load: { kind: "closely", connections: 64, length_s: isChat ? 1.5 : 1 },
+    targets: isChat ? everybody : [...both, names.embedded],
+    rows: [cpuRow(id, `CPU a small request, ${protocol}`, perRequest, 3), ...(isChat ? [limits] : [])],
+  };
+}
+
+function agentWhole(protocol: Protocol): Scenario {
+  const id = `agent-${protocol}`;
+  return {
+    ...{ ...ordinary, id, caller: protocol, engine: protocol, behaviour: agent, body: agentBody },
+    load: { kind: "closely", connections: 32, length_s: 1.2 },
+    targets: protocol === "chat" ? everybody.filter((name) => name !== names.unlimited) : both,
+    isQuick: protocol === "chat",
+    rows: [cpuRow(id, `CPU a 66 KB agent request, asked whole, ${protocol}`, perRequest, 2.5)],
+  };
+}
+
+const agentAsStreamed: Scenario = {
+  ...{ ...ordinary, ...asChat, id: "agent-streamed", behaviour: agentStream, body: agentBody, cap: null, rounds: 2 },
+  load: { kind: "closely", connections: 128, length_s: 2 },
+  targets: both,
+  isQuick: false,
+  rows: [cpuRow("agent-streamed", "CPU a 66 KB agent request without a cap (asked streamed)", perRequest, 2.5)],
+};
+
+function events(caller: Protocol, engine: Protocol): Scenario {
+  const id = `events-${caller}-${engine}`;
+  const isSame = caller === engine;
+  const isFirst = isSame && caller === "chat";
+  const way = isSame ? `${caller} to ${engine}` : `${caller} to ${engine}, translated`;
+  const first: Row = {
+    ...{ id: "first-token", name: "time to first token, 256 streams, p50", unit: "ms", budget: 1.5 },
+    ...{ of: (slice: Slice) => percentile(slice.marks_ms, 0.5), compared: passed("added") },
+  };
+  return {
+    ...{ ...ordinary, id, caller, engine, behaviour: stream, isStreamed: true },
+    load: { kind: "spread", count: 256, over_s: 1.25 },
+    rounds: isFirst ? 3 : 2,
+    targets: isFirst ? everybody.filter((name) => name !== names.unlimited) : both,
+    isQuick: isFirst || (caller === "messages" && engine === "chat"),
+    rows: [
+      cpuRow(id, `CPU a streamed event, 256 streams, ${way}`, perToken, isSame ? 1.4 : 2),
+      ...(isFirst ? [first] : []),
+    ],
+  };
+}
+
+function steady(rate: number, target: string, budgets: { p50: number; p99: number | null }): Scenario {
+  const row = (share: number, budget: number | null): Row => ({
+    id: `latency-${rate}-p${share * 100}`,
+    name: `${rate} requests a second, engine of 20 ms: p${share * 100}`,
+    ...{ unit: "ms", of: (slice) => percentile(slice.latencies_ms, share), compared: passed("added"), budget },
+  });
+  return {
+    ...{ ...ordinary, ...asChat, id: `latency-${rate}`, behaviour: late },
+    load: { kind: "steadily", rate, length_s: 2 },
+    targets: target === names.postgres ? both : [names.passed, target],
+    isQuick: target === names.postgres,
+    rows: [row(0.5, budgets.p50), row(0.99, budgets.p99)],
+  };
+}
+
+function streams(count: number, behaviour: Behaviour, over_s: number, budget: number): Scenario {
+  const of = (slice: Slice) => slice.residentMost_bytes / 1e6;
+  const name = `${count} streams at once, all whole: memory`;
+  return {
+    ...{ ...ordinary, ...asChat, id: `streams-${count}`, behaviour, isStreamed: true },
+    load: { kind: "spread", count, over_s },
+    rounds: 1,
+    targets: both,
+    isQuick: false,
+    rows: [{ id: `streams-${count}`, name, unit: "MB", of, compared: null, budget }],
+  };
+}
+
+const largeBodies: Scenario = {
+  ...{ ...ordinary, ...asChat, id: "large", behaviour: large, rounds: 2 },
+  body: (text, options) => agentBody(text, options, 745),
+  load: { kind: "steadily", rate: 100, length_s: 2 },
+  targets: both,
+  probe: "/livez",
+  isQuick: false,
+  rows: [
+    {
+      ...{ id: "large-p99", name: "1 MiB bodies, 100 a second: p99", unit: "ms", budget: 10 },
+      ...{ of: (slice) => percentile(slice.latencies_ms, 0.99), compared: passed("added") },
+    },
+    {
+      ...{ id: "large-livez", name: "meanwhile /livez: p99", unit: "ms", budget: 100, compared: null },
+      of: (slice) => percentile(slice.probes_ms, 0.99),
+    },
+  ],
+};
+
+export const scenarios: readonly Scenario[] = [
+  ...protocols.map(small),
+  ...protocols.map(agentWhole),
+  agentAsStreamed,
+  ...protocols.map((protocol) => events(protocol, protocol)),
+  events("messages", "chat"),
+  events("responses", "chat"),
+  steady(1000, names.postgres, { p50: 0.6, p99: 3 }),
+  steady(500, names.embedded, { p50: 5, p99: null }),
+  streams(1000, thousand, 2, 200),
+  streams(5000, fiveThousand, 4, 600),
+  largeBodies,
+];
+
+/** As `--quick` asks it: for a shorter time, and of fewer where each takes seconds. */
+export function shortened(scenario: Scenario): Scenario {
+  const { load, targets } = scenario;
+  if (load.kind === "closely") return { ...scenario, load: { ...load, length_s: 0.7 } };
+  return load.kind === "spread"
+    ? { ...scenario, targets: targets.filter((name) => name !== names.embedded) }
+    : scenario;
+}

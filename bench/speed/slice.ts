@@ -1,0 +1,147 @@
+// One target asked in one way for a short time: what was answered, and what it cost. Every answer is checked.
+
+import { closely, spread, steadily } from "../steady.ts";
+import { pathOf, tagOf, wrong } from "./asks.ts";
+import type { Pool, Request } from "./client.ts";
+import { cpu_us, resident_bytes } from "./process.ts";
+import type { Load, Scenario } from "./scenarios.ts";
+import type { Stores } from "./stores.ts";
+import type { Target } from "./targets.ts";
+
+export interface Slice {
+  requests: number;
+  /** Of answers. */
+  tokens: number;
+  cpu_us: number;
+  postgres_us: number;
+  redis_us: number;
+  latencies_ms: number[];
+  /** Until the first token. */
+  marks_ms: number[];
+  probes_ms: number[];
+  residentMost_bytes: number;
+  /** Requests that were due while too many were under way, or were refused with 503. */
+  leftOut: number;
+}
+
+/** Null: the target refused because it, or its store, is overloaded. */
+export type Asker = () => Promise<{ marked_ms: number | null; total_ms: number } | null>;
+
+/** How often a target was asked, and how often it answered with 200. */
+export interface Count {
+  asked: number;
+  answered: number;
+}
+
+const probes_a_second = 20;
+/** A target that does not keep up is not asked for ever more. */
+const running_max = 512;
+const refusal_ms = 100;
+const blankTag = tagOf(0);
+
+/** Each call asks with a tag of its own, and throws unless the answer is right and has that tag. */
+export function askerOf(
+  target: Target,
+  connections: Pool,
+  { caller, engine, behaviour, isStreamed, body, cap }: Omit<Scenario, "load" | "rows">,
+  count: Count,
+): Asker {
+  // Who passes requests on sends what the engine is asked in the end: where it is asked streamed, a stream.
+  const isAskedStreamed = isStreamed || (!target.translates && cap === null);
+  // Its engine speaks what the caller speaks.
+  const model = target.modelFor(target.translates ? engine : caller, behaviour);
+  const written = body(`Say hello to ${blankTag}.`, { protocol: caller, model, isStreamed: isAskedStreamed, cap });
+  const [before = "", after = ""] = written.split(blankTag);
+  const headers = {
+    ...{ "content-type": "application/json", accept: "*/*" },
+    ...target.headers,
+    ...(caller === "messages" ? { "anthropic-version": "2023-06-01" } : {}),
+  };
+  return async () => {
+    count.asked += 1;
+    const tag = tagOf(count.asked);
+    const request: Request = { method: "POST", path: pathOf[caller], headers, body: before + tag + after, mark: tag };
+    const reply = await connections.ask(request).catch((cause: unknown) => {
+      throw new Error(`${target.name} did not answer request ${count.asked}: ${String(cause)}`);
+    });
+    if (reply.status === 503) return null;
+    if (reply.status !== 200) throw new Error(`${target.name} answered ${reply.status}: ${reply.body.slice(0, 300)}`);
+    const complaint = wrong(reply.body, { protocol: caller, isStreamed: isAskedStreamed, tag, behaviour });
+    if (complaint !== null) throw new Error(`${target.name} answered wrongly: ${complaint}`);
+    count.answered += 1;
+    return reply;
+  };
+}
+
+export async function sliceOf(
+  target: Target,
+  asker: Asker,
+  scenario: Scenario,
+  { connections, stores }: { connections: Pool; stores: Stores },
+): Promise<Slice> {
+  const marks_ms: number[] = [];
+  const latencies_ms: number[] = [];
+  let requests = 0;
+  let refused = 0;
+  const ask = async () => {
+    const reply = await asker();
+    if (reply === null) {
+      refused += 1;
+      // A client that is refused does not ask again at once.
+      await Bun.sleep(refusal_ms);
+      return;
+    }
+    requests += 1;
+    latencies_ms.push(reply.total_ms);
+    if (reply.marked_ms !== null) marks_ms.push(reply.marked_ms);
+  };
+  const beside = watched(target, scenario.probe, connections);
+  try {
+    const before = costs(target, stores);
+    const leftOut = await loaded(ask, scenario.load);
+    const after = costs(target, stores);
+    if (requests === 0) throw new Error(`${target.name} answered none of ${leftOut + refused} requests`);
+    return {
+      ...{ requests, tokens: requests * scenario.behaviour.tokens, latencies_ms, marks_ms },
+      ...{ cpu_us: after.own - before.own, postgres_us: after.postgres - before.postgres },
+      ...{ redis_us: after.redis - before.redis, leftOut: leftOut + refused },
+      ...(await beside.end()),
+    };
+  } finally {
+    await beside.end();
+  }
+}
+
+const costs = ({ pid }: Target, { postgresPid, redisPid }: Stores) => ({
+  ...{ own: cpu_us(pid), postgres: cpu_us(postgresPid), redis: cpu_us(redisPid) },
+});
+
+/** Resolves with how many requests were left out. */
+async function loaded(ask: () => Promise<void>, load: Load): Promise<number> {
+  if (load.kind === "steadily") return steadily(ask, { ...load, latencies: [], running_max });
+  if (load.kind === "spread") await spread(ask, load);
+  else await closely(ask, { ...load, latencies: [] });
+  return 0;
+}
+
+/** Its memory, and how soon it answers the probe. */
+function watched({ pid, translates }: Target, probe: string | null, connections: Pool) {
+  let ends = false;
+  let residentMost_bytes = 0;
+  const probes_ms: number[] = [];
+  const request: Request = { method: "GET", path: probe ?? "/", headers: {}, body: "", mark: "" };
+  const watching = (async () => {
+    while (!ends) {
+      residentMost_bytes = Math.max(residentMost_bytes, resident_bytes(pid));
+      if (probe && translates) probes_ms.push((await connections.ask(request)).total_ms);
+      await Bun.sleep(1000 / probes_a_second);
+    }
+  })();
+  return {
+    async end() {
+      ends = true;
+      await watching;
+      return { residentMost_bytes, probes_ms };
+    },
+  };
+}

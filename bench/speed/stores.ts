@@ -1,0 +1,57 @@
+// The bench's own Postgres and Redis: which processes they are, their versions, and what stands in the books.
+
+import { readFileSync } from "node:fs";
+import { RedisClient } from "bun";
+import postgres from "postgres";
+
+export interface Stores {
+  postgresPid: number;
+  redisPid: number;
+  versions: { postgres: string; redis: string };
+}
+
+export async function storesOf(databaseUrl: string, redisUrl: string): Promise<Stores> {
+  const [row] = await asked<{ pid: number; version: string }>(
+    databaseUrl,
+    "select pg_backend_pid() as pid, current_setting('server_version') as version",
+    // Its parent is the server, of which all backends are children.
+    ({ pid }) => parentOf(pid),
+  );
+  const redis = new RedisClient(redisUrl);
+  const info = String(await redis.send("INFO", ["server"]));
+  redis.close();
+  const said = (name: string) => new RegExp(`^${name}:(\\S+)`, "m").exec(info)?.[1] ?? "";
+  return {
+    ...{ postgresPid: row!.found, redisPid: Number(said("process_id")) },
+    versions: { postgres: row!.version, redis: said("redis_version") },
+  };
+}
+
+/** Another database on the same server. */
+export async function databaseBeside(databaseUrl: string, name: string): Promise<string> {
+  await asked(databaseUrl, `create database ${name}`, () => 0);
+  const url = new URL(databaseUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+/** How many requests have a record. */
+export async function recordsOf(databaseUrl: string): Promise<number> {
+  const [row] = await asked<{ count: number }>(databaseUrl, "select count(*)::int as count from usage_record", () => 0);
+  return row!.count;
+}
+
+/** `look` sees each row while the connection is still open. */
+async function asked<Row extends object>(url: string, text: string, look: (row: Row) => number) {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    const rows = (await sql.unsafe(text)) as unknown as Row[];
+    return rows.map((row) => ({ ...row, found: look(row) }));
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+function parentOf(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ")[1]);
+}

@@ -1,0 +1,223 @@
+// What is measured: a process that only passes requests on, nginx, and this service on its two kinds of store.
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../../test/harness/daemon.ts";
+import { until } from "../../test/harness/until.ts";
+import { type Behaviour, modelOf, type Protocol, protocols } from "./asks.ts";
+import { pinned } from "./process.ts";
+
+export interface Target {
+  name: string;
+  pid: number;
+  url: string;
+  /** What it calls an engine's model; the engine's name, where it passes requests on. */
+  modelFor(engine: Protocol, behaviour: Behaviour): string;
+  headers: Record<string, string>;
+  speaks: readonly Protocol[];
+  /** Whether any protocol may be asked of an engine of another. */
+  translates: boolean;
+  stop(): Promise<void>;
+}
+
+/** Beside itself, the least that a program of this runtime does: no key, no metering, no look at the body. */
+export async function startPasser(engineUrl: string): Promise<Target> {
+  const program = `const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 120, async fetch(request) {
+    const path = new URL(request.url).pathname;
+    return fetch("${engineUrl}" + path, { method: "POST", body: await request.bytes() });
+  } });
+  console.log(server.url.origin);`;
+  const env = { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "65535" };
+  const child = Bun.spawn(pinned([process.execPath, "-e", program]), { env, stdout: "pipe", stderr: "inherit" });
+  const url = await firstLine(child.stdout);
+  return { ...passing("passed on"), pid: child.pid, url, stop: () => ended(child) };
+}
+
+const passing = (name: string) => ({
+  name,
+  modelFor: (_: Protocol, behaviour: Behaviour) => modelOf(behaviour),
+  headers: {},
+  speaks: protocols,
+  translates: false,
+});
+
+/** Null where it is not installed. */
+export async function startNginx(engineUrl: string): Promise<Target | null> {
+  const program = Bun.which("nginx", { PATH: `${process.env.PATH}:/usr/sbin` });
+  if (!program) return null;
+  const folder = mkdtempSync(join(tmpdir(), "sluice-bench-nginx-"));
+  const port = await freePort();
+  const file = join(folder, "nginx.conf");
+  writeFileSync(file, nginxConfiguration(folder, port, new URL(engineUrl).host));
+  const child = Bun.spawn(pinned([program, "-c", file, "-p", folder, "-g", "daemon off;"]), {
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await until(() => answers(`${url}/`), 10_000, "nginx");
+  const stop = () => ended(child, folder);
+  return { ...passing("nginx"), pid: child.pid, url, stop };
+}
+
+const nginxConfiguration = (folder: string, port: number, engine: string) => `worker_processes 1;
+pid ${folder}/nginx.pid;
+error_log ${folder}/error.log;
+events { worker_connections 16384; }
+http {
+  access_log off;
+  client_body_temp_path ${folder}/body;
+  proxy_temp_path ${folder}/proxy;
+  fastcgi_temp_path ${folder}/fastcgi;
+  uwsgi_temp_path ${folder}/uwsgi;
+  scgi_temp_path ${folder}/scgi;
+  client_max_body_size 8m;
+  client_body_buffer_size 2m;
+  keepalive_requests 1000000000;
+  upstream engine { server ${engine}; keepalive 512; keepalive_requests 1000000000; }
+  server {
+    listen 127.0.0.1:${port};
+    location / {
+      proxy_pass http://engine;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering off;
+    }
+  }
+}
+`;
+
+export interface Plan {
+  name: string;
+  /** The name of a plan of the configuration. */
+  plan: "on" | "off";
+}
+
+export interface NodeOptions {
+  /** The words before those of a command. */
+  program: readonly string[];
+  /** What serves, where that is started in another way. */
+  serving?: readonly string[];
+  engineUrl: string;
+  behaviours: readonly Behaviour[];
+  /** Null: the embedded database, and no Redis. */
+  stores: { databaseUrl: string; redisUrl: string } | null;
+  plans: readonly Plan[];
+}
+
+/** One node, and a target for each plan, which has an organization and a key of its own. */
+export async function startNode(options: NodeOptions): Promise<Target[]> {
+  const { program, serving = program, engineUrl, behaviours, stores, plans } = options;
+  const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
+  mkdirSync(join(folder, "data"));
+  writeFileSync(join(folder, "sluice.yaml"), configuration(engineUrl, behaviours));
+  const env = {
+    ...{ PATH: process.env.PATH ?? "", PORT: "0", SLUICE_CONFIG: join(folder, "sluice.yaml") },
+    ...(stores
+      ? { DATABASE_URL: stores.databaseUrl, REDIS_URL: stores.redisUrl }
+      : { SLUICE_DATA_DIR: join(folder, "data") }),
+  };
+  const node = Bun.spawn(pinned([...serving, "serve"]), {
+    ...{ cwd: folder, env, stdout: "pipe", stderr: Bun.file(join(folder, "log")) },
+  });
+  const log = join(folder, "log");
+  const url = await servingOn(node.stdout, log);
+  let isStopping = false;
+  void node.exited.then((code) => {
+    if (!isStopping) console.error(`the node ended by itself with ${code}: ${readFileSync(log, "utf8").slice(-2000)}`);
+  });
+  const cli = async <T>(...command: string[]): Promise<T> => {
+    const run = Bun.spawn([...program, ...command, "--json"], { cwd: folder, env, stdout: "pipe", stderr: "inherit" });
+    return JSON.parse(await run.stdout.text()) as T;
+  };
+  const targets: Target[] = [];
+  for (const { name, plan } of plans) {
+    await cli("org", "create", plan, "--plan", plan);
+    const { key } = await cli<{ key: string }>("key", "create", "--org", plan, "--name", "bench");
+    targets.push({
+      name,
+      pid: node.pid,
+      url,
+      modelFor: publicModel,
+      headers: { authorization: `Bearer ${key}` },
+      speaks: protocols,
+      translates: true,
+      stop() {
+        isStopping = true;
+        return ended(node, folder);
+      },
+    });
+  }
+  return targets;
+}
+
+const publicModel = (engine: Protocol, behaviour: Behaviour) => `${engine}/${modelOf(behaviour)}`;
+
+const engineProtocol: Record<Protocol, string> = {
+  chat: "openai-chat",
+  messages: "anthropic-messages",
+  responses: "openai-responses",
+};
+
+/** With every limit on, none of which is reached. */
+function configuration(engineUrl: string, behaviours: readonly Behaviour[]): string {
+  const upstreams = protocols.map((name) => ({ [name]: { url: `${engineUrl}/v1`, protocol: engineProtocol[name] } }));
+  const models = protocols.flatMap((engine) =>
+    behaviours.map((behaviour) => ({
+      ...{ id: publicModel(engine, behaviour), created: 1, context_window: 1_000_000, max_output_tokens: 16_384 },
+      ...{ capabilities: ["tools", "parallel_tools"], prices: { input: 1, output: 1 } },
+      routes: [{ upstream: engine, model: modelOf(behaviour) }],
+    })),
+  );
+  const limits = {
+    ...{ session: 1e15, week: 1e15, month: 1e15 },
+    ...{ requests_per_minute: 1e9, tokens_per_minute: 1e12, concurrent_requests: 1e6 },
+  };
+  // JSON is YAML.
+  return JSON.stringify({ upstreams: Object.assign({}, ...upstreams), models, plans: { off: {}, on: limits } });
+}
+
+export async function servingOn(stdout: ReadableStream<Uint8Array>, log: string): Promise<string> {
+  let out = "";
+  const reading = (async () => {
+    for await (const chunk of stdout) out += new TextDecoder().decode(chunk);
+  })();
+  let ended = false;
+  void reading.finally(() => {
+    ended = true;
+  });
+  await until(() => ended || /serving on \S+\n/.test(out), 60_000, "the node");
+  const url = /serving on (\S+)\n/.exec(out)?.[1];
+  if (!url) throw new Error(`the node did not start: ${out}${readFileSync(log, "utf8")}`);
+  return url;
+}
+
+async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
+  let out = "";
+  for await (const chunk of stdout) {
+    out += new TextDecoder().decode(chunk);
+    if (out.includes("\n")) break;
+  }
+  return out.trim();
+}
+
+/** The engine, a process of its own beside the driver. */
+export async function startEngineProcess(): Promise<{ url: string; stop(): Promise<void> }> {
+  const words = [process.execPath, join(import.meta.dir, "engine.ts")];
+  const child = Bun.spawn(words, { stdout: "pipe", stderr: "inherit" });
+  return { url: `http://127.0.0.1:${await firstLine(child.stdout)}`, stop: () => ended(child) };
+}
+
+export const answers = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    () => true,
+    () => false,
+  );
+
+async function ended(child: Bun.Subprocess, folder?: string): Promise<void> {
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), 15_000);
+  await child.exited;
+  clearTimeout(late);
+  if (folder) rmSync(folder, { recursive: true, force: true });
+}
