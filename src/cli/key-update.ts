@@ -1,11 +1,11 @@
 /** `sluice key update` and `sluice org key-limits`: the team and the limits of keys. */
 import type { Command } from "commander";
-import { keyJson } from "../http/management/records.ts";
+import { budgetedKeyJson, keyDefaultJson } from "../http/management/budget-records.ts";
 import { compact } from "../inference/compact.ts";
 import type { LimitChanges } from "../management/budget-limits.ts";
-import type { BudgetedKey, OrganizationDefault } from "../management/budgets.ts";
+import type { BudgetedKey } from "../management/budgets.ts";
 import { withManagement } from "./connect.ts";
-import { limitOption, limitsInWords, limitsJson } from "./limits.ts";
+import { limitOption, limitsInWords } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
 import { facts } from "./table.ts";
@@ -45,15 +45,10 @@ export function addKeyLimits(org: Command, services: Services): void {
       const found = await withManagement(services, (manage) =>
         limit ? manage.updateKeyDefault({ organization, limits: limit }) : manage.findKeyDefault({ organization }),
       );
-      if (json) return printJson(services.terminal, defaultJson(found));
+      if (json) return printJson(services.terminal, keyDefaultJson(found));
       const words = limitsInWords(found.limits) ?? "no limits of their own";
       services.terminal.out(`New keys of ${found.organization.slug} get: ${words}.\n`);
     });
-}
-
-export function budgetedKeyJson(key: BudgetedKey) {
-  const { team, budget } = key.budget;
-  return { ...keyJson(key), team: team && { id: team.id, name: team.name }, limits: limitsJson(budget) };
 }
 
 export function budgetFacts({ budget: { team, budget } }: BudgetedKey): [string, string | null][] {
@@ -61,10 +56,6 @@ export function budgetFacts({ budget: { team, budget } }: BudgetedKey): [string,
     ["team", team && `${team.name} (${team.id})`],
     ["limits", limitsInWords(budget) ?? "none of its own"],
   ];
-}
-
-function defaultJson({ organization, limits }: OrganizationDefault) {
-  return { organization_id: organization.id, organization: organization.slug, limits: limits && limitsJson(limits) };
 }
 
 const updateExamples = `

@@ -1,5 +1,6 @@
 /** `sluice key …` Only create and rotate print a secret, once. */
 import type { Command } from "commander";
+import { budgetedKeyJson } from "../http/management/budget-records.ts";
 import { keyJson, newKeyJson } from "../http/management/records.ts";
 import { compact } from "../inference/compact.ts";
 import type { LimitChanges } from "../management/budget-limits.ts";
@@ -10,7 +11,7 @@ import { name as parseName } from "../management/parse.ts";
 import type { Secret } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { addKeyUpdate, budgetedKeyJson, budgetFacts } from "./key-update.ts";
+import { addKeyUpdate, budgetFacts } from "./key-update.ts";
 import { limitOption } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, names, printJson } from "./option.ts";
 import type { Services } from "./services.ts";

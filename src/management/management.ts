@@ -56,6 +56,7 @@ export const managementVerbs = [
   "revokeKey",
   "createTeam",
   "listTeams",
+  "pageTeams",
   "findTeam",
   "updateTeam",
   "removeTeam",

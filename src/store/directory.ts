@@ -7,6 +7,7 @@
 
 import type { Budget, BudgetAdministration } from "./budget.ts";
 import type { WindowKind } from "./ledger.ts";
+import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
@@ -188,26 +189,8 @@ export interface AuditQuery {
   limit: number;
 }
 
-/** A part of a list: so many, after the one with this id. */
-export interface Page {
-  after?: string | undefined;
-  limit: number;
-}
-export interface PageOf<Item> {
-  items: Item[];
-  hasMore: boolean;
-}
-
 /** Who acts, as the audit log has it. */
 export type Actor = string;
-
-/** What a creation is known by, should it be asked for again: both are SHA-256. */
-export interface Repeat {
-  keyHash: Uint8Array;
-  requestHash: Uint8Array;
-}
-/** It was asked for before: the id of what was made then; or another thing was asked for under the same key. */
-export type Repeated = { repeated: string } | "reused";
 
 /** It changed since the version that the caller has read. */
 export interface Stale {

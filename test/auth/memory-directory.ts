@@ -7,9 +7,8 @@ import type {
   Directory,
   Key,
   Organization,
-  Page,
-  PageOf,
 } from "../../src/store/directory.ts";
+import type { Page, PageOf } from "../../src/store/page.ts";
 import { memoryBudgets } from "./memory-budgets.ts";
 
 export interface MemoryDirectory extends Directory, Administration {

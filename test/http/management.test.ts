@@ -34,7 +34,9 @@ beforeAll(async () => {
     },
   ]);
   expect((await port.ask(`/requests/${requestId}`)).status).toBe(200);
-  foreign = { organization: "globex", keys: key.id, requests: requestId };
+  const { team } = await port.manage.createTeam({ organization: "globex", name: "foreign" });
+  await port.manage.createTeam({ organization: "acme", name: "own" });
+  foreign = { organization: "globex", keys: key.id, requests: requestId, teams: team.id };
 });
 afterAll(async () => {
   await port?.stop();
@@ -133,12 +135,81 @@ describe.each(managementOperations.map((one) => [one.verb, one] as const))("%s",
   });
 });
 
+describe("to an organization-admin", () => {
+  const asked = (method: string, body: object) => ({ method, body, token: port.tokens["organization-admin"] });
+
+  test("a team of another organization is not there, wherever it is named, and nothing tells of it", async () => {
+    const before = await port.manage.auditHead();
+    const { key } = (await port.manage.pageKeys({ organization: "acme", limit: 1 })).items[0]!;
+    const team = foreign.teams!;
+    for (const answer of [
+      await port.ask("/keys", asked("POST", { organization: "acme", name: "spy", team })),
+      await port.ask(`/keys/${key.id}/budget`, asked("PATCH", { team })),
+      await port.ask(`/teams/${team}`, asked("PATCH", { organization: "acme", name: "taken over" })),
+      await port.ask(`/teams/${team}?organization=acme`, { token: port.tokens["organization-admin"] }),
+      await port.ask(`/teams/foreign/remove`, asked("POST", { organization: "acme" })),
+    ]) {
+      expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
+      expect(JSON.stringify(answer.body)).not.toMatch(/globex|org_/);
+    }
+    expect(await port.manage.auditHead()).toEqual(before);
+    // Whoever sees both is told what is wrong.
+    const told = await port.ask(`/keys/${key.id}/budget`, { method: "PATCH", body: { team } });
+    expect(told).toMatchObject({ status: 400, code: "invalid_value" });
+    expect(told.body.error!.message).toContain("another organization");
+  });
+
+  test("a report is of the own organization, also where none is named", async () => {
+    for (const organization of ["acme", "globex"])
+      await port.manage.adjustUsage({ organization, window: "month", units: 70, reason: "test" });
+    const slugsFor = async (token: string) => {
+      const { body } = await port.ask("/usage/report?by=organization", { token });
+      return [body.organization, (body.rows as { organization: string }[]).map((row) => row.organization).sort()];
+    };
+    expect(await slugsFor(port.tokens["organization-admin"])).toEqual(["acme", ["acme"]]);
+    expect(await slugsFor(port.tokens.viewer)).toEqual([null, ["acme", "globex"]]);
+  });
+});
+
+describe("a team", () => {
+  test("is made, read by its name, changed in part, and removed; what is wrong changes nothing", async () => {
+    const made = await port.ask("/teams", {
+      ...{ method: "POST", body: { organization: "acme", name: "a b/ü", limits: { week: 9, concurrent_requests: 2 } } },
+    });
+    const limits = { session: null, week: 9, month: null, concurrent_requests: 2 };
+    expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0, limits, key_limits: null } });
+    const path = `/teams/${encodeURIComponent("a b/ü")}`;
+    expect((await port.ask(`${path}?organization=acme`)).body).toEqual(made.body);
+    const patch = (body: object) => port.ask(path, { method: "PATCH", body: { organization: "acme", ...body } });
+    expect((await patch({ limits: { week: null } })).body.limits).toEqual({ ...limits, week: null });
+    for (const [body, code] of [
+      [{ limits: { weak: 1 } }, "invalid_value"],
+      [{ limits: { week: -1 } }, "invalid_value"],
+      [{ limits: { week: 1.5 } }, "invalid_value"],
+      [{ limits: 7 }, "invalid_value"],
+      [{ name: "own" }, "already_exists"],
+    ] as const)
+      expect([body, (await patch(body)).code]).toEqual([body, code]);
+    expect((await port.ask(`${path}?organization=acme`)).body.limits).toEqual({ ...limits, week: null });
+    const id = made.body.id as string;
+    const key = await port.ask("/keys", {
+      ...{ method: "POST", body: { organization: "acme", name: "member", team: id, limits: { session: 5 } } },
+    });
+    const budget = (await port.ask(`/keys/${key.body.id}/budget`)).body;
+    expect(budget).toMatchObject({ team: { id, name: "a b/ü" }, limits: { session: 5, week: null } });
+    expect((await port.ask(`/teams/${id}/remove`, { method: "POST", body: {} })).body).toMatchObject({ keys: 1 });
+    expect((await port.ask(`/keys/${key.body.id}/budget`)).body.team).toBeNull();
+    expect(await port.ask(`/teams/${id}`)).toMatchObject({ status: 404, code: "resource_not_found" });
+  });
+});
+
 describe("a repeat", () => {
   test("with the same key creates nothing, whatever is created, also at once; with another request it is refused", async () => {
     const headers = { "idempotency-key": "one" };
     for (const [path, body, secret] of [
       ["/organizations", { slug: "repeated" }, null],
       ["/keys", { organization: "acme", name: "repeated" }, "key"],
+      ["/teams", { organization: "acme", name: "repeated" }, null],
       ["/operators", { name: "repeated", role: "viewer" }, "token"],
     ] as const) {
       const once = { headers: { "idempotency-key": path } };
