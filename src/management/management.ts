@@ -52,6 +52,7 @@ export const managementVerbs = [
   "listKeys",
   "pageKeys",
   "findKey",
+  "updateKey",
   "rotateKey",
   "revokeKey",
   "createTeam",

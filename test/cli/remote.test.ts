@@ -181,6 +181,10 @@ describe("every verb", () => {
       const member = await way.createKey({ organization: slug, name: "m", team: "u", limits: { session: 2 } });
       const budgeted = await way.findKeyBudget({ id: member.key.id });
       expect(budgeted.budget).toMatchObject({ team: { name: "u" }, budget: { session: 2, week: 9 } });
+      const changed = { owner: "ann", labels: { a: "b" }, addresses: ["10.0.0.0/8"], expires: null };
+      expect((await way.updateKey({ id: key.id, ...changed })).key).toMatchObject({
+        ...{ owner: "ann", labels: { a: "b" }, allowedAddresses: ["10.0.0.0/8"], expiresAt: null, name: "k" },
+      });
       expect((await way.updateKeyBudget({ id: key.id, team: "u", limits: { week: 3 } })).budget).toMatchObject({
         ...{ team: { id: team.id }, budget: { week: 3, session: null } },
       });
@@ -246,6 +250,11 @@ describe("a command", () => {
       "team show nobody",
       `key update ${items[0]!.key.id} --team research`,
       `key update ${items[0]!.key.id} --limit week=5 --no-team`,
+      `key update ${items[0]!.key.id} --owner ann --label a=b --label c= --allow-from 10.0.0.0/8`,
+      `key update ${items[0]!.key.id} --allow-from all --no-owner --expires never --models all`,
+      `key update ${items[0]!.key.id} --allow-from nowhere`,
+      "key list --unused-for 30d",
+      "key list --org globex --state active --unused-for 0s",
       "org key-limits globex --limit week=7",
       "org key-limits globex",
       "usage report --by organization,key --csv",

@@ -171,6 +171,61 @@ describe("to an organization-admin", () => {
   });
 });
 
+describe("a key", () => {
+  test("is changed in part; what is wrong changes nothing, and nothing is written for it", async () => {
+    const { key } = await port.manage.createKey({ organization: "acme", name: "before" });
+    const path = `/keys/${key.id}`;
+    const patch = (body: object) => port.ask(path, { method: "PATCH", body });
+    expect(await patch({ name: "after", owner: "ann", labels: { a: "1", b: "2" }, addresses: ["::1"] })).toMatchObject({
+      ...{ status: 400, code: "invalid_value" },
+    });
+    const changed = await patch({
+      ...{ name: "after", owner: "ann", labels: { a: "1", b: "2" }, addresses: ["10.0.0.0/8", "2001:db8::/64"] },
+      ...{ models: ["acme/writer-1"], scopes: ["usage:read"], expires: "2040-01-01" },
+    });
+    const now = {
+      ...{ name: "after", owner: "ann", labels: { a: "1", b: "2" }, created_by: "cli:test" },
+      ...{ allowed_addresses: ["10.0.0.0/8", "2001:db8::/64"], allowed_models: ["acme/writer-1"] },
+      ...{ scopes: ["usage:read"], expires_at: "2040-01-01T00:00:00.000Z" },
+    };
+    expect(changed).toMatchObject({ status: 200, body: now });
+    const before = await port.manage.auditHead();
+    for (const body of [
+      {},
+      { addresses: [] },
+      { addresses: ["10.0.0.0/33"] },
+      { addresses: ["everywhere"] },
+      { expires: "2020-01-01" },
+      { models: ["acme/unknown"] },
+      { scopes: [] },
+      { labels: { "No good": "1" } },
+      { labels: { a: "two\nlines" } },
+      { labels: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`l${index}`, "x"])) },
+      { owner: "" },
+    ])
+      expect([body, (await patch(body)).code]).toEqual([body, "invalid_value"]);
+    expect((await port.ask(path)).body).toMatchObject(now);
+    expect(await port.manage.auditHead()).toEqual(before);
+    const open = await patch({ models: null, expires: null, addresses: null, owner: null, labels: { a: null } });
+    expect(open.body).toMatchObject({ ...now, ...opened });
+    await port.manage.revokeKey({ id: key.id });
+    expect(await patch({ name: "late" })).toMatchObject({ status: 409, code: "wrong_state" });
+  });
+  const opened = {
+    ...{ allowed_models: null, expires_at: null, allowed_addresses: null, owner: null, labels: { b: "2" } },
+  };
+
+  test("that nobody uses is found", async () => {
+    await port.manage.createOrganization({ slug: "stale" });
+    const { key } = await port.manage.createKey({ organization: "stale", name: "old" });
+    await port.manage.createKey({ organization: "stale", name: "new" });
+    await owned.db.query("update api_key set created_at = created_at - interval '31 days' where name = 'old'");
+    const found = await port.ask("/keys?organization=stale&unused_for=30d&state=active");
+    expect(found.body.data!.map(({ id }) => id)).toEqual([key.id]);
+    expect((await port.ask("/keys?unused_for=soon")).code).toBe("invalid_value");
+  });
+});
+
 describe("a team", () => {
   test("is made, read by its name, changed in part, and removed; what is wrong changes nothing", async () => {
     const made = await port.ask("/teams", {

@@ -55,6 +55,11 @@ export const keyFields = {
   scopes: Type.Array(oneOf([...scopes])),
   allowed_models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
   ...life,
+  last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
+  created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
+  owner: nullable(Type.String()),
+  labels: Type.Record(Type.String(), Type.String()),
+  allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
   secrets: Type.Array(SecretRecord, { description: "Newest first." }),
 };
 export const KeyRecord = Type.Object(keyFields, { $id: "Key" });

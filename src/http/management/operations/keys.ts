@@ -28,6 +28,11 @@ export const exampleKey: Type.Static<typeof KeyRecord> = {
   expires_at: null,
   revoked_at: null,
   last_used_at: null,
+  last_used_from: null,
+  created_by: "operator:ann",
+  owner: null,
+  labels: {},
+  allowed_addresses: null,
   secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
 };
 const secret = `slk_${"x".repeat(38)}`;
@@ -54,6 +59,9 @@ export const keyOperations: readonly ManagementOperation[] = [
           description: "`active`: neither revoked nor expired.",
           "x-must-be": "active, revoked or expired",
         }),
+      ),
+      unused_for: Type.Optional(
+        words("Such as `30d`: only keys not used for so long. One that was never used counts from its creation."),
       ),
     }),
     answers: pageSchema(KeyRecord, "Keys"),
@@ -92,6 +100,41 @@ export const keyOperations: readonly ManagementOperation[] = [
     description: "Never its secret.",
     answers: KeyRecord,
     example: { id: exampleIds.key, answer: exampleKey },
+    encode: keyJson,
+    read: readKey,
+  }),
+  managementOperation({
+    ...{ verb: "updateKey", method: "patch", path: "/keys/{id}", id: "id", tag, kind: "act", also },
+    summary: "Change a key",
+    description:
+      "What is left out stays. Every node knows within a second; what runs goes on. Its team and limits: `updateKeyBudget`.",
+    takes: Type.Object({
+      name: Type.Optional(words("What it is for.")),
+      scopes: Type.Optional(Type.Array(Type.String(), { maxItems: 10 })),
+      models: Type.Optional(
+        nullable(Type.Array(Type.String(), { maxItems: 1000, description: "IDs of models. Null: every model." })),
+      ),
+      expires: Type.Optional(nullable(words("ISO 8601 with a time zone, or a date in UTC. Null: never."))),
+      owner: Type.Optional(nullable(words("A person or a team, in any words."))),
+      labels: Type.Optional(
+        Type.Record(Type.String(), nullable(Type.String()), {
+          description: "Labels that are not named stay; null takes one away.",
+        }),
+      ),
+      addresses: Type.Optional(
+        nullable(
+          Type.Array(Type.String(), {
+            maxItems: 100,
+            description: "Addresses and networks of its clients, such as `10.0.0.0/8`. Null: all.",
+          }),
+        ),
+      ),
+    }),
+    answers: KeyRecord,
+    example: {
+      ...{ id: exampleIds.key, takes: { owner: "ann@acme.example", labels: { stage: "production" } } },
+      answer: { ...exampleKey, owner: "ann@acme.example", labels: { stage: "production" } },
+    },
     encode: keyJson,
     read: readKey,
   }),
