@@ -36,6 +36,7 @@ beforeAll(async () => {
   expect((await port.ask(`/requests/${requestId}`)).status).toBe(200);
   const { team } = await port.manage.createTeam({ organization: "globex", name: "foreign" });
   await port.manage.createTeam({ organization: "acme", name: "own" });
+  await port.manage.createKey({ organization: "acme", name: "own" });
   foreign = { organization: "globex", keys: key.id, requests: requestId, teams: team.id };
 });
 afterAll(async () => {

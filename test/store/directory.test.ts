@@ -5,6 +5,7 @@ import { administration } from "../../src/postgres/administration.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
+import { chainedHash } from "../../src/store/audit-chain.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
@@ -270,6 +271,21 @@ function contract(open: Open): void {
       await store.touch(new Map());
       expect(await admin.findKey(made.id)).toMatchObject(used);
     });
+  });
+
+  test("acts at once of whomever stand in the audit log one after the other, without a gap, each after the hash before", async () => {
+    const before = await admin.auditHead();
+    await Promise.all(Array.from({ length: 24 }, () => organization()));
+    const entries = await admin.listAudit({ after: before.number, order: "oldest", limit: 50 });
+    expect(entries.map(({ number }) => number)).toEqual(
+      Array.from({ length: 24 }, (_, index) => before.number + 1 + index),
+    );
+    let { hash } = before;
+    for (const { hash: kept, ...entry } of entries) {
+      hash = chainedHash(hash, entry);
+      expect(kept).toBe(hash);
+    }
+    expect(await admin.auditHead()).toEqual({ number: entries.at(-1)!.number, hash });
   });
 
   describe("a change of a key", () => {
