@@ -106,6 +106,11 @@ export const apiKey = pgTable(
     expiresAt: instant("expires_at"),
     revokedAt: instant("revoked_at"),
     lastUsedAt: instant("last_used_at"),
+    owner: text("owner"),
+    labels: jsonb("labels").$type<Record<string, string>>().notNull().default({}),
+    allowedAddresses: text("allowed_addresses").array(),
+    createdBy: text("created_by"),
+    lastUsedFrom: text("last_used_from"),
   },
   (table) => [index("api_key_of_organization").on(table.organizationId, table.createdAt)],
 );

@@ -14,7 +14,7 @@ import { hashKey } from "./key.ts";
 import { lastUsed } from "./last-used.ts";
 import { Remembered } from "./remembered.ts";
 import { SlowRefusal, type StrangerLimits, strangerLimits, strangers } from "./strangers.ts";
-import { deadlineIn, judge, type Principal, refusedAs, type Verdict } from "./verdict.ts";
+import { AddressNotAllowed, deadlineIn, judge, type Principal, refusedAs, type Verdict } from "./verdict.ts";
 
 export interface AuthenticatorLimits extends StrangerLimits {
   /** How long an answer of the directory is valid without a revocation message. */
@@ -77,7 +77,7 @@ export function authenticator(options: {
   const doorkeeper = strangers(limits, now_ms);
   const lookups = new Map<string, Lookup>();
   const uses = lastUsed({
-    touch: (keyIds) => directory.touch(keyIds),
+    touch: (used) => directory.touch(used),
     every_ms: limits.touch_ms,
     failed: options.failed ?? (() => {}),
   });
@@ -134,7 +134,8 @@ export function authenticator(options: {
     const bytes = hashKey(credentialOf(headers));
     const verdict = await verdictOn(bytes.toHex(), bytes, address);
     if ("refusal" in verdict) throw refusedAs(verdict);
-    uses.add(verdict.principal.key.id);
+    if (verdict.admits?.(address()) === false) throw new AddressNotAllowed(verdict.principal);
+    uses.add(verdict.principal.key.id, address);
     return verdict.principal;
   }
 

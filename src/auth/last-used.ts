@@ -11,17 +11,17 @@ const waiting_keys_max = 100_000;
 const stop_ms = 3000;
 
 export interface LastUsed {
-  add(keyId: string): void;
+  add(keyId: string, address: () => string): void;
   /** Writes what is left, for 3 s at most. Never rejects. */
   stop(): Promise<void>;
 }
 
 export function lastUsed(options: {
-  touch: (keyIds: string[]) => Promise<void>;
+  touch: (uses: ReadonlyMap<string, string>) => Promise<void>;
   every_ms: number;
   failed: (cause: unknown) => void;
 }): LastUsed {
-  const waiting = new Set<string>();
+  const waiting = new Map<string, string>();
   const writes = gathered(async () => {
     await write();
     // Keys that came in during the write asked in vain, and failed ones wait again.
@@ -29,13 +29,13 @@ export function lastUsed(options: {
   });
 
   async function write(): Promise<void> {
-    const keyIds = [...waiting];
+    const uses = [...waiting];
     waiting.clear();
-    for (let from = 0; from < keyIds.length; from += batch_keys_max) {
+    for (let from = 0; from < uses.length; from += batch_keys_max) {
       try {
-        await options.touch(keyIds.slice(from, from + batch_keys_max));
+        await options.touch(new Map(uses.slice(from, from + batch_keys_max)));
       } catch (cause) {
-        for (const keyId of keyIds.slice(from)) waiting.add(keyId);
+        for (const [keyId, address] of uses.slice(from)) if (!waiting.has(keyId)) waiting.set(keyId, address);
         options.failed(cause);
         return;
       }
@@ -43,9 +43,10 @@ export function lastUsed(options: {
   }
 
   return {
-    add(keyId) {
-      if (waiting.size >= waiting_keys_max) return;
-      waiting.add(keyId);
+    add(keyId, address) {
+      // The first of several seconds stands for all of them: no request more has to find out from where it comes.
+      if (waiting.has(keyId) || waiting.size >= waiting_keys_max) return;
+      waiting.set(keyId, address());
       writes.ask(options.every_ms);
     },
     stop: () => within(writes.stop().then(write), stop_ms, "the store of last uses").catch(options.failed),

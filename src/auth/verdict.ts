@@ -2,6 +2,7 @@
 import { Fault } from "../inference/fault.ts";
 import type { Credential } from "../store/directory.ts";
 import { unauthorized } from "./credential.ts";
+import { liesIn } from "./network.ts";
 
 /** Who is calling. Shared by the requests of a second: never write to it. */
 export interface Principal {
@@ -14,7 +15,8 @@ export interface Principal {
 /** Of the key and its organization. */
 type Ids = readonly [keyId: string, organizationId: string];
 export type Verdict =
-  | { principal: Principal }
+  /** `admits`: of a key that may be used from some addresses only. */
+  | { principal: Principal; admits?: (address: string) => boolean }
   | { refusal: "suspended"; ids: Ids }
   | { refusal: keyof typeof refusals; ids: Ids | null };
 type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
@@ -32,13 +34,28 @@ export class Suspended extends Fault {
   }
 }
 
+/** A valid key, used from an address that is not among its own. */
+export class AddressNotAllowed extends Fault {
+  readonly keyId: string;
+  readonly organizationId: string;
+  constructor({ key, organization }: Principal) {
+    super(
+      "address_not_allowed",
+      "This API key may not be used from your address. Use another key, or ask your administrator to allow the address.",
+    );
+    this.keyId = key.id;
+    this.organizationId = organization.id;
+  }
+}
+
 /** Whether the key exists, is valid, and belongs to an active organization, by the store's clock. */
 export function judge(credential: Credential | null, secretHash: string): Verdict {
   if (!credential) return { refusal: "unknown", ids: null };
   const { key, organization } = credential;
   const refusal = refusalOf(credential);
   if (refusal) return { refusal, ids: [key.id, organization.id] };
-  return { principal: Object.freeze({ key, organization, secretHash }) };
+  const principal = Object.freeze({ key, organization, secretHash });
+  return key.allowedAddresses ? { principal, admits: liesIn(key.allowedAddresses) } : { principal };
 }
 
 function refusalOf({ key, secret, organization, readAt }: Credential): Refusal | null {

@@ -1,5 +1,6 @@
 /** `sluice key …` Only create and rotate print a secret, once. */
 import type { Command } from "commander";
+import { budgetedKeyJson } from "../http/management/budget-records.ts";
 import { keyJson, newKeyJson } from "../http/management/records.ts";
 import { compact } from "../inference/compact.ts";
 import type { LimitChanges } from "../management/budget-limits.ts";
@@ -7,10 +8,10 @@ import type { BudgetedKey } from "../management/budgets.ts";
 import type { OwnedKey } from "../management/context.ts";
 import type { NewKey } from "../management/keys.ts";
 import { name as parseName } from "../management/parse.ts";
-import type { Secret } from "../store/directory.ts";
+import { keyStates, type Secret } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { addKeyUpdate, budgetedKeyJson, budgetFacts } from "./key-update.ts";
+import { addKeyUpdate, budgetFacts, keyFacts } from "./key-update.ts";
 import { limitOption } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, names, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
@@ -62,14 +63,26 @@ function addCreate(key: Command, services: Services): void {
     });
 }
 
+interface ListOptions extends JsonFlag {
+  org?: string;
+  state?: string;
+  unusedFor?: string;
+}
+
 function addList(key: Command, services: Services): void {
   key
     .command("list")
     .description("list all keys, or the keys of one organization")
     .option("--org <org>", "slug or ID of the organization")
+    .option("--state <state>", `only keys in this state: ${keyStates.join(", ")}`)
+    .option("--unused-for <time>", "only keys not used for so long, such as 30d; or never, and made so long ago")
     .addOption(jsonOption())
-    .action(async (options: JsonFlag & { org?: string }) => {
-      const keys = await withManagement(services, (manage) => manage.listKeys(compact({ organization: options.org })));
+    .action(async (options: ListOptions) => {
+      const { org: organization, state, unusedFor } = options;
+      const asked = compact({ organization, state, unusedFor });
+      const keys = await withManagement(services, (manage) => manage.listKeys(asked));
+      if (keys.length === 0 && (state ?? unusedFor) !== undefined && !options.json)
+        return services.terminal.out("There are no such keys.\n");
       if (options.json) return printJson(services.terminal, keys.map(keyJson));
       services.terminal.out(keys.length === 0 ? none : table(services.terminal, columns(services.now_ms()), keys));
     });
@@ -195,15 +208,15 @@ function describeKey({ terminal, now_ms }: Services, budgeted: BudgetedKey): str
   const head = facts(terminal, [
     ["id", key.id],
     ["organization", organization.slug],
-    ["name", key.name],
     ["state", stateOf(key, now_ms())],
-    ["scopes", key.scopes.join(", ")],
-    ["models", key.allowedModels?.join(", ") ?? "every model"],
+    ...keyFacts(key),
     ...budgetFacts(budgeted),
-    ["created", instant(key.createdAt)],
-    ["expires", instant(key.expiresAt) ?? "never"],
+    ["created", [instant(key.createdAt), key.createdBy && `by ${key.createdBy}`].filter(Boolean).join(" ")],
     ["revoked", instant(key.revokedAt)],
-    ["last used", instant(key.lastUsedAt) ?? "never"],
+    [
+      "last used",
+      [instant(key.lastUsedAt) ?? "never", key.lastUsedFrom && `from ${key.lastUsedFrom}`].filter(Boolean).join(" "),
+    ],
   ]);
   const secrets: Column<Secret>[] = [
     { head: "SECRET", cell: (secret) => `${secret.prefix}…${secret.suffix}` },

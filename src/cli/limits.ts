@@ -36,7 +36,3 @@ export function limitsInWords(budget: Budget | null): string | null {
   });
   return words.length === 0 ? null : words.join(", ");
 }
-
-export function limitsJson(budget: Budget) {
-  return Object.fromEntries(names.map((name) => [name, budget[limitNames[name]]]));
-}

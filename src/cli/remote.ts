@@ -30,14 +30,18 @@ export function remoteManagement(server: RemoteServer, ask: typeof fetch = fetch
   return {
     ...manage,
     listOrganizations: () => allPages((page) => manage.pageOrganizations(page)),
-    // By organization, as the verb itself lists them; ids sort by their time.
-    listKeys: async (input) =>
-      (await allPages((page) => manage.pageKeys({ ...input, ...page }))).toSorted((one, other) =>
-        one.organization.id < other.organization.id ? -1 : Number(one.organization.id > other.organization.id),
-      ),
+    listKeys: async (input) => byOrganization(await allPages((page) => manage.pageKeys({ ...input, ...page }))),
+    listTeams: async (input) => byOrganization(await allPages((page) => manage.pageTeams({ ...input, ...page }))),
     listAudit: async ({ organization, limit }) =>
       (await manage.pageAudit({ organization: organization ?? null, limit: limit ?? 50 })).items,
   };
+}
+
+/** As the verbs themselves list them; ids sort by their time. */
+function byOrganization<Item extends { organization: { id: string } }>(items: Item[]): Item[] {
+  return items.toSorted((one, other) =>
+    one.organization.id < other.organization.id ? -1 : Number(one.organization.id > other.organization.id),
+  );
 }
 
 type Input = Record<string, unknown>;

@@ -1,11 +1,12 @@
 /** `sluice team …` */
 import type { Command } from "commander";
+import { teamJson } from "../http/management/budget-records.ts";
 import { compact } from "../inference/compact.ts";
 import type { LimitChanges } from "../management/budget-limits.ts";
 import type { OwnedTeam } from "../management/budgets.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { limitOption, limitsInWords, limitsJson } from "./limits.ts";
+import { limitOption, limitsInWords } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
 import { type Column, facts, instant, table } from "./table.ts";
@@ -120,19 +121,6 @@ function addRemove(team: Command, services: Services): void {
         `Removed team '${removed.team.name}' of ${removed.organization.slug}. ${keys === 0 ? "It had no keys." : `Its keys (${keys}) are in no team now.`}\n`,
       );
     });
-}
-
-export function teamJson({ team, organization }: OwnedTeam) {
-  return {
-    id: team.id,
-    organization_id: organization.id,
-    organization: organization.slug,
-    name: team.name,
-    keys: team.keys,
-    limits: limitsJson(team.budget),
-    key_limits: team.keyDefault && limitsJson(team.keyDefault),
-    created_at: team.createdAt,
-  };
 }
 
 function described({ terminal }: Services, { team, organization }: OwnedTeam): string {

@@ -1,11 +1,11 @@
 /** The environment's part of the configuration: where to listen, where data lives, which file, which engine. Empty equals unset. */
 import { isIPv6 } from "node:net";
+import { isNetwork } from "../auth/network.ts";
 import { compact } from "../inference/compact.ts";
 import { closestName } from "../schema/closest.ts";
 import { checkedKey } from "./api-key.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { OperatorTls, ServerSettings, StorageSettings } from "./configuration.ts";
-import { isNetwork } from "./network.ts";
 import { shortened } from "./problem.ts";
 import { withSecrets } from "./secret.ts";
 import type { ReadFile } from "./source.ts";

@@ -1,6 +1,6 @@
 /** Credential, organization and scope, in that order; the log learns who it was. Throws Fault 401, 403, 429 or 503. */
 import { requireScope } from "../auth/authenticate.ts";
-import { type Principal, Suspended } from "../auth/verdict.ts";
+import { AddressNotAllowed, type Principal, Suspended } from "../auth/verdict.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -23,7 +23,7 @@ async function authenticate(dependencies: Dependencies, call: Call): Promise<Pri
     Object.assign(call.notes, { organization: principal.organization.id, key: principal.key.id });
     return principal;
   } catch (thrown) {
-    if (thrown instanceof Suspended) {
+    if (thrown instanceof Suspended || thrown instanceof AddressNotAllowed) {
       Object.assign(call.notes, { organization: thrown.organizationId, key: thrown.keyId });
     }
     if (thrown instanceof Fault) dependencies.metrics.unauthenticated(thrown.code);

@@ -3,7 +3,8 @@
  * trusted may write `forwarded` and `x-forwarded-for` as it likes: from the right, the first hop that is no trusted proxy
  * counts (docs/design/service.md, Client addresses).
  */
-import { BlockList, isIP, isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
+import { liesIn } from "../auth/network.ts";
 
 /** A header longer than this is no proxy's of ours. */
 const header_chars_max = 4096;
@@ -17,20 +18,8 @@ export type ClientAddress = (peer: string, headers: ForwardingHeaders) => string
 /** `trusted`: addresses and networks (`10.0.0.0/8`), each in order. */
 export function clientAddresses(trusted: readonly string[]): ClientAddress {
   if (trusted.length === 0) return (peer) => accountable(plain(peer));
-  const proxies = blockList(trusted);
-  const isProxy = (address: string) => proxies.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+  const isProxy = liesIn(trusted);
   return (peer, headers) => accountable(clientOf(plain(peer), headers, isProxy));
-}
-
-function blockList(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = "", bits] = network.split("/");
-    const kind = isIPv6(address) ? "ipv6" : "ipv4";
-    if (bits === undefined) list.addAddress(address, kind);
-    else list.addSubnet(address, Number(bits), kind);
-  }
-  return list;
 }
 
 function clientOf(peer: string, headers: ForwardingHeaders, isProxy: (address: string) => boolean): string {

@@ -33,7 +33,7 @@ interface Declared<
   Body,
 > {
   operationId: string;
-  method: "get" | "post" | "put" | "delete";
+  method: "get" | "post" | "put" | "patch" | "delete";
   /** As OpenAPI writes it: `/v1/models/{id}`. */
   path: string;
   /** Of the ids in its path; what does not begin so is no path of this operation. Empty: any without a slash. */

@@ -5,13 +5,14 @@ import type { Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import { changedLimits, differencesOf, type LimitChanges, withinPlan } from "./budget-limits.ts";
 import type { ManagementContext, OwnedKey } from "./context.ts";
-import { noKey } from "./context.ts";
+import { noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
+import { type Paged, type PageInput, paged, pageOf } from "./page.ts";
 import * as parse from "./parse.ts";
 
 export interface OwnedTeam {
   team: Team;
-  organization: Organization;
+  organization: Pick<Organization, "id" | "slug">;
 }
 export interface BudgetedKey extends OwnedKey {
   budget: KeyBudget;
@@ -27,6 +28,8 @@ export interface BudgetVerbs {
   }): Promise<OwnedTeam>;
   /** Of one organization, or of all. */
   listTeams(input: { organization?: string | null }): Promise<OwnedTeam[]>;
+  /** A part of them, in the order in which they were made; `limit` 1 to 1,000, else 100. */
+  pageTeams(input: PageInput & { organization?: string | null }): Promise<Paged<OwnedTeam>>;
   /** `team` is an ID, or with `organization` a name; here and in every verb. */
   findTeam(input: { team: string; organization?: string | null }): Promise<OwnedTeam>;
   updateTeam(input: {
@@ -47,22 +50,22 @@ export interface BudgetVerbs {
 }
 
 export interface OrganizationDefault {
-  organization: Organization;
+  organization: Pick<Organization, "id" | "slug">;
   limits: Budget | null;
 }
 
 export function budgetVerbs(context: ManagementContext): BudgetVerbs {
-  const { administration, actor, announce, catalog, keyOf, newUuid, organizationOf, withOrganization } = context;
+  const { administration, actor, announce, catalog, keyOf, narrowedTo, newUuid, organizationOf, withOrganization } =
+    context;
 
   async function planOf(organization: Organization) {
     return organization.plan === null ? null : ((await catalog()).plans.get(organization.plan) ?? null);
   }
-  async function ownedTeam(input: { team: unknown; organization?: unknown }): Promise<OwnedTeam> {
+  async function ownedTeam(input: { team: unknown; organization?: unknown }) {
     const name = parse.text(input.team, "a team's ID or name");
     const owner = parse.isAbsent(input.organization) ? null : await organizationOf(input.organization);
     const found = await teamNamed(context, name, owner);
-    const organization = owner ?? (await organizationOf(found.organizationId));
-    return { team: found, organization };
+    return { team: found, organization: owner ?? (await organizationOf(found.organizationId)) };
   }
   async function allowed(owner: Organization, budget: Budget, whose: string): Promise<Budget> {
     withinPlan(budget, await planOf(owner), whose);
@@ -82,19 +85,31 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
         budget: await allowed(organization, changedLimits(input.limits, noBudget), "team"),
         keyDefault: await defaultFor(organization, input.keyLimits, null),
         actor,
+        repeat: context.repeatOf("createTeam", input),
       });
-      if (team === "name_taken") fail(nameTaken(organization, name));
+      if (team === "name_taken") fail(nameTaken(organization, name), "taken");
+      if (team === "reused") return reusedKey();
+      if ("repeated" in team) return ownedTeam({ team: team.repeated });
       return { team, organization };
     },
     async listTeams(input) {
-      const organizations = parse.isAbsent(input.organization)
-        ? await administration.listOrganizations()
-        : [await organizationOf(input.organization)];
+      const one = await narrowedTo(input.organization);
+      const organizations = one === undefined ? await administration.listOrganizations() : [await organizationOf(one)];
       const lists: OwnedTeam[] = [];
       for (const organization of organizations) {
         for (const team of await administration.listTeams(organization.id)) lists.push({ team, organization });
       }
       return lists;
+    },
+    async pageTeams(input) {
+      const page = pageOf(input, "team_");
+      const organizationId = await narrowedTo(input.organization);
+      const { items, next } = paged(await administration.pageTeams({ ...page, organizationId }), ({ id }) => id);
+      const owners = new Map<string, Organization>();
+      for (const { organizationId: id } of items) {
+        if (!owners.has(id)) owners.set(id, await organizationOf(id));
+      }
+      return { items: items.map((team) => ({ team, organization: owners.get(team.organizationId)! })), next };
     },
     findTeam: (input) => ownedTeam(input),
     async updateTeam(input) {
@@ -104,8 +119,8 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
       const keyDefault = await defaultFor(organization, input.keyLimits, team.keyDefault);
       const updated = await administration.updateTeam(team, { name, budget, keyDefault }, actor);
       if (updated === null) noTeam(team.id);
-      if (updated === "name_taken") fail(nameTaken(organization, name));
-      if ("now" in updated) fail(overtaken("team", differencesOf(team, updated.now)));
+      if (updated === "name_taken") fail(nameTaken(organization, name), "taken");
+      if ("now" in updated) fail(overtaken("team", differencesOf(team, updated.now)), "stale");
       await announce(organization.id);
       return { team: updated, organization };
     },
@@ -128,7 +143,7 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
       const teamId = input.team === undefined ? (before.team?.id ?? null) : (team?.id ?? null);
       const updated = await administration.setKeyBudget(key, before, { teamId, budget }, actor);
       if (updated === null) return team ? noTeam(team.id) : noKey(key.id);
-      if ("now" in updated) fail(overtaken("key", differencesOf(before, updated.now)));
+      if ("now" in updated) fail(overtaken("key", differencesOf(before, updated.now)), "stale");
       await announce(key.id);
       return { key, organization, budget: updated };
     },
@@ -146,13 +161,17 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
   };
 }
 
-/** By its ID, or among the teams of this organization by its name. One of another organization is refused by name. */
+/**
+ * By its ID, or among the teams of this organization by its name. One of another organization is refused by name; to
+ * whom it is out of sight, it is not there.
+ */
 export async function teamNamed(
-  { administration }: Pick<ManagementContext, "administration">,
+  { administration, isInSight }: Pick<ManagementContext, "administration" | "isInSight">,
   name: string,
   organization: Organization | null,
 ): Promise<Team> {
-  const byId = await administration.findTeam(name);
+  const found = await administration.findTeam(name);
+  const byId = found && isInSight(found.organizationId) ? found : null;
   if (byId && organization && byId.organizationId !== organization.id)
     fail(`The team ${byId.id} belongs to another organization than ${organization.slug}.`);
   if (byId) return byId;
@@ -177,7 +196,7 @@ export async function newKeyBudget(
 }
 
 export function noTeam(name: string): never {
-  return fail(`There is no team '${parse.excerpt(name)}'. To list all teams, run: sluice team list`);
+  return fail(`There is no team '${parse.excerpt(name)}'. To list all teams, run: sluice team list`, "not_found");
 }
 
 const unlessEmpty = (budget: Budget): Budget | null =>

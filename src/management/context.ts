@@ -1,9 +1,10 @@
 /** What every verb works with: the stores, the actor, look-ups by name, and announcements to the nodes. */
 import { hashKey } from "../auth/key.ts";
 import { canonical } from "../store/audit-chain.ts";
-import type { Actor, Administration, Key, Organization, Repeat } from "../store/directory.ts";
+import type { Actor, Administration, Key, Organization } from "../store/directory.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { Operators } from "../store/operators.ts";
+import type { Repeat } from "../store/page.ts";
 import type { Plan } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
 import { fail } from "./error.ts";

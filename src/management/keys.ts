@@ -6,7 +6,8 @@ import type { LimitChanges } from "./budget-limits.ts";
 import { newKeyBudget, noTeam } from "./budgets.ts";
 import { type ManagementContext, noKey, type OwnedKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { type Paged, type PageInput, paged, pageOf } from "./page.ts";
+import { changeOf, type KeyChanges } from "./key-change.ts";
+import { allPages, type Paged, type PageInput, page_max, paged, pageOf } from "./page.ts";
 import * as parse from "./parse.ts";
 
 export interface KeyVerbs {
@@ -23,9 +24,11 @@ export interface KeyVerbs {
     limits?: LimitChanges | null;
   }): Promise<NewKey>;
   /** Of one organization, or of all. */
-  listKeys(input: { organization?: string | null }): Promise<OwnedKey[]>;
+  listKeys(input: { organization?: string | null } & KeyFilter): Promise<OwnedKey[]>;
   /** A part of them, in the order in which they were made; `limit` 1 to 1,000, else 100. */
-  pageKeys(input: PageInput & { organization?: string | null; state?: string | null }): Promise<Paged<OwnedKey>>;
+  pageKeys(input: PageInput & { organization?: string | null } & KeyFilter): Promise<Paged<OwnedKey>>;
+  /** What is left out stays. A revoked key cannot be changed. It counts on every node within a second. */
+  updateKey(input: { id: string } & KeyChanges): Promise<OwnedKey>;
   findKey(input: { id: string }): Promise<OwnedKey>;
   /**
    * Adds a second secret to the key. `grace` (`30m`, `1h`, `7d`, `0s`) is how long the older ones keep working; without
@@ -34,6 +37,12 @@ export interface KeyVerbs {
   rotateKey(input: { id: string; grace?: string | null }): Promise<NewKey>;
   /** Revokes the key, or with `old` only the secrets that a rotation replaced. Idempotent. */
   revokeKey(input: { id: string; old?: boolean }): Promise<OwnedKey>;
+}
+
+interface KeyFilter {
+  state?: string | null;
+  /** `30d`: only keys that were not used for so long; one that was never used counts from its creation. */
+  unusedFor?: string | null;
 }
 
 export interface NewKey extends OwnedKey {
@@ -55,6 +64,12 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
     random,
     withOrganization,
   } = context;
+  async function keysOf(organizationId: string, filter: ReturnType<typeof filterOf>) {
+    return allPages(async ({ cursor, limit = page_max }) => {
+      const page = { after: cursor ?? undefined, limit: limit ?? page_max };
+      return paged(await administration.pageKeys({ ...page, ...filter, organizationId }), ({ id }) => id);
+    });
+  }
   return {
     async createKey(input) {
       const name = parse.name(input.name, "The key's name");
@@ -82,24 +97,34 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
       return { key, organization, secret };
     },
     async listKeys(input) {
+      const filter = filterOf(input);
       const one = await narrowedTo(input.organization);
       const organizations = one === undefined ? await administration.listOrganizations() : [await organizationOf(one)];
       const lists: OwnedKey[] = [];
       for (const organization of organizations) {
-        for (const key of await administration.listKeys(organization.id)) lists.push({ key, organization });
+        for (const key of await keysOf(organization.id, filter)) lists.push({ key, organization });
       }
       return lists;
     },
     async pageKeys(input) {
       const page = pageOf(input, "key_");
       const organizationId = await narrowedTo(input.organization);
-      const state = parse.isAbsent(input.state) ? undefined : parse.choice(input.state, keyStates, "state");
-      const { items, next } = paged(await administration.pageKeys({ ...page, organizationId, state }), ({ id }) => id);
+      const found = await administration.pageKeys({ ...page, ...filterOf(input), organizationId });
+      const { items, next } = paged(found, ({ id }) => id);
       const owners = new Map<string, Organization>();
       for (const { organizationId: id } of items) {
         if (!owners.has(id)) owners.set(id, await organizationOf(id));
       }
       return { items: items.map((key) => ({ key, organization: owners.get(key.organizationId)! })), next };
+    },
+    async updateKey({ id: given, ...changes }) {
+      const key = await keyOf(given);
+      const { models } = parse.isAbsent(changes.models) ? { models: [] } : await catalog();
+      const change = changeOf(changes, key, { models, now_ms: now_ms() });
+      if (key.revokedAt) fail(`The key ${key.id} is revoked and cannot be changed. Create a new one.`, "state");
+      const updated = await administration.updateKey(key.id, change, actor);
+      await announce(key.id);
+      return withOrganization(updated ?? noKey(key.id));
     },
     findKey: async (input) => withOrganization(await keyOf(input.id)),
     async rotateKey(input) {
@@ -122,6 +147,13 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
       await announce(id);
       return withOrganization(key ?? noKey(id));
     },
+  };
+}
+
+function filterOf({ state, unusedFor }: KeyFilter) {
+  return {
+    state: parse.isAbsent(state) ? undefined : parse.choice(state, keyStates, "state"),
+    unusedFor_ms: parse.isAbsent(unusedFor) ? undefined : parse.duration(unusedFor, "duration"),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Lists in parts: so many at a time, and where the next part begins. Pure. */
-import type { PageOf } from "../store/directory.ts";
+
 import { type IdPrefix, uuidOf } from "../store/ids.ts";
+import type { PageOf } from "../store/page.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 

@@ -2,6 +2,7 @@
  * Parses what an administrator entered: each function returns the value, or throws a ManagementError that says what is
  * valid. Pure. Arguments are `unknown` because they may come through the socket.
  */
+import { isNetwork } from "../auth/network.ts";
 import { type Scope, scopes as scopeNames } from "../store/directory.ts";
 import { fail } from "./error.ts";
 
@@ -136,14 +137,12 @@ export function anchor(value: unknown): Date {
 const unit_ms = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** `30m`, `1h`, `7d`, `0s`, in milliseconds; a year at most. */
-export function duration(value: unknown): number {
+export function duration(value: unknown, what = "grace period"): number {
   const word = text(value, "a duration");
   const form = /^(\d{1,9})([smhd])$/.exec(word);
   const ms = form ? Number(form[1]) * unit_ms[form[2] as keyof typeof unit_ms] : Number.NaN;
   if (Number.isNaN(ms) || ms > grace_days_max * unit_ms.d) {
-    fail(
-      `'${excerpt(word)}' is not a grace period. Use a duration such as 30m, 1h, or 7d, up to 365d, or 0s for no grace period.`,
-    );
+    fail(`'${excerpt(word)}' is not a ${what}. Use a duration such as 30m, 1h, or 7d, up to 365d, or 0s for none.`);
   }
   return ms;
 }
@@ -169,6 +168,38 @@ export function operatorName(value: unknown): string {
 export function signedCount(value: unknown, max: number, what: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value !== 0 && Math.abs(value) <= max) return value;
   fail(`${what} must be a whole number other than 0, from -${max} to ${max}.`);
+}
+
+const networks_max = 100;
+const network_bits_max = 64;
+
+/** Each once. Of IPv6, a subscriber has a /64, and that is what an address stands for. */
+export function networks(value: unknown): string[] {
+  const words = [...new Set(list(value, "addresses"))];
+  const isWide = (word: string) => !word.includes(":") || Number(word.split("/")[1] ?? "128") <= network_bits_max;
+  const wrong = words.find((word) => !isNetwork(word) || !isWide(word));
+  if (wrong !== undefined)
+    fail(`'${excerpt(wrong)}' is not an address or a network. Use one such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/64.`);
+  if (words.length === 0) fail("Specify at least one address, or allow every address.");
+  if (words.length > networks_max) fail(`A key can have at most ${networks_max} addresses and networks.`);
+  return words;
+}
+
+const labels_max = 20;
+
+/** What is named is set, or with null taken away; all else stays. */
+export function labels(changes: unknown, before: Record<string, string>): Record<string, string> {
+  if (typeof changes !== "object" || changes === null || Array.isArray(changes))
+    fail("Specify labels by name, each with a text or null.");
+  const after = new Map(Object.entries(before));
+  for (const [label, value] of Object.entries(changes)) {
+    if (!/^[a-z0-9][a-z0-9._/-]{0,62}$/.test(label))
+      fail(`'${excerpt(label)}' is not a label's name. Use 1 to 63 lowercase letters, digits, and . _ - /`);
+    if (value === null) after.delete(label);
+    else after.set(label, name(value, `The label '${label}'`));
+  }
+  if (after.size > labels_max) fail(`A key can have at most ${labels_max} labels.`);
+  return Object.fromEntries([...after].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 export function list(value: unknown, what: string): string[] {

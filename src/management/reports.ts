@@ -21,7 +21,8 @@ export interface ReportVerbs {
   reportUsage(input: {
     from?: string | null;
     to?: string | null;
-    by?: string[] | null;
+    /** As a list, or with commas. */
+    by?: string[] | string | null;
     organization?: string | null;
   }): Promise<OrganizationReport>;
 }
@@ -48,12 +49,13 @@ const rows_max = 100_000;
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 
-export function reportVerbs({ catalog, ledger, now_ms, organizationOf }: ManagementContext): ReportVerbs {
+export function reportVerbs({ catalog, ledger, narrowedTo, now_ms, organizationOf }: ManagementContext): ReportVerbs {
   return {
     async reportUsage(input) {
       const { from, to } = span(input.from, input.to, now_ms());
       const by = groupsOf(input.by);
-      const organization = parse.isAbsent(input.organization) ? null : await organizationOf(input.organization);
+      const one = await narrowedTo(input.organization);
+      const organization = one === undefined ? null : await organizationOf(one);
       const found = await ledger.report({ from, to, by, organizationId: organization?.id ?? null, rows_max });
       if (found.rows === null) {
         fail(`The report has more than ${rows_max} rows. Choose a shorter span, fewer groups, or one organization.`);
@@ -106,7 +108,7 @@ const periods = ["hour", "day", "month"] as const;
 /** In the order given, each once. */
 function groupsOf(value: unknown): ReportGroup[] {
   if (parse.isAbsent(value)) return ["organization"];
-  const words = [...new Set(parse.list(value, "groups"))];
+  const words = [...new Set(parse.list(typeof value === "string" ? value.split(",") : value, "groups"))];
   const wrong = words.find((word) => !reportGroups.includes(word as ReportGroup));
   if (wrong !== undefined) {
     fail(`There is no group '${parse.excerpt(wrong)}'. The groups are: ${reportGroups.join(", ")}.`);

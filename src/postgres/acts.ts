@@ -5,8 +5,9 @@
 import { and, asc, desc, eq, gt, lt } from "drizzle-orm";
 import { administrationRepeat, auditEntry, auditHead } from "../../db/schema.ts";
 import { chainedHash } from "../store/audit-chain.ts";
-import type { AuditEntry, AuditHead, AuditQuery, Repeat, Repeated } from "../store/directory.ts";
+import type { AuditEntry, AuditHead, AuditQuery } from "../store/directory.ts";
 import { idOf, uuidOf } from "../store/ids.ts";
+import type { Repeat, Repeated } from "../store/page.ts";
 import type { Database, Transaction } from "./database.ts";
 import { plainly } from "./rows.ts";
 

@@ -14,6 +14,7 @@ export function directory(db: Database): Directory {
         name: apiKey.name,
         scopes: apiKey.scopes,
         allowedModels: apiKey.allowedModels,
+        allowedAddresses: apiKey.allowedAddresses,
         expiresAt: apiKey.expiresAt,
         revokedAt: apiKey.revokedAt,
       },
@@ -40,16 +41,22 @@ export function directory(db: Database): Directory {
       };
     },
 
-    async touch(keyIds) {
-      const ids = keyIds.map((id) => uuidOf(id, "key_")).filter((id) => id !== null);
-      if (ids.length === 0) return;
+    async touch(uses) {
+      const known = [...uses].flatMap(([id, from]) => {
+        const uuid = uuidOf(id, "key_");
+        return uuid === null ? [] : [{ uuid, from }];
+      });
+      if (known.length === 0) return;
       // Nodes write the same keys at the same moment: whoever comes second leaves the row to the first, and nobody waits.
-      await db.query(touching, [ids]);
+      await db.query(touching, [known.map(({ uuid }) => uuid), known.map(({ from }) => from)]);
     },
   };
 }
 
 const touching = `
-  update api_key set last_used_at = store_now()
-  from (select id from api_key where id = any($1::uuid[]) for no key update skip locked) as used
+  update api_key set last_used_at = store_now(), last_used_from = nullif(used.address, '')
+  from (
+    select id, given.address from api_key join unnest($1::uuid[], $2::text[]) as given (key_id, address) on id = key_id
+    for no key update of api_key skip locked
+  ) as used
   where api_key.id = used.id`;

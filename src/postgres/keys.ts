@@ -2,9 +2,10 @@
  * Administration of keys. A key keeps its id through rotations, each of which adds a secret; the older ones go on until
  * they are revoked, or until the end of the grace that a rotation gave them.
  */
+import { isDeepStrictEqual } from "node:util";
 import { and, desc, eq, gt, isNotNull, isNull, lt, not, type SQL, sql } from "drizzle-orm";
 import { apiKey, keySecret } from "../../db/schema.ts";
-import type { Administration, Key, KeyState, NewSecret } from "../store/directory.ts";
+import type { Administration, Key, KeyChange, KeyState, NewSecret } from "../store/directory.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { budgetShown, isLimited } from "./budgets.ts";
@@ -13,7 +14,7 @@ import { announceChange } from "./revocations.ts";
 import { type KeyRow, keyOf, plainly } from "./rows.ts";
 import { budgetNewKey, mayJoin } from "./teams.ts";
 
-type Verbs = "createKey" | "listKeys" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
+type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
 
 export function keys(db: Database): Pick<Administration, Verbs> {
   return {
@@ -29,9 +30,16 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           await unrepeated(tx, input.repeat, input.actor);
           return "no_team";
         }
-        await tx.drizzle
-          .insert(apiKey)
-          .values({ id, organizationId: owner, name, scopes, allowedModels, expiresAt, createdAt: at });
+        await tx.drizzle.insert(apiKey).values({
+          id,
+          organizationId: owner,
+          name,
+          scopes,
+          allowedModels,
+          expiresAt,
+          createdAt: at,
+          createdBy: input.actor,
+        });
         await addSecret(tx, id, 1, input.secret, at);
         await budgetNewKey(tx, { id, owner, teamId, budget, at });
         const details = {
@@ -48,21 +56,13 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         return (await readKey(tx, id))!;
       }),
 
-    async listKeys(organizationId) {
-      const owner = uuidOf(organizationId, "org_");
-      if (owner === null) return [];
-      const rows = await plainly(
-        db.drizzle.select().from(apiKey).where(eq(apiKey.organizationId, owner)).orderBy(apiKey.id),
-      );
-      return plainly(withSecrets(db, rows));
-    },
-
-    async pageKeys({ organizationId, after, limit, state }) {
+    async pageKeys({ organizationId, after, limit, state, unusedFor_ms }) {
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
         owner === undefined ? undefined : eq(apiKey.organizationId, owner),
         after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
         state === undefined ? undefined : inState[state],
+        unusedFor_ms === undefined ? undefined : isUnusedFor(unusedFor_ms),
       );
       const page = db.drizzle
         .select()
@@ -78,6 +78,23 @@ export function keys(db: Database): Pick<Administration, Verbs> {
       const uuid = uuidOf(id, "key_");
       return uuid === null ? null : plainly(readKey(db, uuid));
     },
+
+    updateKey: (id, change, actor) =>
+      act(db, async (tx) => {
+        const key = await lockKey(tx, id);
+        if (!key) return null;
+        const named = Object.keys(change) as (keyof KeyChange)[];
+        const changed = named.filter((name) => !isDeepStrictEqual(key[name], change[name]));
+        if (changed.length > 0) {
+          const only = (of: KeyChange | KeyRow) => Object.fromEntries(changed.map((name) => [name, of[name]]));
+          await tx.drizzle.update(apiKey).set(only(change)).where(eq(apiKey.id, key.id));
+          const details = { ...listed(only(change)), before: listed(only(key)) };
+          await announceChange(tx, id);
+          const entry = { actor, action: "key.update", owner: key.organizationId, subject: id, details };
+          await audit(tx, await storeNow(tx), entry);
+        }
+        return readKey(tx, key.id);
+      }),
 
     rotateKey: (input) =>
       act(db, async (tx) => {
@@ -129,6 +146,15 @@ const inState: Record<KeyState, SQL | undefined> = {
   expired: and(isNull(apiKey.revokedAt), hasExpired),
   active: and(isNull(apiKey.revokedAt), not(hasExpired)),
 };
+
+const isUnusedFor = (ms: number) =>
+  sql`coalesce(${apiKey.lastUsedAt}, ${apiKey.createdAt}) <= store_now() - ${ms}::bigint * interval '1 ms'`;
+
+/** With the names that the audit log has. */
+const listed = (of: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
+  );
 
 /** What the audit log tells of a secret. */
 export function masked({ prefix, suffix }: NewSecret): string {

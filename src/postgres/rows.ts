@@ -48,6 +48,11 @@ export function keyOf(row: KeyRow, secrets: SecretRow[]): Key {
     expiresAt: row.expiresAt,
     revokedAt: row.revokedAt,
     lastUsedAt: row.lastUsedAt,
+    lastUsedFrom: row.lastUsedFrom,
+    createdBy: row.createdBy,
+    owner: row.owner,
+    labels: row.labels,
+    allowedAddresses: row.allowedAddresses,
     secrets: secrets.map(secretOf),
   };
 }

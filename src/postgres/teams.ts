@@ -4,12 +4,21 @@
  * overwrites what he did not see.
  */
 import { isDeepStrictEqual } from "node:util";
-import { and, count, eq, isNull } from "drizzle-orm";
-import { apiKey, organization, team, usageSubject } from "../../db/schema.ts";
+import { and, count, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
+import { apiKey, keyDefault, organization, team, usageSubject } from "../../db/schema.ts";
 import { type Budget, type BudgetAdministration, type KeyBudget, noBudget, type Team } from "../store/budget.ts";
-import { bare, idOf, uuidOf } from "../store/ids.ts";
-import { act, audit, storeNow } from "./acts.ts";
-import { budgetShown, defaultOf, isLimited, setDefault, setSubject, subjectOf, sumEarlier } from "./budgets.ts";
+import { bare, idOf, uuid_max, uuidOf } from "../store/ids.ts";
+import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import {
+  budgetOf,
+  budgetShown,
+  defaultOf,
+  isLimited,
+  setDefault,
+  setSubject,
+  subjectOf,
+  sumEarlier,
+} from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
@@ -22,8 +31,13 @@ export function teams(db: Database): BudgetAdministration {
       act(db, async (tx) => {
         const owner = bare(input.organizationId, "org_");
         const id = bare(input.id, "team_");
+        const before = await repeated(tx, input.repeat, input.actor, input.id);
+        if (before) return before;
         await lockOrganization(tx, owner);
-        if (await isTaken(tx, owner, input.name)) return "name_taken";
+        if (await isTaken(tx, owner, input.name)) {
+          await unrepeated(tx, input.repeat, input.actor);
+          return "name_taken";
+        }
         const at = await storeNow(tx);
         const { name, budget, keyDefault } = input;
         await tx.drizzle.insert(team).values({ id, organizationId: owner, name, createdAt: at });
@@ -40,7 +54,22 @@ export function teams(db: Database): BudgetAdministration {
       const owner = uuidOf(organizationId, "org_");
       if (owner === null) return [];
       const rows = await plainly(db.drizzle.select().from(team).where(isThere(owner)).orderBy(team.id));
-      return plainly(Promise.all(rows.map((row) => teamOf(db, row))));
+      return plainly(teamsOf(db, rows));
+    },
+
+    async pageTeams({ organizationId, after, limit }) {
+      const wanted = and(
+        isThere(organizationId === undefined ? undefined : bare(organizationId, "org_")),
+        after === undefined ? undefined : gt(team.id, uuidOf(after, "team_") ?? uuid_max),
+      );
+      const page = db.drizzle
+        .select()
+        .from(team)
+        .where(wanted)
+        .orderBy(team.id)
+        .limit(limit + 1);
+      const rows = await plainly(page);
+      return { items: await plainly(teamsOf(db, rows.slice(0, limit))), hasMore: rows.length > limit };
     },
 
     async findTeam(id) {
@@ -160,7 +189,9 @@ async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
   await tx.drizzle.select({ id: organization.id }).from(organization).where(eq(organization.id, owner)).for("update");
 }
 
-const isThere = (owner: string) => and(eq(team.organizationId, owner), isNull(team.removedAt));
+/** Of one organization, or of all. */
+const isThere = (owner: string | undefined): SQL | undefined =>
+  and(owner === undefined ? undefined : eq(team.organizationId, owner), isNull(team.removedAt));
 
 async function isTaken(tx: Transaction, owner: string, name: string): Promise<boolean> {
   const rows = await tx.drizzle
@@ -183,24 +214,33 @@ async function readTeam(tx: Pick<Transaction, "drizzle">, id: string): Promise<T
     .select()
     .from(team)
     .where(and(eq(team.id, id), isNull(team.removedAt)));
-  return row ? teamOf(tx, row) : null;
+  return row ? ((await teamsOf(tx, [row]))[0] ?? null) : null;
 }
 
-async function teamOf(tx: Pick<Transaction, "drizzle">, row: TeamRow): Promise<Team> {
-  const subject = await subjectOf(tx, row.id);
-  const [members] = await tx.drizzle
-    .select({ keys: count() })
+/** However many, three questions. */
+async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promise<Team[]> {
+  if (rows.length === 0) return [];
+  // One parameter, whatever its length: each number of them would be a statement of its own.
+  const ids = sql`(${sql.param(rows.map(({ id }) => id))}::uuid[])`;
+  const subjects = await tx.drizzle.select().from(usageSubject).where(sql`${usageSubject.subjectId} = any${ids}`);
+  const defaults = await tx.drizzle.select().from(keyDefault).where(sql`${keyDefault.ownerId} = any${ids}`);
+  const members = await tx.drizzle
+    .select({ id: usageSubject.teamId, keys: count() })
     .from(usageSubject)
-    .where(eq(usageSubject.teamId, row.id));
-  return {
+    .where(sql`${usageSubject.teamId} = any${ids}`)
+    .groupBy(usageSubject.teamId);
+  const budgets = new Map(subjects.map((row) => [row.subjectId, budgetOf(row)]));
+  const given = new Map(defaults.map((row) => [row.ownerId, budgetOf(row)]));
+  const counts = new Map(members.map(({ id, keys }) => [id, keys]));
+  return rows.map((row) => ({
     id: idOf(row.id, "team_"),
     organizationId: idOf(row.organizationId, "org_"),
     name: row.name,
     createdAt: row.createdAt,
-    budget: subject?.budget ?? { ...noBudget },
-    keyDefault: await defaultOf(tx, row.id),
-    keys: members!.keys,
-  };
+    budget: budgets.get(row.id) ?? { ...noBudget },
+    keyDefault: given.get(row.id) ?? null,
+    keys: counts.get(row.id) ?? 0,
+  }));
 }
 
 async function readKeyBudget(tx: Pick<Transaction, "drizzle">, id: string): Promise<KeyBudget> {

@@ -3,6 +3,7 @@
  * (ledger.ts); this is what an administrator sets.
  */
 import type { UsageLimits } from "./ledger.ts";
+import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
 
 /** In the units of a plan. A limit that is null does not limit. */
 export type Budget = UsageLimits;
@@ -48,9 +49,12 @@ export interface BudgetAdministration {
     budget: Budget;
     keyDefault: Budget | null;
     actor: string;
-  }): Promise<Team | "name_taken">;
+    repeat?: Repeat | undefined;
+  }): Promise<Team | "name_taken" | Repeated>;
   /** Those that were not removed, the oldest first. */
   listTeams(organizationId: string): Promise<Team[]>;
+  /** Of one organization or of all, in the order in which they were made. */
+  pageTeams(page: Page & { organizationId?: string | undefined }): Promise<PageOf<Team>>;
   findTeam(id: string): Promise<Team | null>;
   /** Unless it is no longer as `before` says. */
   updateTeam(

@@ -7,6 +7,7 @@
 
 import type { Budget, BudgetAdministration } from "./budget.ts";
 import type { WindowKind } from "./ledger.ts";
+import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
@@ -43,6 +44,15 @@ export interface Key {
   expiresAt: Date | null;
   revokedAt: Date | null;
   lastUsedAt: Date | null;
+  /** An address; of IPv6, its /64. */
+  lastUsedFrom: string | null;
+  /** The actor; null where nobody knows any more. */
+  createdBy: string | null;
+  /** A person or a team, in any words. */
+  owner: string | null;
+  labels: Record<string, string>;
+  /** Addresses and networks of its clients; null allows all. */
+  allowedAddresses: string[] | null;
   /** Newest first; more than one while a rotation's grace runs. */
   secrets: Secret[];
 }
@@ -67,7 +77,7 @@ export interface NewSecret {
 
 /** All that authentication needs to know, from one indexed look-up. */
 export interface Credential {
-  key: Pick<Key, "id" | "name" | "scopes" | "allowedModels" | "expiresAt" | "revokedAt">;
+  key: Pick<Key, "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt">;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version">;
   /** The store's clock at the look-up: it decides about expiry, never a node's. */
@@ -76,8 +86,8 @@ export interface Credential {
 
 export interface Directory {
   credential(keyHash: Uint8Array): Promise<Credential | null>;
-  /** Best effort, batched by the caller; never waited for by a request. */
-  touch(keyIds: string[]): Promise<void>;
+  /** Keys, and the address from which each was used. Best effort, batched; never waited for by a request. */
+  touch(uses: ReadonlyMap<string, string>): Promise<void>;
 }
 
 export interface Administration extends BudgetAdministration {
@@ -146,9 +156,17 @@ export interface Administration extends BudgetAdministration {
     actor: Actor;
     repeat?: Repeat | undefined;
   }): Promise<Key | Repeated | "no_team">;
-  listKeys(organizationId: string): Promise<Key[]>;
   /** Of one organization or of all, in the order in which they were made. */
-  pageKeys(page: Page & { organizationId?: string | undefined; state?: KeyState | undefined }): Promise<PageOf<Key>>;
+  pageKeys(
+    page: Page & {
+      organizationId?: string | undefined;
+      state?: KeyState | undefined;
+      /** Not used for so long; one that was never used counts from its creation. */
+      unusedFor_ms?: number | undefined;
+    },
+  ): Promise<PageOf<Key>>;
+  /** What is named is set; all else stays, whoever changes it meanwhile. An answer that changes nothing writes nothing. */
+  updateKey(id: string, change: KeyChange, actor: Actor): Promise<Key | null>;
   findKey(id: string): Promise<Key | null>;
   /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
   rotateKey(input: {
@@ -164,6 +182,10 @@ export interface Administration extends BudgetAdministration {
   /** Where the chain stands. */
   auditHead(): Promise<AuditHead>;
 }
+
+export type KeyChange = Partial<
+  Pick<Key, "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "owner" | "labels">
+>;
 
 /** `active` is neither revoked nor expired. */
 export const keyStates = ["active", "revoked", "expired"] as const;
@@ -188,26 +210,8 @@ export interface AuditQuery {
   limit: number;
 }
 
-/** A part of a list: so many, after the one with this id. */
-export interface Page {
-  after?: string | undefined;
-  limit: number;
-}
-export interface PageOf<Item> {
-  items: Item[];
-  hasMore: boolean;
-}
-
 /** Who acts, as the audit log has it. */
 export type Actor = string;
-
-/** What a creation is known by, should it be asked for again: both are SHA-256. */
-export interface Repeat {
-  keyHash: Uint8Array;
-  requestHash: Uint8Array;
-}
-/** It was asked for before: the id of what was made then; or another thing was asked for under the same key. */
-export type Repeated = { repeated: string } | "reused";
 
 /** It changed since the version that the caller has read. */
 export interface Stale {

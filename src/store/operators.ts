@@ -2,7 +2,8 @@
  * OPERATORS: who may administer over HTTP. An operator has a role and a token; a token is a key of its own form, and as
  * little is stored of it. Implemented by `postgres`.
  */
-import type { Actor, NewSecret, Page, PageOf, Repeat, Secret } from "./directory.ts";
+import type { Actor, NewSecret, Secret } from "./directory.ts";
+import type { Page, PageOf, Repeat } from "./page.ts";
 
 /** `admin` may do all, `viewer` see all, `organization-admin` see and manage what is one organization's. */
 export const roles = ["admin", "viewer", "organization-admin"] as const;

@@ -22,8 +22,8 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
       await before();
       return credential;
     },
-    async touch(keyIds) {
-      touched.push(keyIds);
+    async touch(uses) {
+      touched.push([...uses.keys()]);
     },
   };
   const auth = authenticator({ directory, now_ms: () => clock.node_ms, limits });
@@ -48,6 +48,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
           name: "test",
           scopes: ["models:read"],
           allowedModels: null,
+          allowedAddresses: null,
           expiresAt: null,
           revokedAt: null,
         },
@@ -110,6 +111,36 @@ describe("authentication", () => {
     await it.with(key);
     it.pass(1);
     expect((await fault(it.with(key))).code).toBe("revoked_api_key");
+  });
+
+  test("a key with addresses is refused from any other, whoever asked before, and within one second of a change", async () => {
+    const it = house();
+    const { key, row } = it.add();
+    row.key.allowedAddresses = ["192.0.2.0/24", "203.0.113.7", "2001:db8::/63"];
+    const codeFrom = (address: string) =>
+      it.with(key, address).then(
+        () => "served",
+        (thrown: Fault) => `${thrown.status} ${thrown.code}`,
+      );
+    const refused = "403 address_not_allowed";
+    for (const [address, answer] of [
+      ["192.0.2.1", "served"],
+      ["198.51.100.1", refused],
+      ["203.0.113.7", "served"],
+      ["203.0.113.8", refused],
+      ["2001:db8:0:1::/64", "served"],
+      ["2001:db8:0:2::/64", refused],
+      ["", refused],
+      ["::ffff:0:0:0/64", refused],
+    ] as const)
+      expect([address, await codeFrom(address)]).toEqual([address, answer]);
+    expect(it.asked).toHaveLength(1);
+    row.key.allowedAddresses = ["198.51.100.1"];
+    it.pass(1000);
+    expect([await codeFrom("192.0.2.1"), await codeFrom("198.51.100.1")]).toEqual([refused, "served"]);
+    // Only what was served is a use.
+    await it.auth.stop();
+    expect(it.touched).toEqual([["key_1"]]);
   });
 
   test("a slow answer is as old as its question", async () => {

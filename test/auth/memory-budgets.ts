@@ -26,6 +26,12 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
     },
     listTeams: async (organizationId) =>
       [...teams.values()].flatMap((team) => (team.organizationId === organizationId ? current(team.id)! : [])),
+    async pageTeams({ organizationId, after = "", limit }) {
+      const found = [...teams.values()].filter(
+        ({ id, organizationId: owner }) => id > after && (organizationId ?? owner) === owner,
+      );
+      return { items: found.slice(0, limit).map(({ id }) => current(id)!), hasMore: found.length > limit };
+    },
     findTeam: async (id) => current(id),
     async updateTeam(before, change) {
       const is = current(before.id);

@@ -7,9 +7,8 @@ import type {
   Directory,
   Key,
   Organization,
-  Page,
-  PageOf,
 } from "../../src/store/directory.ts";
+import type { Page, PageOf } from "../../src/store/page.ts";
 import { memoryBudgets } from "./memory-budgets.ts";
 
 export interface MemoryDirectory extends Directory, Administration {
@@ -59,8 +58,8 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       const organization = organizations.get(key.organizationId)!;
       return structuredClone({ key, secret: found.secret, organization, readAt: now() });
     },
-    async touch(keyIds) {
-      for (const id of keyIds) keys.get(id)!.lastUsedAt = now();
+    async touch(uses) {
+      for (const [id, from] of uses) Object.assign(keys.get(id)!, { lastUsedAt: now(), lastUsedFrom: from });
     },
     async createOrganization({ id, slug, name, plan, actor }) {
       if ([...organizations.values()].some((one) => one.slug === slug)) return "slug_taken";
@@ -107,20 +106,30 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     },
     async createKey({ id, organizationId, name, scopes, allowedModels, expiresAt, secret, actor }) {
       const life = { createdAt: now(), expiresAt, revokedAt: null, lastUsedAt: null };
-      const key: Key = { id, organizationId, name, scopes, allowedModels, ...life, secrets: [] };
+      const open = { lastUsedFrom: null, createdBy: actor, owner: null, labels: {}, allowedAddresses: null };
+      const key: Key = { id, organizationId, name, scopes, allowedModels, ...life, ...open, secrets: [] };
       addSecret(key, secret);
       keys.set(id, key);
       note(actor, "key.create", organizationId, id);
       return structuredClone(key);
     },
-    async listKeys(organizationId) {
-      return structuredClone([...keys.values()].filter((key) => key.organizationId === organizationId));
-    },
-    async pageKeys({ organizationId, ...page }) {
-      return part(
-        [...keys.values()].filter((key) => !organizationId || key.organizationId === organizationId),
-        page,
+    async pageKeys({ organizationId, state, unusedFor_ms = 0, ...page }) {
+      const stateOf = ({ revokedAt, expiresAt }: Key) =>
+        revokedAt ? "revoked" : expiresAt && expiresAt <= now() ? "expired" : "active";
+      const found = [...keys.values()].filter(
+        (key) =>
+          (!organizationId || key.organizationId === organizationId) &&
+          (!state || stateOf(key) === state) &&
+          clock.now_ms - (key.lastUsedAt ?? key.createdAt).getTime() >= unusedFor_ms,
       );
+      return part(found, page);
+    },
+    async updateKey(id, change, actor) {
+      const key = keys.get(id);
+      if (!key) return null;
+      Object.assign(key, change);
+      note(actor, "key.update", key.organizationId, id);
+      return structuredClone(key);
     },
     async findKey(id) {
       return structuredClone(keys.get(id) ?? null);

@@ -14,6 +14,7 @@ function credential(name: string, change: Partial<Credential["organization"]> = 
       name,
       scopes: ["inference:create"],
       allowedModels: null,
+      allowedAddresses: null,
       expiresAt: null,
       revokedAt: revoked ? at : null,
     },

@@ -246,7 +246,9 @@ describe("questions", () => {
     expect((await typed("key create")).code).toBe(0);
     expect(asked).toHaveLength(3);
     const [organization] = await directory.listOrganizations();
-    expect(await directory.listKeys(organization!.id)).toMatchObject([{ name: "app" }]);
+    expect(await directory.pageKeys({ organizationId: organization!.id, limit: 9 })).toMatchObject({
+      items: [{ name: "app" }],
+    });
     await typed("key create --org acme --name two");
     expect(asked).toHaveLength(3);
   });

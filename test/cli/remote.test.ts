@@ -14,6 +14,7 @@ import { requestJson } from "../../src/http/management/records.ts";
 import { revived } from "../../src/http/management/revived.ts";
 import { OperatorRequestRecord } from "../../src/http/management/shapes.ts";
 import { type Management, managementVerbs } from "../../src/management/management.ts";
+import type { OrganizationReport } from "../../src/management/reports.ts";
 import type { FoundRequest } from "../../src/management/usage.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
@@ -73,7 +74,7 @@ afterAll(async () => {
 test("there is an operation for every verb, but for those that are others put together", () => {
   const served = managementOperations.map(({ verb }) => verb as string);
   expect(new Set(served).size).toBe(served.length);
-  const together = ["listOrganizations", "listKeys", "listAudit"];
+  const together = ["listOrganizations", "listKeys", "listTeams", "listAudit"];
   expect([...served, ...together].sort()).toEqual([...managementVerbs].sort());
 });
 
@@ -83,6 +84,10 @@ describe("every verb", () => {
     const { key } = await manage.createKey({ organization: "acme", name: "ü", models: ["acme/writer-1"] });
     await manage.setAnchor({ organization: "acme", anchor: "2026-12-01" });
     await manage.adjustUsage({ organization: "acme", window: "month", units: 7, reason: "test" });
+    const { team } = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: 7 } });
+    await manage.createTeam({ organization: "globex", name: "ü 1", keyLimits: { session: 3 } });
+    await manage.updateKeyBudget({ id: key.id, team: team.id, limits: { concurrent_requests: 2 } });
+    await manage.updateKeyDefault({ organization: "acme", limits: { session: 4 } });
     const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
     await refusedRequests(owned.db).keep([
       {
@@ -105,13 +110,18 @@ describe("every verb", () => {
       pageAudit: { order: "oldest", limit: 2, cursor: "1" },
       auditHead: {},
       pageOperators: {},
+      listTeams: {},
+      pageTeams: { organization: "globex", limit: 1 },
+      findTeam: { organization: "acme", team: "ü 1" },
+      findKeyBudget: { id: key.id },
+      findKeyDefault: { organization: "acme" },
     } satisfies Partial<Record<keyof Management, object>>;
     for (const [verb, input] of Object.entries(inputs)) {
       for (const [name, way] of ways) {
         const here = await (manage[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
         const there = await (way[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
         // What a record has beyond what is shown stays here.
-        if (verb.includes("Key")) expect(shownKeys(there)).toEqual(shownKeys(here));
+        if (/Key|Team/.test(verb)) expect(shownKeys(there)).toEqual(shownKeys(here));
         else if (verb === "findRequest")
           expect(requestJson(there as FoundRequest)).toEqual(requestJson(here as FoundRequest));
         else if (verb === "pageOperators") expect((there as { items: object[] }).items).toHaveLength(3);
@@ -119,6 +129,17 @@ describe("every verb", () => {
       }
     }
   });
+
+  test("a report reads the same over each way, whatever it is by", async () => {
+    for (const by of [null, ["organization", "key", "model", "day"], ["month", "operation", "outcome"], ["hour"]]) {
+      const here = await port.manage.reportUsage({ by });
+      for (const [name, way] of ways) expect([name, await reportOf(way, by)]).toEqual([name, shownOf(here)]);
+      expect(here.rows.length).toBeGreaterThan(0);
+    }
+  });
+  // It tells of the instant at which it is asked for.
+  const shownOf = ({ at: _, ...report }: OrganizationReport) => report;
+  const reportOf = async (way: Management, by: string[] | null) => shownOf(await way.reportUsage({ by }));
 
   const shownKeys = (value: unknown): unknown =>
     JSON.parse(JSON.stringify(value), (name, one) =>
@@ -153,6 +174,25 @@ describe("every verb", () => {
       expect(secret).toStartWith("slk_");
       const rotated = await way.rotateKey({ id: key.id, grace: "1h" });
       expect(rotated.key.secrets).toHaveLength(2);
+      const { team } = await way.createTeam({ organization: slug, name: "t", keyLimits: { week: 9 } });
+      expect(await way.updateTeam({ team: team.id, name: "u", limits: { month: 8 } })).toMatchObject({
+        team: { name: "u", budget: { month: 8 }, keyDefault: { week: 9 } },
+      });
+      const member = await way.createKey({ organization: slug, name: "m", team: "u", limits: { session: 2 } });
+      const budgeted = await way.findKeyBudget({ id: member.key.id });
+      expect(budgeted.budget).toMatchObject({ team: { name: "u" }, budget: { session: 2, week: 9 } });
+      const changed = { owner: "ann", labels: { a: "b" }, addresses: ["10.0.0.0/8"], expires: null };
+      expect((await way.updateKey({ id: key.id, ...changed })).key).toMatchObject({
+        ...{ owner: "ann", labels: { a: "b" }, allowedAddresses: ["10.0.0.0/8"], expiresAt: null, name: "k" },
+      });
+      expect((await way.updateKeyBudget({ id: key.id, team: "u", limits: { week: 3 } })).budget).toMatchObject({
+        ...{ team: { id: team.id }, budget: { week: 3, session: null } },
+      });
+      expect((await way.updateKeyBudget({ id: key.id, team: null })).budget.team).toBeNull();
+      expect((await way.updateKeyDefault({ organization: slug, limits: { week: 6 } })).limits).toMatchObject({
+        week: 6,
+      });
+      expect((await way.removeTeam({ organization: slug, team: "u" })).team).toMatchObject({ keys: 1 });
       expect((await way.revokeKey({ id: key.id })).key.revokedAt).toBeInstanceOf(Date);
       const { operator } = await way.createOperator({ name: slug, role: "viewer" });
       expect((await way.rotateOperator({ id: slug })).operator.secrets).toHaveLength(2);
@@ -195,6 +235,7 @@ test("a receipt reads as it was, after a trip through the answer", () => {
 describe("a command", () => {
   test("prints the same from far and near, for people and as JSON", async () => {
     await port.manage.createKey({ organization: "globex", name: "app", expires: "2030-01-31" });
+    await port.manage.createTeam({ organization: "globex", name: "research", limits: { month: 70 } });
     const { items } = await port.manage.pageKeys({ organization: "globex" });
     for (const words of [
       "org list",
@@ -203,6 +244,20 @@ describe("a command", () => {
       "key list --org globex",
       `key show ${items[0]!.key.id}`,
       "usage check",
+      "team list",
+      "team list --org globex",
+      "team show --org globex research",
+      "team show nobody",
+      `key update ${items[0]!.key.id} --team research`,
+      `key update ${items[0]!.key.id} --limit week=5 --no-team`,
+      `key update ${items[0]!.key.id} --owner ann --label a=b --label c= --allow-from 10.0.0.0/8`,
+      `key update ${items[0]!.key.id} --allow-from all --no-owner --expires never --models all`,
+      `key update ${items[0]!.key.id} --allow-from nowhere`,
+      "key list --unused-for 30d",
+      "key list --org globex --state active --unused-for 0s",
+      "org key-limits globex --limit week=7",
+      "org key-limits globex",
+      "usage report --by organization,key --csv",
       "audit list --limit 1000",
       "audit head",
       "audit export",

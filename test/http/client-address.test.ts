@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { isNetwork } from "../../src/config/network.ts";
+import { isNetwork } from "../../src/auth/network.ts";
 import { clientAddresses } from "../../src/http/client-address.ts";
 
 const proxy = "10.0.0.7";

@@ -34,7 +34,10 @@ beforeAll(async () => {
     },
   ]);
   expect((await port.ask(`/requests/${requestId}`)).status).toBe(200);
-  foreign = { organization: "globex", keys: key.id, requests: requestId };
+  const { team } = await port.manage.createTeam({ organization: "globex", name: "foreign" });
+  await port.manage.createTeam({ organization: "acme", name: "own" });
+  await port.manage.createKey({ organization: "acme", name: "own" });
+  foreign = { organization: "globex", keys: key.id, requests: requestId, teams: team.id };
 });
 afterAll(async () => {
   await port?.stop();
@@ -133,12 +136,136 @@ describe.each(managementOperations.map((one) => [one.verb, one] as const))("%s",
   });
 });
 
+describe("to an organization-admin", () => {
+  const asked = (method: string, body: object) => ({ method, body, token: port.tokens["organization-admin"] });
+
+  test("a team of another organization is not there, wherever it is named, and nothing tells of it", async () => {
+    const before = await port.manage.auditHead();
+    const { key } = (await port.manage.pageKeys({ organization: "acme", limit: 1 })).items[0]!;
+    const team = foreign.teams!;
+    for (const answer of [
+      await port.ask("/keys", asked("POST", { organization: "acme", name: "spy", team })),
+      await port.ask(`/keys/${key.id}/budget`, asked("PATCH", { team })),
+      await port.ask(`/teams/${team}`, asked("PATCH", { organization: "acme", name: "taken over" })),
+      await port.ask(`/teams/${team}?organization=acme`, { token: port.tokens["organization-admin"] }),
+      await port.ask(`/teams/foreign/remove`, asked("POST", { organization: "acme" })),
+    ]) {
+      expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
+      expect(JSON.stringify(answer.body)).not.toMatch(/globex|org_/);
+    }
+    expect(await port.manage.auditHead()).toEqual(before);
+    // Whoever sees both is told what is wrong.
+    const told = await port.ask(`/keys/${key.id}/budget`, { method: "PATCH", body: { team } });
+    expect(told).toMatchObject({ status: 400, code: "invalid_value" });
+    expect(told.body.error!.message).toContain("another organization");
+  });
+
+  test("a report is of the own organization, also where none is named", async () => {
+    for (const organization of ["acme", "globex"])
+      await port.manage.adjustUsage({ organization, window: "month", units: 70, reason: "test" });
+    const slugsFor = async (token: string) => {
+      const { body } = await port.ask("/usage/report?by=organization", { token });
+      return [body.organization, (body.rows as { organization: string }[]).map((row) => row.organization).sort()];
+    };
+    expect(await slugsFor(port.tokens["organization-admin"])).toEqual(["acme", ["acme"]]);
+    expect(await slugsFor(port.tokens.viewer)).toEqual([null, ["acme", "globex"]]);
+  });
+});
+
+describe("a key", () => {
+  test("is changed in part; what is wrong changes nothing, and nothing is written for it", async () => {
+    const { key } = await port.manage.createKey({ organization: "acme", name: "before" });
+    const path = `/keys/${key.id}`;
+    const patch = (body: object) => port.ask(path, { method: "PATCH", body });
+    expect(await patch({ name: "after", owner: "ann", labels: { a: "1", b: "2" }, addresses: ["::1"] })).toMatchObject({
+      ...{ status: 400, code: "invalid_value" },
+    });
+    const changed = await patch({
+      ...{ name: "after", owner: "ann", labels: { a: "1", b: "2" }, addresses: ["10.0.0.0/8", "2001:db8::/64"] },
+      ...{ models: ["acme/writer-1"], scopes: ["usage:read"], expires: "2040-01-01" },
+    });
+    const now = {
+      ...{ name: "after", owner: "ann", labels: { a: "1", b: "2" }, created_by: "cli:test" },
+      ...{ allowed_addresses: ["10.0.0.0/8", "2001:db8::/64"], allowed_models: ["acme/writer-1"] },
+      ...{ scopes: ["usage:read"], expires_at: "2040-01-01T00:00:00.000Z" },
+    };
+    expect(changed).toMatchObject({ status: 200, body: now });
+    const before = await port.manage.auditHead();
+    for (const body of [
+      {},
+      { addresses: [] },
+      { addresses: ["10.0.0.0/33"] },
+      { addresses: ["everywhere"] },
+      { expires: "2020-01-01" },
+      { models: ["acme/unknown"] },
+      { scopes: [] },
+      { labels: { "No good": "1" } },
+      { labels: { a: "two\nlines" } },
+      { labels: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`l${index}`, "x"])) },
+      { owner: "" },
+    ])
+      expect([body, (await patch(body)).code]).toEqual([body, "invalid_value"]);
+    expect((await port.ask(path)).body).toMatchObject(now);
+    expect(await port.manage.auditHead()).toEqual(before);
+    const open = await patch({ models: null, expires: null, addresses: null, owner: null, labels: { a: null } });
+    expect(open.body).toMatchObject({ ...now, ...opened });
+    await port.manage.revokeKey({ id: key.id });
+    expect(await patch({ name: "late" })).toMatchObject({ status: 409, code: "wrong_state" });
+  });
+  const opened = {
+    ...{ allowed_models: null, expires_at: null, allowed_addresses: null, owner: null, labels: { b: "2" } },
+  };
+
+  test("that nobody uses is found", async () => {
+    await port.manage.createOrganization({ slug: "stale" });
+    const { key } = await port.manage.createKey({ organization: "stale", name: "old" });
+    await port.manage.createKey({ organization: "stale", name: "new" });
+    await owned.db.query("update api_key set created_at = created_at - interval '31 days' where name = 'old'");
+    const found = await port.ask("/keys?organization=stale&unused_for=30d&state=active");
+    expect(found.body.data!.map(({ id }) => id)).toEqual([key.id]);
+    expect((await port.ask("/keys?unused_for=soon")).code).toBe("invalid_value");
+  });
+});
+
+describe("a team", () => {
+  test("is made, read by its name, changed in part, and removed; what is wrong changes nothing", async () => {
+    const made = await port.ask("/teams", {
+      ...{ method: "POST", body: { organization: "acme", name: "a b/ü", limits: { week: 9, concurrent_requests: 2 } } },
+    });
+    const limits = { session: null, week: 9, month: null, concurrent_requests: 2 };
+    expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0, limits, key_limits: null } });
+    const path = `/teams/${encodeURIComponent("a b/ü")}`;
+    expect((await port.ask(`${path}?organization=acme`)).body).toEqual(made.body);
+    const patch = (body: object) => port.ask(path, { method: "PATCH", body: { organization: "acme", ...body } });
+    expect((await patch({ limits: { week: null } })).body.limits).toEqual({ ...limits, week: null });
+    for (const [body, code] of [
+      [{ limits: { weak: 1 } }, "invalid_value"],
+      [{ limits: { week: -1 } }, "invalid_value"],
+      [{ limits: { week: 1.5 } }, "invalid_value"],
+      [{ limits: 7 }, "invalid_value"],
+      [{ name: "own" }, "already_exists"],
+    ] as const)
+      expect([body, (await patch(body)).code]).toEqual([body, code]);
+    expect((await port.ask(`${path}?organization=acme`)).body.limits).toEqual({ ...limits, week: null });
+    const id = made.body.id as string;
+    const key = await port.ask("/keys", {
+      ...{ method: "POST", body: { organization: "acme", name: "member", team: id, limits: { session: 5 } } },
+    });
+    const budget = (await port.ask(`/keys/${key.body.id}/budget`)).body;
+    expect(budget).toMatchObject({ team: { id, name: "a b/ü" }, limits: { session: 5, week: null } });
+    expect((await port.ask(`/teams/${id}/remove`, { method: "POST", body: {} })).body).toMatchObject({ keys: 1 });
+    expect((await port.ask(`/keys/${key.body.id}/budget`)).body.team).toBeNull();
+    expect(await port.ask(`/teams/${id}`)).toMatchObject({ status: 404, code: "resource_not_found" });
+  });
+});
+
 describe("a repeat", () => {
   test("with the same key creates nothing, whatever is created, also at once; with another request it is refused", async () => {
     const headers = { "idempotency-key": "one" };
     for (const [path, body, secret] of [
       ["/organizations", { slug: "repeated" }, null],
       ["/keys", { organization: "acme", name: "repeated" }, "key"],
+      ["/teams", { organization: "acme", name: "repeated" }, null],
       ["/operators", { name: "repeated", role: "viewer" }, "token"],
     ] as const) {
       const once = { headers: { "idempotency-key": path } };

@@ -6,6 +6,7 @@ import { budgets } from "./budgets.ts";
 import { edges } from "./edges.ts";
 import { http } from "./http.ts";
 import { ledger } from "./ledger.ts";
+import { management } from "./management.ts";
 import { memory } from "./memory.ts";
 import type { Mutants } from "./mutant.ts";
 import { protocol } from "./protocol.ts";
@@ -23,6 +24,7 @@ export const mutants: Mutants = {
   routing,
   usage,
   http,
+  management,
   memory,
   edges,
   tls,

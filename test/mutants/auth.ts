@@ -115,7 +115,7 @@ export const auth: Mutant[] = [
     file: "src/auth/authenticate.ts",
     find: '    if ("refusal" in verdict) throw refusedAs(verdict);\n',
     replace:
-      '    if ("refusal" in verdict && verdict.ids) uses.add(verdict.ids[0]);\n    if ("refusal" in verdict) throw refusedAs(verdict);\n',
+      '    if ("refusal" in verdict && verdict.ids) uses.add(verdict.ids[0], address);\n    if ("refusal" in verdict) throw refusedAs(verdict);\n',
     caughtBy: [authenticate],
     rule: "docs/design/keys.md, Organizations",
   },

@@ -5,6 +5,7 @@ import { administration } from "../../src/postgres/administration.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
+import { chainedHash } from "../../src/store/audit-chain.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
@@ -182,7 +183,6 @@ function contract(open: Open): void {
         expect(await admin.findOrganization(asked)).toBeNull();
         expect(await admin.setOrganizationStatus(asked, "suspended", "cli:ann")).toBeNull();
         expect(await admin.findKey(asked)).toBeNull();
-        expect(await admin.listKeys(asked)).toEqual([]);
         expect(await admin.revokeKey({ id: asked, old: false, actor: "cli:ann" })).toBeNull();
       }
     });
@@ -217,6 +217,7 @@ function contract(open: Open): void {
         name: "laptop",
         scopes: ["models:read", "inference:create"],
         allowedModels: ["acme/writer-1", 'odd,"{name}\\'],
+        allowedAddresses: null,
         expiresAt,
         revokedAt: null,
       });
@@ -244,7 +245,7 @@ function contract(open: Open): void {
       await key(owner, secret);
       await expect(key(owner, secret)).rejects.toThrow("key_secret_hash_key");
       await expect(key({ ...owner, id: newId("org_") }, newSecret())).rejects.toThrow("foreign key");
-      expect(await admin.listKeys(owner.id)).toHaveLength(1);
+      expect((await admin.pageKeys({ organizationId: owner.id, limit: 9 })).items).toHaveLength(1);
       expect(await admin.listAudit({ organizationId: owner.id, limit: 10 })).toHaveLength(2);
     });
 
@@ -263,9 +264,86 @@ function contract(open: Open): void {
       const owner = await organization();
       const made = await key(owner, newSecret());
       const usedAt = new Date("2030-05-05T05:05:05.005Z");
-      await at(usedAt, () => store.touch([made.id, made.id, newId("key_"), "key_", "", "nonsense"]));
-      expect((await admin.findKey(made.id))?.lastUsedAt).toEqual(usedAt);
-      await store.touch([]);
+      const ids = [made.id, newId("key_"), "key_", "", "nonsense"];
+      await at(usedAt, () => store.touch(new Map(ids.map((id) => [id, "192.0.2.7"]))));
+      const used = { lastUsedAt: usedAt, lastUsedFrom: "192.0.2.7" };
+      expect(await admin.findKey(made.id)).toMatchObject(used);
+      await store.touch(new Map());
+      expect(await admin.findKey(made.id)).toMatchObject(used);
+    });
+  });
+
+  test("acts at once of whomever stand in the audit log one after the other, without a gap, each after the hash before", async () => {
+    const before = await admin.auditHead();
+    await Promise.all(Array.from({ length: 24 }, () => organization()));
+    const entries = await admin.listAudit({ after: before.number, order: "oldest", limit: 50 });
+    expect(entries.map(({ number }) => number)).toEqual(
+      Array.from({ length: 24 }, (_, index) => before.number + 1 + index),
+    );
+    let { hash } = before;
+    for (const { hash: kept, ...entry } of entries) {
+      hash = chainedHash(hash, entry);
+      expect(kept).toBe(hash);
+    }
+    expect(await admin.auditHead()).toEqual({ number: entries.at(-1)!.number, hash });
+  });
+
+  describe("a change of a key", () => {
+    const actor = "operator:ann";
+    const changesOf = (owner: { id: string }) =>
+      admin.listAudit({ organizationId: owner.id, action: "key.update", limit: 9 });
+
+    test("sets what is named, tells authentication, and is written down with what was before", async () => {
+      const owner = await organization();
+      const secret = newSecret();
+      const made = await key(owner, secret);
+      const change = {
+        ...{ name: "renamed", owner: "ann", labels: { stage: "test" }, allowedAddresses: ["10.0.0.0/8"] },
+        expiresAt: new Date("2031-02-03T04:05:06.789Z"),
+      };
+      expect(await admin.updateKey(made.id, change, actor)).toEqual({ ...made, ...change });
+      expect(await store.credential(secret.hash)).toMatchObject({ key: { allowedAddresses: ["10.0.0.0/8"] } });
+      const [entry] = await changesOf(owner);
+      expect(entry).toMatchObject({
+        ...{ actor, subject: made.id },
+        details: {
+          ...{ name: "renamed", allowed_addresses: ["10.0.0.0/8"] },
+          before: { name: made.name, allowed_addresses: null },
+        },
+      });
+      // What was not named, and what is so already, is no part of it.
+      expect(Object.keys(entry!.details)).not.toContain("scopes");
+      await admin.updateKey(made.id, { name: "renamed", owner: null }, actor);
+      expect((await changesOf(owner))[0]!.details).toEqual({ owner: null, before: { owner: "ann" } });
+      await admin.updateKey(made.id, change, actor);
+      await admin.updateKey(made.id, change, actor);
+      expect(await changesOf(owner)).toHaveLength(3);
+      expect(await admin.updateKey(newId("key_"), change, actor)).toBeNull();
+    });
+
+    test("keeps those that others make of other things at the same time", async () => {
+      const made = await key(await organization(), newSecret());
+      await Promise.all([
+        admin.updateKey(made.id, { owner: "ann" }, actor),
+        admin.updateKey(made.id, { name: "one" }, actor),
+        admin.updateKey(made.id, { labels: { a: "b" } }, actor),
+      ]);
+      expect(await admin.findKey(made.id)).toMatchObject({ owner: "ann", name: "one", labels: { a: "b" } });
+    });
+
+    test("those that nobody uses are found: by their last use, else by their creation", async () => {
+      const owner = await organization();
+      const [used, unused] = [await key(owner, newSecret()), await key(owner, newSecret())];
+      const day_ms = 86_400_000;
+      const unusedFor = async (unusedFor_ms: number, now: Date) =>
+        (await at(now, () => admin.pageKeys({ organizationId: owner.id, limit: 9, unusedFor_ms }))).items.map(
+          ({ id }) => id,
+        );
+      const later = (days: number) => new Date(unused.createdAt.getTime() + days * day_ms);
+      await at(later(10), () => store.touch(new Map([[used.id, "192.0.2.7"]])));
+      expect(await unusedFor(30 * day_ms, later(31))).toEqual([unused.id]);
+      expect(await unusedFor(30 * day_ms, new Date(later(30).getTime() - 1))).toEqual([]);
+      expect(await unusedFor(30 * day_ms, later(40))).toEqual([used.id, unused.id]);
     });
   });
 

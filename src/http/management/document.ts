@@ -50,6 +50,7 @@ export function managementDocument(operations: readonly ManagementOperation[], v
 const tags: [ManagementTag, string][] = [
   ["Organizations", "Who owns keys, has a plan, and is charged."],
   ["Keys", "The secrets with which clients call."],
+  ["Teams", "Groups of an organization's keys, with limits of their own."],
   ["Plans", "The limits of organizations, by name."],
   ["Usage", "What organizations used."],
   ["Requests", "Single inference requests."],
@@ -80,12 +81,14 @@ const commonFaults = [
   "internal_error",
 ] as const satisfies FaultCode[];
 
-export function faultsOf({ method, kind, id, verb }: ManagementOperation): FaultCode[] {
+export function faultsOf({ method, kind, id, takes, verb }: ManagementOperation): FaultCode[] {
   const of: FaultCode[] = [...commonFaults];
   if (method !== "get") of.push("invalid_json", "invalid_content_type", "missing_field", "request_too_large");
-  if (id !== undefined || verb === "createKey" || verb.startsWith("page")) of.push("resource_not_found");
+  const names = id !== undefined || Object.hasOwn(takes?.properties ?? {}, "organization");
+  if (names || verb.startsWith("page")) of.push("resource_not_found");
   if (kind === "creation") of.push("already_exists", "idempotency_key_reused");
-  if (kind === "change") of.push("version_conflict");
+  if (kind === "change" || kind === "setting") of.push("version_conflict");
+  if (verb === "updateTeam") of.push("already_exists");
   if (kind === "act") of.push("wrong_state");
   return of;
 }

@@ -2,6 +2,7 @@
 export const exampleIds = {
   organization: "org_019aa0f0c1d27e37a4b8c9d0e1f2a3b4",
   key: "key_019aa0f0c1d27e37a4b8c9d0e1f2a3b5",
+  team: "team_019aa0f0c1d27e37a4b8c9d0e1f2a3b8",
   operator: "op_019aa0f0c1d27e37a4b8c9d0e1f2a3b6",
   request: "req_019aa0f0c1d27e37a4b8c9d0e1f2a3b7",
 };

@@ -16,7 +16,7 @@ export type Result<V extends Verb> = Awaited<ReturnType<Management[V]>>;
 interface Declared<V extends Verb, Answer extends TSchema> {
   /** It is the operation's id, too. */
   verb: V;
-  method: "get" | "post" | "put";
+  method: "get" | "post" | "put" | "patch";
   /** Below `/management/v1`. */
   path: string;
   /** The verb's argument that stands in the place of `{id}`. */
@@ -28,8 +28,11 @@ interface Declared<V extends Verb, Answer extends TSchema> {
   also: readonly Exclude<Role, "admin">[];
   /** The verb's other arguments, in snake case: of a `get` in the query, else in the body. */
   takes?: TObject;
-  /** `creation`: an `idempotency-key` makes a repeat harmless. `change`: takes the version that was read, as `if-match`. */
-  kind: "reading" | "creation" | "change" | "act";
+  /**
+   * `creation`: an `idempotency-key` makes a repeat harmless. `change`: takes the version that was read, as `if-match`.
+   * `setting`: is refused if somebody else changed the same meanwhile.
+   */
+  kind: "reading" | "creation" | "change" | "setting" | "act";
   answers: Answer;
   /** An answer as it looks, and what was asked for it. */
   example: { id?: string; takes?: Record<string, unknown>; answer: Static<Answer> };

@@ -49,6 +49,11 @@ export function keyJson({ key, organization }: OwnedKey) {
     expires_at: key.expiresAt,
     revoked_at: key.revokedAt,
     last_used_at: key.lastUsedAt,
+    last_used_from: key.lastUsedFrom,
+    created_by: key.createdBy,
+    owner: key.owner,
+    labels: key.labels,
+    allowed_addresses: key.allowedAddresses,
     secrets: key.secrets.map(secretJson),
   };
 }

@@ -77,7 +77,7 @@ function readerOf({ path, id, method, takes, kind }: ManagementOperation) {
   const names = Object.keys(takes?.properties ?? {});
   return async (dependencies: Dependencies, call: Call): Promise<Record<string, unknown>> => {
     const { request } = call;
-    const inPath = id === undefined ? {} : { [id]: idIn(managementPath + path, request) };
+    const inPath = id === undefined ? {} : { [id]: nameIn(managementPath + path, request) };
     const query = queryOf(request);
     for (const name of query.keys()) {
       if (method === "get" && names.includes(name)) continue;
@@ -94,6 +94,16 @@ function readerOf({ path, id, method, takes, kind }: ManagementOperation) {
     if (!body.satisfied(value)) throw violationFault(body.violation(value));
     return { ...argumentsOf(value as Record<string, unknown>), ...inPath, ...version };
   };
+}
+
+/** A name may have letters that a path has only encoded. */
+function nameIn(pattern: string, request: Request): string {
+  const sent = idIn(pattern, request);
+  try {
+    return decodeURIComponent(sent);
+  } catch {
+    return sent;
+  }
 }
 
 /** As the answer's `etag` had it: `"7"`. */

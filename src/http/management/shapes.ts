@@ -7,9 +7,9 @@ import { roles } from "../../store/operators.ts";
 import { RequestReceipt } from "../receipt-shape.ts";
 import { instant } from "../shapes.ts";
 
-const units = () => Type.Integer({ minimum: 0, description: "Micro-units." });
-const id = (prefix: string) => Type.String({ pattern: `^${prefix}_[0-9a-f]{32}$` });
-const limit = () => nullable(Type.Integer({ minimum: 0, description: "Null: no limit." }));
+export const units = () => Type.Integer({ minimum: 0, description: "Micro-units." });
+export const id = (prefix: string) => Type.String({ pattern: `^${prefix}_[0-9a-f]{32}$` });
+export const limit = () => nullable(Type.Integer({ minimum: 0, description: "Null: no limit." }));
 
 export const OrganizationRecord = Type.Object(
   {
@@ -47,7 +47,7 @@ const life = {
   last_used_at: nullable(instant("When it was last used, about.")),
 };
 
-const keyFields = {
+export const keyFields = {
   id: id("key"),
   organization_id: id("org"),
   organization: Type.String({ description: "The organization's slug." }),
@@ -55,6 +55,11 @@ const keyFields = {
   scopes: Type.Array(oneOf([...scopes])),
   allowed_models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
   ...life,
+  last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
+  created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
+  owner: nullable(Type.String()),
+  labels: Type.Record(Type.String(), Type.String()),
+  allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
   secrets: Type.Array(SecretRecord, { description: "Newest first." }),
 };
 export const KeyRecord = Type.Object(keyFields, { $id: "Key" });

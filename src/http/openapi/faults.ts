@@ -25,6 +25,7 @@ export const faultMeanings: Record<FaultCode, string> = {
   no_active_plan: "the organization has no active plan",
   missing_scope: "the API key lacks the scope of the operation",
   organization_suspended: "the organization is suspended",
+  address_not_allowed: "the API key may not be used from the client's address",
   model_not_allowed: "the API key may not use the model",
   model_not_found: "the model does not exist",
   route_not_found: "there is nothing at the path",
@@ -91,6 +92,7 @@ export const credentialFaults = [
   "revoked_api_key",
   "missing_scope",
   "organization_suspended",
+  "address_not_allowed",
 ] as const satisfies FaultCode[];
 
 /** Faults that belong to no operation: they are answered before one is entered. Described once for the whole contract. */

@@ -1,8 +1,8 @@
 /** Keys: create, list, show, rotate, revoke. An `organization-admin` does all of it in the own organization. */
 import Type from "typebox";
-import type { OwnedKey } from "../../../management/context.ts";
 import { nullable, oneOf } from "../../../protocol/shapes/contract.ts";
-import { type Key, keyStates } from "../../../store/directory.ts";
+import { keyStates } from "../../../store/directory.ts";
+import { limitChanges } from "../budget-shapes.ts";
 import { exampleAt, exampleIds, exampleSecret } from "../examples.ts";
 import {
   type ManagementOperation,
@@ -13,10 +13,11 @@ import {
   pageShown,
   words,
 } from "../operation.ts";
+import { type ReadKey, readKey } from "../read-key.ts";
 import { keyJson, newKeyJson } from "../records.ts";
 import { KeyRecord, NewKeyRecord } from "../shapes.ts";
 
-const example: Type.Static<typeof KeyRecord> = {
+export const exampleKey: Type.Static<typeof KeyRecord> = {
   id: exampleIds.key,
   organization_id: exampleIds.organization,
   organization: "acme",
@@ -27,17 +28,17 @@ const example: Type.Static<typeof KeyRecord> = {
   expires_at: null,
   revoked_at: null,
   last_used_at: null,
+  last_used_from: null,
+  created_by: "operator:ann",
+  owner: null,
+  labels: {},
+  allowed_addresses: null,
   secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
 };
 const secret = `slk_${"x".repeat(38)}`;
 
-type Read = Key & { organization: string };
-const read = ({ organization, ...key }: Read): OwnedKey => ({
-  key,
-  organization: { id: key.organizationId, slug: organization },
-});
-const readNew = ({ key: secret, ...rest }: Read & { key: string | null }) => ({
-  ...read(rest),
+const readNew = ({ key: secret, ...rest }: ReadKey & { key: string | null }) => ({
+  ...readKey(rest),
   secret: secret ?? "",
 });
 
@@ -59,11 +60,14 @@ export const keyOperations: readonly ManagementOperation[] = [
           "x-must-be": "active, revoked or expired",
         }),
       ),
+      unused_for: Type.Optional(
+        words("Such as `30d`: only keys not used for so long. One that was never used counts from its creation."),
+      ),
     }),
     answers: pageSchema(KeyRecord, "Keys"),
-    example: { answer: { data: [example], next_cursor: null } },
+    example: { answer: { data: [exampleKey], next_cursor: null } },
     encode: (page) => pageShown(page, keyJson),
-    read: (value: { data: Read[]; nextCursor: string | null }) => pageRead(value, read),
+    read: (value: { data: ReadKey[]; nextCursor: string | null }) => pageRead(value, readKey),
   }),
   managementOperation({
     ...{ verb: "createKey", method: "post", path: "/keys", tag, kind: "creation", also },
@@ -77,11 +81,15 @@ export const keyOperations: readonly ManagementOperation[] = [
         nullable(Type.Array(Type.String(), { maxItems: 1000, description: "IDs of models; else every model." })),
       ),
       expires: Type.Optional(nullable(words("ISO 8601 with a time zone, or a date in UTC; else never."))),
+      team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
+      limits: Type.Optional(
+        nullable(limitChanges("On top of what its team or its organization gives a new key. Null takes a limit away.")),
+      ),
     }),
     answers: NewKeyRecord,
     example: {
       takes: { organization: "acme", name: "build server", scopes: ["inference:create"] },
-      answer: { ...example, key: secret },
+      answer: { ...exampleKey, key: secret },
     },
     encode: newKeyJson,
     read: readNew,
@@ -91,9 +99,44 @@ export const keyOperations: readonly ManagementOperation[] = [
     summary: "Show a key",
     description: "Never its secret.",
     answers: KeyRecord,
-    example: { id: exampleIds.key, answer: example },
+    example: { id: exampleIds.key, answer: exampleKey },
     encode: keyJson,
-    read,
+    read: readKey,
+  }),
+  managementOperation({
+    ...{ verb: "updateKey", method: "patch", path: "/keys/{id}", id: "id", tag, kind: "act", also },
+    summary: "Change a key",
+    description:
+      "What is left out stays. Every node knows within a second; what runs goes on. Its team and limits: `updateKeyBudget`.",
+    takes: Type.Object({
+      name: Type.Optional(words("What it is for.")),
+      scopes: Type.Optional(Type.Array(Type.String(), { maxItems: 10 })),
+      models: Type.Optional(
+        nullable(Type.Array(Type.String(), { maxItems: 1000, description: "IDs of models. Null: every model." })),
+      ),
+      expires: Type.Optional(nullable(words("ISO 8601 with a time zone, or a date in UTC. Null: never."))),
+      owner: Type.Optional(nullable(words("A person or a team, in any words."))),
+      labels: Type.Optional(
+        Type.Record(Type.String(), nullable(Type.String()), {
+          description: "Labels that are not named stay; null takes one away.",
+        }),
+      ),
+      addresses: Type.Optional(
+        nullable(
+          Type.Array(Type.String(), {
+            maxItems: 100,
+            description: "Addresses and networks of its clients, such as `10.0.0.0/8`. Null: all.",
+          }),
+        ),
+      ),
+    }),
+    answers: KeyRecord,
+    example: {
+      ...{ id: exampleIds.key, takes: { owner: "ann@acme.example", labels: { stage: "production" } } },
+      answer: { ...exampleKey, owner: "ann@acme.example", labels: { stage: "production" } },
+    },
+    encode: keyJson,
+    read: readKey,
   }),
   managementOperation({
     ...{ verb: "rotateKey", method: "post", path: "/keys/{id}/rotate", id: "id", tag, kind: "act", also },
@@ -101,7 +144,7 @@ export const keyOperations: readonly ManagementOperation[] = [
     description: "The ID stays. The old secret works until its grace ends, or until it is revoked.",
     takes: Type.Object({ grace: Type.Optional(nullable(words("Such as `30m`, `1h`, `7d`, or `0s`."))) }),
     answers: NewKeyRecord,
-    example: { id: exampleIds.key, takes: { grace: "1h" }, answer: { ...example, key: secret } },
+    example: { id: exampleIds.key, takes: { grace: "1h" }, answer: { ...exampleKey, key: secret } },
     encode: newKeyJson,
     read: readNew,
   }),
@@ -113,8 +156,8 @@ export const keyOperations: readonly ManagementOperation[] = [
       old: Type.Optional(Type.Boolean({ description: "Only the secrets that a rotation replaced." })),
     }),
     answers: KeyRecord,
-    example: { id: exampleIds.key, takes: {}, answer: { ...example, revoked_at: exampleAt } },
+    example: { id: exampleIds.key, takes: {}, answer: { ...exampleKey, revoked_at: exampleAt } },
     encode: keyJson,
-    read,
+    read: readKey,
   }),
 ];

@@ -1,0 +1,72 @@
+/** Teams and limits as the management interface answers them and `--json` prints them, and back. Pure. */
+import { limitNames } from "../../management/budget-limits.ts";
+import type { BudgetedKey, OrganizationDefault, OwnedTeam } from "../../management/budgets.ts";
+import type { Budget, KeyBudget } from "../../store/budget.ts";
+import { type ReadKey, readKey } from "./read-key.ts";
+import { keyJson } from "./records.ts";
+
+export function limitsJson(budget: Budget) {
+  const { session, week, month, concurrent_requests } = limitNames;
+  return {
+    session: budget[session],
+    week: budget[week],
+    month: budget[month],
+    concurrent_requests: budget[concurrent_requests],
+  };
+}
+
+export function teamJson({ team, organization }: OwnedTeam) {
+  return {
+    id: team.id,
+    organization_id: organization.id,
+    organization: organization.slug,
+    name: team.name,
+    keys: team.keys,
+    limits: limitsJson(team.budget),
+    key_limits: team.keyDefault && limitsJson(team.keyDefault),
+    created_at: team.createdAt,
+  };
+}
+
+export function budgetedKeyJson(key: BudgetedKey) {
+  const { team, budget } = key.budget;
+  return { ...keyJson(key), team: team && { id: team.id, name: team.name }, limits: limitsJson(budget) };
+}
+
+export function keyDefaultJson({ organization, limits }: OrganizationDefault) {
+  return { organization_id: organization.id, organization: organization.slug, limits: limits && limitsJson(limits) };
+}
+
+export interface ReadTeam {
+  id: string;
+  organizationId: string;
+  organization: string;
+  name: string;
+  keys: number;
+  limits: Budget;
+  keyLimits: Budget | null;
+  createdAt: Date;
+}
+
+export function readTeam({ organization, limits, keyLimits, ...team }: ReadTeam): OwnedTeam {
+  return {
+    team: { ...team, budget: limits, keyDefault: keyLimits },
+    organization: { id: team.organizationId, slug: organization },
+  };
+}
+
+export type ReadBudgetedKey = ReadKey & { team: KeyBudget["team"]; limits: Budget };
+
+export function readBudgetedKey({ team, limits, ...key }: ReadBudgetedKey): BudgetedKey {
+  return { ...readKey(key), budget: { team, budget: limits } };
+}
+
+export interface ReadKeyDefault {
+  organizationId: string;
+  organization: string;
+  limits: Budget | null;
+}
+
+export function readKeyDefault({ organizationId, organization, limits }: ReadKeyDefault): OrganizationDefault {
+  return { organization: { id: organizationId, slug: organization }, limits };
+}

@@ -1,0 +1,46 @@
+/** A key that may be used from some addresses only: by the client's address, not that of a proxy in between. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Service, startService } from "../harness/engine.ts";
+import { until } from "../harness/until.ts";
+
+let service: Service;
+let id: string;
+let key: string;
+beforeAll(async () => {
+  service = await startService({ sluice: { env: { SLUICE_TRUSTED_PROXIES: "127.0.0.1,::1" } } });
+  await service.json("org", "create", "acme");
+  ({ id, key } = await service.json<{ id: string; key: string }>("key", "create", "--org", "acme", "--name", "k"));
+}, 60_000);
+afterAll(() => service?.stop(), 60_000);
+
+const from = (address: string) => service.fetch("/v1/models", { key, headers: { "x-forwarded-for": address } });
+
+test("it is refused from any other address with a fault of its own, within a second of the change", async () => {
+  expect((await from("198.51.100.1")).status).toBe(200);
+  await service.json("key", "update", id, "--allow-from", "192.0.2.0/24,2001:db8::/64");
+  const changed_ms = performance.now();
+  await until(async () => (await from("198.51.100.1")).status === 403, 5_000, "the refusal");
+  expect(performance.now() - changed_ms).toBeLessThan(2_000);
+  const refused = await from("198.51.100.1");
+  const { error } = (await refused.json()) as { error: { code: string; message: string } };
+  expect(error).toMatchObject({ code: "address_not_allowed", type: "permission_error", param: null });
+  expect(error.message).not.toContain("192.0.2");
+  // What a client writes before its proxy does, counts for nothing.
+  for (const address of ["192.0.2.7, 198.51.100.1", "2001:db8:0:1::7"]) expect((await from(address)).status).toBe(403);
+  for (const address of ["192.0.2.7", "198.51.100.1, 192.0.2.7", "2001:db8::7"])
+    expect((await from(address)).status).toBe(200);
+  await service.json("key", "update", id, "--allow-from", "all");
+  await until(async () => (await from("198.51.100.1")).status === 200, 5_000, "the address");
+});
+
+test("from where it was last used stands beside when", async () => {
+  await until(
+    async () => {
+      await from("203.0.113.9");
+      const shown = await service.json<{ last_used_from: string; last_used_at: string }>("key", "show", id);
+      return shown.last_used_from === "203.0.113.9" && shown.last_used_at !== null;
+    },
+    20_000,
+    "the last use",
+  );
+}, 30_000);
