@@ -44,6 +44,8 @@ export const organization = pgTable("organization", {
 
 export const plan = pgTable("plan", {
   name: text("name").primaryKey(),
+  source: text("source", { enum: ["file", "management"] }).notNull(),
+  version: units("version").notNull(),
   session: units("session_units"),
   week: units("week_units"),
   month: units("month_units"),

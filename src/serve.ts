@@ -87,7 +87,7 @@ export async function serve(serving: Serving): Promise<number> {
     }
 
     const use = () => planUse(database);
-    await Promise.all([tellAtStart(configuration, use, log), node.readinessBegan]);
+    await Promise.all([tellAtStart(configuration, use, node.inForce.current(), log), node.readinessBegan]);
     const listening = entrances(dependencies, node.entrance, { server, limits, log, onReload: serving.onReload });
     const reloaded = () => reload(configuration, use, node.publishing).then(node.inForce.read);
     serving.onReload(() => void reloaded().catch(outage("plans_unread")));
@@ -259,8 +259,9 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   const { manageAs, entrance } = administering(
     {
       ...{ database, ledger, refused, server, limits, changed },
-      catalog: () => ({
-        plans: inForce.current(),
+      // Asked of the store: this node may hear a moment later of a plan that another has made.
+      catalog: async () => ({
+        plans: new Map((await publishing.store.inForce()).map((plan) => [plan.name, plan])),
         models: [...configuration.current().catalog.models.keys()],
         pricing: configuration.current().reports,
       }),

@@ -61,7 +61,8 @@ export interface Inspection {
   schema: { is: "current" | "older" | "newer" | "other"; problem: string | null };
 }
 
-export interface OpenStore extends Pick<ManagementOptions, "administration" | "operators" | "ledger" | "refused"> {
+export interface OpenStore
+  extends Pick<ManagementOptions, "administration" | "operators" | "plans" | "ledger" | "refused"> {
   close(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { canonical } from "../store/audit-chain.ts";
 import type { Actor, Administration, Key, Organization, Repeat } from "../store/directory.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { Operators } from "../store/operators.ts";
-import type { Plan } from "../store/plan.ts";
+import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
@@ -31,6 +31,7 @@ export interface ManagementOptions {
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   operators: Operators;
+  plans: PlanAdministration;
   /** Who acts, for the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization whose things there are for who acts; null or absent: all. */

@@ -45,6 +45,7 @@ beforeAll(async () => {
     openStore: async () => ({
       administration: administration(db),
       operators: administration(db),
+      plans: administration(db),
       ledger: book,
       refused: refusedRequests(db),
       close: async () => {},

@@ -94,6 +94,7 @@ for (const { kind, open } of kinds) {
         openStore: async () => ({
           administration: administration(db),
           operators: administration(db),
+          plans: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           close: async () => {},

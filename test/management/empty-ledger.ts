@@ -3,7 +3,7 @@ import type { ManagementOptions } from "../../src/management/context.ts";
 import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 
-type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators">;
+type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators" | "plans">;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
   return {
@@ -17,6 +17,12 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       ...overrides,
     },
     refused: { find: async () => null },
+    plans: {
+      listPlans: async () => [],
+      createPlan: async ({ name: _ }) => "reused",
+      updatePlan: async () => null,
+      removePlan: async () => null,
+    },
     operators: {
       operatorOf: async () => null,
       createOperator: async () => "name_taken",

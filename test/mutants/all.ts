@@ -8,6 +8,7 @@ import { http } from "./http.ts";
 import { ledger } from "./ledger.ts";
 import { memory } from "./memory.ts";
 import type { Mutants } from "./mutant.ts";
+import { plans } from "./plans.ts";
 import { protocol } from "./protocol.ts";
 import { routing } from "./routing.ts";
 import { tls } from "./tls.ts";
@@ -28,4 +29,5 @@ export const mutants: Mutants = {
   tls,
   ledger,
   budgets,
+  plans,
 };

@@ -8,7 +8,7 @@ import { Components, type Json, type JsonObject } from "../openapi/components.ts
 import { codesOf, faultDescription, statusesOf } from "../openapi/faults.ts";
 import { parametersOf } from "../parameters.ts";
 import { type ManagementOperation, managementPath } from "./operation.ts";
-import { OrganizationRecord } from "./shapes.ts";
+import { OrganizationRecord, PlanRecord } from "./shapes.ts";
 import type { ManagementTag } from "./tag.ts";
 
 export const contractPath = "/management.json";
@@ -86,7 +86,7 @@ export function faultsOf({ method, kind, id, verb }: ManagementOperation): Fault
   if (id !== undefined || verb === "createKey" || verb.startsWith("page")) of.push("resource_not_found");
   if (kind === "creation") of.push("already_exists", "idempotency_key_reused");
   if (kind === "change") of.push("version_conflict");
-  if (kind === "act") of.push("wrong_state");
+  if (kind === "act" || verb === "updatePlan" || verb === "removePlan") of.push("wrong_state");
   return of;
 }
 
@@ -98,7 +98,7 @@ const ManagementFault = Type.Object(
       param: nullable(Type.String({ description: "Path of the first offending field." })),
       code: Type.String(),
       request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
-      current: Type.Optional(OrganizationRecord),
+      current: Type.Optional(Type.Union([OrganizationRecord, PlanRecord])),
     }),
   },
   { $id: "Error" },
@@ -125,7 +125,7 @@ function operationObject(operation: ManagementOperation, components: Components)
 }
 
 function success({ summary, example, answers }: ManagementOperation, schema: JsonObject): JsonObject {
-  const isVersioned = answers === OrganizationRecord;
+  const isVersioned = answers === OrganizationRecord || answers === PlanRecord;
   const etag = { etag: { description: "The version, for `if-match`.", schema: { type: "string" } } };
   return {
     description: summary,

@@ -4,6 +4,7 @@ import { auditOperations } from "./operations/audit.ts";
 import { keyOperations } from "./operations/keys.ts";
 import { operatorOperations } from "./operations/operators.ts";
 import { organizationOperations } from "./operations/organizations.ts";
+import { planOperations } from "./operations/plans.ts";
 import { usageOperations } from "./operations/usage.ts";
 
 /** The contract, in the order in which the document shows it. */
@@ -11,6 +12,7 @@ export const managementOperations: readonly ManagementOperation[] = [
   ...organizationOperations,
   ...keyOperations,
   ...usageOperations,
+  ...planOperations,
   ...auditOperations,
   ...operatorOperations,
 ];

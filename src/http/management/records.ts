@@ -16,7 +16,7 @@ import type {
 import type { Organization, Secret } from "../../store/directory.ts";
 import type { Receipt, ReceiptWindow, WindowReading } from "../../store/ledger.ts";
 import type { Operator } from "../../store/operators.ts";
-import type { Plan } from "../../store/plan.ts";
+import type { KnownPlan } from "../../store/plan.ts";
 import { receiptShown, refusedShown } from "../receipt.ts";
 
 export function organizationJson(organization: Organization) {
@@ -68,9 +68,12 @@ export function newKeyJson(made: NewKey) {
   return { id, key: made.secret || null, ...rest };
 }
 
-export function planJson(plan: Plan) {
+export function planJson(plan: KnownPlan) {
   return {
     name: plan.name,
+    source: plan.source,
+    version: plan.version,
+    changed_at: plan.changedAt,
     session: plan.session,
     week: plan.week,
     month: plan.month,

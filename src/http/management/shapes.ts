@@ -83,6 +83,11 @@ export const NewOperatorRecord = Type.Object(
 export const PlanRecord = Type.Object(
   {
     name: Type.String(),
+    source: oneOf(["file", "management"], {
+      description: "`file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made here.",
+    }),
+    version: Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." }),
+    changed_at: nullable(instant("From when on these limits count. Null: not in force yet.")),
     session: limit(),
     week: limit(),
     month: limit(),
