@@ -541,3 +541,32 @@ export const modelCalibration = pgTable("model_calibration", {
   outputWholeCodeUnits: doublePrecision("output_whole_code_units"),
   updatedAt: instant("updated_at").notNull(),
 });
+
+export const noticeHook = pgTable("notice_hook", {
+  organizationId: uuid("organization_id").primaryKey(),
+  url: text("url").notNull(),
+  secret: text("secret").notNull(),
+  shares: integer("shares").array().notNull(),
+  keyExpiryDays: integer("key_expiry_days").notNull(),
+  changedAt: instant("changed_at").notNull(),
+});
+
+export const notice = pgTable(
+  "notice",
+  {
+    id: uuid("id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    kind: text("kind", { enum: ["usage.share_reached", "organization.suspended", "key.expiring"] }).notNull(),
+    about: text("about").notNull(),
+    details: jsonb("details").notNull(),
+    createdAt: instant("created_at").notNull(),
+    attempts: integer("attempts").notNull().default(0),
+    nextAttemptAt: instant("next_attempt_at"),
+    deliveredAt: instant("delivered_at"),
+    problem: text("problem"),
+  },
+  (table) => [
+    unique().on(table.organizationId, table.about),
+    index("notice_due").on(table.nextAttemptAt).where(sql`next_attempt_at is not null`),
+  ],
+);

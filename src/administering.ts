@@ -33,6 +33,7 @@ export function administering(parts: Parts, version: string): Administering {
       administration: store,
       operators: store,
       plans: store,
+      notices: store,
       ledger,
       refused,
       catalog,

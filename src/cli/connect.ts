@@ -120,6 +120,7 @@ function managementOf(services: Services, store: OpenStore): Management {
     administration: store.administration,
     operators: store.operators,
     plans: store.plans,
+    notices: store.notices,
     ledger: store.ledger,
     refused: store.refused,
     catalog: async () => {

@@ -62,7 +62,7 @@ export interface Inspection {
 }
 
 export interface OpenStore
-  extends Pick<ManagementOptions, "administration" | "operators" | "plans" | "ledger" | "refused"> {
+  extends Pick<ManagementOptions, "administration" | "operators" | "plans" | "notices" | "ledger" | "refused"> {
   close(): Promise<void>;
 }
 

@@ -3,6 +3,7 @@ import { hashKey } from "../auth/key.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { Actor, Administration, Key, Organization, Repeat } from "../store/directory.ts";
 import type { Ledger } from "../store/ledger.ts";
+import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
@@ -32,6 +33,7 @@ export interface ManagementOptions {
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   operators: Operators;
   plans: PlanAdministration;
+  notices: NoticeAdministration;
   /** Who acts, for the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization whose things there are for who acts; null or absent: all. */

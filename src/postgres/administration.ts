@@ -3,12 +3,14 @@
  * message leaves with the commit, never without it.
  */
 import type { Administration } from "../store/directory.ts";
+import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { keys } from "./keys.ts";
 import { managedPlans } from "./managed-plans.ts";
+import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
 import { organizations } from "./organizations.ts";
 import { teams } from "./teams.ts";
@@ -17,7 +19,7 @@ import { teams } from "./teams.ts";
 export function administration(
   database: Database,
   address: string | null = null,
-): Administration & Operators & PlanAdministration {
+): Administration & Operators & PlanAdministration & NoticeAdministration {
   const db = askedFrom(database, address);
   return {
     ...organizations(db),
@@ -25,6 +27,7 @@ export function administration(
     ...teams(db),
     ...operators(db),
     ...managedPlans(db),
+    ...noticeHooks(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

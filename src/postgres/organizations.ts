@@ -7,6 +7,7 @@ import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
 import { planStands } from "./managed-plans.ts";
+import { tellOfSuspension } from "./notices.ts";
 import { announceChange } from "./revocations.ts";
 import { type OrganizationRow, organizationOf, plainly } from "./rows.ts";
 
@@ -143,6 +144,7 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
       changing<never>(id, actor, version, async (tx, row) => {
         if (row.status === status) return null;
         await set(tx, row, { status });
+        if (status === "suspended") await tellOfSuspension(tx, row.id, row.version + 1);
         return {
           action: status === "active" ? "organization.resume" : "organization.suspend",
           details: { status, before: row.status },

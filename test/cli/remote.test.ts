@@ -46,6 +46,7 @@ beforeAll(async () => {
       administration: administration(db),
       operators: administration(db),
       plans: administration(db),
+      notices: administration(db),
       ledger: book,
       refused: refusedRequests(db),
       close: async () => {},

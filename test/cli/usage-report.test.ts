@@ -129,6 +129,7 @@ for (const { kind, open } of kinds) {
           administration: administration(db),
           operators: administration(db),
           plans: administration(db),
+          notices: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           close: async () => {},

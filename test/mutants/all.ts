@@ -8,6 +8,7 @@ import { http } from "./http.ts";
 import { ledger } from "./ledger.ts";
 import { memory } from "./memory.ts";
 import type { Mutants } from "./mutant.ts";
+import { notices } from "./notices.ts";
 import { plans } from "./plans.ts";
 import { protocol } from "./protocol.ts";
 import { routing } from "./routing.ts";
@@ -30,4 +31,5 @@ export const mutants: Mutants = {
   ledger,
   budgets,
   plans,
+  notices,
 };

@@ -123,6 +123,8 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
 
   test("a plan in use is not removed, also when an organization gets it at the same moment", async () => {
     const [acts, others] = [administration(store.db), administration(await store.another())];
+    // A node serves this database.
+    await published.publish([named("a", 1)], 0);
     const id = `org_${Bun.randomUUIDv7().replaceAll("-", "")}`;
     await acts.createOrganization({ id, slug: `u${id.slice(-20)}`, name: "U", plan: null, actor: "cli:test" });
     for (let round = 0; round < 10; round++) {

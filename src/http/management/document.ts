@@ -54,6 +54,7 @@ const tags: [ManagementTag, string][] = [
   ["Usage", "What organizations used."],
   ["Requests", "Single inference requests."],
   ["Audit", "Who did what, chained by hash."],
+  ["Notices", "What organizations are told by webhook: docs/notices.md."],
   ["Operators", "Who may use this interface."],
 ];
 

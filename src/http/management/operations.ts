@@ -2,6 +2,7 @@
 import type { ManagementOperation } from "./operation.ts";
 import { auditOperations } from "./operations/audit.ts";
 import { keyOperations } from "./operations/keys.ts";
+import { noticeOperations } from "./operations/notices.ts";
 import { operatorOperations } from "./operations/operators.ts";
 import { organizationOperations } from "./operations/organizations.ts";
 import { planOperations } from "./operations/plans.ts";
@@ -13,6 +14,7 @@ export const managementOperations: readonly ManagementOperation[] = [
   ...keyOperations,
   ...usageOperations,
   ...planOperations,
+  ...noticeOperations,
   ...auditOperations,
   ...operatorOperations,
 ];

@@ -228,3 +228,22 @@ export const AuditRecord = Type.Object(
   { $id: "AuditEntry" },
 );
 export const AuditHeadRecord = Type.Object({ number: count(), hash: Type.String() }, { $id: "AuditHead" });
+
+const noticesFields = {
+  organization_id: id("org"),
+  organization: Type.String(),
+  url: Type.String(),
+  shares: Type.Array(Type.Integer(), { description: "Percentages of a window's limit, ascending." }),
+  key_expiry_days: count(),
+  changed_at: instant("When this was set."),
+  waiting: count(),
+  problem: nullable(Type.String({ description: "Why the last notice that could not be delivered was not." })),
+};
+export const NoticesRecord = Type.Object(noticesFields, { $id: "Notices" });
+export const SetNoticesRecord = Type.Object(
+  {
+    ...noticesFields,
+    secret: nullable(Type.String({ description: "A new secret, in plain text, this once. Null: it stays as it was." })),
+  },
+  { $id: "SetNotices" },
+);

@@ -1,2 +1,10 @@
 /** The sections of the management contract. */
-export type ManagementTag = "Organizations" | "Keys" | "Plans" | "Usage" | "Requests" | "Audit" | "Operators";
+export type ManagementTag =
+  | "Organizations"
+  | "Keys"
+  | "Plans"
+  | "Usage"
+  | "Requests"
+  | "Audit"
+  | "Operators"
+  | "Notices";
