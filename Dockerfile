@@ -18,7 +18,10 @@ RUN SLUICE_BUILD_COMMIT="$COMMIT" sh scripts/run scripts/build.ts
 RUN mkdir -p dist/empty
 
 FROM ${BASE_IMAGE}
-LABEL org.opencontainers.image.title="sluice"
+ARG COMMIT=
+LABEL org.opencontainers.image.title="sluice" \
+  org.opencontainers.image.description="A model inference gateway that a team runs itself" \
+  org.opencontainers.image.revision="$COMMIT"
 COPY --from=build /src/dist/sluice /usr/local/bin/sluice
 COPY --from=build /src/dist/THIRD_PARTY_NOTICES /usr/share/doc/sluice/THIRD_PARTY_NOTICES
 COPY --from=build /src/dist/sluice.cdx.json /usr/share/doc/sluice/sluice.cdx.json
@@ -28,7 +31,8 @@ ENV HOST=0.0.0.0 PORT=8080 SLUICE_DATA_DIR=/data
 # Mount your configuration as /etc/sluice/sluice.yaml.
 WORKDIR /etc/sluice
 VOLUME /data
-EXPOSE 8080
+# The API, and the operator's port if SLUICE_OPERATOR_PORT says so.
+EXPOSE 8080 9090
 USER 65532:65532
 HEALTHCHECK --interval=10s --timeout=6s --start-period=30s --start-interval=1s --retries=3 CMD ["/usr/local/bin/sluice", "healthcheck"]
 ENTRYPOINT ["/usr/local/bin/sluice"]

@@ -170,8 +170,12 @@ async function applyNext(tx: Statements, known: readonly Migration[]): Promise<s
   await tx.exec(`create table if not exists schema_migration (
     name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp()
   )`);
-  // A database of 0.1 has no such column; schemaOf reads it all the same.
-  await tx.exec("alter table schema_migration add column if not exists additive boolean not null default false");
+  // A database of 0.1 has no such column; schemaOf reads it all the same. Not altered otherwise: that would lock out every
+  // node that looks whether it is ready, for as long as the migration runs.
+  const [marked] = await tx.query(
+    "select from pg_attribute where attrelid = 'schema_migration'::regclass and attname = 'additive'",
+  );
+  if (!marked) await tx.exec("alter table schema_migration add column additive boolean not null default false");
   const schema = await schemaOf(tx, known);
   const next = known.find(({ name }) => name === missingIn(schema)[0]);
   if (!next) return null;

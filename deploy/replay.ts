@@ -4,17 +4,20 @@
 //
 //   sh scripts/run deploy/replay.ts          (Linux, as root: it mounts and changes root)
 //
-// What this cannot show: that the base images exist and are those of a digest, that limits of memory and processes are
-// kept, and how an engine itself behaves.
+// What this cannot show: that the base images exist and are those of a digest, what is in them (the list has what is
+// added), that limits of memory and processes are kept, how an engine itself behaves, and the other profiles of
+// compose.yaml: the balancer and the engines come from images that are not here.
 
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
   cpSync,
+  type Dirent,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -36,6 +39,7 @@ interface Stage {
   entrypoint: string[];
   command: string[];
   healthcheck: string[];
+  labels: Record<string, string>;
 }
 
 interface Running {
@@ -95,9 +99,11 @@ function build(dockerfile: string): Stage {
     else if (word === "ENTRYPOINT") stage.entrypoint = JSON.parse(rest);
     else if (word === "CMD") stage.command = JSON.parse(rest);
     else if (word === "HEALTHCHECK") stage.healthcheck = JSON.parse(rest.slice(rest.indexOf("CMD") + 3));
-    else must(["LABEL", "EXPOSE"].includes(word), `no replay for ${word}`);
+    else if (word === "LABEL") label(stage, rest);
+    else must(word === "EXPOSE", `no replay for ${word}`);
   }
   const image = stages.at(-1)!;
+  list(image);
   addLibraries(image);
   return image;
 }
@@ -145,6 +151,7 @@ function newStage(from: string, index: number): Stage {
     entrypoint: [],
     command: [],
     healthcheck: [],
+    labels: {},
   };
 }
 
@@ -165,6 +172,11 @@ function bareTools(): string {
 function set(stage: Stage, pair: string): void {
   const [name = "", ...value] = pair.split("=");
   stage.environment[name] = value.join("=");
+}
+
+function label(stage: Stage, rest: string): void {
+  for (const [, name, value] of rest.matchAll(/([\w.]+)="([^"]*)"/g))
+    stage.labels[name!] = value!.replaceAll(/\$(\w+)/g, (_, variable: string) => stage.environment[variable] ?? "");
 }
 
 function enter(stage: Stage, folder: string): void {
@@ -194,6 +206,19 @@ function runLine(stage: Stage, line: string): void {
     env: stage.environment,
     stdio: "inherit",
   });
+}
+
+/** What the image adds to its base, and its labels. */
+function list(image: Stage): void {
+  const files = (readdirSync(image.root, { recursive: true, withFileTypes: true }) as Dirent[])
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  say("the image adds to its base:");
+  for (const file of files)
+    say(`  ${(statSync(file).size / 1e6).toFixed(2).padStart(8)} MB  ${file.slice(image.root.length)}`);
+  for (const [name, value] of Object.entries(image.labels)) say(`  ${name}=${value}`);
+  must(image.labels["org.opencontainers.image.title"] === "sluice", "the image has no title");
+  must(!files.some((file) => /\/(sh|bash|busybox)$/.test(file)), "the image has a shell");
 }
 
 /** The loader and the libraries that the binary names: less than the base image has. */
@@ -286,7 +311,7 @@ async function alone(image: Stage): Promise<void> {
 
 /** compose.yaml's environment, with its Postgres and Redis where they are here. */
 async function composed(image: Stage): Promise<void> {
-  const compose = parse(readFileSync("compose.yaml", "utf8"));
+  const compose = parse(readFileSync("compose.yaml", "utf8"), { merge: true });
   const password = "replayed";
   const given = { POSTGRES_PASSWORD: password, REDIS_PASSWORD: password };
   const [, ...words] = (compose.services.redis.command as string[]).map((word) => interpolated(word, given));

@@ -7,14 +7,14 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } fr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { command } from "./command.ts";
+import { entries } from "./entries.ts";
 import { writePapers } from "./supply/papers.ts";
 
 const limit_ms = 5 * 60_000;
 
 // src must not have a top-level await: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a binary
 // must not read .env or bunfig.toml from the folder in which it is started.
-// The entries keep their paths below src: a worker is started as "./tokens/worker.ts".
-const entries = ["src/main.ts", "src/tokens/worker.ts", "src/postgres/embedded-worker.ts"];
+
 const flags = ["--compile", "--minify", "--bytecode", "--format=esm", "--sourcemap"];
 const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
 

@@ -41,6 +41,10 @@ async function first(folder: string): Promise<Server | null> {
   await check("/readyz", () => answers(`${url}/readyz`));
   await check("/openapi.json", () => answers(`${url}/openapi.json`));
   await check("healthcheck", () => runs(folder, ["healthcheck", "--url", url]));
+  await check("--version, with commit and schema", async () => {
+    const said = await runs(folder, ["--version"]);
+    must(/^\d+\.\d+\.\d+(\+[\da-f]{12}(\.changed)?)? \(schema \d{4}_\w+\)\n$/.test(said), `it says ${said}`);
+  });
   await check("the command line, while the server runs", () => runs(folder, ["org", "list", "--json"]));
   await check("a demo key is in the file that the first start names", () => must(key !== null, "no such file"));
   await check("an invalid key is refused", () => answers(`${url}/v1/models`, { headers: bearer("none") }, 401));
@@ -149,7 +153,7 @@ async function answers(url: string, init: RequestInit = {}, status = 200): Promi
   return response;
 }
 
-async function runs(folder: string, words: string[]): Promise<void> {
+async function runs(folder: string, words: string[]): Promise<string> {
   const child = Bun.spawn([binary, ...words], {
     cwd: folder,
     env: environment(folder),
@@ -157,8 +161,9 @@ async function runs(folder: string, words: string[]): Promise<void> {
     stderr: "pipe",
     timeout: answer_ms,
   });
-  const [code, complained] = await Promise.all([child.exited, child.stderr.text()]);
+  const [code, said, complained] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
   must(code === 0, `${words.join(" ")} ended with ${code}: ${complained}`);
+  return said;
 }
 
 /** Only its owner may read the file, and nothing that was printed holds the key. */

@@ -30,6 +30,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
   const terminal = processTerminal(environment);
   return {
     version,
+    schema: async () => (await import("../db/migrate.ts")).migrations.at(-1)!.name,
     terminal,
     environment,
     user: systemUser(),

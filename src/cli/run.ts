@@ -30,10 +30,13 @@ import { addUsageCommands } from "./usage.ts";
 export async function run(words: readonly string[], services: Services): Promise<number> {
   const { terminal } = services;
   let code = 0;
-  const program = commands(services, (exitCode) => {
-    code = exitCode;
-  });
   try {
+    // The schema lies with the migrations, which other commands need not read.
+    const isAsked = words.includes("--version") || words.includes("-V");
+    const version = isAsked ? `${services.version} (schema ${await services.schema()})` : services.version;
+    const program = commands({ ...services, version }, (exitCode) => {
+      code = exitCode;
+    });
     await program.parseAsync([...words], { from: "user" });
     return code;
   } catch (thrown) {
@@ -60,7 +63,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
       getOutHasColors: () => terminal.color,
       getErrHasColors: () => terminal.color,
     })
-    .version(services.version, "-V, --version", "print the version")
+    .version(services.version, "-V, --version", "print the version, the commit and the schema")
     .option("--server <url>", "administer another node, through its operator's port (or SLUICE_SERVER)")
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command]", "show help for a command")

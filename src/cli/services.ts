@@ -10,6 +10,8 @@ import type { Terminal } from "./terminal.ts";
 export interface Services {
   /** Of this build, such as `0.1.0`. */
   version: string;
+  /** The newest migration that it knows. */
+  schema(): Promise<string>;
   terminal: Terminal;
   environment: Readonly<Record<string, string | undefined>>;
   /** The operating system's user, for the audit log. */

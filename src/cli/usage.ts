@@ -146,6 +146,7 @@ const usageColumns = (cells: number): Column<Line>[] => [
 
 const differenceColumns: Column<OwnedDifference>[] = [
   { head: "ORGANIZATION", cell: ({ organization, difference }) => organization?.slug ?? difference.organizationId },
+  { head: "KEY OR TEAM", cell: ({ difference }) => difference.subjectId ?? "" },
   { head: "WINDOW", cell: ({ difference }) => difference.kind },
   { head: "FROM", cell: ({ difference }) => instant(difference.startsAt) ?? "" },
   { head: "USED", cell: ({ difference }) => grouped(difference.used) },

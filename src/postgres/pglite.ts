@@ -112,13 +112,22 @@ function sessionOf(thread: DatabaseThread, ask: Ask): Session {
 async function transaction<T>(session: Session, idle_ms: number, work: (tx: Transaction) => Promise<T>): Promise<T> {
   await session.exec("begin");
   const idle = idleGuard(idle_ms);
+  let hasFailed = false;
+  const sent = <A>(statement: Promise<A>): Promise<A> => {
+    statement.catch(() => {
+      hasFailed = true;
+    });
+    return idle.busy(statement);
+  };
   const own: Session = {
-    run: (...statement) => idle.busy(session.run(...statement)),
-    exec: (text) => idle.busy(session.exec(text)),
+    run: (...statement) => sent(session.run(...statement)),
+    exec: (text) => sent(session.exec(text)),
   };
   let value: T;
   try {
     value = await inTransaction("pglite", own, (tx) => idle.unless(work(tx)));
+    // Postgres answers a commit after a failed statement by rolling back, without an error; any other statement fails.
+    if (hasFailed) await session.exec("select 1");
   } catch (error) {
     // Where this fails too, the engine has failed, and every later call says so.
     await session.exec("rollback").catch(() => {});

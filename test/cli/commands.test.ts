@@ -156,7 +156,8 @@ describe("what scripts rely on", () => {
 
   test("help and version are no errors", async () => {
     const { typed } = shell();
-    expect(await typed("--version")).toEqual({ code: 0, out: "1.2.3\n", err: "" });
+    expect(await typed("--version")).toEqual({ code: 0, out: "1.2.3 (schema 0009_things)\n", err: "" });
+    expect(await typed("-V")).toEqual(await typed("--version"));
     for (const words of ["--help", "help", "help key", "key create --help", "org help create"]) {
       const { code, out, err } = await typed(words);
       expect([words, code, err]).toEqual([words, 0, ""]);

@@ -21,6 +21,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
   const written = { out: "", err: "" };
   const services: Services = {
     version: "1.2.3",
+    schema: async () => "0009_things",
     terminal: {
       out: (text) => {
         written.out += text;

@@ -228,6 +228,7 @@ for (const { kind, open } of kinds) {
         {
           organization_id: id,
           organization: slug,
+          subject_id: null,
           window: "week",
           starts_at: expect.stringMatching(instant),
           ...{ used: 705, recorded: 700, held: 0, holding: 0 },

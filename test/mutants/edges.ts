@@ -7,6 +7,15 @@ const imageRule = "docs/design/service.md, Images by URL";
 
 export const edges: Mutant[] = [
   {
+    name: "each migration alters the table that nodes look at",
+    file: "db/migrate.ts",
+    find: 'if (!marked) await tx.exec("alter table schema_migration add column additive boolean',
+    replace:
+      'if (marked !== null) await tx.exec("alter table schema_migration add column if not exists additive boolean',
+    caughtBy: ["test/postgres/migrate.test.ts > nodes learn of the schema"],
+    rule: "docs/design/runtime.md, Drizzle and Postgres",
+  },
+  {
     name: "two hosts are one",
     file: "src/http/ambiguous.ts",
     find: 'if (headers.get("host")?.includes(",")) throw ambiguous("has more than one Host header");',

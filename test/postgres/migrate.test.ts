@@ -13,7 +13,9 @@ import {
   unfitting,
 } from "../../db/migrate.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
+import { within } from "../../src/time/deadline.ts";
 import { freshDatabase } from "../harness/services.ts";
+import { until } from "../harness/until.ts";
 import { kinds, type Open, type Owned } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
@@ -114,6 +116,38 @@ function contract(open: Open): void {
     expect(await migrate(db, [first, second])).toEqual(["0002_second"]);
   });
 }
+
+test("nodes learn of the schema while a long migration runs, and stay ready", async () => {
+  const { url, drop } = await freshDatabase();
+  const [migrating, serving, holding] = await Promise.all([1, 2, 3].map(() => serverDatabase(url)));
+  const release = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  let migrates: Promise<string[]> = Promise.resolve([]);
+  try {
+    await migrate(migrating!, [first]);
+    const holds = holding!.transaction(async (tx) => {
+      await tx.query("select pg_advisory_xact_lock(7)");
+      held.resolve();
+      await release.promise;
+    });
+    await held.promise;
+    const long = { ...second, sql: `${second.sql} select pg_advisory_xact_lock(7);` };
+    migrates = migrate(migrating!, [first, long]);
+    await until(async () => (await waiting(serving!)) === 1, 10_000, "the migration to be under way");
+    expect(await within(schemaOf(serving!, [first]), 1500, "the schema")).toEqual({ is: "current" });
+    release.resolve();
+    await holds;
+    expect(await migrates).toEqual([second.name]);
+  } finally {
+    release.resolve();
+    await migrates.catch(() => {});
+    await Promise.all([migrating, serving, holding].map((db) => db!.close()));
+    await drop();
+  }
+});
+
+const waiting = async (db: { query<Row>(text: string): Promise<Row[]> }): Promise<number> =>
+  (await db.query("select from pg_locks where locktype = 'advisory' and not granted")).length;
 
 test("nodes that start together apply each migration once", async () => {
   const { url, drop } = await freshDatabase();

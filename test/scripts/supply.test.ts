@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Ajv from "ajv";
+import { entries } from "../../scripts/entries.ts";
 import { noticesOf } from "../../scripts/supply/notices.ts";
 import { bundledPackages } from "../../scripts/supply/packages.ts";
 import { writePapers } from "../../scripts/supply/papers.ts";
@@ -19,7 +20,7 @@ let metafile: string;
 beforeAll(async () => {
   const folder = newFolder();
   const words = ["--target=bun", "--format=esm", `--metafile=${folder}/metafile.json`, `--outdir=${folder}/out`];
-  const build = Bun.spawn([process.execPath, "build", ...words, "src/main.ts", "src/tokens/worker.ts"], {
+  const build = Bun.spawn([process.execPath, "build", ...words, ...entries], {
     cwd: root,
     stdout: "ignore",
     stderr: "inherit",

@@ -222,7 +222,7 @@ for (const [name, runs] of [
         }),
         { numRuns: runs },
       );
-    }, 60_000);
+    }, 180_000);
 
     const newOrganization = (anchorAt_ms: number) => store.newOrganization({ anchorAt: new Date(anchorAt_ms) });
   });

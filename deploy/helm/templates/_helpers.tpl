@@ -1,0 +1,44 @@
+{{- define "sluice.name" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "sluice.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: node
+{{- end }}
+
+{{- define "sluice.labels" -}}
+{{ include "sluice.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "sluice.image" -}}
+{{- with .Values.image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* What a node may take after SIGTERM: the delay, the drain, 2 s of farewells, 10 s to settle, and some to spare. */ -}}
+{{- define "sluice.grace_s" -}}
+{{- $limits := get (.Values.config | default dict) "limits" | default dict -}}
+{{- $delay_ms := int64 (get $limits "drain_delay_ms" | default 0) -}}
+{{- $drain_ms := 25000 -}}
+{{- if hasKey $limits "drain_ms" }}{{ $drain_ms = int64 $limits.drain_ms }}{{ end -}}
+{{- add (div (add $delay_ms $drain_ms 999) 1000) 15 -}}
+{{- end }}
+
+{{- define "sluice.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "sluice.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end }}

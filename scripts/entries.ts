@@ -1,0 +1,2 @@
+/** What the executable is built from. The entries keep their paths below src: a worker is started as "./tokens/worker.ts". */
+export const entries: readonly string[] = ["src/main.ts", "src/tokens/worker.ts", "src/postgres/embedded-worker.ts"];

@@ -1,0 +1,183 @@
+// `npm run migrations`: may the newest migration be applied while nodes serve? A database as it was before, filled with
+// records, under the locks that requests take on every table; then the migration. It is refused if it holds a lock that
+// stops writers of a table that was there before for longer than 100 ms, or waits so long for one: others wait behind it.
+// `-- --records N` (1 million unless said; 10 million take 5 GB and 6 minutes), `--from 0012`: that one and all after it.
+
+import { parseArgs } from "node:util";
+import Table from "cli-table3";
+import postgres from "postgres";
+import { fill } from "../bench/scale-fill.ts";
+import { type Migrated, migrate, migrations } from "../db/migrate.ts";
+import { serverDatabase } from "../src/postgres/server.ts";
+import { freshDatabase } from "../test/harness/services.ts";
+
+const hold_ms_max = 100;
+/** As long as a batch of the ledger has its locks. */
+const probeHold_ms = 5;
+const probePause_ms = 25;
+const organizations = 1_000;
+const { values } = parseArgs({
+  args: Bun.argv.slice(2),
+  options: { records: { type: "string", default: "1000000" }, from: { type: "string" } },
+});
+
+interface Seen {
+  /** How long each table's writers were stopped. */
+  holds: Map<string, number>;
+  took_ms: number;
+  longestWait_ms: number;
+}
+
+async function main(): Promise<void> {
+  const records = Number(values.records);
+  const first = values.from ? migrations.findIndex(({ name }) => name.startsWith(values.from!)) : migrations.length - 1;
+  if (!Number.isInteger(records) || records < 0 || first < 1)
+    throw new Error("usage: npm run migrations -- [--records N] [--from 0012]");
+  const database = await freshDatabase();
+  const db = await serverDatabase(database.url, { statement_ms: 3_600_000 });
+  const table = new Table({
+    head: ["migration", "additive", "took, ms", "stopped writers, ms", "of", "a request waited, ms"],
+    style: { head: [], border: [] },
+  });
+  let refused = 0;
+  try {
+    await migrate(db, migrations.slice(0, first));
+    await filled(db, records);
+    for (let count = first + 1; count <= migrations.length; count++) {
+      const { name, additive = false } = migrations[count - 1]!;
+      const { holds, took_ms, longestWait_ms } = await watched(database.url, db, count);
+      const [longest] = [...holds].sort((one, other) => other[1] - one[1]);
+      const hold_ms = longest?.[1] ?? 0;
+      if (hold_ms > hold_ms_max) refused += 1;
+      table.push([
+        name,
+        additive ? "yes" : "no",
+        ...[took_ms, hold_ms].map(Math.round),
+        longest?.[0] ?? "",
+        Math.round(longestWait_ms),
+      ]);
+    }
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+  console.log(`${records} records\n${table.toString()}`);
+  if (refused > 0) console.log(`${refused} refused: writers may be stopped for ${hold_ms_max} ms at most`);
+  process.exit(refused > 0 ? 1 : 0);
+}
+
+type Database = Awaited<ReturnType<typeof serverDatabase>>;
+
+async function filled(db: Database, records: number): Promise<void> {
+  const lane = await db.lane({ work_mem: "64MB" });
+  await fill(lane, { records, organizations });
+  const [numbered] = await lane.query(
+    "select from pg_attribute where attrelid = 'audit_entry'::regclass and attname = 'number'",
+  );
+  // Acts are rarer than requests.
+  await lane.query(
+    `insert into audit_entry (actor, action, subject, details${numbered ? ", number" : ""})
+     select 'cli:ann', 'key.create', 'key_' || n, '{}'${numbered ? ", -n" : ""} from generate_series(1, $1::bigint) n`,
+    [Math.ceil(records / 10)],
+  );
+  await lane.query("vacuum analyze");
+  await lane.close();
+}
+
+/** Applies the migration of that number, and looks at it from outside. */
+async function watched(url: string, db: Database, count: number): Promise<Seen> {
+  const tables = await db.query<{ oid: number; name: string }>(
+    `select oid::int as oid, relname as name from pg_class
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`,
+  );
+  const sql = postgres(url, { max: tables.length + 1, onnotice: () => {} });
+  const locks = watchLocks(sql, new Map(tables.map(({ oid, name }) => [oid, name])));
+  const probes = startProbes(
+    sql,
+    tables.map(({ name }) => name),
+  );
+  // Their connections are made, and the machine is warm.
+  await Bun.sleep(2000);
+  probes.forget();
+  const began = performance.now();
+  try {
+    await migrate(locks.traced(db), migrations.slice(0, count));
+  } finally {
+    await Promise.all([locks.stop(), probes.stop()]);
+    await sql.end();
+  }
+  return { ...locks.seen(), longestWait_ms: probes.longestWait_ms(), took_ms: locks.ended_ms() - began };
+}
+
+/** Which of these tables' writers a traced transaction stops, from the first sight of its lock to its end. */
+function watchLocks(sql: postgres.Sql, names: ReadonlyMap<number, string>) {
+  const from = new Map<string, number>();
+  let pid: number | null = null;
+  let end_ms = 0;
+  let stops = false;
+  const look = async () => {
+    while (!stops) {
+      if (pid === null) await Bun.sleep(1);
+      else {
+        // Waited for or held: others wait behind it in both cases.
+        const locked = await sql<{ relation: number }[]>`
+          select relation::int as relation from pg_locks where pid = ${pid} and locktype = 'relation'
+          and mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`;
+        const now = performance.now();
+        for (const name of locked.flatMap(({ relation }) => names.get(relation) ?? []))
+          if (!from.has(name)) from.set(name, now);
+      }
+    }
+  };
+  const looking = look();
+  return {
+    traced: (db: Migrated): Migrated => ({
+      query: db.query.bind(db),
+      exec: db.exec.bind(db),
+      async transaction(work, options) {
+        const result = await db.transaction(async (tx) => {
+          pid = (await tx.query<{ pid: number }>("select pg_backend_pid() as pid"))[0]!.pid;
+          return work(tx);
+        }, options);
+        end_ms = performance.now();
+        pid = null;
+        return result;
+      },
+    }),
+    ended_ms: () => end_ms,
+    seen: () => ({ holds: new Map([...from].map(([name, from_ms]) => [name, Math.max(0, end_ms - from_ms)])) }),
+    async stop() {
+      stops = true;
+      await looking;
+    },
+  };
+}
+
+/** Locks each table again and again as a request does, for as long as a batch takes. */
+function startProbes(sql: postgres.Sql, names: string[]) {
+  let longest_ms = 0;
+  let stops = false;
+  const probe = async (name: string) => {
+    while (!stops) {
+      const began = performance.now();
+      await sql.unsafe(
+        `do $$ begin lock table "${name}" in row exclusive mode; perform pg_sleep(${probeHold_ms / 1000}); end $$`,
+      );
+      longest_ms = Math.max(longest_ms, performance.now() - began - probeHold_ms);
+      await Bun.sleep(probePause_ms);
+    }
+  };
+  const probing = Promise.all(names.map(probe));
+  return {
+    longestWait_ms: () => longest_ms,
+    forget() {
+      longest_ms = 0;
+    },
+    async stop() {
+      stops = true;
+      await probing;
+    },
+  };
+}
+
+await main();

@@ -1,0 +1,98 @@
+// `npm run rolling -- haproxy`: three nodes behind Debian's haproxy or nginx, streams and requests without a pause, and
+// each node restarted in turn. Nothing may fail and nothing may be cut. With TEST_SLUICE_BEFORE, an older binary, the
+// nodes begin with that one, are upgraded, and go back. Nodes run from source, or from the binary in TEST_SLUICE. All on
+// loopback; about a minute for each round.
+
+import { parseArgs } from "node:util";
+import Table from "cli-table3";
+import { programs } from "../bench/node.ts";
+import { type Name, startBalancer } from "./rolling/balancer.ts";
+import { type Fleet, startFleet } from "./rolling/fleet.ts";
+import { startLoad, type Tally } from "./rolling/load.ts";
+
+const { values, positionals } = parseArgs({
+  args: Bun.argv.slice(2),
+  allowPositionals: true,
+  options: {
+    streams: { type: "string", default: "100" },
+    requests: { type: "string", default: "50" },
+  },
+});
+const drain = { drain_delay_ms: 5000, drain_ms: 25_000 };
+/** Within the drain, and longer than its delay. */
+const stream_s = 8;
+/** So that a node takes part before the next one goes. */
+const settle_ms = 5000;
+
+async function main(): Promise<void> {
+  const name = positionals[0];
+  if (name !== "haproxy" && name !== "nginx") {
+    console.error("usage: npm run rolling -- haproxy|nginx [--streams 100] [--requests 50]");
+    process.exit(2);
+  }
+  const { now, before } = programs();
+  const fleet = await startFleet({ count: 3, words: before ?? now, ...drain });
+  let failed = true;
+  try {
+    failed = await rollThrough(name, fleet, before ? { upgrade: now, rollback: before } : { restart: now }, now);
+  } finally {
+    await fleet.stop();
+  }
+  process.exit(failed ? 1 : 0);
+}
+
+/** Answers whether anything failed or was cut. */
+async function rollThrough(
+  name: Name,
+  fleet: Fleet,
+  rolls: Record<string, string[]>,
+  newest: string[],
+): Promise<boolean> {
+  const balancer = await startBalancer(
+    name,
+    fleet.nodes.map(({ port }) => port),
+  );
+  const table = new Table({
+    head: ["", "s", "streams", "cut", "requests", "failed", "longest silence, ms"],
+    style: { head: [], border: [] },
+  });
+  let broken = false;
+  try {
+    for (const [what, words] of Object.entries(rolls)) {
+      const { tally, took_ms } = await roll(balancer.url, fleet, words);
+      const { streams, cut, requests, failed, silence_ms_max } = tally;
+      table.push([what, (took_ms / 1000).toFixed(0), streams, cut, requests, failed, silence_ms_max.toFixed(0)]);
+      for (const problem of tally.problems) console.log(problem);
+      broken ||= cut + failed > 0;
+    }
+    console.log(`${balancer.version}\n${table.toString()}`);
+    const differences = (await fleet.json<unknown[]>(newest, "usage", "check")).length;
+    console.log(`windows that differ from their records: ${differences}`);
+    return broken || differences > 0;
+  } finally {
+    await balancer.stop();
+  }
+}
+
+async function roll(url: string, fleet: Fleet, words: string[]): Promise<{ tally: Tally; took_ms: number }> {
+  const began = performance.now();
+  const load = startLoad({
+    ...{ url, key: fleet.key, stream_s },
+    streams: Number(values.streams),
+    requests_per_second: Number(values.requests),
+  });
+  await Bun.sleep(stream_s * 1000);
+  for (const [index, node] of fleet.nodes.entries()) {
+    const asked = performance.now();
+    await node.stop();
+    const stopped = performance.now();
+    await node.start(words);
+    const [drained_s, started_s] = [stopped - asked, performance.now() - stopped].map((ms) => (ms / 1000).toFixed(1));
+    console.log(`node ${index + 1}: drained in ${drained_s} s, ready again in ${started_s} s`);
+    await Bun.sleep(settle_ms);
+  }
+  await load.stop();
+  return { tally: load.tally, took_ms: performance.now() - began };
+}
+
+await main();

@@ -1,0 +1,123 @@
+// The unit of systemd, compose.yaml and the balancers' files: what they say of Sluice is true of this Sluice. haproxy's and
+// nginx's are run by `npm run rolling`, and compose's first way by deploy/replay.ts.
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { variables } from "../../src/config/environment.ts";
+import { serviceLimits, upstreamTimeouts } from "../../src/config/limits.ts";
+import { loadConfiguration } from "../../src/config/load.ts";
+import { probes } from "../../src/http/operations.ts";
+
+const root = join(import.meta.dir, "../..");
+const textOf = (file: string) => readFileSync(join(root, file), "utf8");
+const known = new Set<string>(variables);
+const unknown = (names: string[]) => names.filter((name) => !known.has(name));
+/** 2 s for the last words of streams, 10 s to settle while the database is away. */
+const farewell_ms = 12_000;
+const drain_ms = serviceLimits.drain_ms.default;
+
+function seconds(text: string, pattern: RegExp): number[] {
+  const found = [...text.matchAll(pattern)].map(([, value]) => Number(value));
+  expect(found).not.toBeEmpty();
+  return found;
+}
+
+describe("systemd's unit", () => {
+  const unit = textOf("deploy/systemd/sluice.service");
+  test("sets variables that exist, from credentials that it loads", () => {
+    const set = [...unit.matchAll(/^Environment=(\w+)=(\S+)$/gm)].map(([, name, value]) => ({ name, value }));
+    expect(unknown(set.map(({ name }) => name!))).toEqual([]);
+    const named = set.flatMap(({ value }) => /^%d\/(.+)$/.exec(value!)?.[1] ?? []).sort();
+    const loaded = [...unit.matchAll(/^LoadCredential=([\w-]+):/gm)].map(([, name]) => name!).sort();
+    expect(named).toEqual(loaded);
+  });
+
+  test("waits for the drain", () => {
+    const [stop_s = 0] = seconds(unit, /^TimeoutStopSec=(\d+)$/gm);
+    expect(stop_s * 1000).toBeGreaterThan(drain_ms + farewell_ms);
+  });
+});
+
+describe("compose.yaml", () => {
+  const compose = parse(textOf("compose.yaml"), { merge: true });
+  const nodes = ["sluice", "embedded", "sluice-1", "sluice-2", "sluice-3"];
+
+  test("sets variables that exist", () => {
+    for (const name of nodes) expect(unknown(Object.keys(compose.services[name].environment))).toEqual([]);
+  });
+
+  test("starts only Sluice and its stores, unless another way is asked for", () => {
+    const standard = Object.entries<{ profiles?: string[] }>(compose.services).filter(([, { profiles }]) => !profiles);
+    expect(standard.map(([name]) => name).sort()).toEqual(["postgres", "redis", "sluice"]);
+  });
+
+  test("has a file for three nodes that Sluice takes, and waits for their drain", () => {
+    const { content } = compose.configs.fleet;
+    const loaded = loadConfiguration({
+      env: { SLUICE_CONFIG: "/etc/sluice/sluice.yaml" },
+      readFile: (path) => (path === "/etc/sluice/sluice.yaml" ? new TextEncoder().encode(content) : null),
+      simulatorUrl: null,
+    });
+    if (loaded instanceof Error) throw loaded;
+    const { limits } = loaded;
+    for (const name of nodes) {
+      const grace_ms = Number.parseInt(compose.services[name].stop_grace_period, 10) * 1000;
+      expect(grace_ms).toBeGreaterThan(limits.drain_delay_ms + limits.drain_ms + farewell_ms);
+    }
+  });
+
+  test("has the nodes that the balancer's file names", () => {
+    const named = [...textOf("deploy/balancers/haproxy.cfg").matchAll(/^ +server \S+ ([\w-]+):8080$/gm)];
+    expect(named.map(([, name]) => name!)).toEqual(
+      Object.keys(compose.services).filter((name) => /-\d$/.test(name) && name.startsWith("sluice")),
+    );
+  });
+});
+
+describe("the balancers", () => {
+  const haproxy = textOf("deploy/balancers/haproxy.cfg");
+  const nginx = textOf("deploy/balancers/nginx.conf");
+  const envoy = textOf("deploy/balancers/envoy.yaml");
+  const total_ms = upstreamTimeouts.total_ms.default;
+
+  test("let go of a node's idle connection before the node does", () => {
+    const idle = [
+      ...seconds(haproxy, /timeout http-keep-alive (\d+)s/g),
+      ...seconds(haproxy, /pool-purge-delay (\d+)s/g),
+      ...seconds(envoy, / idle_timeout: (\d+)s/g),
+    ];
+    for (const idle_s of idle) expect(idle_s * 1000).toBeLessThan(serviceLimits.idle_ms.default);
+    // nginx keeps none.
+    expect(nginx).toContain("proxy_set_header Connection close;");
+    expect(nginx).not.toMatch(/^\s*keepalive \d/m);
+  });
+
+  test("wait as long for an answer as Sluice does for an engine", () => {
+    const waits = [
+      ...seconds(haproxy, /timeout (?:client|server) (\d+)s/g),
+      ...seconds(nginx, /proxy_read_timeout (\d+)s/g),
+      ...seconds(envoy, /stream_idle_timeout: (\d+)s/g),
+    ];
+    for (const wait_s of waits) expect(wait_s * 1000).toBeGreaterThan(total_ms);
+    expect(parse(envoy).static_resources.listeners).toHaveLength(1);
+    expect(envoy).toMatch(/ timeout: 0s\n/);
+  });
+
+  test("take the largest body, pass on what comes, and send nothing twice", () => {
+    const [mebibytes = 0] = seconds(nginx, /client_max_body_size (\d+)m;/g);
+    expect(mebibytes * 2 ** 20).toBe(serviceLimits.body_bytes_max.default);
+    expect(nginx).toContain("proxy_buffering off;");
+    expect(nginx).toContain("proxy_request_buffering off;");
+    expect(nginx).toContain("proxy_next_upstream error timeout;");
+    expect(haproxy).toMatch(/^ +retry-on conn-failure$/m);
+    expect(envoy).toContain("retry_policy: { retry_on: connect-failure, num_retries: 2 }");
+  });
+
+  test("ask whether a node is ready", () => {
+    const paths = [/httpchk GET (\S+)/.exec(haproxy)?.[1], /http_health_check: \{ path: (\S+) \}/.exec(envoy)?.[1]];
+    expect(paths).toEqual(["/readyz", "/readyz"]);
+    expect(probes.map(({ path }) => path)).toContain("/readyz");
+  });
+});
