@@ -565,8 +565,5 @@ export const notice = pgTable(
     deliveredAt: instant("delivered_at"),
     problem: text("problem"),
   },
-  (table) => [
-    unique().on(table.organizationId, table.about),
-    index("notice_due").on(table.nextAttemptAt).where(sql`next_attempt_at is not null`),
-  ],
+  (table) => [unique().on(table.organizationId, table.about), index("notice_due").on(table.nextAttemptAt)],
 );

@@ -26,4 +26,4 @@ create table notice (
   problem text,
   unique (organization_id, about)
 );
-create index notice_due on notice (next_attempt_at) where next_attempt_at is not null;
+create index notice_due on notice (next_attempt_at);
