@@ -77,9 +77,10 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
     const organization = await store.newOrganization();
     const { got, url } = receiver();
     await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
-    const nodes = [node(), node()];
     await use(organization, 799);
     await noticeQueue(store.db).look();
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0 });
+    const nodes = [node(), node()];
     await use(organization, 1);
     await until(() => got.length === 1, 10_000, "80 percent");
     await use(organization, 200);
