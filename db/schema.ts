@@ -308,6 +308,7 @@ export const usageHold = pgTable("usage_hold", {
   usageSource: text("usage_source").notNull().default("counted"),
   teamId: uuid("team_id"),
   subjects: uuid("subjects").array(),
+  lease_ms: bigint("lease_ms", { mode: "number" }).notNull(),
 });
 
 export const usageRecord = pgTable(

@@ -15,7 +15,9 @@ create table organization (
   anchor_at timestamptz not null check (anchor_at = date_trunc('milliseconds', anchor_at)),
   extra_usage_enabled boolean not null default false,
   extra_usage_cap_units bigint check (extra_usage_cap_units >= 0),
-  created_at timestamptz not null default store_now()
+  created_at timestamptz not null default store_now(),
+  -- Rises with each change, so that whoever changes can say what they have read.
+  version bigint not null default 1
 );
 
 create table api_key (
@@ -53,7 +55,13 @@ create table audit_entry (
   action text not null,
   organization_id uuid,
   subject text not null,
-  details jsonb not null
+  details jsonb not null,
+  -- In the order of the commits, without gaps; audit_head has the last one.
+  number bigint not null unique,
+  -- Where the act was asked from; null: on the node.
+  address text,
+  -- Covers the entry and the hash before it (src/store/audit-chain.ts).
+  hash bytea check (length(hash) = 32)
 );
 create index audit_entry_of_organization on audit_entry (organization_id, id desc);
 

@@ -120,7 +120,9 @@ create table usage_hold (
   usage_source text not null default 'counted',
   -- The key's team when it was admitted, and the limited keys and teams whose windows it counts in beside the organization's.
   team_id uuid,
-  subjects uuid[]
+  subjects uuid[],
+  -- How far ahead its lease may lie.
+  lease_ms bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 -- One row per ended request, never changed. A request that was given up before its admission was answered has no

@@ -499,7 +499,8 @@ create function usage_admit(
       book.starts_at[c.owner][3], book.ends_at[c.owner][3], limits[c.plan][3], holds[c.n][5],
       0, 0, 0, 0, 0, 0, 'counted', book.teams[array_position(book.keys, c.key_id)],
       case when book.keys is not null then
-        (select array_agg(book.organizations[m] order by m) from unnest(usage_subjects_of(c.key_id, book)) m) end
+        (select array_agg(book.organizations[m] order by m) from unnest(usage_subjects_of(c.key_id, book)) m) end,
+      c.lease_ms
     from (
       select c.*, c.ordinality as n, array_position(book.organizations, c.organization_id) as owner
       from unnest(commands) with ordinality c offset 0
@@ -603,7 +604,8 @@ create function usage_batch(
 -- all that was held had been used, under the limits in force; answers how many. Any node may do it; the lease is looked at
 -- again under the lock. A clock that is past `clock_max` was set: then no lease has lapsed by it. Dead rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
 -- those whose ids begin at `since`, where it is not null; for the next sweep it answers both, and its clock. A node whose
--- clock is slow by more than a minute makes ids that only a sweep of all finds.
+-- clock is slow by more than a minute makes ids that only a sweep of all finds. A lease that lies further ahead than it can
+-- was given by a clock that was set back since: from now on it has its length, which its node counts from earlier on.
 create function usage_recover(
   most integer, charge_holds boolean, inout seen uuid[], inout since uuid, clock_max timestamptz default null,
   out settled integer, out clock timestamptz
@@ -614,6 +616,7 @@ create function usage_recover(
   as $$
   declare
     newest uuid;
+    far uuid[];
     lapsed uuid[];
     limits bigint[];
     organizations uuid[];
@@ -633,17 +636,24 @@ create function usage_recover(
     )
     select array(select request_id from live order by request_id limit 1001),
       (select request_id from live order by request_id desc limit 1),
+      array(select request_id from live where lease_until > clock + (lease_ms + 1000) * interval '1 millisecond'),
       array_agg(g.request_id order by g.lease_until),
       array_agg(case when p.name is null then array[g.session_limit, g.week_limit, g.month_limit]
         else array[p.session_units, p.week_units, p.month_units] end order by g.lease_until),
       array_agg(distinct g.organization_id order by g.organization_id)
-    into seen, newest, lapsed, limits, organizations
+    into seen, newest, far, lapsed, limits, organizations
     from gone g
     left join lateral (select o.plan from organization o where o.id = g.organization_id offset 0) o on true
     left join lateral (select * from plan p where p.name = o.plan offset 0) p on true;
     -- By the clock that is slower, the store's or that of the node which made the newest; where nothing runs, as it was.
     since := case when newest is null then since else least(seen[1001],
       usage_record_id(least(clock, usage_record_time(newest)) - interval '1 minute')) end;
+    if cardinality(far) > 0 then
+      -- Whoever is extended at this moment waits for the next sweep: nobody waits for two rows here.
+      far := array(select h.request_id from usage_hold h where h.request_id = any (far) for no key update skip locked);
+      update usage_hold h set lease_until = clock + h.lease_ms * interval '1 millisecond'
+      where h.request_id = any (far) and h.lease_until > clock + (h.lease_ms + 1000) * interval '1 millisecond';
+    end if;
     settled := 0;
     if lapsed is null then
       return;

@@ -38,19 +38,10 @@ create table administration_repeat (
   primary key (actor, key_hash)
 );
 
--- Rises with each change, so that whoever changes can say what they have read.
-alter table organization add column version bigint not null default 1;
-
--- Each entry's hash covers the entry and the hash before it (src/store/audit-chain.ts). Entries of before have none.
-alter table audit_entry add column number bigint, add column address text, add column hash bytea check (length(hash) = 32);
-update audit_entry set number = id;
-alter table audit_entry alter column number set not null, add unique (number);
-
 -- Where the chain ends. Its row is the lock under which entries are written.
 create table audit_head (
   is_one boolean primary key default true check (is_one),
   number bigint not null,
   hash bytea not null check (length(hash) = 32)
 );
-insert into audit_head (number, hash)
-  select coalesce(max(number), 0), decode(repeat('00', 32), 'hex') from audit_entry;
+insert into audit_head (number, hash) values (0, decode(repeat('00', 32), 'hex'));

@@ -28,8 +28,8 @@ const trial = `do $$ begin
     request_id, organization_id, key_id, operation, model, stream,
     price_input, price_cached_input, price_cache_write, price_output, source, units, output_tokens,
     admitted_at, lease_until, session_starts_at, session_ends_at, session_used,
-    week_starts_at, week_ends_at, week_used, month_starts_at, month_ends_at, month_used)
-  select id, id, id, '', '', false, 0, 0, 0, 0, 'plan', 0, 0, at, at, at, at, 0, at, at, 0, at, at, 0
+    week_starts_at, week_ends_at, week_used, month_starts_at, month_ends_at, month_used, lease_ms)
+  select id, id, id, '', '', false, 0, 0, 0, 0, 'plan', 0, 0, at, at, at, at, 0, at, at, 0, at, at, 0, 0
   from (select gen_random_uuid() as id, clock_timestamp() as at) as trial;
   raise exception 'taken back' using errcode = 'SL000';
 exception when sqlstate 'SL000' then null;

@@ -103,6 +103,8 @@ export function queues(now_ms: () => number): Queues {
         const slots = slotsOf(route)!;
         if (!spots.has(slots)) spots.set(slots, { route, leave: slots.wait(queued, now_ms()) });
       }
+      // One that goes before those who wait may fit where the one that was next does not.
+      for (const slots of [...spots.keys()]) if (spots.has(slots)) slots.serve();
       const giveUp = () => {
         leaveAll();
         resolve(null);

@@ -184,7 +184,7 @@ export interface Ledger {
   run(commands: readonly Command[]): Promise<Answer[]>;
   /**
    * Settles holds whose lease has lapsed, `limit` at most, marked `recovered`. Where the store's clock is past `clock_max`
-   * it settles none. Rejects when the store is away.
+   * it settles none. Leases that lie further ahead than they can, because the clock was set back, are shortened. Rejects when the store is away.
    */
   recover(limit: number, clock_max?: Date): Promise<Recovered>;
   /** The windows in force now; an idle session reads used 0 and a reset five hours from now. Rejects for an unknown id. */

@@ -94,8 +94,6 @@ export function harm(world: World, judge: Judge, fault: FaultPlan, start: (index
 export function calm(world: World, start: (index: number) => void): void {
   world.tell(() => "from here on all goes well");
   world.quiet = true;
-  // What was leased by a clock that was set back since lasts until it has caught up.
-  world.setClock(world.furthest_ms - world.store.isAhead_ms);
   oneAtLeast(world, start);
 }
 

@@ -24,6 +24,19 @@ class RecoversByTheAdmission extends LedgerModel {
   }
 }
 
+/** What a clock leased that was set back since is held until that clock has caught up. */
+class KeepsFarLeases extends LedgerModel {
+  protected override clipLeases(): void {}
+}
+
+/** A lease is clipped to nothing, though its node may still forward. */
+class ClipsToNothing extends LedgerModel {
+  protected override clipLeases(): void {
+    for (const hold of this.holds.values())
+      if (hold.leaseUntil_ms > this.now_ms() + hold.lease_ms + 1000) hold.leaseUntil_ms = this.now_ms();
+  }
+}
+
 class AdjustsAgain extends LedgerModel {
   #times = 0;
   override adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): number | null {
@@ -114,6 +127,18 @@ const changeMutations: Record<string, Mutation> = {
     under: ["clock"],
     defects: { ledger: believesClock },
     seenAs: ["abandoned", "lease", "checkpoint"],
+  },
+  "a lease that a clock gave which was set back lasts until it has caught up": {
+    rule: 6,
+    under: ["clock", "crash"],
+    defects: ledgerOf(KeepsFarLeases),
+    seenAs: ["holds"],
+  },
+  "a lease that a clock gave which was set back ends at once": {
+    rule: 7,
+    under: ["clock"],
+    defects: ledgerOf(ClipsToNothing),
+    seenAs: ["lease", "abandoned", "checkpoint"],
   },
   "who gives up while the store stands still settles nothing": {
     rule: 5,

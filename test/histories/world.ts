@@ -65,7 +65,6 @@ export class World {
   readonly rateTroubles: Trouble[] = [];
   /** When the store's clock was set, and how far. */
   readonly steps: { at_ms: number; by_ms: number }[] = [];
-  furthest_ms = 0;
   /** Messages that met a fate. */
   readonly harmed: string[] = [];
   readonly trace: string[] = [];
@@ -107,7 +106,6 @@ export class World {
     if (by_ms === 0) return;
     this.tell(() => `the store's clock is set by ${by_ms} ms`);
     this.store.isAhead_ms += by_ms;
-    this.furthest_ms = Math.max(this.furthest_ms, this.store.isAhead_ms);
     this.steps.push({ at_ms: this.time.now_ms, by_ms });
   }
 

@@ -103,6 +103,14 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Rule 6: Any node recovers",
   },
   {
+    name: "a lease of a clock that was set back lasts until it has caught up",
+    file,
+    find: "if cardinality(far) > 0 then",
+    replace: "if false then",
+    caughtBy: [`${book} a lease of a clock that was set back since`],
+    rule: "docs/design/metering.md, Rule 6: Any node recovers",
+  },
+  {
     name: "a recovery does not look at the lease again under the lock",
     file,
     find: "where h.request_id = any (lapsed) and h.lease_until <= clock and",

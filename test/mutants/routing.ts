@@ -251,6 +251,22 @@ export const routing: Mutant[] = [
     rule,
   },
   {
+    name: "who goes before those that wait, and fits, waits for somebody to end",
+    file: "src/routing/queues.ts",
+    find: "if (spots.has(slots)) slots.serve();",
+    replace: "spots.has(slots);",
+    caughtBy: ["test/routing/work-conserving.test.ts > one that goes before a large one"],
+    rule,
+  },
+  {
+    name: "tokens of a request that is over stay in flight",
+    file: "src/routing/slots.ts",
+    find: "room.tokens -= claim.tokens;",
+    replace: "",
+    caughtBy: ["test/routing/work-conserving.test.ts > whoever is next is served"],
+    rule,
+  },
+  {
     name: "a request that was served waits on elsewhere",
     file: "src/routing/queues.ts",
     find: "if (slots !== but) leave();",

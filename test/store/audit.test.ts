@@ -225,7 +225,7 @@ for (const name of ["postgres", "pglite"] as const) {
         await lane.close();
         organization = elsewhere;
         await moveOn(7);
-        expect(await book.audit()).toMatchObject({ differing: 0 });
+        expect(await audited()).toMatchObject({ differing: 0 });
         expect(await seals()).toEqual([sessionSeal(40, 1)]);
         await agrees();
       });

@@ -48,6 +48,7 @@ interface Hold {
   usedBefore: Record<WindowKind, number>;
   own: Own[];
   leaseUntil_ms: number;
+  lease_ms: number;
   checkpoint: number;
   usage: Usage;
 }
@@ -95,8 +96,17 @@ export class LedgerModel {
     return answers;
   }
 
+  /** Those that lie further ahead than they can, because the clock was set back. */
+  protected clipLeases(): void {
+    for (const hold of this.holds.values()) {
+      const latest_ms = this.now_ms() + hold.lease_ms;
+      if (hold.leaseUntil_ms > latest_ms + 1000) hold.leaseUntil_ms = latest_ms;
+    }
+  }
+
   /** A clock that is past `clock_max_ms` was set, and no lease has lapsed by it. */
   recover(limit: number, clock_max_ms = Number.POSITIVE_INFINITY): number {
+    this.clipLeases();
     const lapsed = [...this.holds.values()]
       .filter((hold) => hold.leaseUntil_ms <= this.now_ms() && this.now_ms() <= clock_max_ms)
       .sort((a, b) => a.leaseUntil_ms - b.leaseUntil_ms)
@@ -219,6 +229,7 @@ export class LedgerModel {
       usedBefore: { session: seen.session.used, week: seen.week.used, month: seen.month.used },
       own,
       leaseUntil_ms: this.now_ms() + admit.lease_ms,
+      lease_ms: admit.lease_ms,
       checkpoint: 0,
       usage: noUsage,
     };

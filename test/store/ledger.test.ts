@@ -514,6 +514,26 @@ for (const name of ["postgres", "pglite"] as const) {
         expect(await run(settleOf(command, 10))).toMatchObject({ charged: 10 });
       });
 
+    test("a lease of a clock that was set back since has its length from the next sweep on, and no less", async () => {
+      await recoverTheRest();
+      const organization = await store.newOrganization();
+      const [dies, runs] = [admitOf(organization), admitOf(organization)];
+      await admit(dies);
+      await admit(runs);
+      const at = (seconds: number) => store.setClock(new Date(noon.getTime() - 6 * 3_600_000 + seconds * 1000));
+      await at(0);
+      expect((await book.recover(100)).settled).toBe(0);
+      await at(59);
+      expect((await book.recover(100)).settled).toBe(0);
+      const usage = { ...noUsage, outputTokens: 1 };
+      const { requestId, organizationId } = runs;
+      await run({ verb: "checkpoint", requestId, organizationId, number: 1, usage, lease_ms: 60_000 });
+      await at(61);
+      expect((await book.recover(100)).settled).toBe(1);
+      expect(await run(settleOf(dies, 10))).toMatchObject({ answer: "already" });
+      expect(await run(settleOf(runs, 10))).toMatchObject({ charged: 10 });
+    });
+
     test("a sweep finds who was running before, who came since, and within ten minutes those of slow clocks", async () => {
       await recoverTheRest();
       const sweeper = ledger(store.db, { recovery: "checkpoint" });
