@@ -44,6 +44,8 @@ export const organization = pgTable("organization", {
 
 export const plan = pgTable("plan", {
   name: text("name").primaryKey(),
+  source: text("source", { enum: ["file", "management"] }).notNull(),
+  version: units("version").notNull(),
   session: units("session_units"),
   week: units("week_units"),
   month: units("month_units"),
@@ -545,3 +547,29 @@ export const modelCalibration = pgTable("model_calibration", {
   outputWholeCodeUnits: doublePrecision("output_whole_code_units"),
   updatedAt: instant("updated_at").notNull(),
 });
+
+export const noticeHook = pgTable("notice_hook", {
+  organizationId: uuid("organization_id").primaryKey(),
+  url: text("url").notNull(),
+  secret: text("secret").notNull(),
+  shares: integer("shares").array().notNull(),
+  keyExpiryDays: integer("key_expiry_days").notNull(),
+  changedAt: instant("changed_at").notNull(),
+});
+
+export const notice = pgTable(
+  "notice",
+  {
+    id: uuid("id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    kind: text("kind", { enum: ["usage.share_reached", "organization.suspended", "key.expiring"] }).notNull(),
+    about: text("about").notNull(),
+    details: jsonb("details").notNull(),
+    createdAt: instant("created_at").notNull(),
+    attempts: integer("attempts").notNull().default(0),
+    nextAttemptAt: instant("next_attempt_at"),
+    deliveredAt: instant("delivered_at"),
+    problem: text("problem"),
+  },
+  (table) => [unique().on(table.organizationId, table.about), index("notice_due").on(table.nextAttemptAt)],
+);

@@ -33,6 +33,9 @@ grant insert, update on team, usage_subject to sluice_run;
 grant insert, delete on key_default to sluice_run;
 grant delete on usage_opening to sluice_run;
 
+-- What they are told.
+grant insert, update, delete on notice_hook, notice to sluice_run;
+
 -- What is kept for a while.
 grant insert, update, delete on usage_rate, usage_rate_now to sluice_run;
 grant insert, delete on kept_response to sluice_run;

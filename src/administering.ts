@@ -3,14 +3,14 @@ import { operatorAuthentication } from "./auth/operator.ts";
 import { strangerLimits } from "./auth/strangers.ts";
 import type { ServerSettings, ServiceLimits } from "./config/configuration.ts";
 import type { ManagementEntrance } from "./http/management/serve.ts";
-import type { ManagedCatalog, ManagementOptions } from "./management/context.ts";
+import type { ManagementOptions } from "./management/context.ts";
 import { type Management, management } from "./management/management.ts";
 import { administration } from "./postgres/administration.ts";
 import type { Database } from "./postgres/database.ts";
 
 interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
   database: Database;
-  catalog: () => ManagedCatalog;
+  catalog: ManagementOptions["catalog"];
   server: ServerSettings;
   limits: ServiceLimits;
   /** Tells this node that a key or an organization changed. */
@@ -32,6 +32,8 @@ export function administering(parts: Parts, version: string): Administering {
       ...who,
       administration: store,
       operators: store,
+      plans: store,
+      notices: store,
       ledger,
       refused,
       catalog,

@@ -4,28 +4,36 @@ import type { Configuration } from "./config/configuration.ts";
 import { lostPlans, takesPlansAway, usedBy } from "./config/plan-use.ts";
 import type { Reloadable } from "./config/reload.ts";
 import type { Log } from "./http/log.ts";
-import type { PlanStore, PlanUse } from "./store/plan.ts";
+import type { Plan, PlanStore, PlanUse } from "./store/plan.ts";
 
 /** Asks the database. */
 type ReadUse = () => Promise<PlanUse[]>;
 
 /** At a start: the notices, and loudly which organizations are on plans that there are not. */
-export async function tellAtStart(configuration: Reloadable, use: ReadUse, log: Log): Promise<void> {
+export async function tellAtStart(
+  configuration: Reloadable,
+  use: ReadUse,
+  inForce: ReadonlyMap<string, Plan>,
+  log: Log,
+): Promise<void> {
   logNotices(configuration, log);
-  for (const lost of lostPlans(await use(), configuration.current().catalog.plans)) {
+  for (const lost of lostPlans(await use(), inForce)) {
     const next = "their inference is answered 402: define the plan, or move them with sluice org plan";
     log.event("error", "plan_missing", { problem: usedBy(lost), next });
   }
 }
 
 export interface Publishing {
-  store: Pick<PlanStore, "publish">;
+  store: Pick<PlanStore, "publish" | "taken">;
   /** How long ago the file was changed; null: there is none. */
   fileAge_ms(): number | null;
   log: Log;
 }
 
-/** Puts the file's plans into force, unless a file that was changed later has put its own. Rejects when the store is away. */
+/**
+ * Puts the file's plans into force, unless a file that was changed later has put its own. Rejects when the store is away,
+ * and where the file names plans that were made at run time.
+ */
 export async function publishPlans(
   { catalog: { plans } }: Configuration,
   { store, log }: Publishing,
@@ -33,6 +41,7 @@ export async function publishPlans(
 ) {
   const outcome = await store.publish([...plans.values()], age_ms);
   const next = "its plans are not in force: to have them all the same, touch the file and reload";
+  if (typeof outcome === "object") throw new Error(whyTaken(outcome.taken));
   if (outcome === "older")
     log.event("warn", "plans_older", { problem: "a file that was changed later is known", next });
   if (outcome === "published") log.event("info", "plans_published", { plans: plans.size });
@@ -42,7 +51,10 @@ export async function publishPlans(
 export async function reload(configuration: Reloadable, use: ReadUse, publishing: Publishing): Promise<void> {
   const { log } = publishing;
   const before = configuration.current();
-  const outcome = await configuration.reload((next) => refusals(configuration.current(), next, use));
+  const outcome = await configuration.reload(async (next) => [
+    ...(await madeAtRunTime(next, publishing.store)),
+    ...(await refusals(configuration.current(), next, use)),
+  ]);
   logNotices(configuration, log);
   if (!outcome.ok) {
     log.event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
@@ -63,6 +75,16 @@ async function refusals(before: Configuration, next: Configuration, use: ReadUse
   const advice = "move them with sluice org plan, or set reload.force";
   return lostPlans(await use(), plans, before.catalog.plans).map((lost) => `${usedBy(lost)}; ${advice}`);
 }
+
+/** While the store is away, the publication looks. */
+async function madeAtRunTime({ catalog }: Configuration, store: Pick<PlanStore, "taken">): Promise<string[]> {
+  const taken = await store.taken([...catalog.plans.keys()]).catch((): string[] => []);
+  return taken.length > 0 ? [whyTaken(taken)] : [];
+}
+
+const whyTaken = (names: readonly string[]) =>
+  `sluice.yaml names what was made at run time: plan ${names.map((name) => `'${name}'`).join(", ")}; a name stands in ` +
+  "one place only: rename it in the file, or first remove it with sluice plan remove";
 
 function logNotices(configuration: Reloadable, log: Log): void {
   for (const notice of configuration.current().notices) log.event("warn", "notice", { notice });

@@ -27,6 +27,7 @@ import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
+import { noticeQueue } from "./postgres/notices.ts";
 import { planUse } from "./postgres/plan-use.ts";
 import { plans } from "./postgres/plans.ts";
 import { revocations } from "./postgres/revocations.ts";
@@ -39,6 +40,7 @@ import { watchProcess } from "./telemetry/process.ts";
 import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
+import { notices } from "./usage/notices.ts";
 import { welcome } from "./welcome.ts";
 
 export interface Serving {
@@ -87,7 +89,7 @@ export async function serve(serving: Serving): Promise<number> {
     }
 
     const use = () => planUse(database);
-    await Promise.all([tellAtStart(configuration, use, log), node.readinessBegan]);
+    await Promise.all([tellAtStart(configuration, use, node.inForce.current(), log), node.readinessBegan]);
     const listening = entrances(dependencies, node.entrance, { server, limits, log, onReload: serving.onReload });
     const reloaded = () => reload(configuration, use, node.publishing).then(node.inForce.read);
     serving.onReload(() => void reloaded().catch(outage("plans_unread")));
@@ -199,6 +201,15 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   await publishPlans(configuration.current(), publishing, serving.fileAge_ms());
   const inForce = await plansInForce({ store: publishing.store, failed: outage("plans_unread") });
   ending.defer(() => inForce.stop());
+  const telling = notices({
+    queue: noticeQueue(database),
+    allowsPrivate: () => configuration.current().webhooks.allowPrivate,
+    now_ms: Date.now,
+    failed: outage("notices_unsent"),
+    givenUp: ({ id, organizationId }, problem) =>
+      log.event("error", "notice_given_up", { notice: id, organization: organizationId, problem }),
+  });
+  ending.defer(() => telling.stop());
   const known = engines({ configuration: configuration.current, log, ending });
   metrics.routes(known.routes);
   const readiness = readinessOf([...readinessChecks(database, kept.redis, configuration), routesCheck(known.routes)], {
@@ -259,8 +270,9 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   const { manageAs, entrance } = administering(
     {
       ...{ database, ledger, refused, server, limits, changed },
-      catalog: () => ({
-        plans: inForce.current(),
+      // Asked of the store: this node may hear a moment later of a plan that another has made.
+      catalog: async () => ({
+        plans: new Map((await publishing.store.inForce()).map((plan) => [plan.name, plan])),
         models: [...configuration.current().catalog.models.keys()],
         pricing: configuration.current().reports,
       }),

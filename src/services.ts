@@ -54,6 +54,8 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       return {
         administration: directory,
         operators: directory,
+        plans: directory,
+        notices: directory,
         // It is only read here: what a lapsed hold is charged does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),

@@ -65,10 +65,12 @@ create table audit_entry (
 );
 create index audit_entry_of_organization on audit_entry (organization_id, id desc);
 
--- The plans in force, on every node the same: those of the file that was changed last (src/store/plan.ts). Null does not
--- limit. `changed_at` is the version: the instant from which a plan's limits count.
+-- The plans in force, on every node the same: those of the file that was changed last, and those that were made by
+-- management (src/store/plan.ts). Null does not limit. From `changed_at` on a plan's limits count.
 create table plan (
   name text primary key,
+  source text not null check (source in ('file', 'management')),
+  version bigint not null check (version >= 1),
   session_units bigint check (session_units >= 1),
   week_units bigint check (week_units >= 1),
   month_units bigint check (month_units >= 1),

@@ -1,6 +1,6 @@
 /**
- * The plans in force as this node knows them: read anew when others are published, and every few seconds, for a message
- * may be lost. While the store is away they stay as they were. A plan that did not change stays the same object.
+ * The plans in force as this node knows them: read anew when others are published, and every second, for a message may be
+ * lost. While the store is away they stay as they were. A plan that did not change stays the same object.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Plan, PlanStore } from "../store/plan.ts";
@@ -14,7 +14,7 @@ export interface PlansInForce {
   stop(): Promise<void>;
 }
 
-const every_ms = 5_000;
+const every_ms = 1_000;
 
 export async function plansInForce(parts: {
   store: Pick<PlanStore, "inForce" | "listen">;

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { isOperatorToken } from "../auth/key.ts";
 import type { StorageSettings } from "../config/configuration.ts";
 import { type Management, management } from "../management/management.ts";
+import type { KnownPlan, Plan } from "../store/plan.ts";
 import type { RemoteServer } from "./remote.ts";
 import type { OpenStore, Services } from "./services.ts";
 import { socketManagement } from "./socket.ts";
@@ -100,15 +101,32 @@ function actorOf(services: Services): string {
   return `cli:${services.user.replace(/[^\w.@+-]/g, "_").slice(0, 64) || "unknown"}`;
 }
 
+/**
+ * The plans in force, if nodes have published any. Before that, and where only this process uses the database: those of
+ * its own file, which the next node puts into force, and those that were made at run time.
+ */
+function plansBeside(
+  ofFile: ReadonlyMap<string, Plan>,
+  stored: readonly KnownPlan[],
+  { databaseUrl }: StorageSettings,
+): ReadonlyMap<string, Plan> {
+  const named = (plans: readonly Plan[]) => plans.map((plan) => [plan.name, plan] as const);
+  if (databaseUrl && stored.some(({ source }) => source === "file")) return new Map(named(stored));
+  return new Map([...ofFile, ...named(stored.filter(({ source }) => source === "management"))]);
+}
+
 function managementOf(services: Services, store: OpenStore): Management {
   return management({
     administration: store.administration,
     operators: store.operators,
+    plans: store.plans,
+    notices: store.notices,
     ledger: store.ledger,
     refused: store.refused,
     catalog: async () => {
       const { catalog, reports: pricing } = await services.configuration();
-      return { plans: catalog.plans, models: [...catalog.models.keys()], pricing };
+      const plans = plansBeside(catalog.plans, await store.plans.listPlans(), services.storage());
+      return { plans, models: [...catalog.models.keys()], pricing };
     },
     actor: actorOf(services),
     now_ms: services.now_ms,

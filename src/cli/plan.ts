@@ -1,30 +1,39 @@
-/** `sluice plan …`: the plans that sluice.yaml defines. */
+/** `sluice plan …`: the plans in force, and those that are made at run time. */
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
 import { planJson } from "../http/management/records.ts";
-import { plan as parsePlan } from "../management/parse.ts";
-import type { Plan } from "../store/plan.ts";
-import { remoteServer, withManagement } from "./connect.ts";
+import { type PlanLimitChanges, type PlanLimitName, planLimitNames } from "../management/plans.ts";
+import { auditShown } from "../store/audit-chain.ts";
+import type { AuditEntry } from "../store/directory.ts";
+import type { KnownPlan } from "../store/plan.ts";
+import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, printJson } from "./option.ts";
-import { type Column, facts, table } from "./table.ts";
+import { planLimitOption } from "./limits.ts";
+import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
+import type { Services } from "./services.ts";
+import { type Column, facts, minute, table } from "./table.ts";
+
+interface LimitFlags extends JsonFlag {
+  limit?: Partial<Record<PlanLimitName, number | null>>;
+}
 
 export function addPlanCommands(program: Command, { services }: CommandContext): void {
-  const plan = program.command("plan").description("show the plans that sluice.yaml defines");
-  /** Of another node those in force; of this one what the file says, so that no database is needed. */
-  const plansOf = async (): Promise<ReadonlyMap<string, Plan>> => {
-    if (!remoteServer(services)) return (await services.configuration()).catalog.plans;
-    const plans = await withManagement(services, (manage) => manage.listPlans());
-    return new Map(plans.map((one) => [one.name, one]));
-  };
+  const plan = program.command("plan").description("show the plans in force, and manage those outside sluice.yaml");
+  addReading(plan, services);
+  addCreate(plan, services);
+  addUpdate(plan, services);
+  addRemove(plan, services);
+  addHistory(plan, services);
+}
 
+function addReading(plan: Command, services: Services): void {
   plan
     .command("list")
     .description("list all plans")
     .addOption(jsonOption())
-    .action(async (options: JsonFlag) => {
-      const plans = [...(await plansOf()).values()];
-      if (options.json) return printJson(services.terminal, plans.map(planJson));
+    .action(async ({ json }: JsonFlag) => {
+      const plans = await withManagement(services, (manage) => manage.listPlans());
+      if (json) return printJson(services.terminal, plans.map(planJson));
       services.terminal.out(plans.length === 0 ? none : table(services.terminal, columns, plans));
     });
 
@@ -33,18 +42,85 @@ export function addPlanCommands(program: Command, { services }: CommandContext):
     .description("show a plan")
     .argument("<name>", "name of the plan")
     .addOption(jsonOption())
-    .action(async (name: string, options: JsonFlag) => {
-      const plans = await plansOf();
-      const found = plans.get(parsePlan(name, [...plans.keys()]))!;
-      if (options.json) return printJson(services.terminal, planJson(found));
-      const rows = columns.map(({ head, cell }) => [head.toLowerCase(), cell(found)] as const);
-      services.terminal.out(facts(services.terminal, rows));
+    .action(async (name: string, { json }: JsonFlag) => {
+      const found = await withManagement(services, (manage) => manage.findPlan({ name }));
+      services.terminal.out(json ? "" : described(services, found));
+      if (json) printJson(services.terminal, planJson(found));
     });
+}
+
+function addCreate(plan: Command, services: Services): void {
+  plan
+    .command("create")
+    .description("create a plan; it is in force on every node within a second")
+    .argument("<name>", "name of the plan")
+    .addOption(planLimitOption("what it allows; what is left out is not limited"))
+    .addOption(jsonOption())
+    .addHelpText("after", createExamples)
+    .action(async (name: string, { limit, json }: LimitFlags) => {
+      const made = await withManagement(services, (manage) => manage.createPlan({ name, ...changesOf(limit) }));
+      services.terminal.out(json ? "" : described(services, made));
+      if (json) printJson(services.terminal, planJson(made));
+    });
+}
+
+function addUpdate(plan: Command, services: Services): void {
+  plan
+    .command("update")
+    .description("change the limits of a plan; they count at once, for running requests too")
+    .argument("<name>", "name of the plan")
+    .addOption(planLimitOption("what it allows; what is left out stays"))
+    .option("--if-version <n>", "only if the plan has this version still", wholeNumber(1, 999_999_999))
+    .addOption(jsonOption())
+    .action(async (name: string, { limit, ifVersion, json }: LimitFlags & { ifVersion?: number }) => {
+      const input = { name, ...changesOf(limit), version: ifVersion ?? null };
+      const updated = await withManagement(services, (manage) => manage.updatePlan(input));
+      services.terminal.out(json ? "" : described(services, updated));
+      if (json) printJson(services.terminal, planJson(updated));
+    });
+}
+
+function addRemove(plan: Command, services: Services): void {
+  plan
+    .command("remove")
+    .description("remove a plan that no organization is on")
+    .argument("<name>", "name of the plan")
+    .addOption(jsonOption())
+    .action(async (name: string, { json }: JsonFlag) => {
+      const removed = await withManagement(services, (manage) => manage.removePlan({ name }));
+      if (json) return printJson(services.terminal, planJson(removed));
+      services.terminal.out(`Removed plan '${removed.name}'.\n`);
+    });
+}
+
+function addHistory(plan: Command, services: Services): void {
+  plan
+    .command("history")
+    .description("show what was in force when, newest first")
+    .argument("<name>", "name of the plan, also of one that was removed")
+    .option("--limit <n>", "number of changes, 1 to 1000 (default: 100)", wholeNumber(1, 1000))
+    .addOption(jsonOption())
+    .action(async (name: string, { limit, json }: JsonFlag & { limit?: number }) => {
+      const page = await withManagement(services, (manage) => manage.planHistory({ name, limit: limit ?? null }));
+      if (json) return printJson(services.terminal, page.items.map(auditShown));
+      services.terminal.out(page.items.length === 0 ? unchanged : table(services.terminal, changes, page.items));
+    });
+}
+
+function changesOf(limit: LimitFlags["limit"] = {}): PlanLimitChanges {
+  return Object.fromEntries(
+    Object.entries(limit).map(([name, value]) => [planLimitNames[name as PlanLimitName], value]),
+  );
+}
+
+function described({ terminal }: Services, plan: KnownPlan): string {
+  const rows = [...columns, ...details].map(({ head, cell }) => [head.toLowerCase(), cell(plan)] as const);
+  return facts(terminal, rows);
 }
 
 const limit = (value: number | null) => (value === null ? "no limit" : grouped(value));
 
-const columns: Column<Plan>[] = [
+const columns: Column<KnownPlan>[] = [
   { head: "PLAN", cell: (plan) => plan.name },
   { head: "SESSION", cell: (plan) => limit(plan.session) },
   { head: "WEEK", cell: (plan) => limit(plan.week) },
@@ -52,6 +128,37 @@ const columns: Column<Plan>[] = [
   { head: "REQUESTS/MIN", cell: (plan) => limit(plan.requestsPerMinute) },
   { head: "TOKENS/MIN", cell: (plan) => limit(plan.tokensPerMinute), optional: true },
   { head: "CONCURRENT", cell: (plan) => limit(plan.concurrentRequests), optional: true },
+  { head: "SOURCE", cell: (plan) => plan.source, optional: true },
+];
+const details: Column<KnownPlan>[] = [
+  { head: "VERSION", cell: (plan) => String(plan.version) },
+  { head: "CHANGED", cell: (plan) => minute(plan.changedAt) ?? "not in force yet" },
 ];
 
-const none = "The catalog has no plans. Add one under 'plans:' in sluice.yaml.\n";
+type Limits = Partial<Record<PlanLimitName, number | null>> | null;
+
+/** `session 5,000, week no limit`: of each limit that differs. */
+function differences({ details }: AuditEntry): string {
+  const { limits, before } = details as { limits?: Limits; before?: Limits };
+  if (!limits) return "removed";
+  const names = (Object.keys(planLimitNames) as PlanLimitName[]).filter(
+    (name) => (limits[name] ?? null) !== (before?.[name] ?? null),
+  );
+  const from = (name: PlanLimitName) => (before ? `${limit(before[name] ?? null)} → ` : "");
+  return names.map((name) => `${name} ${from(name)}${limit(limits[name] ?? null)}`).join(", ") || "no limits";
+}
+
+const changes: Column<AuditEntry>[] = [
+  { head: "TIME", cell: (entry) => minute(entry.at) ?? "" },
+  { head: "ACTOR", cell: (entry) => entry.actor },
+  { head: "ACTION", cell: (entry) => entry.action },
+  { head: "LIMITS", cell: differences },
+];
+
+const createExamples = `
+Examples:
+  $ sluice plan create gold --limit session=5000000,week=20000000 --limit concurrent_requests=16
+  $ sluice org plan acme gold
+`;
+const unchanged = "It has not changed since it came into force.\n";
+const none = "The catalog has no plans. Add one under 'plans:' in sluice.yaml, or run: sluice plan create NAME\n";

@@ -14,6 +14,7 @@ import { addDoctorCommand } from "./doctor.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
+import { addNoticeCommands } from "./notice.ts";
 import { addOperatorCommands } from "./operator.ts";
 import { addOrganizationCommands } from "./organization.ts";
 import { addPlanCommands } from "./plan.ts";
@@ -85,6 +86,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addUsageCommands(program, context);
   addRequestCommands(program, context);
   addAuditCommands(program, context);
+  addNoticeCommands(program, context);
   addOperatorCommands(program, context);
   addApplyCommand(program, context);
   addDoctorCommand(program, context);

@@ -63,7 +63,8 @@ export interface Inspection {
   schema: { is: "current" | "older" | "newer" | "other"; problem: string | null };
 }
 
-export interface OpenStore extends Pick<ManagementOptions, "administration" | "operators" | "ledger" | "refused"> {
+export interface OpenStore
+  extends Pick<ManagementOptions, "administration" | "operators" | "plans" | "notices" | "ledger" | "refused"> {
   close(): Promise<void>;
 }
 

@@ -52,6 +52,7 @@ export function assemble(
       deniedHosts: (file?.images?.denied_hosts ?? []).map((host) => host.toLowerCase()),
     },
     reports: pricingOf(file?.reports),
+    webhooks: { allowPrivate: file?.webhooks?.allow_private ?? false },
     server: settings.server,
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,

@@ -28,6 +28,8 @@ export interface Configuration {
   images: ImageSettings;
   /** What units cost in reports; null: no price is set. */
   reports: ReportSettings | null;
+  /** Whether notices may be sent to private addresses. */
+  webhooks: { allowPrivate: boolean };
   server: ServerSettings;
   storage: StorageSettings;
   /** What an operator should know though nothing is wrong, one sentence each; to be logged at start and at reload. */

@@ -542,6 +542,19 @@ const images = Type.Object(
   { ...closed, description: "Which images an engine may be asked to fetch." },
 );
 
+const webhooks = Type.Object(
+  {
+    allow_private: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Let webhooks of organizations lead to this machine, its link and private networks, and use plain HTTP.",
+      }),
+    ),
+  },
+  { ...closed, description: "Where notices may be sent." },
+);
+
 export const ConfigurationFile = Type.Object(
   {
     upstreams: Type.Optional(
@@ -571,6 +584,7 @@ export const ConfigurationFile = Type.Object(
     telemetry: Type.Optional(telemetry),
     images: Type.Optional(images),
     reports: Type.Optional(reports),
+    webhooks: Type.Optional(webhooks),
   },
   { ...closed, title: "sluice.yaml", description: "The configuration of Sluice: engines, models, plans, and limits." },
 );

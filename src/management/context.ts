@@ -3,9 +3,10 @@ import { hashKey } from "../auth/key.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { Actor, Administration, Key, Organization } from "../store/directory.ts";
 import type { Ledger } from "../store/ledger.ts";
+import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { Repeat } from "../store/page.ts";
-import type { Plan } from "../store/plan.ts";
+import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
@@ -32,6 +33,8 @@ export interface ManagementOptions {
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   operators: Operators;
+  plans: PlanAdministration;
+  notices: NoticeAdministration;
   /** Who acts, for the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization whose things there are for who acts; null or absent: all. */

@@ -1,4 +1,5 @@
 import type { Organization } from "../store/directory.ts";
+import type { KnownPlan } from "../store/plan.ts";
 
 /** An administrator asked for something that cannot be done: the message says why, and what to do instead. */
 export class ManagementError extends Error {
@@ -7,7 +8,7 @@ export class ManagementError extends Error {
     message: string,
     readonly kind: RefusalKind = "invalid",
     /** Of `stale`: what there is now. */
-    readonly current: Organization | null = null,
+    readonly current: Organization | KnownPlan | null = null,
   ) {
     super(message);
   }

@@ -7,6 +7,7 @@ import { type AuditVerbs, auditVerbs } from "./audit.ts";
 import { type BudgetVerbs, budgetVerbs } from "./budgets.ts";
 import { type ManagementOptions, managementContext } from "./context.ts";
 import { type KeyVerbs, keyVerbs } from "./keys.ts";
+import { type NoticeVerbs, noticeVerbs } from "./notices.ts";
 import { type OperatorVerbs, operatorVerbs } from "./operators.ts";
 import { type OrganizationVerbs, organizationVerbs } from "./organizations.ts";
 import { type PlanVerbs, planVerbs } from "./plans.ts";
@@ -21,6 +22,7 @@ export interface Management
     UsageVerbs,
     ReportVerbs,
     AuditVerbs,
+    NoticeVerbs,
     OperatorVerbs {}
 
 export function management(options: ManagementOptions): Management {
@@ -33,6 +35,7 @@ export function management(options: ManagementOptions): Management {
     ...usageVerbs(context),
     ...reportVerbs(context),
     ...auditVerbs(context),
+    ...noticeVerbs(context),
     ...operatorVerbs(context),
   };
 }
@@ -72,9 +75,16 @@ export const managementVerbs = [
   "findRequest",
   "listPlans",
   "findPlan",
+  "createPlan",
+  "updatePlan",
+  "removePlan",
+  "planHistory",
   "listAudit",
   "pageAudit",
   "auditHead",
+  "findNotices",
+  "setNotices",
+  "removeNotices",
   "createOperator",
   "pageOperators",
   "findOperator",

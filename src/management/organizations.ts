@@ -39,10 +39,11 @@ export const plan_default = "starter";
 export function organizationVerbs(context: ManagementContext): OrganizationVerbs {
   const { administration, actor, announce, catalog, newUuid, organizationOf, within } = context;
 
-  type Write = (id: string, version: number | null) => Promise<Organization | Stale | null>;
+  type Write = (id: string, version: number | null) => Promise<Organization | Stale | "no_plan" | null>;
   async function update({ id, slug }: Organization, input: Versioned, write: Write): Promise<Organization> {
     const version = parse.isAbsent(input.version) ? null : parse.count(input.version, units_max, "The version");
     const updated = await write(id, version);
+    if (updated === "no_plan") return removedPlan();
     if (updated && "stale" in updated) return staleAt(updated.stale, version!);
     await announce(id);
     return updated ?? noOrganization(slug);
@@ -80,6 +81,7 @@ export function organizationVerbs(context: ManagementContext): OrganizationVerbs
         repeat: context.repeatOf("createOrganization", input),
       });
       if (created === "slug_taken") fail(`An organization '${slug}' already exists. Choose another slug.`, "taken");
+      if (created === "no_plan") return removedPlan();
       if (created === "reused") return reusedKey();
       return "repeated" in created ? organizationOf(created.repeated) : created;
     },
@@ -118,4 +120,8 @@ export function organizationVerbs(context: ManagementContext): OrganizationVerbs
       return update(organization, input, (id, version) => administration.setExtraUsage(id, extra, actor, version));
     },
   };
+}
+
+function removedPlan(): never {
+  return fail("This plan was removed meanwhile. To list all plans, run: sluice plan list");
 }

@@ -2,7 +2,7 @@
  * What every act of administration has in common: one transaction with its audit entry, at one instant of the store's
  * clock. An act that changes nothing writes nothing.
  */
-import { and, asc, desc, eq, gt, lt } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
 import { administrationRepeat, auditEntry, auditHead } from "../../db/schema.ts";
 import { chainedHash } from "../store/audit-chain.ts";
 import type { AuditEntry, AuditHead, AuditQuery } from "../store/directory.ts";
@@ -104,11 +104,12 @@ export async function repeated(
 export async function listAudit(db: Database, query: AuditQuery): Promise<AuditEntry[]> {
   const owner = query.organizationId === undefined ? undefined : uuidOf(query.organizationId, "org_");
   if (owner === null) return [];
-  const { actor, action, before, after, limit } = query;
+  const { actor, action, plan, before, after, limit } = query;
   const wanted = and(
     owner === undefined ? undefined : eq(auditEntry.organizationId, owner),
     actor === undefined ? undefined : eq(auditEntry.actor, actor),
     action === undefined ? undefined : eq(auditEntry.action, action),
+    plan === undefined ? undefined : aboutPlan(plan),
     before === undefined ? undefined : lt(auditEntry.number, before),
     after === undefined ? undefined : gt(auditEntry.number, after),
   );
@@ -122,6 +123,14 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<AuditE
     }),
   );
 }
+
+/** Plans are no organization's, so the index finds them among the few entries that aren't either. */
+const aboutPlan = (name: string) =>
+  and(
+    isNull(auditEntry.organizationId),
+    eq(auditEntry.subject, name),
+    inArray(auditEntry.action, ["plan.create", "plan.update", "plan.remove"]),
+  );
 
 export async function readAuditHead(db: Database): Promise<AuditHead> {
   const [head] = await plainly(db.drizzle.select().from(auditHead));

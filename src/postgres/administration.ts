@@ -3,22 +3,31 @@
  * message leaves with the commit, never without it.
  */
 import type { Administration } from "../store/directory.ts";
+import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
+import type { PlanAdministration } from "../store/plan.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { keys } from "./keys.ts";
+import { managedPlans } from "./managed-plans.ts";
+import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
 import { organizations } from "./organizations.ts";
 import { teams } from "./teams.ts";
 
 /** `address`: where the acts are asked from; null: on the node. */
-export function administration(database: Database, address: string | null = null): Administration & Operators {
+export function administration(
+  database: Database,
+  address: string | null = null,
+): Administration & Operators & PlanAdministration & NoticeAdministration {
   const db = askedFrom(database, address);
   return {
     ...organizations(db),
     ...keys(db),
     ...teams(db),
     ...operators(db),
+    ...managedPlans(db),
+    ...noticeHooks(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

@@ -6,8 +6,15 @@ import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
+import { planStands } from "./managed-plans.ts";
+import { tellOfSuspension } from "./notices.ts";
 import { announceChange } from "./revocations.ts";
 import { type OrganizationRow, organizationOf, plainly } from "./rows.ts";
+
+interface Changed {
+  action: string;
+  details: Record<string, unknown>;
+}
 
 type Verbs =
   | "createOrganization"
@@ -40,15 +47,12 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
    * One change of one organization, with its audit entry, told to the nodes. `work` answers null where it changes nothing.
    * `version`: the one that it must have still.
    */
-  function changing(
+  function changing<Refusal extends string = never>(
     id: string,
     actor: string,
     version: number | null | undefined,
-    work: (
-      tx: Transaction,
-      row: OrganizationRow,
-    ) => Promise<{ action: string; details: Record<string, unknown> } | null>,
-  ): Promise<Organization | Stale | null> {
+    work: (tx: Transaction, row: OrganizationRow) => Promise<Changed | Refusal | null>,
+  ): Promise<Organization | Stale | Refusal | null> {
     return act(db, async (tx) => {
       const uuid = uuidOf(id, "org_");
       if (uuid === null) return null;
@@ -56,6 +60,7 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
       if (!row) return null;
       if (typeof version === "number" && row.version !== version) return { stale: (await read(tx, uuid))! };
       const done = await work(tx, row);
+      if (typeof done === "string") return done;
       if (done) {
         await set(tx, row, { version: row.version + 1 });
         await announceChange(tx, id);
@@ -74,6 +79,10 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
         const at = await storeNow(tx);
         const before = await repeated(tx, input.repeat, input.actor, input.id);
         if (before) return before;
+        if (!(await planStands(db, tx, input.plan))) {
+          await unrepeated(tx, input.repeat, input.actor);
+          return "no_plan";
+        }
         const [made] = await tx.drizzle
           .insert(organization)
           .values({
@@ -132,9 +141,10 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
     },
 
     setOrganizationStatus: (id, status, actor, version) =>
-      changing(id, actor, version, async (tx, row) => {
+      changing<never>(id, actor, version, async (tx, row) => {
         if (row.status === status) return null;
         await set(tx, row, { status });
+        if (status === "suspended") await tellOfSuspension(tx, row.id, row.version + 1);
         return {
           action: status === "active" ? "organization.resume" : "organization.suspend",
           details: { status, before: row.status },
@@ -142,14 +152,15 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
       }),
 
     setOrganizationPlan: (id, plan, actor, version) =>
-      changing(id, actor, version, async (tx, row) => {
+      changing<"no_plan">(id, actor, version, async (tx, row) => {
         if (row.plan === plan) return null;
+        if (!(await planStands(db, tx, plan))) return "no_plan";
         await set(tx, row, { plan });
         return { action: "organization.plan", details: { plan, before: row.plan } };
       }),
 
     setOrganizationAnchor: (id, anchorAt, actor, version) =>
-      changing(id, actor, version, async (tx, row) => {
+      changing<never>(id, actor, version, async (tx, row) => {
         const before = await read(tx, row.id);
         const countsFrom = await setAnchor(tx, id, anchorAt);
         const details = { anchor_at: anchorAt, counts_from: countsFrom, before: before?.anchorAt };
@@ -157,7 +168,7 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
       }),
 
     setExtraUsage: (id, extra, actor, version) =>
-      changing(id, actor, version, async (tx, row) => {
+      changing<never>(id, actor, version, async (tx, row) => {
         const capUnits = extra.enabled ? extra.capUnits : row.extraUsageCapUnits;
         if (row.extraUsageEnabled === extra.enabled && row.extraUsageCapUnits === capUnits) return null;
         await set(tx, row, { extraUsageEnabled: extra.enabled, extraUsageCapUnits: capUnits });

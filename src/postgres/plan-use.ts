@@ -5,7 +5,7 @@ import type { Database } from "./database.ts";
 const named_max = 20;
 
 /** Of every plan that some organization has, whether or not the catalog knows it. */
-export async function planUse(db: Database): Promise<PlanUse[]> {
+export async function planUse(db: Pick<Database, "query">): Promise<PlanUse[]> {
   return db.query<PlanUse>(
     `select plan, count(*)::int as organizations, (array_agg(slug order by slug))[1:${named_max}] as slugs
      from organization where plan is not null group by plan order by plan`,

@@ -98,7 +98,7 @@ export interface Administration extends BudgetAdministration {
     plan: string | null;
     actor: Actor;
     repeat?: Repeat | undefined;
-  }): Promise<Organization | "slug_taken" | Repeated>;
+  }): Promise<Organization | "slug_taken" | "no_plan" | Repeated>;
   listOrganizations(): Promise<Organization[]>;
   /** In the order in which they were made. */
   pageOrganizations(
@@ -119,7 +119,7 @@ export interface Administration extends BudgetAdministration {
     plan: string | null,
     actor: Actor,
     version?: number | null,
-  ): Promise<Organization | Stale | null>;
+  ): Promise<Organization | Stale | "no_plan" | null>;
   /** A new anchor for weeks and months, from the end of the running month on. */
   setOrganizationAnchor(
     id: string,
@@ -202,6 +202,8 @@ export interface AuditQuery {
   organizationId?: string | undefined;
   actor?: string | undefined;
   action?: string | undefined;
+  /** Only entries about this plan. */
+  plan?: string | undefined;
   /** Only entries with a smaller number, or a greater one. */
   before?: number | undefined;
   after?: number | undefined;

@@ -1,3 +1,5 @@
+import type { Repeat, Repeated } from "./page.ts";
+
 /** What an organization may use. A limit that is null does not limit. */
 export interface Plan {
   name: string;
@@ -29,6 +31,47 @@ export interface PlanUse {
   slugs: string[];
 }
 
+/** As an administrator sees it. */
+export interface KnownPlan extends Plan {
+  /** `file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made at run time. */
+  source: "file" | "management";
+  /** Rises with each change. */
+  version: number;
+  /** From when on these limits count; null: not in force yet. */
+  changedAt: Date | null;
+}
+
+export type PlanLimits = Omit<Plan, "name">;
+
+/** Another change came first, and is what would be overwritten. */
+export interface StalePlan {
+  stalePlan: KnownPlan;
+}
+
+/** Plans that are made at run time (docs/design/usage.md, Plans that change). Each act is one entry of the audit log. */
+export interface PlanAdministration {
+  /** All that are in force, in the order of their names. */
+  listPlans(): Promise<KnownPlan[]>;
+  createPlan(plan: Plan, actor: string, repeat?: Repeat | undefined): Promise<KnownPlan | KnownName | Repeated>;
+  /** What is named changes. `version`: only if the plan has it still. */
+  updatePlan(
+    name: string,
+    changes: Partial<PlanLimits>,
+    actor: string,
+    version: number | null,
+  ): Promise<KnownPlan | StalePlan | "of_file" | null>;
+  removePlan(
+    name: string,
+    actor: string,
+    version: number | null,
+  ): Promise<KnownPlan | StalePlan | "of_file" | PlanUse | null>;
+}
+
+/** The name stands there already. */
+export interface KnownName {
+  standsIn: KnownPlan["source"];
+}
+
 /**
  * The plans in force, the same on every node, from which growth and settlement take their limits
  * (docs/design/usage.md, Plans that change). A thrown error is an outage.
@@ -36,10 +79,16 @@ export interface PlanUse {
 export interface PlanStore {
   inForce(): Promise<Plan[]>;
   /**
-   * Puts a file's plans in the place of those in force, unless they are of a file that was changed later.
-   * `fileAge_ms`: how long ago it was changed; null: there is no file, and any file comes before.
+   * Puts a file's plans in the place of those of the file before, unless they are of a file that was changed later.
+   * `fileAge_ms`: how long ago it was changed; null: there is no file, and any file comes before. A file that names
+   * plans that were made at run time changes nothing.
    */
-  publish(plans: readonly Plan[], fileAge_ms: number | null): Promise<"published" | "same" | "older">;
+  publish(
+    plans: readonly Plan[],
+    fileAge_ms: number | null,
+  ): Promise<"published" | "same" | "older" | { taken: string[] }>;
+  /** Of these names, those of plans that were made at run time. */
+  taken(names: readonly string[]): Promise<string[]>;
   /** Calls `changed` when plans were published, on every node, and when that may have gone by unheard. Answers how to stop. */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }

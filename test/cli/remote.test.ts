@@ -46,6 +46,8 @@ beforeAll(async () => {
     openStore: async () => ({
       administration: administration(db),
       operators: administration(db),
+      plans: administration(db),
+      notices: administration(db),
       ledger: book,
       refused: refusedRequests(db),
       close: async () => {},

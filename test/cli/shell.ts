@@ -130,6 +130,7 @@ const configuration: Configuration = {
   telemetry: null,
   images: { denyPrivate: false, deniedHosts: [] },
   reports: null,
+  webhooks: { allowPrivate: false },
   server: { host: "127.0.0.1", port: 8080, operator: null, migrates: true, trustedProxies: [] },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
   notices: [],

@@ -119,6 +119,8 @@ describe("the life of a key on the stores that we ship", () => {
         management({
           administration: administration(db),
           operators: administration(db),
+          plans: administration(db),
+          notices: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
@@ -148,6 +150,8 @@ describe("the life of a key on the stores that we ship", () => {
         return {
           administration: administration(own),
           operators: administration(own),
+          plans: administration(own),
+          notices: administration(own),
           ledger: ledger(own, { recovery: "checkpoint" }),
           refused: refusedRequests(own),
           close: () => own.close(),

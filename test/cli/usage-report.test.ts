@@ -128,6 +128,8 @@ for (const { kind, open } of kinds) {
         openStore: async () => ({
           administration: administration(db),
           operators: administration(db),
+          plans: administration(db),
+          notices: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           close: async () => {},

@@ -45,6 +45,7 @@ interface Fleet {
   database: string | null;
   /** Of each node: its own configuration file, with this limit of a session on the plan gold. */
   rewrite(node: number, gold: string): void;
+  file(node: number): string;
   /** A new organization. */
   member(plan: string): Promise<{ organization: string; keyId: string; key: string; otherKey: string }>;
   stop(): Promise<void>;
@@ -67,6 +68,7 @@ async function startFleet(store: "pglite" | "postgres", engine: Simulator): Prom
     nodes,
     database: database?.url ?? null,
     rewrite,
+    file,
     async member(plan) {
       const slug = `member-${members++}`;
       const { id: organization } = await json<{ id: string }>("org", "create", slug, "--plan", plan);
@@ -179,6 +181,36 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       expect(refused.status).toBe(429);
       expect(refused.text).toContain("usage_limit_reached");
     }
+  });
+
+  test("a plan made at run time counts on all nodes within a second, and lowered it ends what runs", async () => {
+    const [first] = fleet.nodes;
+    await first!.json("plan", "create", "made");
+    const { key } = await fleet.member("made");
+    const running = fleet.nodes.map((node) => run(node, key, "/v1/chat/completions", true));
+    await Promise.all(running.map(({ begun }) => begun));
+    await first!.json("plan", "update", "made", "--limit", "session=20000");
+    let charged = 0;
+    for (const { ended, node } of running) {
+      const { id, text } = await ended;
+      expect(text).toContain('"finish_reason":"length"');
+      charged += (await receiptOf(node, key, id)).units.charged;
+    }
+    expect(charged).toBeLessThanOrEqual(20_000);
+    expect(charged).toBeGreaterThan(18_000);
+    await holdsGone();
+
+    const refused = await first!.cli("plan", "remove", "made");
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("is used by 1 organization")]);
+    // A file that names it is refused, and all that was in force stays.
+    const file = fleet.file(0);
+    writeFileSync(file, `${configTo(engine.url, "{}")}`.replace("  limitless: {}", "  limitless: {}\n  made: {}"));
+    first!.signal("SIGHUP");
+    await until(() => first!.stderr().includes("was made at run time"), 10_000, "the refusal");
+    expect((await first!.json<object[]>("plan", "history", "made")).length).toBe(2);
+    const shown = await first!.json<{ source: string }>("plan", "show", "made");
+    expect(shown).toMatchObject({ source: "management", session: 20_000, version: 2 });
+    fleet.rewrite(0, "{ session: 20000 }");
   });
 
   test("a node that starts with a file that was changed before does not bring its plans back", async () => {

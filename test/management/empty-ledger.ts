@@ -3,7 +3,7 @@ import type { ManagementOptions } from "../../src/management/context.ts";
 import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 
-type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators">;
+type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators" | "plans" | "notices">;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
   return {
@@ -17,6 +17,17 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       ...overrides,
     },
     refused: { find: async () => null },
+    notices: {
+      noticeHook: async () => null,
+      setNoticeHook: () => Promise.reject(new Error("no webhooks")),
+      removeNoticeHook: async () => null,
+    },
+    plans: {
+      listPlans: async () => [],
+      createPlan: async ({ name: _ }) => "reused",
+      updatePlan: async () => null,
+      removePlan: async () => null,
+    },
     operators: {
       operatorOf: async () => null,
       createOperator: async () => "name_taken",

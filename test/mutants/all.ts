@@ -9,6 +9,8 @@ import { ledger } from "./ledger.ts";
 import { management } from "./management.ts";
 import { memory } from "./memory.ts";
 import type { Mutants } from "./mutant.ts";
+import { notices } from "./notices.ts";
+import { plans } from "./plans.ts";
 import { protocol } from "./protocol.ts";
 import { routing } from "./routing.ts";
 import { tls } from "./tls.ts";
@@ -30,4 +32,6 @@ export const mutants: Mutants = {
   tls,
   ledger,
   budgets,
+  plans,
+  notices,
 };

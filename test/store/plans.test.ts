@@ -1,6 +1,7 @@
 /** The plans in force: whose file wins, on both databases. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { plansInForce } from "../../src/admission/plans-in-force.ts";
+import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { noLimits, type Plan, type PlanStore } from "../../src/store/plan.ts";
@@ -81,4 +82,86 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
     expect(node.current().get("b")).toBe(before.get("b")!);
     await node.stop();
   });
+
+  test("a plan made at run time stands beside those of the file, survives its publication, and is one place's only", async () => {
+    const acts = administration(store.db);
+    await published.publish([named("a", 1)], 0);
+    expect(await acts.createPlan(named("a", 9), "cli:test")).toEqual({ standsIn: "file" });
+    const gold = await acts.createPlan(named("gold", 9), "cli:test");
+    expect(gold).toMatchObject({ name: "gold", source: "management", version: 1, session: 9 });
+    expect(await acts.createPlan(named("gold", 8), "cli:test")).toEqual({ standsIn: "management" });
+    // Another file, and one that is older: neither takes it away.
+    expect(await another.publish([named("b", 1)], 0)).toBe("published");
+    expect(await another.publish([named("a", 1)], 3 * hour_ms)).toBe("older");
+    expect((await published.inForce()).map(({ name }) => name).sort()).toEqual(["b", "gold"]);
+    // A file that names it changes nothing, whatever its date; nor does its date count.
+    expect(await another.taken(["b", "gold"])).toEqual(["gold"]);
+    expect(await another.publish([named("c", 1), named("gold", 1)], -hour_ms)).toEqual({ taken: ["gold"] });
+    expect(await published.publish([named("c", 1), named("gold", 1)], hour_ms)).toBe("older");
+    expect(await published.publish([named("c", 1)], 0)).toBe("published");
+    expect(await acts.updatePlan("c", { session: 2 }, "cli:test", null)).toBe("of_file");
+    expect(await acts.removePlan("c", "cli:test", null)).toBe("of_file");
+    expect(await acts.removePlan("gold", "cli:test", null)).toMatchObject({ name: "gold" });
+    expect(await published.publish([named("c", 1), named("gold", 1)], 0)).toBe("published");
+    await published.publish([named("c", 1)], 0);
+  });
+
+  test("of two changes at once neither is lost, and one that was not read is refused with what it would overwrite", async () => {
+    const [acts, others] = [administration(store.db), administration(await store.another())];
+    await acts.createPlan(named("gold", 9), "cli:test");
+    await Promise.all([
+      acts.updatePlan("gold", { week: 5 }, "cli:one", null),
+      others.updatePlan("gold", { month: 7 }, "cli:two", null),
+    ]);
+    const now = (await acts.listPlans()).find(({ name }) => name === "gold")!;
+    expect(now).toMatchObject({ session: 9, week: 5, month: 7, version: 3 });
+    expect(await others.updatePlan("gold", { week: 6 }, "cli:two", 2)).toEqual({ stalePlan: now });
+    expect(await others.removePlan("gold", "cli:two", 2)).toEqual({ stalePlan: now });
+    expect(await acts.updatePlan("gold", { week: 5 }, "cli:one", 3)).toEqual(now);
+    expect(await acts.removePlan("gold", "cli:one", 3)).toEqual(now);
+  });
+
+  test("a plan in use is not removed, also when an organization gets it at the same moment", async () => {
+    const [acts, others] = [administration(store.db), administration(await store.another())];
+    // A node serves this database.
+    await published.publish([named("a", 1)], 0);
+    const id = `org_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+    await acts.createOrganization({ id, slug: `u${id.slice(-20)}`, name: "U", plan: null, actor: "cli:test" });
+    for (let round = 0; round < 10; round++) {
+      await acts.createPlan(named("gold", 9), "cli:test");
+      const [removed, moved] = await Promise.all([
+        acts.removePlan("gold", "cli:one", null),
+        others.setOrganizationPlan(id, "gold", "cli:two"),
+      ]);
+      const isThere = (await acts.listPlans()).some(({ name }) => name === "gold");
+      const isUsed = (await acts.findOrganization(id))!.plan === "gold";
+      // On the embedded database the order of arrival is the order of the acts.
+      if (kind === "postgres") expect([moved === "no_plan", isUsed]).toEqual([!isThere, isThere]);
+      expect(Object.keys(Object(removed)).includes("organizations")).toBe(isThere);
+      await acts.setOrganizationPlan(id, null, "cli:test");
+      await acts.removePlan("gold", "cli:test", null);
+    }
+  });
+
+  test("the history says what was in force when, of plans of the file, too", async () => {
+    const acts = administration(store.db);
+    await published.publish([named("told", 1)], 0);
+    await published.publish([named("told", 2)], 0);
+    await published.publish([named("b", 1)], 0);
+    await acts.createPlan(named("told", 3), "operator:ann");
+    const entries = await acts.listAudit({ plan: "told", limit: 10 });
+    expect(entries.map(({ actor, action, details }) => [actor, action, sessionsOf(details)])).toEqual([
+      ["operator:ann", "plan.create", [3, null]],
+      ["service", "plan.remove", [null, 2]],
+      ["service", "plan.update", [2, 1]],
+      ["service", "plan.create", [1, null]],
+    ]);
+    await acts.removePlan("told", "operator:ann", null);
+  });
 });
+
+/** After and before. */
+function sessionsOf(details: Record<string, unknown>) {
+  const { limits, before } = details as Record<string, { session: number } | null>;
+  return [limits?.session ?? null, before?.session ?? null];
+}

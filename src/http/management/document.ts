@@ -8,7 +8,7 @@ import { Components, type Json, type JsonObject } from "../openapi/components.ts
 import { codesOf, faultDescription, statusesOf } from "../openapi/faults.ts";
 import { parametersOf } from "../parameters.ts";
 import { type ManagementOperation, managementPath } from "./operation.ts";
-import { OrganizationRecord } from "./shapes.ts";
+import { OrganizationRecord, PlanRecord } from "./shapes.ts";
 import type { ManagementTag } from "./tag.ts";
 
 export const contractPath = "/management.json";
@@ -55,6 +55,7 @@ const tags: [ManagementTag, string][] = [
   ["Usage", "What organizations used."],
   ["Requests", "Single inference requests."],
   ["Audit", "Who did what, chained by hash."],
+  ["Notices", "What organizations are told by webhook: docs/notices.md."],
   ["Operators", "Who may use this interface."],
 ];
 
@@ -89,7 +90,7 @@ export function faultsOf({ method, kind, id, takes, verb }: ManagementOperation)
   if (kind === "creation") of.push("already_exists", "idempotency_key_reused");
   if (kind === "change" || kind === "setting") of.push("version_conflict");
   if (verb === "updateTeam") of.push("already_exists");
-  if (kind === "act") of.push("wrong_state");
+  if (kind === "act" || verb === "updatePlan" || verb === "removePlan") of.push("wrong_state");
   return of;
 }
 
@@ -101,7 +102,7 @@ const ManagementFault = Type.Object(
       param: nullable(Type.String({ description: "Path of the first offending field." })),
       code: Type.String(),
       request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
-      current: Type.Optional(OrganizationRecord),
+      current: Type.Optional(Type.Union([OrganizationRecord, PlanRecord])),
     }),
   },
   { $id: "Error" },
@@ -128,7 +129,7 @@ function operationObject(operation: ManagementOperation, components: Components)
 }
 
 function success({ summary, example, answers }: ManagementOperation, schema: JsonObject): JsonObject {
-  const isVersioned = answers === OrganizationRecord;
+  const isVersioned = answers === OrganizationRecord || answers === PlanRecord;
   const etag = { etag: { description: "The version, for `if-match`.", schema: { type: "string" } } };
   return {
     description: summary,

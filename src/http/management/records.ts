@@ -1,10 +1,11 @@
 /**
- * What the management interface answers and `--json` prints: the stable formats that scripts read. Only `newKeyJson` and
- * `newOperatorJson` contain a secret. Pure.
+ * What the management interface answers and `--json` prints: the stable formats that scripts read. Only `newKeyJson`,
+ * `newOperatorJson` and `setNoticesJson` contain a secret. Pure.
  */
 import { percentOf } from "../../admission/amounts.ts";
 import type { OwnedKey } from "../../management/context.ts";
 import type { NewKey } from "../../management/keys.ts";
+import type { OwnedHook, SetHook } from "../../management/notices.ts";
 import type { NewOperator } from "../../management/operators.ts";
 import type {
   FoundRequest,
@@ -16,7 +17,7 @@ import type {
 import type { Organization, Secret } from "../../store/directory.ts";
 import type { Receipt, ReceiptWindow, WindowReading } from "../../store/ledger.ts";
 import type { Operator } from "../../store/operators.ts";
-import type { Plan } from "../../store/plan.ts";
+import type { KnownPlan } from "../../store/plan.ts";
 import { receiptShown, refusedShown } from "../receipt.ts";
 
 export function organizationJson(organization: Organization) {
@@ -73,9 +74,12 @@ export function newKeyJson(made: NewKey) {
   return { id, key: made.secret || null, ...rest };
 }
 
-export function planJson(plan: Plan) {
+export function planJson(plan: KnownPlan) {
   return {
     name: plan.name,
+    source: plan.source,
+    version: plan.version,
+    changed_at: plan.changedAt,
     session: plan.session,
     week: plan.week,
     month: plan.month,
@@ -192,4 +196,21 @@ export function requestJson({ organization, receipt, refused }: FoundRequest) {
     report_rejected: reportRejected,
     duration_ms: createdAt && endedAt ? endedAt.getTime() - createdAt.getTime() : null,
   };
+}
+
+export function noticesJson({ organization, hook }: OwnedHook) {
+  return {
+    organization_id: organization.id,
+    organization: organization.slug,
+    url: hook.url,
+    shares: hook.shares,
+    key_expiry_days: hook.keyExpiryDays,
+    changed_at: hook.changedAt,
+    waiting: hook.waiting,
+    problem: hook.problem,
+  };
+}
+
+export function setNoticesJson({ secret, ...owned }: SetHook) {
+  return { ...noticesJson(owned), secret };
 }

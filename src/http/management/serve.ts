@@ -17,7 +17,7 @@ import { json } from "../json.ts";
 import { guard } from "../parameters.ts";
 import { idIn, queryOf } from "../path.ts";
 import { type ManagementOperation, managementPath } from "./operation.ts";
-import { organizationJson } from "./records.ts";
+import { organizationJson, planJson } from "./records.ts";
 import { argumentsOf } from "./revived.ts";
 
 export interface ManagementEntrance {
@@ -130,10 +130,13 @@ async function refusedAsFault<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (thrown) {
     if (!(thrown instanceof ManagementError)) throw thrown;
-    const current = thrown.current && { current: organizationJson(thrown.current) };
+    const current = thrown.current && { current: currentJson(thrown.current) };
     throw new Fault(refusals[thrown.kind].code, thrown.message, current ? { body: current } : {});
   }
 }
+
+const currentJson = (current: NonNullable<ManagementError["current"]>) =>
+  "slug" in current ? organizationJson(current) : planJson(current);
 
 const refusals: Record<RefusalKind, { code: FaultCode }> = {
   invalid: { code: "invalid_value" },

@@ -88,6 +88,11 @@ export const NewOperatorRecord = Type.Object(
 export const PlanRecord = Type.Object(
   {
     name: Type.String(),
+    source: oneOf(["file", "management"], {
+      description: "`file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made here.",
+    }),
+    version: Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." }),
+    changed_at: nullable(instant("From when on these limits count. Null: not in force yet.")),
     session: limit(),
     week: limit(),
     month: limit(),
@@ -228,3 +233,22 @@ export const AuditRecord = Type.Object(
   { $id: "AuditEntry" },
 );
 export const AuditHeadRecord = Type.Object({ number: count(), hash: Type.String() }, { $id: "AuditHead" });
+
+const noticesFields = {
+  organization_id: id("org"),
+  organization: Type.String(),
+  url: Type.String(),
+  shares: Type.Array(Type.Integer(), { description: "Percentages of a window's limit, ascending." }),
+  key_expiry_days: count(),
+  changed_at: instant("When this was set."),
+  waiting: count(),
+  problem: nullable(Type.String({ description: "Why the last notice that could not be delivered was not." })),
+};
+export const NoticesRecord = Type.Object(noticesFields, { $id: "Notices" });
+export const SetNoticesRecord = Type.Object(
+  {
+    ...noticesFields,
+    secret: nullable(Type.String({ description: "A new secret, in plain text, this once. Null: it stays as it was." })),
+  },
+  { $id: "SetNotices" },
+);

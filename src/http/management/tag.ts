@@ -1,2 +1,11 @@
 /** The sections of the management contract. */
-export type ManagementTag = "Organizations" | "Keys" | "Teams" | "Plans" | "Usage" | "Requests" | "Audit" | "Operators";
+export type ManagementTag =
+  | "Organizations"
+  | "Keys"
+  | "Teams"
+  | "Plans"
+  | "Usage"
+  | "Requests"
+  | "Audit"
+  | "Operators"
+  | "Notices";

@@ -27,6 +27,8 @@ const example: Type.Static<typeof AuditRecord> = {
   details: { plan: "pro", before: "starter" },
   hash,
 };
+/** The history of a plan is a part of the log, too. */
+export const auditPage = pageSchema(AuditRecord, "AuditEntries");
 
 export const auditOperations: readonly ManagementOperation[] = [
   managementOperation({
@@ -42,7 +44,7 @@ export const auditOperations: readonly ManagementOperation[] = [
       action: Type.Optional(words("Only acts of this name.")),
       order: Type.Optional(oneOf(["newest", "oldest"], { "x-must-be": "newest or oldest" })),
     }),
-    answers: pageSchema(AuditRecord, "AuditEntries"),
+    answers: auditPage,
     example: { answer: { data: [example], next_cursor: "42" } },
     encode: (page) => pageShown(page, auditShown),
     read: (value: { data: AuditEntry[]; nextCursor: string | null }) => pageRead(value, (entry) => entry),

@@ -1,8 +1,7 @@
-/** Usage of organizations, requests, and plans. */
+/** Usage of organizations, and requests. */
 import Type from "typebox";
-import { nullable, oneOf } from "../../../protocol/shapes/contract.ts";
+import { oneOf } from "../../../protocol/shapes/contract.ts";
 import { units_max } from "../../../store/ledger.ts";
-import type { Plan } from "../../../store/plan.ts";
 import { exampleAt, exampleIds } from "../examples.ts";
 import { type ManagementOperation, managementOperation, words } from "../operation.ts";
 import { type ReadRequest, readRequest } from "../read-request.ts";
@@ -14,14 +13,8 @@ import {
   readCheck,
   readUsage,
 } from "../read-usage.ts";
-import { adjustmentJson, checkJson, planJson, requestJson, usageJson } from "../records.ts";
-import {
-  OperatorRequestRecord,
-  OrganizationUsageRecord,
-  PlanRecord,
-  UsageAdjustmentRecord,
-  UsageCheckRecord,
-} from "../shapes.ts";
+import { adjustmentJson, checkJson, requestJson, usageJson } from "../records.ts";
+import { OperatorRequestRecord, OrganizationUsageRecord, UsageAdjustmentRecord, UsageCheckRecord } from "../shapes.ts";
 
 const seen = ["viewer", "organization-admin"] as const;
 const noneLost = { receipts: 0, units: 0, noticed_at: null, moved_at: null };
@@ -33,16 +26,6 @@ const window = {
   starts_at: exampleAt,
   reset_at: exampleAt,
 };
-const pro: Type.Static<typeof PlanRecord> = {
-  name: "pro",
-  session: 1_000_000,
-  week: 10_000_000,
-  month: 40_000_000,
-  requests_per_minute: 600,
-  tokens_per_minute: null,
-  concurrent_requests: 20,
-};
-
 export const usageOperations: readonly ManagementOperation[] = [
   managementOperation({
     ...{ verb: "readUsage", method: "get", path: "/organizations/{id}/usage", id: "organization", tag: "Usage" },
@@ -125,23 +108,5 @@ export const usageOperations: readonly ManagementOperation[] = [
     },
     encode: requestJson,
     read: (value: ReadRequest) => readRequest(value),
-  }),
-  managementOperation({
-    ...{ verb: "listPlans", method: "get", path: "/plans", tag: "Plans", kind: "reading", also: seen },
-    summary: "List plans",
-    description: "All that are in force.",
-    answers: Type.Object({ data: Type.Array(PlanRecord), next_cursor: nullable(Type.String()) }, { $id: "Plans" }),
-    example: { answer: { data: [pro], next_cursor: null } },
-    encode: (plans) => ({ data: plans.map(planJson), next_cursor: null }),
-    read: ({ data }: { data: Plan[] }) => data,
-  }),
-  managementOperation({
-    ...{ verb: "findPlan", method: "get", path: "/plans/{id}", id: "name", tag: "Plans", kind: "reading", also: seen },
-    summary: "Show a plan",
-    description: "As it is in force.",
-    answers: PlanRecord,
-    example: { id: "pro", answer: pro },
-    encode: planJson,
-    read: (plan: Plan) => plan,
   }),
 ];

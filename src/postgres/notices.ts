@@ -1,0 +1,162 @@
+/** Webhooks of organizations and the queue of what they are sent, over SQL (docs/notices.md). */
+
+import { bare, idOf } from "../store/ids.ts";
+import type { NoticeAdministration, NoticeHook, NoticeKind, NoticeQueue } from "../store/notice.ts";
+import { act, audit, storeNow } from "./acts.ts";
+import type { Database, Transaction } from "./database.ts";
+
+/** Of one organization; what is found beyond that is found again once there is room. */
+const waiting_max = 1_000;
+/** A node that has not said by then what became of a notice is gone. Longer than any attempt. */
+const lease_s = 60;
+/** Longer than any window, and than the span in which a key's expiry is told. */
+const kept_days = 100;
+
+export function noticeHooks(db: Database): NoticeAdministration {
+  return {
+    noticeHook: (organizationId) => read(db, bare(organizationId, "org_")),
+    setNoticeHook: (organizationId, { url, shares, keyExpiryDays }, { secret, renews }, actor) =>
+      act(db, async (tx) => {
+        const owner = bare(organizationId, "org_");
+        await lockOwner(tx, owner);
+        const before = await read(tx, owner);
+        const at = await storeNow(tx);
+        await tx.query(
+          `insert into notice_hook values ($1, $2, $3, $4::integer[], $5, $6)
+           on conflict (organization_id) do update set url = excluded.url, shares = excluded.shares,
+             key_expiry_days = excluded.key_expiry_days, changed_at = excluded.changed_at,
+             secret = case when $7 then excluded.secret else notice_hook.secret end`,
+          [owner, url, secret, shares, keyExpiryDays, at, renews],
+        );
+        const hook = (await read(tx, owner))!;
+        const isNewSecret = renews || before === null;
+        const details = { ...listed(hook), new_secret: isNewSecret, before: before && listed(before) };
+        await audit(tx, at, { actor, action: "notice.set", owner, subject: organizationId, details });
+        return { hook, isNewSecret };
+      }),
+    removeNoticeHook: (organizationId, actor) =>
+      act(db, async (tx) => {
+        const owner = bare(organizationId, "org_");
+        await lockOwner(tx, owner);
+        const before = await read(tx, owner);
+        if (!before) return null;
+        await tx.query("delete from notice where organization_id = $1 and next_attempt_at is not null", [owner]);
+        await tx.query("delete from notice_hook where organization_id = $1", [owner]);
+        const details = { before: listed(before) };
+        const at = await storeNow(tx);
+        await audit(tx, at, { actor, action: "notice.remove", owner, subject: organizationId, details });
+        return before;
+      }),
+  };
+}
+
+export function noticeQueue(db: Database): NoticeQueue {
+  return {
+    look: () =>
+      db.transaction(async (tx) => {
+        const [own] = await tx.query<{ locked: boolean }>(
+          "select pg_try_advisory_xact_lock(hashtextextended('notices', 0)) as locked",
+        );
+        if (own!.locked) for (const finding of [shares, expiries]) await tx.query(finding, [waiting_max]);
+      }),
+    async claim(limit) {
+      const rows = await db.query<DueRow>(claiming, [limit, lease_s]);
+      return rows.map(({ id, organization_id, created_at, ...rest }) => ({
+        ...rest,
+        id: `notice_${id.replaceAll("-", "")}`,
+        organizationId: idOf(organization_id, "org_"),
+        createdAt: created_at,
+      }));
+    },
+    async sent({ id, attempts }, problem, again_ms) {
+      // Where the lease was over, another node has it, and decides.
+      await db.query(
+        `update notice set problem = $3, delivered_at = case when $3::text is null then store_now() end,
+           next_attempt_at = store_now() + $4::double precision * interval '1 millisecond'
+         where id = $1::uuid and attempts = $2`,
+        [id.slice("notice_".length), attempts, problem, problem === null ? null : again_ms],
+      );
+    },
+    async forget() {
+      await db.query("delete from notice where created_at < store_now() - make_interval(days => $1)", [kept_days]);
+    },
+  };
+}
+
+/** In the transaction that suspends. */
+export async function tellOfSuspension(tx: Transaction, owner: string, version: number): Promise<void> {
+  await tx.query(
+    `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)
+     select gen_random_uuid(), organization_id, 'organization.suspended', 'suspended:' || $2::bigint, '{}', store_now(), store_now()
+     from notice_hook where organization_id = $1 on conflict do nothing`,
+    [owner, version],
+  );
+}
+
+/** What a node leaves when it dies is claimed by another once its lease is over. */
+const claiming = `
+  update notice n set attempts = n.attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)
+  from notice_hook h
+  where h.organization_id = n.organization_id and n.id in (
+    select id from notice where next_attempt_at <= store_now() order by next_attempt_at limit $1 for update skip locked)
+  returning n.id, n.organization_id, n.kind, n.details, n.created_at, n.attempts, h.url, h.secret`;
+
+const inserting = `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)`;
+const roomy = `(select count(*) from notice q where q.organization_id = h.organization_id and q.next_attempt_at is not null) < $1`;
+
+/** Settled use, as the percentages that clients read. */
+const shares = `${inserting}
+  select gen_random_uuid(), h.organization_id, 'usage.share_reached',
+    concat_ws(':', w.kind, extract(epoch from w.starts_at)::bigint, share),
+    jsonb_build_object('window', w.kind, 'share_percent', share, 'used', w.used, 'limit', l.units, 'plan', p.name,
+      'starts_at', to_json(w.starts_at), 'reset_at', to_json(w.ends_at)),
+    store_now(), store_now()
+  from notice_hook h
+  join organization o on o.id = h.organization_id
+  join plan p on p.name = o.plan
+  cross join lateral (select * from usage_window_now w where w.organization_id = h.organization_id offset 0) w
+  join lateral (values ('session', p.session_units), ('week', p.week_units), ('month', p.month_units)) l (kind, units)
+    on l.kind = w.kind::text
+  cross join unnest(h.shares) share
+  where w.used::numeric * 100 >= l.units::numeric * share and ${roomy}
+  on conflict do nothing`;
+
+const expiries = `${inserting}
+  select gen_random_uuid(), h.organization_id, 'key.expiring',
+    concat_ws(':', 'key', k.id, extract(epoch from k.expires_at)::bigint),
+    jsonb_build_object('key_id', 'key_' || replace(k.id::text, '-', ''), 'name', k.name, 'expires_at', to_json(k.expires_at)),
+    store_now(), store_now()
+  from notice_hook h
+  join api_key k on k.organization_id = h.organization_id
+  where k.revoked_at is null and k.expires_at > store_now()
+    and k.expires_at <= store_now() + make_interval(days => h.key_expiry_days) and ${roomy}
+  on conflict do nothing`;
+
+interface DueRow {
+  id: string;
+  organization_id: string;
+  kind: NoticeKind;
+  details: Record<string, unknown>;
+  created_at: Date;
+  attempts: number;
+  url: string;
+  secret: string;
+}
+
+async function lockOwner(tx: Transaction, owner: string): Promise<void> {
+  await tx.query("select 1 from organization where id = $1 for update", [owner]);
+}
+
+async function read(db: Pick<Database, "query">, owner: string): Promise<NoticeHook | null> {
+  const [row] = await db.query<Omit<NoticeHook, "organizationId">>(
+    `select url, shares, key_expiry_days as "keyExpiryDays", changed_at as "changedAt",
+       (select count(*)::int from notice n where n.organization_id = $1 and next_attempt_at is not null) as waiting,
+       (select problem from notice n where n.organization_id = $1 and problem is not null
+        order by created_at desc limit 1) as problem
+     from notice_hook where organization_id = $1`,
+    [owner],
+  );
+  return row ? { ...row, organizationId: idOf(owner, "org_") } : null;
+}
+
+const listed = ({ url, shares, keyExpiryDays }: NoticeHook) => ({ url, shares, key_expiry_days: keyExpiryDays });

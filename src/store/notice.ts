@@ -1,0 +1,60 @@
+/** NOTICES: what organizations are told by webhook (docs/notices.md). Implemented by `postgres`. */
+import type { Actor } from "./directory.ts";
+
+export const noticeKinds = ["usage.share_reached", "organization.suspended", "key.expiring"] as const;
+export type NoticeKind = (typeof noticeKinds)[number];
+
+export interface NoticeHookSettings {
+  url: string;
+  /** Percentages of a window's limit, ascending. */
+  shares: number[];
+  /** How long before a key expires; 0: never. */
+  keyExpiryDays: number;
+}
+
+export interface NoticeHook extends NoticeHookSettings {
+  organizationId: string;
+  changedAt: Date;
+  /** What has not been delivered yet, or given up. */
+  waiting: number;
+  /** Of the last notice that could not be delivered; null: none. */
+  problem: string | null;
+}
+
+export interface NoticeAdministration {
+  noticeHook(organizationId: string): Promise<NoticeHook | null>;
+  /** The secret is taken where there is no hook yet, and where it `renews` the one before. */
+  setNoticeHook(
+    organizationId: string,
+    settings: NoticeHookSettings,
+    secret: { secret: string; renews: boolean },
+    actor: Actor,
+  ): Promise<{ hook: NoticeHook; isNewSecret: boolean }>;
+  /** What waits is not sent any more. */
+  removeNoticeHook(organizationId: string, actor: Actor): Promise<NoticeHook | null>;
+}
+
+/** To be sent now, by this node alone until its lease is over. */
+export interface DueNotice {
+  /** `notice_` + 32 hex digits; receivers know a repeat by it. */
+  id: string;
+  organizationId: string;
+  kind: NoticeKind;
+  details: Record<string, unknown>;
+  createdAt: Date;
+  /** With this one. */
+  attempts: number;
+  url: string;
+  secret: string;
+}
+
+export interface NoticeQueue {
+  /** Finds what there is to tell, once for all nodes. */
+  look(): Promise<void>;
+  /** Those that are due, the oldest first. */
+  claim(limit: number): Promise<DueNotice[]>;
+  /** `problem` null: it was delivered. `again_ms` null: it is given up. */
+  sent(notice: Pick<DueNotice, "id" | "attempts">, problem: string | null, again_ms: number | null): Promise<void>;
+  /** Drops what is older than any window. */
+  forget(): Promise<void>;
+}

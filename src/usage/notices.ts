@@ -1,0 +1,88 @@
+/**
+ * Tells organizations by webhook (docs/notices.md). Off the path of requests: every ten seconds one node looks what there
+ * is to tell, and every two seconds each node sends what is due and nobody else is sending.
+ */
+import type { DueNotice, NoticeQueue } from "../store/notice.ts";
+import { repeating } from "../time/repeating.ts";
+import { sendWebhook, signatureOf, type WebhookSettings } from "../upstream/webhook.ts";
+
+export interface NoticesParts {
+  queue: NoticeQueue;
+  allowsPrivate: () => boolean;
+  now_ms: () => number;
+  failed(cause: unknown): void;
+  /** Told when one is given up. */
+  givenUp(notice: DueNotice, problem: string): void;
+  look_ms?: number;
+  send_ms?: number;
+}
+
+const attempts_max = 12;
+const first_again_ms = 10_000;
+const again_ms_max = 4 * 3_600_000;
+const at_once_max = 20;
+const forget_ms = 3_600_000;
+/** Far shorter than the queue's lease. */
+const webhook_ms = 10_000;
+
+/** After which the next attempt comes; null: it was the last. About half a day in all. Pure. */
+export function nextAttempt_ms(attempts: number): number | null {
+  return attempts >= attempts_max ? null : Math.min(first_again_ms * 2 ** (attempts - 1), again_ms_max);
+}
+
+export function notices(parts: NoticesParts): { stop(): Promise<void> } {
+  const { queue, failed, look_ms = 10_000, send_ms = 2_000 } = parts;
+  let isStopped = false;
+  const safely = (work: () => Promise<void>) => () => work().catch(failed);
+  const rounds = [
+    repeating(safely(queue.look), { every: look_ms }),
+    repeating(safely(queue.forget), { every: forget_ms }),
+    repeating(safely(sendDue), { every: send_ms }),
+  ];
+
+  async function sendDue(): Promise<void> {
+    for (;;) {
+      const due = isStopped ? [] : await queue.claim(at_once_max);
+      await Promise.all(due.map((notice) => sendOne(notice)));
+      if (due.length < at_once_max) return;
+    }
+  }
+
+  async function sendOne(notice: DueNotice): Promise<void> {
+    const problem = await sendWebhook(requestOf(notice, parts.now_ms()), settingsOf(parts));
+    const again_ms = nextAttempt_ms(notice.attempts);
+    await queue.sent(notice, problem, again_ms);
+    if (problem !== null && again_ms === null) parts.givenUp(notice, problem);
+  }
+
+  return {
+    async stop() {
+      isStopped = true;
+      await Promise.all(rounds.map((round) => round.stop()));
+    },
+  };
+}
+
+const settingsOf = ({ allowsPrivate }: NoticesParts): WebhookSettings => ({
+  allowPrivate: allowsPrivate(),
+  wait_ms: webhook_ms,
+});
+
+function requestOf({ id, kind, organizationId, createdAt, details, url, secret }: DueNotice, now_ms: number) {
+  const body = JSON.stringify({
+    id,
+    type: kind,
+    created_at: createdAt,
+    organization_id: organizationId,
+    data: details,
+  });
+  const timestamp = String(Math.floor(now_ms / 1000));
+  const headers = {
+    "content-type": "application/json",
+    "user-agent": "sluice",
+    "sluice-notice-id": id,
+    "sluice-timestamp": timestamp,
+    "sluice-signature": signatureOf(secret, timestamp, body),
+  };
+  return { url, body, headers };
+}

@@ -1,0 +1,42 @@
+// Lines of notices: what is told, once, and to whom.
+
+import type { Mutant } from "./mutant.ts";
+
+const queue = "src/postgres/notices.ts";
+const tests = "test/usage/notices.test.ts";
+const rule = "docs/notices.md";
+
+export const notices: Mutant[] = [
+  {
+    name: "a node that has lost its lease says what became of a notice",
+    file: queue,
+    find: "where id = $1::uuid and attempts = $2`",
+    replace: "where id = $1::uuid and attempts >= $2`",
+    caughtBy: [`${tests} > postgres one that a node has claimed`],
+    rule,
+  },
+  {
+    name: "a claim is not kept for the one who has it",
+    file: queue,
+    find: "next_attempt_at = store_now() + make_interval(secs => $2)",
+    replace: "next_attempt_at = store_now() + make_interval(secs => $2 * 0)",
+    caughtBy: [`${tests} > postgres one that a node has claimed`],
+    rule,
+  },
+  {
+    name: "a share is told before it is reached",
+    file: queue,
+    find: "where w.used::numeric * 100 >= l.units::numeric * share",
+    replace: "where w.used::numeric * 101 >= l.units::numeric * share",
+    caughtBy: [`${tests} > postgres each share`],
+    rule,
+  },
+  {
+    name: "a webhook on this machine is asked",
+    file: "src/upstream/webhook.ts",
+    find: 'inside4.addSubnet(network, bits, "ipv4");',
+    replace: "void network;",
+    caughtBy: [`${tests} > which addresses`],
+    rule,
+  },
+];

@@ -1,0 +1,193 @@
+/** Notices: what organizations are told by webhook, over real sockets and on both databases. */
+import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { administration } from "../../src/postgres/administration.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { noticeQueue } from "../../src/postgres/notices.ts";
+import { plans } from "../../src/postgres/plans.ts";
+import { noLimits } from "../../src/store/plan.ts";
+import { isPublicAddress, sendWebhook, signatureOf } from "../../src/upstream/webhook.ts";
+import { nextAttempt_ms, notices } from "../../src/usage/notices.ts";
+import { until } from "../harness/until.ts";
+import { admitOf, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+
+setDefaultTimeout(60_000);
+
+interface Got {
+  body: string;
+  headers: Headers;
+  notice: { id: string; type: string; data: Record<string, unknown> };
+}
+
+const ending: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end();
+});
+
+/** A receiver of notices that answers what `answer` says, given how many came before. */
+function receiver(answer: (before: number) => Response | Promise<Response> = () => new Response()) {
+  const got: Got[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const body = await request.text();
+      got.push({ body, headers: request.headers, notice: JSON.parse(body) });
+      return answer(got.length - 1);
+    },
+  });
+  ending.push(() => server.stop(true));
+  return { got, url: `http://127.0.0.1:${server.port}/hook` };
+}
+
+const secret = "whsec_test";
+const hook = (url: string) => ({ url, shares: [80, 100], keyExpiryDays: 14 });
+const request = (url: string) => ({ url, body: "{}", headers: {} });
+
+describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
+  let store: Store;
+  beforeAll(async () => {
+    store = await stores[kind]();
+    await plans(store.db).publish([{ ...noLimits, name: "test", week: 1_000 }], 0);
+    return () => store.close();
+  });
+
+  function node(options: { allowsPrivate?: boolean } = {}) {
+    const given: string[] = [];
+    const it = notices({
+      queue: noticeQueue(store.db),
+      allowsPrivate: () => options.allowsPrivate ?? true,
+      now_ms: Date.now,
+      failed: (cause) => given.push(String(cause)),
+      givenUp: (_, problem) => given.push(problem),
+      ...{ look_ms: 20, send_ms: 20 },
+    });
+    ending.push(() => it.stop());
+    return { ...it, given };
+  }
+  async function use(organization: string, units: number) {
+    const book = ledger(store.db, { recovery: "checkpoint" });
+    const admit = admitOf(organization, { inputUnits: units, outputTokens: 0, outputTokens_min: 0 });
+    await book.run([admit]);
+    await book.run([settleOf(admit, units)]);
+    await book.close();
+  }
+
+  test("each share of a window is told once, signed, however many nodes look", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { got, url } = receiver();
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await use(organization, 799);
+    await noticeQueue(store.db).look();
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0 });
+    const nodes = [node(), node()];
+    await use(organization, 1);
+    await until(() => got.length === 1, 10_000, "80 percent");
+    await use(organization, 200);
+    await until(() => got.length === 2, 10_000, "100 percent");
+    await Promise.all(nodes.map((one) => one.stop()));
+    expect(got.map(({ notice: { type, data } }) => [type, data.window, data.share_percent, data.limit])).toEqual([
+      ["usage.share_reached", "week", 80, 1_000],
+      ["usage.share_reached", "week", 100, 1_000],
+    ]);
+    for (const { body, headers, notice } of got) {
+      expect(headers.get("sluice-notice-id")).toBe(notice.id);
+      expect(headers.get("sluice-signature")).toBe(signatureOf(secret, headers.get("sluice-timestamp")!, body));
+    }
+    expect(nodes.flatMap(({ given }) => given)).toEqual([]);
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("what is refused comes again with the same id, and outlives the node that tried", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { got, url } = receiver((before) => new Response(null, { status: before === 0 ? 500 : 204 }));
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+    const first = node();
+    await until(
+      async () => (await acts.noticeHook(organization))?.problem === "it answered 500",
+      10_000,
+      "the refusal",
+    );
+    await first.stop();
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 1 });
+    await store.setClock(new Date(Date.now() + nextAttempt_ms(1)! + 1_000));
+    node();
+    await until(async () => (await acts.noticeHook(organization))?.waiting === 0, 10_000, "the delivery");
+    await store.setClock(null);
+    expect(got.map(({ notice }) => notice.type)).toEqual(["organization.suspended", "organization.suspended"]);
+    expect(new Set(got.map(({ notice }) => notice.id)).size).toBe(1);
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0, problem: null });
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("one that a node has claimed is nobody else's until the lease is over, and then another's", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    await acts.setNoticeHook(organization, hook("http://127.0.0.1:9/"), { secret, renews: false }, "cli:test");
+    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+    const [queue, other] = [noticeQueue(store.db), noticeQueue(await store.another())];
+    const claims = (await Promise.all([queue.claim(10), other.claim(10)])).flat();
+    expect(claims).toMatchObject([{ organizationId: organization, attempts: 1 }]);
+    await store.setClock(new Date(Date.now() + 61_000));
+    expect(await other.claim(10)).toMatchObject([{ id: claims[0]!.id, attempts: 2 }]);
+    // The first node comes to life again: it decides nothing any more.
+    await queue.sent(claims[0]!, null, null);
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 1 });
+    await store.setClock(null);
+    await acts.removeNoticeHook(organization, "cli:test");
+    expect(await queue.claim(10)).toEqual([]);
+  });
+
+  test("a key that is about to expire is told once", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { got, url } = receiver();
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
+    const insert = (expires: Date) =>
+      store.db.query(
+        `insert into api_key (id, organization_id, name, scopes, created_at, expires_at)
+         values ($1, $2, 'soon', '{models:read}', now(), $3)`,
+        [Bun.randomUUIDv7(), `${organization.slice(4)}`, expires],
+      );
+    await insert(inDays(13));
+    await insert(inDays(15));
+    node();
+    await until(() => got.length === 1, 10_000, "the notice");
+    await noticeQueue(store.db).look();
+    expect(await noticeQueue(store.db).claim(10)).toEqual([]);
+    expect(got[0]!.notice).toMatchObject({ type: "key.expiring", data: { name: "soon" } });
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+});
+
+test("a webhook inside is not asked, one that redirects is not followed, one that hangs is left", async () => {
+  const open = { allowPrivate: true, wait_ms: 5_000 };
+  const { got, url } = receiver();
+  const closed = { allowPrivate: false, wait_ms: 5_000 };
+  for (const inside of [url, url.replace("http:", "https:"), "https://localhost/", "https://[::ffff:7f00:1]/"])
+    expect(await sendWebhook(request(inside), closed)).toMatch(/not public|https:\/\//);
+  expect(got).toEqual([]);
+  const redirecting = receiver(() => Response.redirect(url));
+  expect(await sendWebhook(request(redirecting.url), open)).toBe("it answered 302");
+  expect(got).toEqual([]);
+  const hanging = receiver(() => new Promise<never>(() => {}));
+  expect(await sendWebhook(request(hanging.url), { ...open, wait_ms: 300 })).toBe("it did not answer within 0.3 s");
+  expect(await sendWebhook(request("http://127.0.0.1:9/"), open)).toMatch(/^it cannot be reached/);
+  // An answer without end: its head is enough.
+  const endless = receiver(
+    () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(65_536)) })),
+  );
+  expect(await sendWebhook(request(endless.url), open)).toBeNull();
+});
+
+test("which addresses are public", () => {
+  for (const address of ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.1.1", "172.31.0.1", "100.64.0.1"])
+    expect([address, isPublicAddress(address)]).toEqual([address, false]);
+  for (const address of ["::1", "::", "fe80::1", "fd00::1", "::ffff:10.0.0.1", "::ffff:7f00:1", "64:ff9b::a00:1"])
+    expect([address, isPublicAddress(address)]).toEqual([address, false]);
+  for (const address of ["93.184.216.34", "2606:2800:220:1::1"])
+    expect([address, isPublicAddress(address)]).toEqual([address, true]);
+});
