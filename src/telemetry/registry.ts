@@ -37,7 +37,7 @@ export function instruments(): Instruments {
   for (const [name, row] of Object.entries<MetricRow>(table)) {
     const bounded = bounding(row.labels ?? {});
     const read = () => readers.get(name)?.();
-    const instrument = instrumentOf(name, row, registries.openmetrics, read, bounded);
+    const instrument = instrumentOf(name, row, registries.openmetrics, read);
     registries.prometheus.registerMetric(instrument);
     // OpenMetrics has counters without `_total`: prom-client renames what it renders, so it gets a name of its own there.
     if (row.type === "counter") {
@@ -74,7 +74,6 @@ function instrumentOf(
   { type, help, labels = {}, buckets = [], hasExemplars = false }: MetricRow,
   registry: Registry<RegistryContentType>,
   read: () => Reading<MetricName> | undefined,
-  bounded: (labels: Labels) => Labels,
 ): Instrument {
   const common = { name, help, labelNames: Object.keys(labels), registers: [registry] } as MetricConfiguration<string>;
   if (type === "histogram") {
@@ -84,6 +83,8 @@ function instrumentOf(
     const reading = read();
     if (reading === undefined) return;
     instrument.reset();
+    // What stands there now: values of before, such as the hash of another configuration, take no place.
+    const bounded = bounding(labels);
     if (typeof reading === "number") instrument.inc(reading);
     else for (const [labels, value] of reading) instrument.inc(bounded(labels), value);
   };
