@@ -2,14 +2,14 @@
 // that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
 
 import { connect, type Socket } from "node:net";
-import type { Sql } from "postgres";
-import postgres from "postgres";
+import type { Database } from "../../src/postgres/database.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
 import type { Chance } from "./chance.ts";
+import { ask } from "./stores.ts";
 
 /** Since when a plan counts, by this process's clock: its five-hour limit. */
 export interface PlanChange {
@@ -40,16 +40,12 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
   const planChanges: PlanChange[] = [{ at_ms: Number.NEGATIVE_INFINITY, session: firstPlan.session }];
   let furthest_ms = 0;
 
-  async function withSql(work: (sql: Sql) => Promise<unknown>): Promise<void> {
-    const sql = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 2 });
-    try {
-      await work(sql);
-    } catch {
-      // The store is away, or was killed under it.
-    } finally {
-      await sql.end({ timeout: 1 }).catch(() => {});
-    }
-  }
+  // The store may be away, or be killed under it.
+  const withDatabase = (work: (db: Database) => Promise<unknown>): Promise<void> =>
+    ask(port, work).then(
+      () => {},
+      () => {},
+    );
 
   async function withLedger(work: (parts: Book) => Promise<unknown>): Promise<void> {
     try {
@@ -99,19 +95,20 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         await book.adjust(entry, organization, window, units);
       }),
     lock: (table, for_ms) =>
-      withSql((sql) =>
-        sql.begin(async (tx) => {
-          await tx`lock table ${tx(table)} in access exclusive mode`;
+      withDatabase((db) =>
+        db.transaction(async (tx) => {
+          await tx.exec(`lock table ${table} in access exclusive mode`);
           await Bun.sleep(for_ms);
         }),
       ),
     readFor: (for_ms) =>
-      withSql((sql) =>
-        sql.begin("isolation level repeatable read", async (tx) => {
-          await tx`select count(*) from usage_record`;
-          await tx`select count(*) from usage_now`;
+      withDatabase((db) =>
+        db.transaction(async (tx) => {
+          await tx.exec("set transaction isolation level repeatable read");
+          await tx.query("select count(*) from usage_record");
+          await tx.query("select count(*) from usage_now");
           await Bun.sleep(for_ms);
-          await tx`select count(*) from usage_hold`;
+          await tx.query("select count(*) from usage_hold");
         }),
       ),
     keepUp: () =>
@@ -121,13 +118,14 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         await book.audit();
       }),
     exhaustConnections: (for_ms) =>
-      withSql(async (sql) => {
-        await sql`select 1`;
+      withDatabase(async (db) => {
         const crowd = Array.from({ length: 110 }, () => crowdMember(port));
         try {
           await Bun.sleep(300);
           // What the nodes had is gone: they have to come back through the crowd.
-          await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice'`;
+          await db.query(
+            "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice' and pid <> pg_backend_pid()",
+          );
           await Bun.sleep(for_ms);
         } finally {
           for (const socket of crowd) socket.destroy();
@@ -135,8 +133,8 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
       }),
     setClock(ahead_ms) {
       furthest_ms = Math.max(furthest_ms, ahead_ms);
-      return withSql((sql) =>
-        sql.unsafe(
+      return withDatabase((db) =>
+        db.exec(
           `create or replace function store_now() returns timestamptz language sql volatile parallel safe as
            $$ select date_trunc('milliseconds', clock_timestamp() + interval '${ahead_ms} milliseconds') $$`,
         ),

@@ -77,9 +77,9 @@ const wrongs: [what: string, wrong: string, right: string, said: RegExp][] = [
 
 for (const [what, wrong, right, said] of wrongs)
   test(`${what}: the judge says so`, async () => {
-    await ask(rig.postgres.port, (sql) => sql.unsafe(wrong));
+    await ask(rig.postgres.port, (db) => db.exec(wrong));
     const { broken } = await compared(rig, received, nothing);
-    await ask(rig.postgres.port, (sql) => sql.unsafe(right));
+    await ask(rig.postgres.port, (db) => db.exec(right));
     expect(broken.join("\n")).toMatch(said);
   });
 

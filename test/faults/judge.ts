@@ -39,7 +39,9 @@ const quiet_ms = 1000 * (lease_s * 3 + 20);
 export async function judge(rig: Rig, received: readonly Received[], happened: Circumstances): Promise<Verdict> {
   const { port } = rig.postgres;
   const holds = () =>
-    ask(port, async (sql) => Number((await sql`select count(*) from usage_hold`)[0]!.count)).catch(() => -1);
+    ask(port, async (db) => (await db.query<{ count: number }>("select count(*) from usage_hold"))[0]!.count).catch(
+      () => -1,
+    );
   await until(async () => (await holds()) === 0, quiet_ms, "every hold to be settled");
   const active = () => rig.engines.reduce((sum, { engine }) => sum + engine.counts.active, 0);
   await until(() => active() === 0, 8_000, "the engines to be let go");

@@ -26,21 +26,21 @@ interface Total {
 }
 
 export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] }> {
-  return ask(port, async (sql) => ({
+  return ask(port, async (db) => ({
     rows: [
-      ...(await sql<Row[]>`
+      ...(await db.query<Row>(`
         select request_id, outcome, stopped_by, recovered, output_tokens::int, charged::int, uncharged::int,
           input_tokens::int, attempts::int, session_used_after::float8, report_rejected is not null is_rejected
-        from usage_record where operation <> 'adjustment'`),
+        from usage_record where operation <> 'adjustment'`)),
     ],
     windows: [
-      ...(await sql<Total[]>`
+      ...(await db.query<Total>(`
         select kind, used::float8 used, held::float8 held,
           (select coalesce(sum(charged), 0)::float8 from usage_record r where r.organization_id = w.subject_id
             and case w.kind when 'session' then r.session_starts_at when 'week' then r.week_starts_at
               else r.month_starts_at end = w.starts_at
             and r.source = case w.kind when 'extra' then 'extra' else 'plan' end::usage_billing) charged
-        from usage_window w`),
+        from usage_window w`)),
     ],
   }));
 }

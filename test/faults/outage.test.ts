@@ -42,7 +42,8 @@ test("a stream outlives an outage of Postgres; new requests wait for it; all is 
   const id = uuidOf(running.headers.get("x-service-request-id") ?? "", "req_")!;
   await until(
     async () =>
-      (await ask(rig.postgres.port, (sql) => sql`select 1 from usage_record where request_id = ${id}`)).length === 1,
+      (await ask(rig.postgres.port, (db) => db.query("select 1 from usage_record where request_id = $1", [id])))
+        .length === 1,
     10_000,
     "the stream's record",
   );

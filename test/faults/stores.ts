@@ -5,7 +5,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, chownSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import postgres from "postgres";
+import type { Database } from "../../src/postgres/database.ts";
+import { serverDatabase } from "../../src/postgres/server.ts";
 import { postgresPrograms, reachable, redisPrograms } from "../harness/binaries.ts";
 import { account, freePort } from "../harness/daemon.ts";
 import { until } from "../harness/until.ts";
@@ -143,7 +144,7 @@ export async function faultyPostgres(): Promise<Store> {
     ],
     environment: programs.environment,
     answers: () =>
-      ask(port, (sql) => sql`select 1`).then(
+      ask(port, (db) => db.query("select 1")).then(
         () => true,
         () => false,
       ),
@@ -178,16 +179,13 @@ export async function faultyRedis(): Promise<Store> {
 }
 
 /** One question to this Postgres, on a connection of its own. */
-export async function ask<Row>(port: number, question: (sql: postgres.Sql) => Promise<Row>): Promise<Row> {
-  const sql = postgres(`postgres://postgres@127.0.0.1:${port}/postgres`, {
-    max: 1,
-    onnotice: () => {},
-    connect_timeout: 2,
-  });
+export async function ask<Answer>(port: number, question: (db: Database) => Promise<Answer>): Promise<Answer> {
+  // The product's own: the bare driver throws where nobody can catch it when a server dies in the middle of a statement.
+  const db = await serverDatabase(`postgres://postgres@127.0.0.1:${port}/postgres`, { connect_ms: 2_000 });
   try {
-    return await question(sql);
+    return await question(db);
   } finally {
-    await sql.end({ timeout: 1 });
+    await db.close();
   }
 }
 

@@ -184,6 +184,7 @@ test("a session with too little left: 429 with everything that a client needs to
     reset_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     resets_at: Math.ceil(reset_ms / 1000),
     resets_in_seconds: Number(response.headers.get("retry-after")),
+    limited_by: "organization",
     extra_usage: { enabled: false, available: 0 },
     plan_type: "small",
   });

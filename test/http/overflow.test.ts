@@ -33,7 +33,8 @@ beforeAll(async () => {
     routes: [{ upstream: canary-${name}, model: canary-engine-model }]`;
   service = await startSluice({
     config: `upstreams:\n${names.map(upstream).join("\n")}\nmodels:${names.map(entry).join("")}\nplans: { pro: {} }\n`,
-    secrets: ["canary-", new URL(engine.url).host],
+    secrets: [engineWords, "canary-engine-model", new URL(engine.url).host],
+    operatorsWords: ["canary-"],
   });
 });
 afterAll(async () => {
