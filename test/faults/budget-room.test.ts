@@ -12,7 +12,12 @@ const roomFor = (holds: number) => holds * (tokens * 100 + 150);
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ nodes: 3, plan: `{ session: ${roomFor(50)} }`, requests_max: 100_000 });
+  rig = await startRig({
+    nodes: 3,
+    plan: `{ session: ${roomFor(50)} }`,
+    requests_max: 100_000,
+    timeouts: "{ first_part_ms: 60000 }",
+  });
 }, 120_000);
 afterAll(async () => {
   await rig.stop();

@@ -49,14 +49,18 @@ export interface Rig {
 const root = join(import.meta.dir, "../..");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 
-/** `plan`: the limits of the organization, as sluice.yaml writes them. */
-export async function startRig(options: {
+interface RigOptions {
   nodes: number;
+  /** The limits of the organization, as sluice.yaml writes them. */
   plan: string;
   requests_max: number;
   /** 1 unless said. */
   engines?: number;
-}): Promise<Rig> {
+  /** Of the model, as sluice.yaml writes them; else short ones. */
+  timeouts?: string;
+}
+
+export async function startRig(options: RigOptions): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-faults-"));
   const engineOf = async () => {
     const log = { entries_max: options.requests_max, body_characters_max: 512 * 1024 * 1024 };
@@ -69,7 +73,7 @@ export async function startRig(options: {
     Promise.all(Array.from({ length: options.engines ?? 1 }, engineOf)),
   ]);
   const urls = engines.map(({ front }) => `http://127.0.0.1:${front.port}/v1`);
-  writeFileSync(join(folder, "sluice.yaml"), configTo(urls, options.plan));
+  writeFileSync(join(folder, "sluice.yaml"), configTo(urls, options));
   const nodes: Node[] = [];
   for (let index = 0; index < options.nodes; index++)
     nodes.push(await nodeOf(`node ${index}`, folder, postgres.port, redis.port));
@@ -114,7 +118,10 @@ export async function startRig(options: {
   };
 }
 
-function configTo(urls: string[], plan: string): string {
+/** An engine that stalls is given up while its round lasts. */
+const impatient = "{ connect_ms: 1000, first_part_ms: 4000, first_part_spare_ms: 1500, idle_ms: 2500 }";
+
+function configTo(urls: string[], { plan, timeouts = impatient }: Pick<RigOptions, "plan" | "timeouts">): string {
   const upstreams = urls.map((url, index) => `  engine-${index}: { url: "${url}" }`);
   const routes = urls.map((_, index) => `{ upstream: engine-${index}, model: m }`);
   return `upstreams:
@@ -125,7 +132,7 @@ models:
     context_window: 131072
     max_output_tokens: 16384
     prices: { input: ${price.input}, output: ${price.output} }
-    timeouts: { connect_ms: 1000, first_part_ms: 4000, first_part_spare_ms: 1500, idle_ms: 2500 }
+    timeouts: ${timeouts}
     routes: [${routes.join(", ")}]
 plans:
   faults: ${plan}

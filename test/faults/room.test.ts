@@ -14,7 +14,12 @@ const session = 5 * (tokens * 100 + 150);
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ nodes: 3, plan: `{ session: ${session} }`, requests_max: 100_000 });
+  rig = await startRig({
+    nodes: 3,
+    plan: `{ session: ${session} }`,
+    requests_max: 100_000,
+    timeouts: "{ first_part_ms: 60000 }",
+  });
 }, 120_000);
 afterAll(async () => {
   await rig.stop();
