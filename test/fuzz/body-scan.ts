@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { BodyScan, type BodyShape } from "../../src/protocol/body-scan.ts";
 import { parseInSteps } from "../../src/protocol/json-steps.ts";
-import { type Fuzzer, law } from "./fuzzer.ts";
+import { type Fuzzer, law, same } from "./fuzzer.ts";
 import { brokenText, soundText, textOf, type Written, written } from "./json-text.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -110,9 +110,4 @@ function outcome(work: () => unknown): string {
   } catch {
     return "refused";
   }
-}
-
-function same(got: unknown, wanted: unknown): void {
-  const [one, other] = [JSON.stringify(got), JSON.stringify(wanted)];
-  if (one !== other) throw new Error(`got ${one}, wanted ${other}`);
 }

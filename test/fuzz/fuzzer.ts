@@ -29,3 +29,9 @@ export function law<Input extends [unknown, ...unknown[]]>(
 ): fc.IProperty<never> {
   return fc.property(...(words as unknown as Parameters<typeof fc.property>)) as unknown as fc.IProperty<never>;
 }
+
+/** Throws unless both are the same as JSON. */
+export function same(got: unknown, wanted: unknown): void {
+  const [one, other] = [JSON.stringify(got), JSON.stringify(wanted)];
+  if (one !== other) throw new Error(`got ${one}, wanted ${other}`);
+}

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { nodeReads } from "../upstream/http1/node-parser.ts";
 import { bytesOf, cut, reads, responses } from "../upstream/http1/responses.ts";
 import { affordable } from "./cost.ts";
-import { type Fuzzer, law } from "./fuzzer.ts";
+import { type Fuzzer, law, same } from "./fuzzer.ts";
 import { mutated } from "./mutation.ts";
 
 const ms_per_kb = 5;
@@ -45,8 +45,3 @@ export const responsesFuzzer: Fuzzer = {
     }),
   },
 };
-
-function same(got: unknown, wanted: unknown): void {
-  const [one, other] = [JSON.stringify(got), JSON.stringify(wanted)];
-  if (one !== other) throw new Error(`got ${one}, wanted ${other}`);
-}

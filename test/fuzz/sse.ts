@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { SseDecoder, SseOverflow } from "../../src/sse/decode.ts";
 import type { SseMessage } from "../../src/sse/message.ts";
 import { affordable } from "./cost.ts";
-import { type Fuzzer, law } from "./fuzzer.ts";
+import { type Fuzzer, law, same } from "./fuzzer.ts";
 import { mutated, seedsOf } from "./mutation.ts";
 
 const frame_bytes_max = 4_096;
@@ -68,9 +68,4 @@ function read(stream: Uint8Array): SseMessage[] {
 function cut(stream: Uint8Array, at: number[]): Uint8Array[] {
   const places = [0, ...at.map((place) => place % (stream.length + 1)).sort((a, b) => a - b), stream.length];
   return places.slice(1).map((place, index) => stream.slice(places[index], place));
-}
-
-function same(got: unknown, wanted: unknown): void {
-  const [one, other] = [JSON.stringify(got), JSON.stringify(wanted)];
-  if (one !== other) throw new Error(`got ${one}, wanted ${other}`);
 }
