@@ -2,12 +2,12 @@
 import type { Command } from "commander";
 import { readOrganizationsFile } from "../config/organizations-file.ts";
 import { readFileBounded } from "../config/source.ts";
-import { type Change, changesTo, type WantedOrganization } from "../management/difference.ts";
+import { type Change, changesTo, policyNames, type WantedOrganization } from "../management/difference.ts";
 import type { Management } from "../management/management.ts";
 import type { Organization } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import { type JsonFlag, jsonOption, tell } from "./option.ts";
 
 export function addApplyCommand(program: Command, { services }: CommandContext): void {
   program
@@ -23,10 +23,10 @@ export function addApplyCommand(program: Command, { services }: CommandContext):
       const wanted = readOrganizationsFile(bytes, options.file);
       const isDry = options.dryRun === true;
       const changes = await withManagement(services, (manage) => applied(manage, wanted, isDry));
-      if (options.json) return printJson(services.terminal, { applied: !isDry, changes });
       const lines = changes.map((change) => `${describe(change)}\n`).join("");
       const said = isDry ? "Nothing was changed: this was a dry run." : "Applied.";
-      services.terminal.out(changes.length === 0 ? "Everything is as the file says.\n" : `${lines}${said}\n`);
+      const words = changes.length === 0 ? "Everything is as the file says.\n" : `${lines}${said}\n`;
+      tell(services.terminal, options, { applied: !isDry, changes }, words);
     });
 }
 
@@ -56,9 +56,18 @@ function made(manage: Management, change: Change, known: Organization | undefine
       return manage.setPlan({ ...input, plan: to === null ? null : String(to) });
     case "extra_usage_cap_units":
       return manage.setExtraUsage({ ...input, capUnits: to === null ? null : Number(to) });
+    case "name":
+      return manage.renameOrganization({ ...input, name: String(to) });
     case "status":
-      return to === "suspended" ? manage.suspendOrganization(input) : manage.resumeOrganization(input);
+      return setStatus(manage, input, to);
+    default:
+      return manage.updatePolicies({ ...input, [policyNames[field]]: to });
   }
+}
+
+function setStatus(manage: Management, input: { organization: string; version: number | null }, to: Change["to"]) {
+  if (to === "closed") return manage.closeOrganization(input);
+  return to === "suspended" ? manage.suspendOrganization(input) : manage.resumeOrganization(input);
 }
 
 function describe({ slug, field, from, to }: Change): string {
@@ -78,6 +87,9 @@ it is, and so does an organization that is left out.
       plan: starter
       status: suspended
       extra_usage_cap_units: 20000000   # null: off
+      key_lifetime_max_days: 90         # null: no limit
+      key_unused_max_days: 30           # null: no limit
+      keeps_content: false
 
 Examples:
   $ sluice apply -f organizations.yaml --dry-run

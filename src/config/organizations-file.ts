@@ -3,8 +3,10 @@ import type { Static } from "typebox";
 import Type from "typebox";
 import { Check } from "typebox/value";
 import type { WantedOrganization } from "../management/difference.ts";
+import { policyDays_max } from "../management/organization-changes.ts";
 import type { Shape } from "../schema/shape.ts";
 import { offences } from "../schema/walk.ts";
+import { organizationStatuses } from "../store/directory.ts";
 import { units_max } from "../store/ledger.ts";
 import { messageFor } from "./diagnose.ts";
 import { ConfigurationError, Problems, problems_kept_max } from "./problem.ts";
@@ -12,12 +14,17 @@ import { readYaml } from "./yaml.ts";
 
 const organizations_max = 10_000;
 
+const days = () => Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: policyDays_max }), Type.Null()]));
+
 const Entry = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
     plan: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 63 }), Type.Null()])),
-    status: Type.Optional(Type.Enum(["active", "suspended"], { type: "string" })),
+    status: Type.Optional(Type.Enum([...organizationStatuses], { type: "string" })),
     extra_usage_cap_units: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: units_max }), Type.Null()])),
+    key_lifetime_max_days: days(),
+    key_unused_max_days: days(),
+    keeps_content: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
 );
@@ -50,11 +57,15 @@ export function readOrganizationsFile(bytes: Uint8Array, path: string): WantedOr
 
 function wanted(slug: string, entry: Static<typeof Entry>): WantedOrganization {
   const { name, plan, status, extra_usage_cap_units: capUnits } = entry;
+  const { key_lifetime_max_days, key_unused_max_days, keeps_content } = entry;
   return {
     slug,
     ...(name === undefined ? {} : { name }),
     ...(plan === undefined ? {} : { plan }),
     ...(status === undefined ? {} : { status }),
     ...(capUnits === undefined ? {} : { capUnits }),
+    ...(key_lifetime_max_days === undefined ? {} : { keyLifetimeMaxDays: key_lifetime_max_days }),
+    ...(key_unused_max_days === undefined ? {} : { keyUnusedMaxDays: key_unused_max_days }),
+    ...(keeps_content === undefined ? {} : { keepsContent: keeps_content }),
   };
 }

@@ -39,7 +39,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
-  const resolved = await adapter.resolve?.(body.value, principal.organization.id);
+  const resolved = await adapter.resolve?.(body.value, principal.organization);
   const wire = resolved?.wire ?? body.value;
   const inputBytes = body.bytes + (resolved?.bytes ?? 0);
   reserve(dependencies, call, inputBytes);

@@ -326,7 +326,7 @@ describe("apply", () => {
     const before = await port.manage.auditHead();
     for (const [text, says] of [
       ["organizations: { fine: {}, acme: { plan: gold } }", "There is no plan 'gold'"],
-      ["organizations: { fine: {}, acme: { name: Other } }", "cannot be renamed"],
+      ["organizations: { fine: {}, acme: { key_unused_max_days: 0 } }", "key_unused_max_days"],
       ["organizations: { fine: {}, acme: { plam: pro } }", "plam"],
       ["organizations: { fine: {}, No_Slug: {} }", "must be a slug"],
       ["organizations: { fine: {}, acme: { extra_usage_cap_units: -1 } }", "extra_usage_cap_units"],

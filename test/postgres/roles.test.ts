@@ -172,6 +172,7 @@ test("a temporary object of its own does not come before the owner's in the func
     "select proname || ': ' || array_to_string(proconfig, ';') as path from pg_proc where prosecdef order by 1",
   );
   expect(found.map(({ path }) => path)).toEqual([
+    "organization_forget: search_path=public, pg_temp",
     "usage_drop_month: search_path=public, pg_temp",
     "usage_partition: search_path=public, pg_temp",
   ]);
