@@ -11,6 +11,7 @@ import { memory } from "./memory.ts";
 import type { Mutants } from "./mutant.ts";
 import { notices } from "./notices.ts";
 import { plans } from "./plans.ts";
+import { policies } from "./policies.ts";
 import { protocol } from "./protocol.ts";
 import { routing } from "./routing.ts";
 import { tls } from "./tls.ts";
@@ -33,5 +34,6 @@ export const mutants: Mutants = {
   ledger,
   budgets,
   plans,
+  policies,
   notices,
 };
