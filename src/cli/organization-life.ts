@@ -41,8 +41,8 @@ function addRename(org: Command, services: Services): void {
 }
 
 interface PolicyFlags extends JsonFlag, VersionFlag {
-  keyLifetime?: number | null;
-  keyUnused?: number | null;
+  keyLifetime?: Days;
+  keyUnused?: Days;
   content?: boolean;
 }
 
@@ -60,8 +60,8 @@ function addPolicy(org: Command, services: Services): void {
     .action(async (organization: string, options: PolicyFlags) => {
       const { keyLifetime, keyUnused, content, ifVersion } = options;
       const changes = {
-        ...(keyLifetime === undefined ? {} : { keyLifetimeMaxDays: keyLifetime }),
-        ...(keyUnused === undefined ? {} : { keyUnusedMaxDays: keyUnused }),
+        ...(keyLifetime === undefined ? {} : { keyLifetimeMaxDays: daysOf(keyLifetime) }),
+        ...(keyUnused === undefined ? {} : { keyUnusedMaxDays: daysOf(keyUnused) }),
         ...(content === undefined ? {} : { keepsContent: content }),
       };
       const isRead = Object.keys(changes).length === 0;
@@ -121,10 +121,14 @@ async function confirmClosing(services: Services, organization: string, { json }
   if (!(await (await services.prompts()).confirm(question))) throw new Error("Nothing was closed.");
 }
 
+/** The parser of options makes an empty text of null. */
+type Days = number | "none";
+const daysOf = (given: Days) => (given === "none" ? null : given);
+
 /** `90d`, `90` or `none`. */
-function days(value: string): number | null {
+function days(value: string): Days {
   const count = /^(\d{1,4})d?$/.exec(value.trim())?.[1];
-  if (value.trim() === "none") return null;
+  if (value.trim() === "none") return "none";
   if (count !== undefined && Number(count) > 0) return Number(count);
   throw new InvalidArgumentError("Specify days, such as 90d, or none.");
 }

@@ -1,6 +1,7 @@
 /** What has to change so that organizations are as somebody wants them. Pure. */
 import type { Organization, OrganizationStatus, Policies } from "../store/directory.ts";
 import { fail } from "./error.ts";
+import type { WantedKey } from "./key-difference.ts";
 import { plan_default } from "./organizations.ts";
 
 /** What is absent may be anything, and stays as it is. */
@@ -12,6 +13,8 @@ export interface WantedOrganization extends Partial<Policies> {
   status?: OrganizationStatus;
   /** Of extra usage; null: off. */
   capUnits?: number | null;
+  /** Only these are looked at: key-difference.ts. */
+  keys?: WantedKey[];
 }
 
 export interface Change {
@@ -39,6 +42,9 @@ export function changesTo(
   const renamed = new Map([...existing.values()].flatMap((one) => one.formerSlugs.map((slug) => [slug, one.slug])));
   return wanted.flatMap((one) => {
     const { slug, plan } = one;
+    if (one.status === "closed" && one.keys?.length) {
+      fail(`Organization '${slug}' is to be closed, which revokes its keys. Take them out of the file.`);
+    }
     if (typeof plan === "string" && !plans.includes(plan)) {
       fail(`There is no plan '${plan}', which '${slug}' is to have. There are: ${plans.join(", ")}.`);
     }
