@@ -180,7 +180,7 @@ export class Judge {
     this.#addUp(commands);
   }
 
-  /** A sweep was carried out; lapsed holds were settled, or the store's clock was further than the node believes. */
+  /** A sweep was carried out; lapsed holds were settled, or the store's clock read what the node does not believe. */
   recovered(hasWaited: boolean): void {
     if (hasWaited) this.counts["sweeps that met a clock that was set"] += 1;
     this.#addUp([]);
