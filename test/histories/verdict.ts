@@ -34,14 +34,14 @@ export function wasSet({ steps }: World, since_ms: number): boolean {
   return steps.some(({ at_ms }) => at_ms >= since_ms);
 }
 
-/** Whether the store's clock was set and set back again so soon that a sweeper may have seen neither. */
-function wasSetUnseen({ steps, time }: World): boolean {
-  const recent = steps.filter(({ at_ms }) => at_ms >= time.now_ms - 2 * sweep_ms);
-  return recent.some(({ by_ms }, first) => {
+/** Whether the store's clock was set since then and set back again, so soon that a sweeper may have seen neither. */
+export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
+  const recent = steps.filter(({ at_ms }) => at_ms >= since_ms);
+  return recent.some(({ at_ms, by_ms }, first) => {
     let sum_ms = by_ms;
     return recent.slice(first + 1).some((step) => {
       sum_ms += step.by_ms;
-      return Math.abs(sum_ms) <= leaseMargin_ms(lease_ms);
+      return step.at_ms - at_ms <= 2 * sweep_ms && Math.abs(sum_ms) <= leaseMargin_ms(lease_ms);
     });
   });
 }
@@ -91,7 +91,7 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   /** It could not settle by itself. */
   const gone =
     account.setBackAt_ms !== null || node.clock.crashed || reaches(node.troubles, now_ms - lease_ms - retry_ms, now_ms);
-  if (!gone && !wasSetUnseen(world))
+  if (!gone && !wasSetUnseen(world, account.askedAt_ms))
     say("abandoned", `${plan.id} was recovered while its node ran, and nothing stood in its way`);
   if (outputTokens > delivered)
     say("checkpoint", `${plan.id} forwarded ${delivered} tokens and is charged for ${outputTokens}`);
