@@ -68,7 +68,8 @@ async function askName(services: Services): Promise<string> {
 }
 
 async function askOrganization(services: Services): Promise<string> {
-  const organizations = await withManagement(services, (manage) => manage.listOrganizations());
+  const all = await withManagement(services, (manage) => manage.listOrganizations());
+  const organizations = all.filter(({ status }) => status !== "closed");
   if (organizations.length === 0)
     throw new Error("There are no organizations yet. To create one, run: sluice org create SLUG");
   return (await services.prompts()).select({
