@@ -24,7 +24,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
       return row ? organizationOf(row) : null;
     },
 
-    async renameOrganization(id, names, actor, version) {
+    renameOrganization(id, names, actor, version) {
       const renaming = changing<"slug_taken">(db, { id, actor, version }, async (tx, row) => {
         const { slug = row.slug, name = row.name } = names;
         if (slug === row.slug && name === row.name) return null;
@@ -37,13 +37,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
         const details = { slug, name, before: { slug: row.slug, name: row.name } };
         return { action: "organization.rename", details };
       });
-      try {
-        return await renaming;
-      } catch (error) {
-        if (error instanceof SlugTaken || (error instanceof DatabaseError && error.code === "23505"))
-          return "slug_taken";
-        throw error;
-      }
+      return orTaken(renaming);
     },
 
     setPolicies: (id, policies, actor, version) =>
@@ -89,7 +83,17 @@ const policyNames: Record<keyof Policies, string> = {
   keepsContent: "keeps_content",
 };
 
-class SlugTaken extends Error {}
+/** Thrown in a transaction, so that nothing of it is left. */
+export class SlugTaken extends Error {}
+
+export async function orTaken<Done>(work: Promise<Done>): Promise<Done | "slug_taken"> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof SlugTaken || (error instanceof DatabaseError && error.code === "23505")) return "slug_taken";
+    throw error;
+  }
+}
 
 /** Whether another organization had this slug. */
 export async function isFormer(tx: Transaction, { id, slug }: Pick<OrganizationRow, "id" | "slug">): Promise<boolean> {

@@ -1,16 +1,16 @@
 /** Administration of organizations. */
 import { and, eq, gt } from "drizzle-orm";
 import { organization } from "../../db/schema.ts";
-import type { Administration, Organization } from "../store/directory.ts";
+import type { Administration } from "../store/directory.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Database } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
 import { planStands } from "./managed-plans.ts";
 import { tellOfSuspension } from "./notices.ts";
 import { anchored, changing, readOrganization, setOrganization } from "./organization-change.ts";
-import { isFormer } from "./organization-life.ts";
-import { type OrganizationRow, organizationOf, plainly } from "./rows.ts";
+import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
+import { organizationOf, plainly } from "./rows.ts";
 
 type Verbs =
   | "createOrganization"
@@ -23,8 +23,8 @@ type Verbs =
 
 export function organizations(db: Database): Pick<Administration, Verbs> {
   return {
-    createOrganization: (input) =>
-      act(db, async (tx) => {
+    async createOrganization(input) {
+      const creating = act(db, async (tx) => {
         const at = await storeNow(tx);
         const before = await repeated(tx, input.repeat, input.actor, input.id);
         if (before) return before;
@@ -32,32 +32,20 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
           await unrepeated(tx, input.repeat, input.actor);
           return "no_plan";
         }
+        const { slug, name, plan, actor } = input;
         const [made] = await tx.drizzle
           .insert(organization)
-          .values({
-            id: bare(input.id, "org_"),
-            slug: input.slug,
-            name: input.name,
-            plan: input.plan,
-            anchorAt: at,
-            createdAt: at,
-          })
+          .values({ id: bare(input.id, "org_"), slug, name, plan, anchorAt: at, createdAt: at })
           .onConflictDoNothing({ target: organization.slug })
           .returning();
         // Asked behind the insertion, which has waited for whoever gives the slug up.
-        if (made && (await isFormer(tx, made)))
-          await tx.drizzle.delete(organization).where(eq(organization.id, made.id));
-        else if (made) return created(tx, made);
-        await unrepeated(tx, input.repeat, input.actor);
-        return "slug_taken";
-
-        async function created(tx: Transaction, made: OrganizationRow): Promise<Organization> {
-          const details = { slug: made.slug, name: made.name, plan: made.plan };
-          const { actor, id: subject } = input;
-          await audit(tx, at, { actor, action: "organization.create", owner: made.id, subject, details });
-          return organizationOf({ ...made, nextAnchorAt: null, nextAnchorFrom: null, formerSlugs: [] });
-        }
-      }),
+        if (!made || (await isFormer(tx, made))) throw new SlugTaken();
+        const details = { slug, name, plan };
+        await audit(tx, at, { actor, action: "organization.create", owner: made.id, subject: input.id, details });
+        return organizationOf({ ...made, nextAnchorAt: null, nextAnchorFrom: null, formerSlugs: [] });
+      });
+      return orTaken(creating);
+    },
 
     async listOrganizations() {
       const rows = await plainly(db.drizzle.select(anchored).from(organization).orderBy(organization.id));

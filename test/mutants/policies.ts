@@ -92,8 +92,8 @@ export const policies: Mutant[] = [
   {
     name: "a slug that was given up is another's",
     file: "src/postgres/organizations.ts",
-    find: "if (made && (await isFormer(tx, made)))",
-    replace: "if (made && !made.id)",
+    find: "if (!made || (await isFormer(tx, made))) throw",
+    replace: "if (!made) throw",
     caughtBy: [`${store} > keeps the ID and the keys`],
     rule: organizations,
   },
