@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Transaction } from "../../src/postgres/database.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { decodeAnswers } from "../../src/postgres/ledger-answers.ts";
 import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import type { Command } from "../../src/store/ledger.ts";
 import { admitOf, settleOf, unlimited } from "../store/ledger-stores.ts";
@@ -65,10 +66,12 @@ for (const { kind, open } of kinds) {
         ];
         const { answers, read } = await db.transaction(async (tx) => {
           const before = await tuplesRead(tx);
-          const answered = await tx.query<{ answer: string }>(batchCall, encodeBatch(commands));
+          const [answered] = await tx.query<{ answers: string }>(batchCall, encodeBatch(commands));
           const after = await tuplesRead(tx);
           return {
-            answers: answered.map((row) => row.answer).sort(),
+            answers: decodeAnswers(commands, answered!.answers)
+              .map(({ answer }) => answer)
+              .sort(),
             read: [...after].map(([table, tuples]) => ({ table, tuples: tuples - (before.get(table) ?? 0) })),
           };
         });
