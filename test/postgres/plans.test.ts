@@ -79,6 +79,21 @@ for (const { kind, open } of kinds) {
         expect(read.filter(({ tuples }) => tuples > rows / 10)).toEqual([]);
       });
     }
+
+    test("a batch looks for records in the month of its requests alone, however many months there are", async () => {
+      const { db } = owned;
+      await db.query(
+        "select usage_partition(usage_record_id(store_now() - n * interval '1 month')) from generate_series(1, 13) n",
+      );
+      const settled = { ...running.pop()!, limits: unlimited };
+      const commands = [admitOf(organization), admitOf(organization), settleOf(settled, 5)];
+      const months = await db.transaction(async (tx) => {
+        const before = await monthsLookedInto(tx);
+        await tx.query(batchCall, encodeBatch(commands));
+        return [...(await monthsLookedInto(tx))].filter(([month, looks]) => looks > (before.get(month) ?? 0));
+      });
+      expect(months.map(([month]) => month)).toEqual([monthOf(new Date())]);
+    });
   });
 }
 
@@ -88,4 +103,17 @@ async function tuplesRead(tx: Transaction): Promise<Map<string, number>> {
     "select relname as name, seq_tup_read + coalesce(idx_tup_fetch, 0) as tuples from pg_stat_xact_user_tables",
   );
   return new Map(tables.map(({ name, tuples }) => [name, tuples]));
+}
+
+/** How often each partition was, in this session so far. */
+async function monthsLookedInto(tx: Transaction): Promise<Map<string, number>> {
+  const months = await tx.query<{ name: string; looks: number }>(
+    `select relname as name, seq_scan + idx_scan as looks from pg_stat_xact_user_tables
+     where relname like 'usage\\_record\\_2%'`,
+  );
+  return new Map(months.map(({ name, looks }) => [name, looks]));
+}
+
+function monthOf(at: Date): string {
+  return `usage_record_${at.toISOString().slice(0, 7).replace("-", "_")}`;
 }
