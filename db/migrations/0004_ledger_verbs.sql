@@ -14,7 +14,8 @@ create type usage_admit_command as (
   input_units bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint
 );
 create type usage_grow_command as (
-  position integer, request_id uuid, owner integer, plan integer, units_total bigint, units_total_min bigint
+  position integer, request_id uuid, owner integer, number integer,
+  plan integer, units_total bigint, units_total_min bigint
 );
 create type usage_checkpoint_command as (
   position integer, request_id uuid, owner integer, number integer,
@@ -274,10 +275,11 @@ create function usage_grow(
     granted bigint;
     grown uuid[] := '{}';
     grown_units bigint[] := '{}';
+    grown_numbers integer[] := '{}';
   begin
     for step in
-      select c.position, c.request_id, c.owner, c.plan, c.units_total, c.units_total_min, h.units as held, h.source,
-        h.subjects, h.session_starts_at = starts[c.owner][1] and h.week_starts_at = starts[c.owner][2]
+      select c.position, c.request_id, c.owner, c.number, c.plan, c.units_total, c.units_total_min, h.units as held,
+        h.growth, h.source, h.subjects, h.session_starts_at = starts[c.owner][1] and h.week_starts_at = starts[c.owner][2]
           and h.month_starts_at = starts[c.owner][3] as is_in_force
       from unnest(commands) c
       left join lateral (
@@ -327,8 +329,10 @@ create function usage_grow(
         kind := (n - 1) % 3 + 1;
         room := least(room, book.limits[mine[(n + 2) / 3]][kind] - used[spot][kind] - held[spot][kind]);
       end loop;
-      -- Where a plan was lowered there is less than no room, and what is held beyond the least is given back.
-      granted := greatest(least(step.units_total_min, step.held),
+      -- Where a plan was lowered there is less than no room, and what is held beyond the least is given back: but not by a
+      -- command that comes twice or was overtaken, since its node forwards by what it was answered.
+      granted := greatest(
+        case when step.number > step.growth then least(step.units_total_min, step.held) else step.held end,
         least(greatest(step.units_total, step.held), step.held + room));
       if granted < step.units_total_min then
         answers := concat(answers, ',[', step.position, ',"full"]');
@@ -345,16 +349,19 @@ create function usage_grow(
           held[spot][kind] := held[spot][kind] + granted - step.held;
           book.is_changed[mine[(n + 2) / 3]] := true;
         end loop;
-        grown := grown || step.request_id;
-        grown_units := grown_units || granted;
         book.is_changed[owner] := true;
       end if;
+      grown := grown || step.request_id;
+      grown_units := grown_units || granted;
+      grown_numbers := grown_numbers || greatest(step.number, step.growth);
       answers := concat(answers, ',[', step.position, ',"granted",', granted, ']');
     end loop;
     book.used := used;
     book.held := held;
 
-    update usage_hold set units = grown_units[array_position(grown, request_id)] where request_id = any (grown);
+    update usage_hold set units = grown_units[array_position(grown, request_id)],
+      growth = grown_numbers[array_position(grown, request_id)]
+    where request_id = any (grown);
   end $$;
 
 -- The answer to an admission that was granted before. Its own hold is no part of what it saw.
@@ -539,7 +546,7 @@ create function usage_admit(
       starts[c.owner][1], ends[c.owner][1], limits[c.plan][1], holds[c.n][3],
       starts[c.owner][2], ends[c.owner][2], limits[c.plan][2], holds[c.n][4],
       starts[c.owner][3], ends[c.owner][3], limits[c.plan][3], holds[c.n][5],
-      0, 0, 0, 0, 0, 0, 'counted', book.teams[array_position(book.keys, c.key_id)],
+      0, 0, 0, 0, 0, 0, 0, 'counted', book.teams[array_position(book.keys, c.key_id)],
       case when book.keys is not null then usage_subject_ids(c.key_id, book) end, c.lease_ms
     from (select c.*, c.ordinality as n from unnest(commands) with ordinality c) c
     where bills[c.n] is not null;
@@ -644,12 +651,15 @@ create procedure usage_batch_durably(
 
 -- Settles requests whose lease has lapsed, the longest gone first, at their last checkpoint or, with `charge_holds`, as if
 -- all that was held had been used, under the limits in force; answers how many. Any node may do it; the lease is looked at
--- again under the lock. A clock that is past `clock_max` was set: then no lease has lapsed by it. Dead rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
--- those whose ids begin at `since`, where it is not null; for the next sweep it answers both, and its clock. A node whose
--- clock is slow by more than a minute makes ids that only a sweep of all finds. A lease that lies further ahead than it can
--- was given by a clock that was set back since: from now on it has its length, which its node counts from earlier on.
+-- again under the lock. A clock that is not between `clock_min` and `clock_max` was set, forward or back (and it may have
+-- gone back and forward again since the last sweep): then no lease has lapsed by it. Dead rows are not read again and again:
+-- looked at are the requests that the last sweep has `seen` running, by their keys, and those whose ids begin at `since`,
+-- where it is not null; for the next sweep it answers both, and its clock. A node whose clock is slow by more than a minute
+-- makes ids that only a sweep of all finds. A lease that lies further ahead than it can was given by a clock that was set
+-- back since: from now on it has its length, which its node counts from earlier on.
 create function usage_recover(
-  most integer, charge_holds boolean, inout seen uuid[], inout since uuid, clock_max timestamptz default null,
+  most integer, charge_holds boolean, inout seen uuid[], inout since uuid,
+  clock_min timestamptz default null, clock_max timestamptz default null,
   out settled integer, out clock timestamptz
 )
   language plpgsql volatile
@@ -715,7 +725,8 @@ create function usage_recover(
           + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
         'failed', null, 'internal_error', null, null, null, null, null
       )::usage_settle_command
-      from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock and coalesce(clock <= clock_max, true));
+      from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock
+        and coalesce(clock >= clock_min, true) and coalesce(clock <= clock_max, true));
     book := usage_load(organizations, clock);
     if true = any (book.has_subjects) then
       book := usage_load_subjects('{}', lapsed, book);

@@ -65,7 +65,7 @@ function fieldsOf(command: Command, position: number, owner: number, limits: (of
         command.lease_ms,
       ];
     case "grow":
-      return [...names, limits(command.limits), command.unitsTotal, command.unitsTotal_min];
+      return [...names, command.number, limits(command.limits), command.unitsTotal, command.unitsTotal_min];
     case "checkpoint":
       return [...names, command.number, ...usage(command.usage), command.lease_ms];
     case "settle":
