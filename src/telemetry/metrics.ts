@@ -1,4 +1,6 @@
 /** What the rooms tell, as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
+import type { Problem } from "../routing/resolution.ts";
+import type { Tally } from "../routing/tallies.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { SettleAnswer } from "../store/ledger.ts";
 import type { StoreName, StoreWatcher } from "../store/watcher.ts";
@@ -33,6 +35,12 @@ export interface Metrics extends StoreWatcher {
   waited(wait: Waited): void;
   /** How the routes are, read when metrics are asked for. */
   routes(read: () => RouteView[]): void;
+  /** How attempts ended at the engines behind one name, read when metrics are asked for. */
+  tallies(read: () => readonly Tally[]): void;
+  /** The addresses in use of an upstream whose name is resolved anew, read when metrics are asked for. */
+  addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
+  /** Such a name was resolved; null: without a problem. */
+  resolved(upstream: string, problem: Problem | null): void;
   /** So many holds of nodes that are gone were settled. */
   recovered(requests: number): void;
   /** So many confirmed settlements were not in the database any more. */
@@ -127,7 +135,27 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       each("upstream_requests_in_flight", ({ model, upstream, requests }) => [{ model, upstream }, requests]);
       each("upstream_queue_length", ({ model, upstream, waiting }) => [{ model, upstream }, waiting]);
       each("upstream_tokens_in_flight", ({ model, upstream, tokens }) => [{ model, upstream }, tokens]);
+      const ofReplicas = <Of>(of: (view: RouteView & { replica: string }) => Of) =>
+        views().flatMap((view) => (isPrivate && view.replica ? [of({ ...view, replica: view.replica })] : []));
+      read("upstream_replica_routes", () =>
+        ofReplicas(({ upstream, replica, state }) => [{ upstream, replica, state }, 1] as const),
+      );
+      read("upstream_replica_requests_in_flight", () =>
+        ofReplicas(({ upstream, replica, requests }) => [{ upstream, replica }, requests] as const),
+      );
     },
+    tallies(tallies) {
+      read("upstream_replica_attempts_total", () =>
+        (isPrivate ? tallies() : []).map(({ attempts, ...labels }) => [labels, attempts] as const),
+      );
+    },
+    addresses(addresses) {
+      read("upstream_addresses", () =>
+        addresses().map(([upstream, count]) => [{ upstream: named(upstream) }, count] as const),
+      );
+    },
+    resolved: (upstream, problem) =>
+      inc("upstream_resolutions_total", { upstream: named(upstream), outcome: problem ?? "answered" }),
     read,
     revocationPropagation: (seconds) => observe("key_revocation_propagation_seconds", {}, seconds),
     render,

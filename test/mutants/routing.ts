@@ -1,4 +1,5 @@
 import type { Mutant } from "./mutant.ts";
+import { ofNames } from "./names.ts";
 
 const choose = "test/routing/choose.test.ts";
 const sessions = "test/routing/sessions.test.ts";
@@ -314,4 +315,5 @@ export const routing: Mutant[] = [
     caughtBy: ["test/failover/crowded.test.ts"],
     rule: "docs/routing.md, Sessions stay at home",
   },
+  ...ofNames,
 ];
