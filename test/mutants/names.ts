@@ -156,14 +156,6 @@ export const ofNames: readonly Mutant[] = [
     rule,
   },
   {
-    name: "the last engine is repeated though it is gone",
-    file: "src/usage/itinerary.ts",
-    find: "  #other(route: Route, end: AttemptEnd): Stage | null {\n    this.#renew();\n",
-    replace: "  #other(route: Route, end: AttemptEnd): Stage | null {\n",
-    caughtBy: [renewed],
-    rule,
-  },
-  {
     name: "who waits is not told that the name leads elsewhere",
     file: "src/usage/itinerary.ts",
     find: "replicas.watch(() => waiting.renew(this.#routesOf(stage)))",

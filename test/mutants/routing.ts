@@ -94,8 +94,8 @@ export const routing: Mutant[] = [
   {
     name: "a refusal as too long goes to any other route",
     file: "src/usage/itinerary.ts",
-    find: "contextTokensOf(model, other) > context",
-    replace: "contextTokensOf(model, other) > 0",
+    find: "contextOf(route) > this.#contextTokens_over)",
+    replace: "contextOf(route) > 0)",
     caughtBy: [`${walk} > a request goes where`],
     rule: "docs/design/errors-and-streams.md, Context overflow",
   },
