@@ -53,6 +53,7 @@ export const bounds = {
     ...["refused", "rejected", "too_long", "malformed"],
   ],
   routeState: ["closed", "crowded", "open", "half-open", "resting", "down", "unresolved"],
+  tokens: ["input", "cached_input", "cache_write", "output"],
   outcome: ["completed", "cancelled", "failed", "refused"],
   store: ["postgres", "embedded", "redis"],
 } as const;

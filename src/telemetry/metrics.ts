@@ -100,6 +100,9 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     inference(ended, traceId) {
       answered({ inc, observe }, ended, traceId);
       const { model, upstream, divergence, reportRejected } = ended;
+      if (upstream !== null)
+        for (const [of, count] of tokensOf(ended.usage))
+          inc("upstream_tokens_total", { model, upstream: named(upstream), class: of }, count);
       told.add(ended.organizationId, ended.units);
       if (divergence !== null) diverged.observe(model, divergence);
       for (const half of ["input", "output"] as const) {
@@ -166,10 +169,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
 function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
   const { operation, model, outcome, errorCode, usage, firstPart_ms, total_ms } = ended;
   inc("inference_requests_total", { operation, model, outcome, code: errorCode ?? "" });
-  inc("inference_tokens_total", { model, class: "input" }, usage.inputTokens);
-  inc("inference_tokens_total", { model, class: "cached_input" }, usage.cachedInputTokens);
-  inc("inference_tokens_total", { model, class: "cache_write" }, usage.cacheWriteTokens);
-  inc("inference_tokens_total", { model, class: "output" }, usage.outputTokens);
+  for (const [of, count] of tokensOf(usage)) inc("inference_tokens_total", { model, class: of }, count);
   inc("inference_reasoning_tokens_total", { model }, usage.reasoningTokens);
   observe("inference_duration_seconds", { model }, total_ms / 1000, traceId);
   if (firstPart_ms !== null) {
@@ -177,6 +177,15 @@ function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended:
   }
   const perToken_s = perOutputToken_s(ended);
   if (perToken_s !== null) observe("inference_time_per_output_token_seconds", { model }, perToken_s);
+}
+
+function tokensOf({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens }: Ended["usage"]) {
+  return [
+    ["input", inputTokens],
+    ["cached_input", cachedInputTokens],
+    ["cache_write", cacheWriteTokens],
+    ["output", outputTokens],
+  ] as const;
 }
 
 /** Null where the answer did not flow: it came whole, broke off, or has a token at most. */

@@ -37,7 +37,7 @@ export const inferenceMetrics = {
     type: "counter",
     help: "Tokens of admitted requests, by public model and class; each token is in one class.",
     question: "What is read and written, and how much does the cache save?",
-    labels: { model, class: ["input", "cached_input", "cache_write", "output"] },
+    labels: { model, class: bounds.tokens },
   },
   inference_reasoning_tokens_total: {
     type: "counter",
@@ -63,6 +63,12 @@ export const inferenceMetrics = {
     question: "Which engine is slow to begin?",
     labels: { upstream },
     buckets: long_s,
+  },
+  upstream_tokens_total: {
+    type: "counter",
+    help: "Tokens of admitted requests by public model, by the upstream that was asked last, and by class. Their rate is tokens a second.",
+    question: "How much does each engine read and write a second, and where does the cache help?",
+    labels: { model, upstream, class: bounds.tokens },
   },
   upstream_queue_length: {
     type: "gauge",

@@ -62,6 +62,7 @@ interface Pool {
   idle: Connection[];
   /** When a connection came back, or else since when it is there. */
   used_ms: number;
+  isKnown: boolean;
 }
 
 export function client({ idle_ms = idle_ms_default } = {}): Client {
@@ -82,12 +83,15 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
   /** Names lead elsewhere, day after day: what nobody uses takes no room. It is made anew where somebody does. */
   function forgetPool(pool: Pool): void {
     pools.delete(pool.key);
+    pool.isKnown = false;
     for (const [key, destination] of destinations) if (destination.pool === pool) destinations.delete(key);
   }
 
   /** That of before may have been forgotten while a connection of its was busy. */
   function inForce(pool: Pool): Pool {
+    if (pool.isKnown) return pool;
     const known = pools.get(pool.key) ?? pool;
+    known.isKnown = true;
     pools.set(pool.key, known);
     return known;
   }
@@ -113,7 +117,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
       tls: isSecure ? (tls ?? { ca: null, certificate: null }) : null,
     };
     const key = `${origin.host} ${origin.port} ${origin.tls && trustOf(origin.tls)} ${address ?? ""}`;
-    const pool = inForce({ key, idle: [], used_ms: performance.now() });
+    const pool = inForce({ key, idle: [], used_ms: performance.now(), isKnown: false });
     const where = `${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
     return { origin, pool, opening: `POST ${where}`, getting: `GET ${where}` };
   }
@@ -136,7 +140,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     dial({
       ...{ origin, connect_ms, signal },
       freed: (free) => put(pool, free),
-      closed: (gone) => forget(pools.get(pool.key) ?? pool, gone),
+      closed: (gone) => forget(inForce(pool), gone),
     });
 
   return {
