@@ -34,7 +34,10 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
     for (const [endpoint, { failures, upstream }] of known) {
       if (due.has(endpoint)) continue;
       known.delete(endpoint);
-      if (failures >= checks_max) tell(upstream, true);
+      if (failures < checks_max) continue;
+      // An address that its name has lost is neither up nor down.
+      if (upstream.address === undefined) tell(upstream, true);
+      else health.checked(endpoint, true, now_ms());
     }
     for (const [endpoint, upstream] of due) {
       const one = known.get(endpoint) ?? { upstream, next_ms: 0, isAsking: false, failures: 0 };

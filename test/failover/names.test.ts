@@ -23,7 +23,7 @@ beforeAll(async () => {
   const operatorPort = await freePort();
   operator = `http://127.0.0.1:${operatorPort}`;
   const upstream = (host: string) =>
-    `{ url: "http://${host}:${port}/v1", resolve: { servers: ["${server.at}"], interval_ms: 100 } }`;
+    `{ url: "http://${host}:${port}/v1", check: { interval_ms: 100 }, resolve: { servers: ["${server.at}"], interval_ms: 100 } }`;
   const model = (id: string, upstream: string) => `  - id: acme/${id}
     created: 1790000000
     context_window: 131072
@@ -165,7 +165,7 @@ test("one dies under load, and its address goes later: no client sees it", async
   const running = Promise.all(Array.from({ length: 8 }, (_, number) => client(number)));
   await until(() => answers.length > 50, 30_000, "load");
   await engines[3]!.stop();
-  await until(async () => (await routes("canary-many"))[3]?.state === "open", 30_000, "the breaker to open");
+  await until(async () => (await routes("canary-many"))[3]?.state !== "closed", 30_000, "it to be known as ill");
   await until(() => answers.length > 150, 30_000, "load on the others");
   await leadsTo("canary-many", name, addresses.slice(0, 3));
   const at = answers.length;
@@ -175,6 +175,22 @@ test("one dies under load, and its address goes later: no client sees it", async
   engines[3]!.start();
   expect(answers.filter(({ isComplete, text }) => !isComplete || text !== words)).toEqual([]);
 }, 120_000);
+
+test("each address has a check of its own, and one that goes is no longer asked, nor said to be up", async () => {
+  await leadsTo("canary-many", name, addresses.slice(0, 2));
+  engines[1]!.isSick = true;
+  const down = async () => (await routes("canary-many")).map(({ state }) => state).join() === "closed,down";
+  await until(down, 20_000, "one of the two to be down");
+  const says = ({ event, replica }: Record<string, unknown>) => event === "upstream_down" && replica === addresses[1];
+  await until(() => eachLine().some(says), 10_000, "the log to say so");
+  await leadsTo("canary-many", name, addresses.slice(0, 1));
+  const { checks } = engines[1]!;
+  const before = engines[0]!.checks;
+  await until(() => engines[0]!.checks > before + 5, 20_000, "more checks of the other");
+  expect(engines[1]!.checks).toBeLessThanOrEqual(checks + 1);
+  expect(eachLine().filter(({ event }) => event === "upstream_up")).toEqual([]);
+  engines[1]!.isSick = false;
+});
 
 test("what operators see of replicas: the log, the record, the list and the metrics; the engine sees the name", async () => {
   await leadsTo("canary-many", name, [addresses[1]!]);
