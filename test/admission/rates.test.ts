@@ -161,7 +161,8 @@ function saidIn(message: string) {
 }
 
 test("where no store can count, nothing runs unless nothing is limited", async () => {
-  rates = { take: () => Promise.reject(new Error("away")), close: async () => {} };
+  const away = () => Promise.reject(new Error("away"));
+  rates = { take: away, read: away, close: async () => {} };
   const fault = await faultOf({ requestsPerMinute: 1 });
   expect([fault.code, fault.details.retryAfterSeconds]).toEqual(["storage_unavailable", 5]);
   expect((await enter({})).rates).toEqual({ requests: null, tokens: null });

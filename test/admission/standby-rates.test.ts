@@ -3,7 +3,8 @@
 import { beforeEach, expect, test } from "bun:test";
 import { standbyRates } from "../../src/admission/standby-rates.ts";
 import { memoryRates } from "../../src/memory/rates.ts";
-import type { RateRequest, Rates, RateTaken } from "../../src/store/rates.ts";
+import type { RateRequest, RateSubject, Rates, RateTaken } from "../../src/store/rates.ts";
+import { ofOrganization } from "../store/rates-stores.ts";
 import { organizationId, settled, VirtualClock } from "./virtual-time.ts";
 
 let clock: VirtualClock;
@@ -50,12 +51,22 @@ class Cut implements Rates {
     return this.#kept.take(request);
   }
 
+  async read(organizationId: string, subjects: readonly RateSubject[]) {
+    if (this.away !== "well") throw new Error("away");
+    return this.#kept.read(organizationId, subjects);
+  }
+
   async close() {}
 }
 
-const limits = (requestsPerMinute: number) => ({ requestsPerMinute, tokensPerMinute: null });
 const take = (perMinute: number) =>
-  rates.take({ organizationId, requestId: `req_${number++}`, tokens: 1, tokens_min: 1, limits: limits(perMinute) });
+  rates.take({
+    organizationId,
+    requestId: `req_${number++}`,
+    tokens: 1,
+    tokens_min: 1,
+    subjects: ofOrganization(organizationId, { requestsPerMinute: perMinute, tokensPerMinute: null }),
+  });
 const answers = async (count: number, perMinute: number) => {
   const all = [];
   for (let i = 0; i < count; i++) all.push((await take(perMinute)).answer);

@@ -1,6 +1,7 @@
 /**
  * A thousand requests at once on three nodes, against a key's room for exactly five, and against a team's, in an
- * organization with room for fifty: five are admitted, and the rest of the organization is unharmed.
+ * organization with room for fifty: five are admitted, and the rest of the organization is unharmed. Once in units, and
+ * once in requests a minute.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { model, type Rig, startRig } from "./rig.ts";
@@ -74,9 +75,9 @@ async function asked(
 }
 
 let organizations = 0;
-async function organization(): Promise<string> {
+async function organization(plan = "faults"): Promise<string> {
   const slug = `room-${++organizations}`;
-  await rig.command("org", "create", slug, "--plan", "faults");
+  await rig.command("org", "create", slug, "--plan", plan);
   return slug;
 }
 
@@ -102,3 +103,37 @@ test("against a team's room for five, five of all its keys are admitted, and its
   expect(own).toEqual({ 200: 5, "429 team": requests - 5 });
   expect(neighbours).toEqual({ 200: 20 });
 }, 120_000);
+
+/** What the thousand did not get, the others still have: of the fifty, twenty-five are left. */
+async function rest(key: string): Promise<Record<string, number>> {
+  return counted(await Promise.all(Array.from({ length: 30 }, (_, index) => ask(key, index))));
+}
+
+test("against five requests a minute of a key, and of a team, five are admitted, and the others miss none", async () => {
+  await rig.command("plan", "create", "fifty", "--limit", "requests_per_minute=50");
+  const single = await organization("fifty");
+  const { key } = await newKey(single, "--limit", "requests_per_minute=5");
+  const { key: free } = await newKey(single);
+  const [own, neighbours] = await asked([key], free);
+  expect(own).toEqual({ 200: 5, "429 key": requests - 5 });
+  expect(neighbours).toEqual({ 200: 20 });
+  expect(await rest(free)).toEqual({ 200: 25, "429 organization": 5 });
+
+  const grouped = await organization("fifty");
+  await rig.command(
+    ...["team", "create", "--org", grouped, "--name", "research", "--limit", "requests_per_minute=5"],
+    ...["--key-limit", "requests_per_minute=4"],
+  );
+  const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(grouped, "--team", "research")));
+  const { key: outside } = await newKey(grouped);
+  const [ofTeam, others] = await asked(
+    keys.map(({ key }) => key),
+    outside,
+  );
+  expect(ofTeam["200"]).toBe(5);
+  expect(Object.keys(ofTeam).filter((name) => name !== "200" && name !== "429 team")).toEqual(
+    ofTeam["429 key"] ? ["429 key"] : [],
+  );
+  expect(others).toEqual({ 200: 20 });
+  expect(await rest(outside)).toEqual({ 200: 25, "429 organization": 5 });
+}, 240_000);

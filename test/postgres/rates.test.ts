@@ -8,6 +8,7 @@ import { postgresRates } from "../../src/postgres/rates.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
 import type { RateLimits, Rates } from "../../src/store/rates.ts";
 import { admitOf, newRequestId, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+import { ofOrganization } from "../store/rates-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -42,7 +43,7 @@ for (const kind of ["postgres", "pglite"] as const) {
         requestId: newRequestId(),
         tokens: 1,
         tokens_min: 1,
-        limits,
+        subjects: ofOrganization(organizationId, limits),
         ...(elsewhere_ms === undefined ? {} : { elsewhere_ms }),
       });
 
