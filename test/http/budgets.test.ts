@@ -1,7 +1,9 @@
 /** What a key and its team may use, as a client and an operator meet it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
+
+setDefaultTimeout(60_000);
 
 // A short request that asks for 256 tokens holds some 110,000 units: 100 a token of input, 400 of output.
 const plans = {

@@ -242,6 +242,30 @@ test("many at once on Redis's own clock: exactly the limit, on single entries an
   shared.close();
 });
 
+test("a thousand at once on three nodes against five a minute of a key, and of a team: five, and the others miss none", async () => {
+  const url = await redisUrl();
+  const connections = Array.from({ length: 3 }, () => redisConnection(url, () => {}));
+  await Promise.all(connections.map((one) => one.ping(10_000)));
+  const options = { prefix: `test:${newHex()}:`, answer_ms: 30_000 };
+  const nodes = connections.map((one) => redisRates(one, options));
+  const ofFive = { requestsPerMinute: 5, tokensPerMinute: null };
+  for (const limitedBy of ["key", "team"] as const) {
+    const organizationId = newOrganizationId();
+    const { subjects: whole } = requestOf(organizationId, 50);
+    const limited: RateSubject = { limitedBy, id: `${limitedBy}_${newHex()}`, limits: ofFive };
+    const ask = (index: number, subjects: RateSubject[]) =>
+      nodes[index % 3]!.take({ ...requestOf(organizationId, 50), subjects });
+    const own = Array.from({ length: 1_000 }, (_, index) => ask(index, [limited, ...whole]));
+    const others = Array.from({ length: 45 }, (_, index) => ask(index, whole));
+    const answered = await Promise.all(own);
+    expect(answered.filter(({ answer }) => answer === "taken")).toHaveLength(5);
+    expect(answered.filter((one) => one.answer === "refused" && one.limitedBy === limitedBy)).toHaveLength(995);
+    expect((await Promise.all(others)).filter(({ answer }) => answer === "taken")).toHaveLength(45);
+    expect((await ask(0, whole)).answer).toBe("refused");
+  }
+  for (const one of connections) one.close();
+});
+
 async function answers(rates: ReturnType<typeof redisRates>, organizationId: string): Promise<boolean> {
   return rates.take(requestOf(organizationId, 1_000)).then(
     () => true,
