@@ -1,5 +1,5 @@
 // Limits of keys and of teams in histories: which there are of a seed, how they change, and what must hold of them after
-// each step. Every other organization has some. Its keys take turns, and at first two of three are in one team.
+// each step. Two of three organizations have some. Their keys take turns, and at first two of three are in one team.
 
 import type { SubjectReading, UsageLimits } from "../../src/store/ledger.ts";
 import { windowKinds } from "../../src/store/ledger.ts";
@@ -31,7 +31,7 @@ export function budgetsOf(seed: number, organizationId: string, now: () => OwnLi
   const chance = chanceOf(
     Math.imul(seed, 0x9e3779b1) ^ Math.imul(organizationId.length + organizationId.charCodeAt(4), 0x85ebca6b),
   );
-  const isAny = chance.next() >= 0.5;
+  const isAny = chance.next() >= 0.35;
   const limits = new Map<string, UsageLimits>();
   const limited = (probability: number, id: string) => {
     if (isAny && chance.next() < probability) limits.set(id, limitsOf(chance));

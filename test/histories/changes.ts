@@ -43,6 +43,7 @@ export const changeKinds = [
   "budget",
   "budget",
   "team",
+  "team",
   "clock",
   "clock",
   "stall",
