@@ -75,6 +75,8 @@ test("an organization, its teams and keys have one key each, under its tag, and 
   }
 });
 
+/** Waiting in vain for a correction fails so soon. */
+const hangs_ms = 15_000;
 const scripts = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client.info("commandstats"))?.[1] ?? 0);
 const tokensLeft = async (rates: Rates, organizationId: string) =>
   (await rates.read(organizationId, tokens(organizationId)))[0]!.tokens!.remaining;
@@ -85,75 +87,95 @@ const withTokens = async (rates: Rates, organizationId: string, tokens_min: numb
   return (await rates.take({ ...request, subjects: tokens(organizationId) })) as RateTaken;
 };
 
-test("a request asks Redis once: its correction goes with the next request of its organization", async () => {
-  const rates = redisRates(connection, { answer_ms: 5_000, wait_ms: 60_000 });
-  const organizationId = newOrganizationId();
-  await withTokens(rates, organizationId, 1);
-  const before = await scripts();
-  let told = Promise.resolve();
-  for (let i = 0; i < 100; i++) {
-    const taken = await withTokens(rates, organizationId, 900);
-    expect(taken.answer).toBe("taken");
-    told = taken.correct(0);
-  }
-  expect((await scripts()) - before).toBe(100);
-  await rates.close();
-  await told;
-  expect((await scripts()) - before).toBe(101);
-  expect(await tokensLeft(rates, organizationId)).toBe(999);
-});
+test(
+  "a request asks Redis once: its correction goes with the next request of its organization",
+  async () => {
+    const rates = redisRates(connection, { answer_ms: 5_000, wait_ms: 60_000 });
+    const organizationId = newOrganizationId();
+    await withTokens(rates, organizationId, 1);
+    const before = await scripts();
+    let told = Promise.resolve();
+    for (let i = 0; i < 100; i++) {
+      const taken = await withTokens(rates, organizationId, 900);
+      expect(taken.answer).toBe("taken");
+      told = taken.correct(0);
+    }
+    expect((await scripts()) - before).toBe(100);
+    await rates.close();
+    await told;
+    expect((await scripts()) - before).toBe(101);
+    expect(await tokensLeft(rates, organizationId)).toBe(999);
+  },
+  hangs_ms,
+);
 
-test("a correction that no request comes for goes by itself, within some milliseconds, and those of one organization together", async () => {
-  const rates = redisRates(connection, { answer_ms: 5_000 });
-  const organizationId = newOrganizationId();
-  const taken = await Promise.all(Array.from({ length: 8 }, () => withTokens(rates, organizationId, 100)));
-  const before = await scripts();
-  const begun = performance.now();
-  await Promise.all(taken.map((one) => one.correct(10)));
-  expect(performance.now() - begun).toBeLessThan(5_000);
-  expect((await scripts()) - before).toBe(1);
-  expect(await tokensLeft(rates, organizationId)).toBe(1000 - 80);
-});
+test(
+  "a correction that no request comes for goes by itself, within some milliseconds, and those of one organization together",
+  async () => {
+    const rates = redisRates(connection, { answer_ms: 5_000 });
+    const organizationId = newOrganizationId();
+    const taken = await Promise.all(Array.from({ length: 8 }, () => withTokens(rates, organizationId, 100)));
+    const before = await scripts();
+    const begun = performance.now();
+    await Promise.all(taken.map((one) => one.correct(10)));
+    expect(performance.now() - begun).toBeLessThan(5_000);
+    expect((await scripts()) - before).toBe(1);
+    expect(await tokensLeft(rates, organizationId)).toBe(1000 - 80);
+  },
+  hangs_ms,
+);
 
-test("a correction that takes more does not wait: late, it would let too much in elsewhere", async () => {
-  const rates = redisRates(connection, { answer_ms: 5_000, wait_ms: 60_000 });
-  const elsewhere = redisRates(connection, { answer_ms: 5_000 });
-  const organizationId = newOrganizationId();
-  const [less, more] = [await withTokens(rates, organizationId, 100), await withTokens(rates, organizationId, 100)];
-  const told = less.correct(50);
-  await more.correct(900);
-  await told;
-  expect(await tokensLeft(elsewhere, organizationId)).toBe(50);
-});
+test(
+  "a correction that takes more does not wait: late, it would let too much in elsewhere",
+  async () => {
+    const rates = redisRates(connection, { answer_ms: 5_000, wait_ms: 60_000 });
+    const elsewhere = redisRates(connection, { answer_ms: 5_000 });
+    const organizationId = newOrganizationId();
+    const [less, more] = [await withTokens(rates, organizationId, 100), await withTokens(rates, organizationId, 100)];
+    const told = less.correct(50);
+    await more.correct(900);
+    await told;
+    expect(await tokensLeft(elsewhere, organizationId)).toBe(50);
+  },
+  hangs_ms,
+);
 
-test("so many corrections of an organization wait, and no more", async () => {
-  const rates = redisRates(connection, { answer_ms: 5_000, wait_ms: 60_000 });
-  const elsewhere = redisRates(connection, { answer_ms: 5_000 });
-  const organizationId = newOrganizationId();
-  const taken = await Promise.all(Array.from({ length: 100 }, () => withTokens(rates, organizationId, 10)));
-  for (const one of taken) void one.correct(0);
-  await until(async () => (await tokensLeft(elsewhere, organizationId)) === 960, 10_000, "96 of them to be told");
-});
+test(
+  "so many corrections of an organization wait, and no more",
+  async () => {
+    const rates = redisRates(connection, { answer_ms: 5_000, wait_ms: 60_000 });
+    const elsewhere = redisRates(connection, { answer_ms: 5_000 });
+    const organizationId = newOrganizationId();
+    const taken = await Promise.all(Array.from({ length: 100 }, () => withTokens(rates, organizationId, 10)));
+    for (const one of taken) void one.correct(0);
+    await until(async () => (await tokensLeft(elsewhere, organizationId)) === 960, 10_000, "96 of them to be told");
+  },
+  hangs_ms,
+);
 
-test("a correction ends with the call that carries it, also where Redis is away", async () => {
-  let isAway = false;
-  const cut: Pick<RedisConnection, "script"> = {
-    script(lua) {
-      const call = connection.script(lua);
-      return (...words) => (isAway ? Promise.reject(new Error("away")) : call(...words));
-    },
-  };
-  const rates = redisRates(cut, { answer_ms: 5_000, wait_ms: 60_000 });
-  const organizationId = newOrganizationId();
-  const [one, other] = [await withTokens(rates, organizationId, 10), await withTokens(rates, organizationId, 10)];
-  isAway = true;
-  const told = one.correct(0);
-  await expect(withTokens(rates, organizationId, 10)).rejects.toThrow("away");
-  await told;
-  const closing = other.correct(0);
-  await rates.close();
-  await closing;
-});
+test(
+  "a correction ends with the call that carries it, also where Redis is away",
+  async () => {
+    let isAway = false;
+    const cut: Pick<RedisConnection, "script"> = {
+      script(lua) {
+        const call = connection.script(lua);
+        return (...words) => (isAway ? Promise.reject(new Error("away")) : call(...words));
+      },
+    };
+    const rates = redisRates(cut, { answer_ms: 5_000, wait_ms: 60_000 });
+    const organizationId = newOrganizationId();
+    const [one, other] = [await withTokens(rates, organizationId, 10), await withTokens(rates, organizationId, 10)];
+    isAway = true;
+    const told = one.correct(0);
+    await expect(withTokens(rates, organizationId, 10)).rejects.toThrow("away");
+    await told;
+    const closing = other.correct(0);
+    await rates.close();
+    await closing;
+  },
+  hangs_ms,
+);
 
 test("entries that ended, or were given back, leave nothing behind", async () => {
   const organizationId = newOrganizationId();
