@@ -31,10 +31,6 @@ export interface Account {
   readonly sent: Set<string>;
   /** What it held last. */
   heldUnits: number;
-  /** When the latest growth was sent that the store has carried out. */
-  grownAt_ms: number;
-  /** A copy of an earlier growth came after a limit was lowered, and took back what a later one had given. */
-  isCutByCopy: boolean;
   /** Answers of the store that refused it. */
   readonly refusals: Set<Answer["answer"]>;
   /** A grant on extra usage is billed to no session, but opens one. */
@@ -87,8 +83,6 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     askedUnits: 0,
     sent: new Set(),
     heldUnits: 0,
-    grownAt_ms: Number.NEGATIVE_INFINITY,
-    isCutByCopy: false,
     refusals: new Set(),
     grant: null,
     admittedAt_ms: null,

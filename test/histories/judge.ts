@@ -176,7 +176,7 @@ export class Judge {
         if (answer.answer === "granted" && !account.grant) this.#granted(answer);
         this.#books.decided(account, command, answer, entry);
       }
-      if (command.verb === "grow" && answer.answer === "granted") this.#grown(account, sentAt_ms);
+      if (command.verb === "grow" && answer.answer === "granted") this.counts.grown += 1;
       if (command.verb === "checkpoint" && answer.answer === "extended")
         account.checkpoints.push({ tokens: command.usage.outputTokens, sentAt_ms, entry });
     }
@@ -279,19 +279,10 @@ export class Judge {
       this.say("grant", `${plan.id} forwarded ${tokens} tokens before its grant was durable`);
     const hold = store.model.holds.get(plan.id);
     const needs = promptUnits + tokens * prices.output;
-    // Then it is charged as far as there is room, and no window is past its limit.
-    const isCut = account.setBackAt_ms !== null || account.isCutByCopy;
-    if (hold && needs > hold.units && !isCut)
+    if (hold && needs > hold.units && account.setBackAt_ms === null)
       this.say("grant", `${plan.id} forwarded ${tokens} tokens, which takes ${needs} units, and held ${hold.units}`);
     account.delivered = tokens;
     account.deliveredAt_ms = time.now_ms;
-  }
-
-  #grown(account: Account, sentAt_ms: number): void {
-    this.counts.grown += 1;
-    const { units } = this.world.store.model.holds.get(account.plan.id)!;
-    if (sentAt_ms < account.grownAt_ms && units < account.heldUnits) account.isCutByCopy = true;
-    account.grownAt_ms = Math.max(account.grownAt_ms, sentAt_ms);
   }
 
   #granted(answer: Answer): void {
