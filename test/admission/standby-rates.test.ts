@@ -148,6 +148,21 @@ test("giving back and correcting reach both", async () => {
   }
 });
 
+test("what is left is read where it is counted, and from the standby while the first is away", async () => {
+  const subjects = ofOrganization(organizationId, { requestsPerMinute: 5, tokensPerMinute: null });
+  const left = async () => (await rates.read(organizationId, subjects))[0]!.requests!.remaining;
+  await take(5);
+  await take(5);
+  expect(await left()).toBe(3);
+  first.away = "down";
+  // Not known to be away yet.
+  expect(await left()).toBe(5);
+  await take(5);
+  expect(await left()).toBe(4);
+  standby.away = "down";
+  await expect(left()).rejects.toThrow("away");
+});
+
 test("with both away nobody knows, and that is an error", async () => {
   first.away = "down";
   standby.away = "down";
