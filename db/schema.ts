@@ -66,6 +66,8 @@ const limits = {
   week: units("week_units"),
   month: units("month_units"),
   concurrentRequests: units("concurrent_requests"),
+  requestsPerMinute: units("requests_per_minute"),
+  tokensPerMinute: units("tokens_per_minute"),
 };
 
 export const team = pgTable(

@@ -245,6 +245,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
       },
     ),
     ledger,
+    rates: kept.rates,
     refused,
     inputEstimate: kept.inputEstimate,
     responses: { store: responses, settings: () => configuration.current().responses },

@@ -12,6 +12,7 @@ import type { Mutants } from "./mutant.ts";
 import { notices } from "./notices.ts";
 import { plans } from "./plans.ts";
 import { protocol } from "./protocol.ts";
+import { rates } from "./rates.ts";
 import { routing } from "./routing.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
@@ -32,6 +33,7 @@ export const mutants: Mutants = {
   tls,
   ledger,
   budgets,
+  rates,
   plans,
   notices,
 };
