@@ -13,6 +13,7 @@ import { notices } from "./notices.ts";
 import { plans } from "./plans.ts";
 import { protocol } from "./protocol.ts";
 import { routing } from "./routing.ts";
+import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { sse, upstream } from "./wire.ts";
@@ -25,6 +26,7 @@ export const mutants: Mutants = {
   upstream,
   routing,
   usage,
+  telemetry,
   http,
   management,
   memory,
