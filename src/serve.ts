@@ -115,9 +115,9 @@ export async function serve(serving: Serving): Promise<number> {
     life.startDraining();
     const again = serving.stopAsked();
     await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : limits.drain_delay_ms), again]);
-    const accepted = listening.stop();
+    await listening.refuse();
     await Promise.race([life.finish(limits.drain_ms), again.then(() => life.finish(0))]);
-    await Promise.race([accepted, Bun.sleep(500)]);
+    await Promise.race([listening.stop(), Bun.sleep(500)]);
     await listening.stopOperator();
   }
   log.event("info", "stopped");

@@ -14,6 +14,7 @@ import { plans } from "./plans.ts";
 import { protocol } from "./protocol.ts";
 import { rates } from "./rates.ts";
 import { routing } from "./routing.ts";
+import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { sse, upstream } from "./wire.ts";
@@ -26,6 +27,7 @@ export const mutants: Mutants = {
   upstream,
   routing,
   usage,
+  telemetry,
   http,
   management,
   memory,
