@@ -8,6 +8,7 @@
 import type { Budget, BudgetAdministration } from "./budget.ts";
 import type { WindowKind } from "./ledger.ts";
 import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
+import type { RateSubject } from "./rates.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
@@ -113,6 +114,8 @@ export interface Credential {
   /** When the policies of its organization end this secret, as too old, and the key, as unused; null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
+  /** Of the key and its team, where they have limits of their own; the key first. */
+  rates: readonly RateSubject[];
   /** The store's clock at the look-up: it decides about expiry, never a node's. */
   readAt: Date;
 }
