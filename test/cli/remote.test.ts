@@ -42,8 +42,12 @@ beforeAll(async () => {
   const book = ledger(db, { recovery: "checkpoint" });
   const socket = await adminSocket({ dataDir: folder, manageAs: () => port.manage });
   ends.push(socket.stop, () => book.close());
+  const { configuration } = shell().services;
+  const reports = { currency: "EUR", pricePerMillionUnits: 0.04, provider: "Example AI" };
   near = shell({
     now_ms: Date.now,
+    // The price that the node has.
+    configuration: async () => ({ ...(await configuration()), reports }),
     openStore: async () => ({
       administration: administration(db),
       operators: administration(db),
