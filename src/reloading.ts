@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "./config/configuration.ts";
 import { lostPlans, takesPlansAway, usedBy } from "./config/plan-use.ts";
-import type { Reloadable } from "./config/reload.ts";
+import type { Agree, Reloadable } from "./config/reload.ts";
 import type { Log } from "./http/log.ts";
 import type { Plan, PlanStore, PlanUse } from "./store/plan.ts";
 
@@ -48,13 +48,21 @@ export async function publishPlans(
 }
 
 /** A bad new file leaves the old one in force, and says so; so does one that takes a plan away that is in use. */
-export async function reload(configuration: Reloadable, use: ReadUse, publishing: Publishing): Promise<void> {
+export async function reload(
+  configuration: Reloadable,
+  use: ReadUse,
+  publishing: Publishing,
+  agree?: Agree,
+): Promise<void> {
   const { log } = publishing;
   const before = configuration.current();
-  const outcome = await configuration.reload(async (next) => [
-    ...(await madeAtRunTime(next, publishing.store)),
-    ...(await refusals(configuration.current(), next, use)),
-  ]);
+  const outcome = await configuration.reload(
+    async (next) => [
+      ...(await madeAtRunTime(next, publishing.store)),
+      ...(await refusals(configuration.current(), next, use)),
+    ],
+    agree,
+  );
   logNotices(configuration, log);
   if (!outcome.ok) {
     log.event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });

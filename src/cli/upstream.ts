@@ -1,4 +1,4 @@
-/** `sluice upstream list`: how a running server finds its engines now. It is one process's memory, so that one is asked. */
+/** `sluice upstream list`: how a running server finds its engines now. It is its processes' memory, so that they are asked. */
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
 import { readEnvironment } from "../config/environment.ts";
@@ -21,11 +21,16 @@ export function addUpstreamCommands(program: Command, { services }: CommandConte
     .action(async ({ url, json }: JsonFlag & { url?: string }) => {
       const routes = await routesAt(url ?? operatorUrl(services.environment));
       if (json) return printJson(services.terminal, routes);
-      services.terminal.out(table(services.terminal, columns, routes));
+      const worker: Column<Route>[] = routes.some((route) => route.worker !== undefined) ? [workerColumn] : [];
+      services.terminal.out(table(services.terminal, [...worker, ...columns], routes));
     });
 }
 
-const columns: Column<RouteView>[] = [
+/** As one process sees it: on a node of several workers, each tells its own. */
+type Route = RouteView & { worker?: number };
+
+const workerColumn: Column<Route> = { head: "WORKER", cell: ({ worker }) => String(worker ?? "") };
+const columns: Column<Route>[] = [
   { head: "UPSTREAM", cell: (route) => route.upstream },
   { head: "MODEL", cell: (route) => route.model },
   { head: "STATE", cell: (route) => route.state },
@@ -34,7 +39,7 @@ const columns: Column<RouteView>[] = [
   { head: "WAITING", cell: (route) => grouped(route.waiting) },
 ];
 
-async function routesAt(origin: string): Promise<RouteView[]> {
+async function routesAt(origin: string): Promise<Route[]> {
   if (!URL.canParse(origin) || !/^https?:$/.test(new URL(origin).protocol)) throw new Error(`'${origin}' is not a URL`);
   const signal = AbortSignal.timeout(answer_ms);
   const answer = await fetch(new URL("/readyz?verbose", origin), { proxy: false, redirect: "manual", signal }).catch(
@@ -42,7 +47,7 @@ async function routesAt(origin: string): Promise<RouteView[]> {
   );
   if (!answer) throw new Error(`nothing answers at ${origin}`);
   const body = (await answer.json().catch(() => null)) as { routes?: unknown } | null;
-  if (Array.isArray(body?.routes)) return body.routes as RouteView[];
+  if (Array.isArray(body?.routes)) return body.routes as Route[];
   throw new Error(`${origin} names no routes: is it the operator's port (SLUICE_OPERATOR_PORT)?`);
 }
 

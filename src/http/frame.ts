@@ -53,6 +53,7 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
       call.answered();
       dependencies.closed(call, response.status);
     }
+    if (dependencies.letsGo()) response.headers.set("connection", "close");
     // The answer to a HEAD too: the runtime leaves its body out, and says the length that GET's has.
     return identified(response, call.requestId);
   };

@@ -59,6 +59,7 @@ export const inferenceMetrics = {
   },
   upstream_routes: {
     type: "gauge",
+    across: "worker",
     help: "Routes by public model, upstream, and how they are: closed (asked), crowded, open, half-open, resting (full, for as long as it said) or down (its check fails).",
     question: "Which engines are asked now?",
     labels: { model, upstream, state: ["closed", "crowded", "open", "half-open", "resting", "down"] },
