@@ -16,6 +16,8 @@ const told_ms = 2000;
 const ballot_ms = 15_000;
 /** A worker that has said nothing for so many seconds hangs: it is killed, and its requests are settled by others. */
 const silence_s_max = 30;
+/** And after so many it has lost its word: whoever connects to it may wait. */
+const silence_s_ready = 5;
 
 export interface SupervisorParts {
   workers: number;
@@ -75,7 +77,10 @@ export function supervisor(parts: SupervisorParts): Supervisor {
 
   function state(): NodeState {
     const serving = all.serving();
-    const failing = serving.flatMap(({ number: worker, problem }) => (problem ? [{ worker, problem }] : []));
+    const failing = serving.flatMap((worker) => {
+      const problem = problemOf(worker);
+      return problem === null ? [] : [{ worker: worker.number, problem }];
+    });
     const open_mean = serving.reduce((sum, { open }) => sum + open, 0) / Math.max(1, serving.length);
     return { wanted: workers, serving: serving.length, deaths: all.deaths(), failing, open_mean };
   }
@@ -102,6 +107,10 @@ export function supervisor(parts: SupervisorParts): Supervisor {
       isStopping = true;
     },
   };
+}
+
+function problemOf({ problem, silent_s }: Worker): string | null {
+  return silent_s > silence_s_ready ? `has said nothing for ${silent_s} s` : problem;
 }
 
 function toAll(order: Order, workers: Iterable<Worker>): void {

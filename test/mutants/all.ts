@@ -16,6 +16,7 @@ import { routing } from "./routing.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { sse, upstream } from "./wire.ts";
+import { workers } from "./workers.ts";
 
 export const mutants: Mutants = {
   sse,
@@ -34,4 +35,5 @@ export const mutants: Mutants = {
   budgets,
   plans,
   notices,
+  workers,
 };
