@@ -304,6 +304,7 @@ export const usageHold = pgTable("usage_hold", {
   monthEndsAt: instant("month_ends_at").notNull(),
   monthLimit: units("month_limit"),
   monthUsed: units("month_used").notNull(),
+  growth: integer("growth").notNull().default(0),
   checkpoint: integer("checkpoint").notNull().default(0),
   inputTokens: units("input_tokens").notNull().default(0),
   cachedInputTokens: units("cached_input_tokens").notNull().default(0),

@@ -231,10 +231,10 @@ create function usage_load(named uuid[], clock timestamptz) returns usage_book
 
 -- The hold of a request, if there is one, and its organization's place in the book.
 create function usage_find(request uuid, organization uuid, book usage_book)
-  returns table (owner integer, held bigint, source usage_billing, subjects uuid[], is_in_force boolean)
+  returns table (owner integer, held bigint, growth integer, source usage_billing, subjects uuid[], is_in_force boolean)
   language sql stable
   as $$
-    select o.owner, h.units, h.source, h.subjects, h.session_starts_at = book.starts_at[o.owner][1]
+    select o.owner, h.units, h.growth, h.source, h.subjects, h.session_starts_at = book.starts_at[o.owner][1]
       and h.week_starts_at = book.starts_at[o.owner][2] and h.month_starts_at = book.starts_at[o.owner][3]
     from (select array_position(book.organizations, organization) as owner offset 0) o
     left join lateral (

@@ -14,7 +14,8 @@ create type usage_admit_command as (
   input_units bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint
 );
 create type usage_grow_command as (
-  position integer, request_id uuid, organization_id uuid, plan integer, units_total bigint, units_total_min bigint
+  position integer, request_id uuid, organization_id uuid, number integer,
+  plan integer, units_total bigint, units_total_min bigint
 );
 create type usage_checkpoint_command as (
   position integer, request_id uuid, organization_id uuid, number integer,
@@ -249,9 +250,10 @@ create function usage_grow(
     granted bigint;
     grown uuid[] := '{}';
     grown_units bigint[] := '{}';
+    grown_numbers integer[] := '{}';
   begin
     for step in
-      select c.position, c.request_id, c.plan, c.units_total, c.units_total_min, h.*
+      select c.position, c.request_id, c.number, c.plan, c.units_total, c.units_total_min, h.*
       from unnest(commands) c cross join lateral usage_find(c.request_id, c.organization_id, book) h
     loop
       if step.held is null then
@@ -298,8 +300,10 @@ create function usage_grow(
         kind := (n - 1) % 3 + 1;
         room := least(room, book.limits[mine[(n + 2) / 3]][kind] - used[spot][kind] - held[spot][kind]);
       end loop;
-      -- Where a plan was lowered there is less than no room, and what is held beyond the least is given back.
-      granted := greatest(least(step.units_total_min, step.held),
+      -- Where a plan was lowered there is less than no room, and what is held beyond the least is given back: but not by a
+      -- command that comes twice or was overtaken, since its node forwards by what it was answered.
+      granted := greatest(
+        case when step.number > step.growth then least(step.units_total_min, step.held) else step.held end,
         least(greatest(step.units_total, step.held), step.held + room));
       if granted < step.units_total_min then
         answers := answers || row(step.position, 'full', clock,
@@ -317,17 +321,20 @@ create function usage_grow(
           held[spot][kind] := held[spot][kind] + granted - step.held;
           book.is_changed[mine[(n + 2) / 3]] := true;
         end loop;
-        grown := grown || step.request_id;
-        grown_units := grown_units || granted;
         book.is_changed[owner] := true;
       end if;
+      grown := grown || step.request_id;
+      grown_units := grown_units || granted;
+      grown_numbers := grown_numbers || greatest(step.number, step.growth);
       answers := answers || row(step.position, 'granted', clock,
         granted, null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
     end loop;
     book.used := used;
     book.held := held;
 
-    update usage_hold set units = grown_units[array_position(grown, request_id)] where request_id = any (grown);
+    update usage_hold set units = grown_units[array_position(grown, request_id)],
+      growth = grown_numbers[array_position(grown, request_id)]
+    where request_id = any (grown);
   end $$;
 
 -- The answer to an admission that was granted before. Its own hold is no part of what it saw.
@@ -497,7 +504,7 @@ create function usage_admit(
       book.starts_at[c.owner][1], book.ends_at[c.owner][1], limits[c.plan][1], holds[c.n][3],
       book.starts_at[c.owner][2], book.ends_at[c.owner][2], limits[c.plan][2], holds[c.n][4],
       book.starts_at[c.owner][3], book.ends_at[c.owner][3], limits[c.plan][3], holds[c.n][5],
-      0, 0, 0, 0, 0, 0, 'counted', book.teams[array_position(book.keys, c.key_id)],
+      0, 0, 0, 0, 0, 0, 0, 'counted', book.teams[array_position(book.keys, c.key_id)],
       case when book.keys is not null then
         (select array_agg(book.organizations[m] order by m) from unnest(usage_subjects_of(c.key_id, book)) m) end,
       c.lease_ms
@@ -602,12 +609,15 @@ create function usage_batch(
 
 -- Settles requests whose lease has lapsed, the longest gone first, at their last checkpoint or, with `charge_holds`, as if
 -- all that was held had been used, under the limits in force; answers how many. Any node may do it; the lease is looked at
--- again under the lock. A clock that is past `clock_max` was set: then no lease has lapsed by it. Dead rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
--- those whose ids begin at `since`, where it is not null; for the next sweep it answers both, and its clock. A node whose
--- clock is slow by more than a minute makes ids that only a sweep of all finds. A lease that lies further ahead than it can
--- was given by a clock that was set back since: from now on it has its length, which its node counts from earlier on.
+-- again under the lock. A clock that is not between `clock_min` and `clock_max` was set, forward or back (and it may have
+-- gone back and forward again since the last sweep): then no lease has lapsed by it. Dead rows are not read again and again:
+-- looked at are the requests that the last sweep has `seen` running, by their keys, and those whose ids begin at `since`,
+-- where it is not null; for the next sweep it answers both, and its clock. A node whose clock is slow by more than a minute
+-- makes ids that only a sweep of all finds. A lease that lies further ahead than it can was given by a clock that was set
+-- back since: from now on it has its length, which its node counts from earlier on.
 create function usage_recover(
-  most integer, charge_holds boolean, inout seen uuid[], inout since uuid, clock_max timestamptz default null,
+  most integer, charge_holds boolean, inout seen uuid[], inout since uuid,
+  clock_min timestamptz default null, clock_max timestamptz default null,
   out settled integer, out clock timestamptz
 )
   language plpgsql volatile
@@ -674,7 +684,8 @@ create function usage_recover(
           + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
         'failed', null, 'internal_error', null, null, null, null, null
       )::usage_settle_command
-      from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock and coalesce(clock <= clock_max, true));
+      from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock
+        and coalesce(clock >= clock_min, true) and coalesce(clock <= clock_max, true));
     book := usage_load(organizations, clock);
     if true = any (book.has_subjects) then
       book := usage_load_subjects('{}', lapsed, book);

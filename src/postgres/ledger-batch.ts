@@ -83,7 +83,7 @@ function fieldsOf(command: Command, limits: (of: UsageLimits) => number): Field[
         command.lease_ms,
       ];
     case "grow":
-      return [...names(command), limits(command.limits), command.unitsTotal, command.unitsTotal_min];
+      return [...names(command), command.number, limits(command.limits), command.unitsTotal, command.unitsTotal_min];
     case "checkpoint":
       return [...names(command), command.number, ...usage(command.usage), command.lease_ms];
     case "settle":

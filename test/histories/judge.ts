@@ -25,6 +25,7 @@ import {
   judgeRecovery,
   retry_ms,
   wasSet,
+  wasSetUnseen,
 } from "./verdict.ts";
 import type { World } from "./world.ts";
 
@@ -133,7 +134,7 @@ export class Judge {
     const { store, time } = this.world;
     const record = store.model.records.get(id);
     const hold = store.model.holds.get(id);
-    if (isSetBack(account, time.now_ms)) return;
+    if (isSetBack(account, time.now_ms) || wasSetUnseen(this.world, account.askedAt_ms)) return;
     if (record?.recovered) this.say("lease", `${id} was forwarded after another had settled it`);
     else if (!record && !hold) this.say("lease", `${id} was forwarded, and its hold was gone`);
     else if (!record && hold && hold.leaseUntil_ms <= store.now_ms && !wasSet(this.world, time.now_ms - lease_ms))
@@ -180,7 +181,7 @@ export class Judge {
     this.#addUp(commands);
   }
 
-  /** A sweep was carried out; lapsed holds were settled, or the store's clock was further than the node believes. */
+  /** A sweep was carried out; lapsed holds were settled, or the store's clock read what the node does not believe. */
   recovered(hasWaited: boolean): void {
     if (hasWaited) this.counts["sweeps that met a clock that was set"] += 1;
     this.#addUp([]);

@@ -303,13 +303,13 @@ function extendsOnlyProgress(ledger: NodeLedger): NodeLedger {
 /** Rule 6: a sweeper that was cut off goes on at once. */
 const sweepsAtOnce = (ledger: NodeLedger): NodeLedger => ({
   ...ledger,
-  recover: (_, clock_max) => ledger.recover(200, clock_max),
+  recover: (_, range) => ledger.recover(200, range),
 });
 
 /** Rule 6: nobody recovers. */
 const neverSweeps = (ledger: NodeLedger): NodeLedger => ({
   ...ledger,
-  recover: (_, clock_max) => ledger.recover(0, clock_max),
+  recover: (_, range) => ledger.recover(0, range),
 });
 
 /** Rule 8: a node that was refused refuses others by itself for a while. */

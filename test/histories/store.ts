@@ -2,7 +2,7 @@
 // seen by all at once; it is on the disk when a barrier behind it has been written. A crash loses what was not.
 
 import { limitsOf } from "../../src/admission/hold.ts";
-import type { Answer, Command, Recovered, WindowKind } from "../../src/store/ledger.ts";
+import type { Answer, ClockRange, Command, Recovered, WindowKind } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
 import { type Anchor, withAnchor } from "../store/windows-model.ts";
@@ -112,10 +112,10 @@ export class Store {
     );
   }
 
-  recover(limit: number, clock_max: Date | undefined, flush_ms: number): { result: Recovered; entry: Entry } {
+  recover(limit: number, range: ClockRange | undefined, flush_ms: number): { result: Recovered; entry: Entry } {
     const before = [...this.model.holds.keys()];
     const { answers: settled, entry } = this.#enter(this.now_ms, this.time.now_ms + flush_ms, [], (model) =>
-      model.recover(limit, clock_max?.getTime()),
+      model.recover(limit, range),
     );
     entry.requests = before.filter((id) => !this.model.holds.has(id));
     return { result: { settled, at: new Date(this.now_ms) }, entry };

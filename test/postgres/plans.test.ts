@@ -52,7 +52,7 @@ for (const { kind, open } of kinds) {
         const names = { requestId: grown!.requestId, organizationId: organization };
         const commands: Command[] = [
           admitOf(organization),
-          { verb: "grow", ...names, limits: unlimited, unitsTotal: 2000, unitsTotal_min: 2000 },
+          { verb: "grow", ...names, number: 1, limits: unlimited, unitsTotal: 2000, unitsTotal_min: 2000 },
           {
             verb: "checkpoint",
             ...names,

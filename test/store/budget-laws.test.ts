@@ -38,7 +38,8 @@ const command = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{ verb: fc.constant("grow" as const), which, unitsTotal: unitsOf(4000), least: unitsOf(4000) },
+      ...{ verb: fc.constant("grow" as const), which, number: fc.integer({ min: 1, max: 4 }) },
+      ...{ unitsTotal: unitsOf(4000), least: unitsOf(4000) },
     }),
   },
   { weight: 3, arbitrary: fc.record({ verb: fc.constant("settle" as const), which, units: unitsOf(3000) }) },
@@ -246,7 +247,8 @@ function commandOf(
     }
     case "grow": {
       const unitsTotal_min = Math.min(asked.least, asked.unitsTotal);
-      return { verb: "grow", requestId, organizationId, limits: plan, unitsTotal: asked.unitsTotal, unitsTotal_min };
+      const { number, unitsTotal } = asked;
+      return { verb: "grow", requestId, organizationId, number, limits: plan, unitsTotal, unitsTotal_min };
     }
     case "settle":
       return settleOf({ ...facts, limits: plan }, asked.units, { usage: noUsage });
