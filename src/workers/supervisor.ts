@@ -50,6 +50,7 @@ export function supervisor(parts: SupervisorParts): Supervisor {
     gone(number) {
       telling.gone(number);
       reloading.gone(number);
+      tellState();
     },
   });
   const reloading = reloads(parts, all.serving);

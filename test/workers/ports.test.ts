@@ -98,7 +98,12 @@ test("a worker that hangs makes the node not ready, one that is missing does not
   while (told.status === 0) told = await readiness();
   expect(told.checks.workers).toMatch(/^worker 2: has said nothing for \d+ s$/);
   process.kill(second, "SIGCONT");
-  await until(async () => (await readiness()).status === 200, 10_000, "the node to be ready again");
+  // Whichever of them is asked.
+  const isReady = async () => {
+    const told = await Promise.all(Array.from({ length: 12 }, readiness));
+    return told.every(({ status }) => status === 200);
+  };
+  await until(isReady, 10_000, "the node to be ready again");
   // One that is gone gets no connections: the others are ready for all.
   process.kill(second, "SIGKILL");
   const statuses: number[] = [];
