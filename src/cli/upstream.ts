@@ -21,17 +21,19 @@ export function addUpstreamCommands(program: Command, { services }: CommandConte
     .action(async ({ url, json }: JsonFlag & { url?: string }) => {
       const routes = await routesAt(url ?? operatorUrl(services.environment));
       if (json) return printJson(services.terminal, routes);
-      const worker: Column<Route>[] = routes.some((route) => route.worker !== undefined) ? [workerColumn] : [];
-      services.terminal.out(table(services.terminal, [...worker, ...columns], routes));
+      const has = { REPLICA: routes.some(({ replica }) => replica), WORKER: routes.some(({ worker }) => worker) };
+      const listed = columns.filter(({ head }) => has[head as keyof typeof has] ?? true);
+      services.terminal.out(table(services.terminal, listed, routes));
     });
 }
 
 /** As one process sees it: on a node of several workers, each tells its own. */
 type Route = RouteView & { worker?: number };
 
-const workerColumn: Column<Route> = { head: "WORKER", cell: ({ worker }) => String(worker ?? "") };
 const columns: Column<Route>[] = [
+  { head: "WORKER", cell: ({ worker }) => String(worker ?? "") },
   { head: "UPSTREAM", cell: (route) => route.upstream },
+  { head: "REPLICA", cell: (route) => route.replica ?? "" },
   { head: "MODEL", cell: (route) => route.model },
   { head: "STATE", cell: (route) => route.state },
   { head: "REQUESTS", cell: (route) => grouped(route.requests) },
