@@ -66,6 +66,8 @@ const limits = {
   week: units("week_units"),
   month: units("month_units"),
   concurrentRequests: units("concurrent_requests"),
+  requestsPerMinute: units("requests_per_minute"),
+  tokensPerMinute: units("tokens_per_minute"),
 };
 
 export const team = pgTable(
@@ -363,7 +365,7 @@ export const usageRecord = pgTable(
     monthUsedAfter: units("month_used_after"),
     upstream: text("upstream"),
     attempts: integer("attempts"),
-    tried: jsonb("tried").$type<{ upstream: string; outcome: string; ms: number }[]>(),
+    tried: jsonb("tried").$type<{ upstream: string; replica?: string; outcome: string; ms: number }[]>(),
     firstPart_ms: units("first_part_ms"),
     reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
     teamId: uuid("team_id"),

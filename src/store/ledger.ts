@@ -130,8 +130,8 @@ export interface Settle extends RequestFacts {
     upstream: string;
     attempts: number;
     firstPart_ms: number | null;
-    /** Each attempt; left out where there was one. */
-    tried?: readonly { upstream: string; outcome: string; ms: number }[];
+    /** Each attempt; left out where there was one, at an engine that its upstream's name tells. */
+    tried?: readonly { upstream: string; replica?: string; outcome: string; ms: number }[];
   } | null;
   /** For operators: what the engine reported, where it was not taken as it is. */
   reportRejected: RejectedReport | null;

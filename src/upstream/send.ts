@@ -25,6 +25,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
   return client.post({
     url: upstream.url + codec.path,
+    address: upstream.address,
     headers: {
       "content-type": "application/json",
       accept: "text/event-stream, application/json",

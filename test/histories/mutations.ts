@@ -404,7 +404,7 @@ export const mutations: Record<string, Mutation> = {
   "a sweeper that was cut off does not wait": {
     rule: 6,
     defects: { ledger: sweepsAtOnce },
-    seenAs: ["abandoned", "checkpoint"],
+    seenAs: ["abandoned", "checkpoint", "lease"],
   },
   "nobody recovers": { rule: 6, defects: { ledger: neverSweeps }, seenAs: ["holds"] },
   "tokens leave before the grant": { rule: 7, defects: { ledger: takenForGranted }, seenAs: ["grant"] },

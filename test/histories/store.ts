@@ -4,6 +4,7 @@
 import { limitsOf } from "../../src/admission/hold.ts";
 import type { Answer, ClockRange, Command, Recovered, WindowKind } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
+import type { OwnLimits } from "../store/budget-model.ts";
 import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
 import { type Anchor, withAnchor } from "../store/windows-model.ts";
 import type { Time } from "./time.ts";
@@ -128,6 +129,16 @@ export class Store {
 
   setLimits(organizationId: string, plan: Plan): void {
     this.#change(organizationId, (organization) => ({ ...organization, limits: limitsOf(plan) }));
+  }
+
+  /** What is set for keys and teams, as of now or as a replay sees it. */
+  ownLimits(organizationId: string): OwnLimits {
+    return this.#seen.get(organizationId)!.own!;
+  }
+
+  /** Counts at once, for running requests too. */
+  setOwnLimits(organizationId: string, own: OwnLimits): void {
+    this.#change(organizationId, (organization) => ({ ...organization, own }));
   }
 
   setAnchor(organizationId: string, anchor_ms: number): void {

@@ -47,8 +47,9 @@ export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
 }
 
 /** What it holds may be past a limit by now, and is then not charged. */
-function mayBeShort({ office, scenario }: World, { organization }: Account): boolean {
-  return office.versions(organization.id).length > 1 || scenario.faults.some(({ kind }) => kind === "adjust");
+function mayBeShort({ office, scenario, store, budgets }: World, { organization: { id } }: Account): boolean {
+  const isBudgetChanged = store.ownLimits(id).limits !== budgets.get(id)!.began.limits;
+  return isBudgetChanged || office.versions(id).length > 1 || scenario.faults.some(({ kind }) => kind === "adjust");
 }
 
 /** Of a request that its own node settled. */

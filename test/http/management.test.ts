@@ -260,7 +260,8 @@ describe("a team", () => {
     const made = await port.ask("/teams", {
       ...{ method: "POST", body: { organization: "acme", name: "a b/ü", limits: { week: 9, concurrent_requests: 2 } } },
     });
-    const limits = { session: null, week: 9, month: null, concurrent_requests: 2 };
+    const minute = { requests_per_minute: null, tokens_per_minute: null };
+    const limits = { session: null, week: 9, month: null, ...minute, concurrent_requests: 2 };
     expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0, limits, key_limits: null } });
     const path = `/teams/${encodeURIComponent("a b/ü")}`;
     expect((await port.ask(`${path}?organization=acme`)).body).toEqual(made.body);

@@ -12,6 +12,7 @@ import type { Mutants } from "./mutant.ts";
 import { notices } from "./notices.ts";
 import { plans } from "./plans.ts";
 import { protocol } from "./protocol.ts";
+import { rates } from "./rates.ts";
 import { routing } from "./routing.ts";
 import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
@@ -34,6 +35,7 @@ export const mutants: Mutants = {
   tls,
   ledger,
   budgets,
+  rates,
   plans,
   notices,
 };

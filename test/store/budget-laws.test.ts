@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { noUsage } from "../../src/inference/usage.ts";
 import { type Subject, setSubject, sumEarlier } from "../../src/postgres/budgets.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { noBudget } from "../../src/store/budget.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import type { ModelSubject } from "./budget-model.ts";
@@ -126,7 +127,8 @@ class Staff {
   }
 
   async #set(id: string, team: string | null, budget: UsageLimits): Promise<void> {
-    const subject: Subject = { id, organization: bare(this.organization, "org_"), team, budget };
+    const organization = bare(this.organization, "org_");
+    const subject: Subject = { id, organization, team, budget: { ...noBudget, ...budget } };
     if (await this.store.db.transaction((tx) => setSubject(tx, subject))) await sumEarlier(this.store.db, id);
   }
 }

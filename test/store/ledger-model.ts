@@ -17,7 +17,15 @@ import type {
   WindowReadings,
 } from "../../src/store/ledger.ts";
 import { window_units_max } from "../../src/store/ledger.ts";
-import { BudgetModel, isCrowded, type ModelSubject, type Own, roomOf, subjectsRead } from "./budget-model.ts";
+import {
+  BudgetModel,
+  isCrowded,
+  type ModelSubject,
+  type Own,
+  type OwnLimits,
+  roomOf,
+  subjectsRead,
+} from "./budget-model.ts";
 import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
 
 export interface ModelOrganization {
@@ -25,6 +33,8 @@ export interface ModelOrganization {
   extra: { enabled: boolean; capUnits: number | null };
   /** Of its plan in force, where one is: what a recovery charges by. */
   limits?: UsageLimits;
+  /** For histories that change them. */
+  own?: OwnLimits;
   /** The limited key and its team, as the key is at this moment. */
   subjectsOf?(keyId: string): readonly ModelSubject[];
 }
