@@ -33,7 +33,7 @@ export async function drawDashboards(prometheus: Prometheus, since_ms: number, f
     const style = "text{font:10px sans-serif;fill:#333}.t{font-weight:bold;font-size:11px}";
     writeFileSync(
       join(folder, `${name}.svg`),
-      `<svg xmlns="http://www.w3.org/2000/svg" ${size}><style>${style}</style><rect ${size} fill="#fff"/>${drawn.join("\n")}</svg>\n`,
+      `<svg xmlns="http://www.w3.org/2000/svg" ${size}><title>Sluice: ${name}</title><style>${style}</style><rect ${size} fill="#fff"/>${drawn.join("\n")}</svg>\n`,
     );
   }
 }

@@ -249,8 +249,8 @@ export const ledger: Mutant[] = [
   {
     name: "two nodes keep up the partitions at once",
     file: "src/postgres/fleet.ts",
-    find: "if (!own!.locked) return null;",
-    replace: "",
+    find: "if (!(await locked(lane, lock, wait_ms > 0))) return null;",
+    replace: "await locked(lane, lock, wait_ms > 0);",
     caughtBy: ["test/postgres/partitions.test.ts > upkeep one node of the fleet"],
     rule: "docs/design/metering.md, Partitions",
   },
