@@ -21,7 +21,7 @@ const hasDatabase = process.argv[4] === "postgres";
 /** A small container's: 85 % of 2 GiB. */
 const memory_bytes = Math.floor(0.85 * 2 * 1024 ** 3);
 const tolerance = 0.05;
-const round_minutes = Math.min(2, minutes / 3);
+const round_ms = 120_000;
 /** What a rest begins with is not looked at: what was large is given back meanwhile. */
 const settling_looks = 5;
 
@@ -42,7 +42,7 @@ async function main(): Promise<number> {
     env: {
       ...process.env,
       ATTACK_TARGET: JSON.stringify({ ...target, database: null }),
-      ATTACK_ROUND_MS: `${round_minutes * 60_000}`,
+      ATTACK_ROUND_MS: `${round_ms}`,
     },
     stdout: "pipe",
     stderr: "inherit",
@@ -60,7 +60,8 @@ async function main(): Promise<number> {
   const honest = honestRequests({ ...target, key: honestKey });
   const rests: number[] = [];
   let failed = 0;
-  for (let at = 1; at <= Math.round(minutes / round_minutes); at++) {
+  const until_ms = performance.now() + minutes * 60_000;
+  for (let at = 1; at <= 2 || performance.now() < until_ms; at++) {
     const round = await oneRound(target.pid, honest, () => attacked.isResting);
     rests.push(middle(round.resting));
     failed += round.failures.length;
@@ -78,15 +79,17 @@ async function main(): Promise<number> {
 async function oneRound(pid: number, requests: Honest[], isResting: () => boolean): Promise<Round> {
   const round: Round = { resident: [], resting: [], latencies: [], failures: [], repeated: 0 };
   let rested = 0;
+  let isOver = false;
   const looking = setInterval(() => {
     const bytes = resident_bytes(pid);
     round.resident.push(bytes);
-    rested = isResting() ? rested + 1 : 0;
-    if (rested > settling_looks) round.resting.push(bytes);
+    isOver ||= rested > 0 && !isResting();
+    if (isResting()) rested += 1;
+    if (isResting() && rested > settling_looks) round.resting.push(bytes);
   }, 1000);
   const pending: Promise<void>[] = [];
   const began = performance.now();
-  for (let count = 0; count < round_minutes * 60 * rate; count++) {
+  for (let count = 0; !isOver; count++) {
     const wait = began + (count * 1000) / rate - performance.now();
     if (wait > 1) await Bun.sleep(wait);
     const { name, ask } = requests[count % requests.length]!;

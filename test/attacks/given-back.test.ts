@@ -17,7 +17,7 @@ afterAll(async () => {
   await node?.stop();
 });
 
-test("after three bodies of 30 MiB, within ten seconds", async () => {
+test("after three bodies of 30 MiB, within seconds", async () => {
   const { target } = node;
   const before_bytes = resident_bytes(target.pid);
   const headers = { authorization: `Bearer ${target.key}`, "content-type": "application/json" };
@@ -29,9 +29,7 @@ test("after three bodies of 30 MiB, within ten seconds", async () => {
     expect(answer.status).toBe(200);
     await answer.text();
   }
-  await until(async () => {
-    // The last request is held by the runtime until another comes.
-    await (await chatWith(target, { model: target.model })).text();
-    return resident_bytes(target.pid) < before_bytes + 32 * mib;
-  }, 10_000);
+  // The runtime holds the last request until another comes.
+  for (let count = 0; count < 2; count++) await (await chatWith(target, { model: target.model })).text();
+  await until(() => resident_bytes(target.pid) < before_bytes + 32 * mib, 5_000, "the memory");
 });

@@ -15,7 +15,7 @@ import { chatWith } from "./talk.ts";
 /** The largest bodies take the attacker longer to write than the node to answer. */
 const bodies: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];
 const round_ms = Number(process.env.ATTACK_ROUND_MS);
-const rest_ms = round_ms / 6;
+const rest_ms = 20_000;
 const mib = 1024 * 1024;
 
 export interface AttackersSay {
@@ -33,8 +33,8 @@ const assaults: Record<string, Assault> = {
     await Promise.all([allBodies(target, told), allHeld(target, told)]);
     told("resting", 1);
     const left_ms = began + round_ms - performance.now();
-    if (left_ms < rest_ms / 2) told("rounds late");
-    await Bun.sleep(Math.max(rest_ms / 2, left_ms));
+    if (left_ms < rest_ms) told("rounds late");
+    await Bun.sleep(Math.max(rest_ms, left_ms));
     told("resting", -1);
   },
   async idle({ url, key, model }, told) {

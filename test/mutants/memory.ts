@@ -18,7 +18,7 @@ export const memory: Mutant[] = [
   {
     name: "small bodies that end are collected",
     file: "src/http/leftovers.ts",
-    find: "if (ended >= large_bytes) left_bytes",
+    find: "if (bytes >= large_bytes) left_bytes",
     replace: "left_bytes",
     caughtBy: ["test/http/leftovers.test.ts"],
     rule,
