@@ -27,24 +27,45 @@ const ended = [
 function startEngine() {
   let running = 0;
   let most = 0;
-  const line: (() => void)[] = [];
+  const line = new Set<() => void>();
+
+  /** Resolves with how to leave, as soon as there is room; null where whoever asked has gone before. */
+  async function entered(signal: AbortSignal): Promise<(() => void) | null> {
+    if (running >= slots) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      line.add(resolve);
+      signal.addEventListener("abort", () => line.delete(resolve) && resolve());
+      most = Math.max(most, running + line.size);
+      await promise;
+      if (signal.aborted) return null;
+    } else running += 1;
+    most = Math.max(most, running + line.size);
+    return () => {
+      const [next] = line;
+      if (!next) running -= 1;
+      else if (line.delete(next)) next();
+    };
+  }
+
   const server = Bun.serve({
     ...{ hostname: "127.0.0.1", port: 0, idleTimeout: 120 },
     async fetch(request) {
       await request.text();
-      if (running >= slots) await new Promise<void>((resolve) => line.push(resolve));
-      else running += 1;
-      most = Math.max(most, running + line.length);
+      const leave = await entered(request.signal);
+      if (!leave) return new Response(null, { status: 499 });
       await Bun.sleep(600 + 400 * Math.random());
       const body = new ReadableStream<Uint8Array>({
         async start(controller) {
-          controller.enqueue(said("all "));
-          await Bun.sleep(800 + 1_600 * Math.random());
-          for (const part of [said("is well"), ...ended]) controller.enqueue(part);
-          controller.close();
-          const next = line.shift();
-          if (next) next();
-          else running -= 1;
+          try {
+            controller.enqueue(said("all "));
+            await Bun.sleep(800 + 1_600 * Math.random());
+            for (const part of [said("is well"), ...ended]) controller.enqueue(part);
+            controller.close();
+          } catch {
+            // Whoever asked has gone. Its room must not go with it, or the engine has less with each that leaves.
+          } finally {
+            leave();
+          }
         },
       });
       return new Response(body, { headers: { "content-type": "text/event-stream" } });

@@ -48,6 +48,7 @@ async function main(): Promise<void> {
       "lock ms",
       "Postgres, µs a request",
       "nodes, µs a request",
+      "log of Postgres, bytes a request",
     ],
     style: { head: [], border: [] },
   });
@@ -69,6 +70,7 @@ async function main(): Promise<void> {
       };
     });
     const measured = postgresCpu(db);
+    const written = await logWritten(db);
     const outcomes = await Promise.all(tasks.map(inProcess));
     const cpu_us = await measured();
     const all = outcomes.reduce((one, other) => ({
@@ -87,6 +89,7 @@ async function main(): Promise<void> {
       (await lock_ms(db)).toFixed(2),
       (cpu_us / (all.commands / 2)).toFixed(0),
       (all.cpu_us / (all.commands / 2)).toFixed(0),
+      ((await written()) / (all.commands / 2)).toFixed(0),
     ]);
     await db.close();
     await database.drop();
@@ -122,6 +125,18 @@ function postgresCpu(db: Database): () => Promise<number> {
   return async () => {
     clearInterval(looks);
     return [...known.values()].reduce((sum, one) => sum + one, 0);
+  };
+}
+
+/** What the server has written to its log since this was called: replicas and archives take as much. */
+async function logWritten(db: Database): Promise<() => Promise<number>> {
+  const [since] = await db.query<{ lsn: string }>("select pg_current_wal_insert_lsn()::text as lsn");
+  return async () => {
+    const [row] = await db.query<{ bytes: number }>(
+      "select (pg_current_wal_insert_lsn() - $1::pg_lsn)::int8 as bytes",
+      [since!.lsn],
+    );
+    return row!.bytes;
   };
 }
 

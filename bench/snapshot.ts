@@ -16,6 +16,7 @@ import { serverDatabase } from "../src/postgres/server.ts";
 import type { Admit } from "../src/store/ledger.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 import { admitOf, newHex, settleOf } from "../test/store/ledger-stores.ts";
+import { ofOrganization } from "../test/store/rates-stores.ts";
 
 const [length_s = 120, rate = 200, slice_s = 10] = process.argv.slice(2, 5).map(Number);
 const ofRates = process.argv[5] === "rates";
@@ -103,14 +104,13 @@ async function takes(db: Database, organization: string): Promise<Load> {
       return Promise.all(
         Array.from({ length: 4 }, async () => {
           const per_minute = singly ? 6_000 : 1_000_000;
+          const organizationId = singly ? single : organization;
           const taken = await rates.take({
-            ...{
-              organizationId: singly ? single : organization,
-              requestId: `req_${newHex()}`,
-              tokens: 100,
-              tokens_min: 100,
-            },
-            limits: { requestsPerMinute: per_minute, tokensPerMinute: 1e9 },
+            organizationId,
+            requestId: `req_${newHex()}`,
+            tokens: 100,
+            tokens_min: 100,
+            subjects: ofOrganization(organizationId, { requestsPerMinute: per_minute, tokensPerMinute: 1e9 }),
           });
           if (taken.answer === "taken") await taken.correct(50);
         }),

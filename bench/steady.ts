@@ -81,6 +81,6 @@ export async function spread(ask: Ask, { count, over_s }: { count: number; over_
 /** Reads an answer of `fetch`, which must be a 200. */
 export async function answeredWhole(asked: Promise<Response>): Promise<void> {
   const response = await asked;
-  await response.text();
-  if (response.status !== 200) throw new Error(`a request was answered ${response.status}`);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`a request was answered ${response.status}: ${text.slice(0, 300)}`);
 }

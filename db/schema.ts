@@ -66,6 +66,8 @@ const limits = {
   week: units("week_units"),
   month: units("month_units"),
   concurrentRequests: units("concurrent_requests"),
+  requestsPerMinute: units("requests_per_minute"),
+  tokensPerMinute: units("tokens_per_minute"),
 };
 
 export const team = pgTable(
@@ -304,6 +306,7 @@ export const usageHold = pgTable("usage_hold", {
   monthEndsAt: instant("month_ends_at").notNull(),
   monthLimit: units("month_limit"),
   monthUsed: units("month_used").notNull(),
+  growth: integer("growth").notNull().default(0),
   checkpoint: integer("checkpoint").notNull().default(0),
   inputTokens: units("input_tokens").notNull().default(0),
   cachedInputTokens: units("cached_input_tokens").notNull().default(0),
@@ -362,7 +365,7 @@ export const usageRecord = pgTable(
     monthUsedAfter: units("month_used_after"),
     upstream: text("upstream"),
     attempts: integer("attempts"),
-    tried: jsonb("tried").$type<{ upstream: string; outcome: string; ms: number }[]>(),
+    tried: jsonb("tried").$type<{ upstream: string; replica?: string; outcome: string; ms: number }[]>(),
     firstPart_ms: units("first_part_ms"),
     reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
     teamId: uuid("team_id"),

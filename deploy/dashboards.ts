@@ -53,8 +53,26 @@ export const dashboards: Record<string, Panel[]> = {
     panel("Requests in flight", "short", ["{{upstream}}", "sum by (upstream) (upstream_requests_in_flight)"]),
     panel("Tokens in flight", "short", ["{{upstream}}", "sum by (upstream) (upstream_tokens_in_flight)"]),
     panel("Time to first part by upstream", "s", ...slow("upstream_time_to_first_part_seconds", "upstream")),
+    panel("Tokens a second", "short", ["{{upstream}} {{class}}", rate("upstream_tokens_total", "upstream, class")]),
     panel("Waiting for room", "short", ["{{upstream}}", "sum by (upstream) (upstream_queue_length)"]),
     panel("Wait for room", "s", ...slow("upstream_queue_wait_seconds", "outcome")),
+    panel("Addresses", "short", ["{{upstream}}", "max by (upstream) (upstream_addresses)"]),
+    panel("Resolutions with a problem", "reqps", [
+      "{{upstream}} {{outcome}}",
+      rate("upstream_resolutions_total", "upstream, outcome", '{outcome!="answered"}'),
+    ]),
+    panel("Attempts by replica", "reqps", [
+      "{{upstream}} {{replica}} {{outcome}}",
+      rate("upstream_replica_attempts_total", "upstream, replica, outcome"),
+    ]),
+    panel("Replicas by state", "short", [
+      "{{upstream}} {{replica}} {{state}}",
+      "sum by (upstream, replica, state) (upstream_replica_routes)",
+    ]),
+    panel("Requests in flight by replica", "short", [
+      "{{upstream}} {{replica}}",
+      "sum by (upstream, replica) (upstream_replica_requests_in_flight)",
+    ]),
     panel("Duration by model", "s", ...slow("inference_duration_seconds", "model")),
     panel("Outcomes", "reqps", ["{{model}} {{outcome}}", rate("inference_requests_total", "model, outcome")]),
     panel("Reports not believed", "reqps", [

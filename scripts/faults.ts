@@ -1,5 +1,5 @@
 // `npm run faults -- --rounds N --seed S`: inflicts N injuries on three nodes under load, in runs of fifty, and prints the
-// judge's verdict as a table. `--only engine`: those whose name contains the word. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
+// judge's verdict as a table. `--only engine`: those whose name contains the word. `--cluster`: with a Redis Cluster. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -11,17 +11,17 @@ async function main(): Promise<void> {
   const asked = options();
   if (!asked) {
     console.error(
-      "usage: npm run faults -- [--rounds N] [--seed S] [--only WORD] (200 rounds, seed 1; whole numbers, N at least 1)",
+      "usage: npm run faults -- [--rounds N] [--seed S] [--only WORD] [--cluster] (200 rounds, seed 1; whole numbers, N at least 1)",
     );
     process.exit(2);
   }
-  const { rounds, seed, only } = asked;
+  const { rounds, seed, ...how } = asked;
   const runs: Run[] = [];
   for (let done = 0; done < rounds; done += injuries_a_run) {
     const injuries = Math.min(injuries_a_run, rounds - done);
     // Every other run has a session window that fills, because refusals must be right too.
     const plan = runs.length % 2 === 0 ? {} : { session: 1_000_000, concurrent_requests: 12 };
-    const run = await faultRun({ seed: seed + runs.length, injuries, clients: 16, gap_ms: 250, plan, only });
+    const run = await faultRun({ seed: seed + runs.length, injuries, clients: 16, gap_ms: 250, plan, ...how });
     runs.push(run);
     const { verdict } = run;
     console.log(
@@ -33,18 +33,19 @@ async function main(): Promise<void> {
   process.exit(runs.some((run) => run.verdict.broken.length > 0) ? 1 : 0);
 }
 
-function options(): { rounds: number; seed: number; only: string } | null {
+function options(): { rounds: number; seed: number; only: string; redisIsCluster: boolean } | null {
   try {
     const { values } = parseArgs({
       options: {
         rounds: { type: "string", default: "200" },
         seed: { type: "string", default: "1" },
         only: { type: "string", default: "" },
+        cluster: { type: "boolean", default: false },
       },
     });
     const [rounds, seed] = [Number(values.rounds), Number(values.seed)];
     return Number.isInteger(rounds) && rounds >= 1 && Number.isInteger(seed)
-      ? { rounds, seed, only: values.only }
+      ? { rounds, seed, only: values.only, redisIsCluster: values.cluster }
       : null;
   } catch {
     return null;

@@ -2,25 +2,28 @@
 // promtool checks the metrics' text, the rules and their tests; then every query of a dashboard or an alert is asked.
 // `npm run prometheus`.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { dashboards } from "../deploy/dashboards.ts";
 import { freePort } from "../test/harness/daemon.ts";
-import { libraryPath, unpackedTree } from "../test/harness/debian.ts";
 import { redisUrl } from "../test/harness/services.ts";
 import { type Sluice, startSluice } from "../test/harness/sluice.ts";
 import { until } from "../test/harness/until.ts";
+import { type Prometheus, promtool, rulesFolder, startPrometheus } from "./prometheus/server.ts";
 
-const root = join(import.meta.dir, "..");
-const rules = join(root, "deploy/prometheus");
-const tree = await unpackedTree(join(root, ".cache/debian-prometheus"), {
-  packages: ["prometheus"],
-  program: "usr/bin/prometheus",
-});
-const program = (name: string) => join(tree, "usr/bin", name);
-const env = { ...process.env, LD_LIBRARY_PATH: libraryPath(tree) };
+const model = "acme/writer";
+/** The engine takes one request at a time, so that of two one waits. */
+const config = `
+metrics: { organizations_max: 10 }
+models:
+  - id: ${model}
+    created: 1790000000
+    context_window: 131072
+    prices: { input: 1, output: 100 }
+    routes: [{ upstream: simulator, model: writer, concurrent_max: 1 }]
+`;
 
 async function main(): Promise<void> {
   await promtool(["check", "rules", "rules.yaml"]);
@@ -28,69 +31,31 @@ async function main(): Promise<void> {
   const operatorPort = await freePort();
   const service = await startSluice({
     store: "postgres",
-    config: "metrics: { organizations_max: 10 }\n",
+    config,
     env: { SLUICE_OPERATOR_PORT: String(operatorPort), REDIS_URL: await redisUrl() },
   });
   const folder = mkdtempSync(join(tmpdir(), "sluice-prometheus-"));
-  const prometheus = await startPrometheus(folder, operatorPort);
+  const prometheus = await startPrometheus(folder, join(rulesFolder, "rules.yaml"), [
+    `{ job_name: sluice, static_configs: [{ targets: ["127.0.0.1:${operatorPort}"] }] }`,
+  ]);
   try {
     await load(service);
     const text = await (await fetch(`http://127.0.0.1:${operatorPort}/metrics`)).text();
     await promtool(["check", "metrics"], text);
-    await until(async () => (await seen(prometheus.url)) >= 3, 30_000, "three scrapes after the load");
-    await askAll(prometheus.url);
+    await until(async () => (await seen(prometheus)) >= 3, 30_000, "three scrapes after the load");
+    await askAll(prometheus);
   } finally {
-    prometheus.child.kill();
-    await prometheus.child.exited;
+    await prometheus.stop();
     await service.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-async function promtool(words: string[], input?: string): Promise<void> {
-  const child = Bun.spawn([program("promtool"), ...words], {
-    cwd: rules,
-    env,
-    stdin: input === undefined ? "ignore" : new Blob([input]),
-    stdout: "inherit",
-    stderr: "inherit",
-  });
-  if ((await child.exited) !== 0) throw new Error(`promtool ${words.join(" ")} found something wrong`);
-}
-
-async function startPrometheus(folder: string, target: number) {
-  const port = await freePort();
-  const configuration = join(folder, "prometheus.yml");
-  writeFileSync(
-    configuration,
-    `global: { scrape_interval: 1s, evaluation_interval: 1s }
-rule_files: ["${join(rules, "rules.yaml")}"]
-scrape_configs: [{ job_name: sluice, static_configs: [{ targets: ["127.0.0.1:${target}"] }] }]
-`,
-  );
-  const child = Bun.spawn(
-    [
-      program("prometheus"),
-      ...[`--config.file=${configuration}`, `--storage.tsdb.path=${join(folder, "data")}`],
-      ...[`--web.listen-address=127.0.0.1:${port}`, "--enable-feature=exemplar-storage", "--log.level=warn"],
-    ],
-    { env, stdout: "ignore", stderr: "inherit" },
-  );
-  const url = `http://127.0.0.1:${port}`;
-  const isReady = () =>
-    fetch(`${url}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await until(isReady, 30_000, "Prometheus");
-  return { url, child };
 }
 
 /** Answers that go well, that are refused, and that fail before and in the middle. */
 async function load(service: Sluice): Promise<void> {
   const ask = async (directives: string, stream: boolean, key?: string) => {
     const body = {
-      model: "openai/gpt-oss-120b",
+      model,
       stream,
       messages: [{ role: "user", content: `Say it. [simulator: ${directives}]` }],
     };
@@ -103,30 +68,12 @@ async function load(service: Sluice): Promise<void> {
     }
     await ask("tokens=1", stream, "slk_no_such_key");
   }
-}
-
-interface Series {
-  metric: Record<string, string>;
-  value: [number, string];
-}
-
-async function query(url: string, expression: string): Promise<Series[]> {
-  const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expression)}`);
-  const { status, error, data } = (await response.json()) as {
-    status: string;
-    error?: string;
-    data?: { result: Series[] };
-  };
-  if (status !== "success") throw new Error(`Prometheus refuses ${expression}: ${error}`);
-  return data!.result;
+  await Promise.all([ask("tokens=10 tps=20", true), ask("tokens=10 tps=20", false)]);
 }
 
 /** Scrapes since the load was over. */
-async function seen(url: string): Promise<number> {
-  const [series] = await query(
-    url,
-    'count_over_time(http_requests_total{status="503",code="upstream_unavailable"}[5m])',
-  );
+async function seen({ query }: Prometheus): Promise<number> {
+  const [series] = await query('count_over_time(http_requests_total{status="503",code="upstream_unavailable"}[5m])');
   return Number(series?.value[1] ?? 0);
 }
 
@@ -140,26 +87,26 @@ const mayBeEmpty = [
   /^Opened and lost$/,
 ];
 
-async function askAll(url: string): Promise<void> {
+async function askAll({ query }: Prometheus): Promise<void> {
   const empty: string[] = [];
   let asked = 0;
   for (const [name, panels] of Object.entries(dashboards)) {
     for (const { title, queries } of panels) {
       for (const [, expression] of queries) {
         asked += 1;
-        const result = await query(url, expression);
+        const result = await query(expression);
         if (result.length === 0 && !mayBeEmpty.some((pattern) => pattern.test(title))) empty.push(`${name}: ${title}`);
       }
     }
   }
-  const { groups } = parse(readFileSync(join(rules, "rules.yaml"), "utf8")) as {
+  const { groups } = parse(readFileSync(join(rulesFolder, "rules.yaml"), "utf8")) as {
     groups: { rules: { expr: string }[] }[];
   };
   for (const { expr } of groups.flatMap(({ rules }) => rules)) {
     asked += 1;
-    await query(url, expr);
+    await query(expr);
   }
-  const firing = await query(url, 'ALERTS{alertstate="firing"}');
+  const firing = await query('ALERTS{alertstate="firing"}');
   console.log(`${asked} queries; firing: ${firing.map(({ metric }) => metric.alertname).join(", ") || "none"}`);
   if (empty.length > 0) throw new Error(`these panels show nothing of a node that was used: ${empty.join("; ")}`);
 }

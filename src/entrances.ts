@@ -20,7 +20,9 @@ export interface Entrances {
   url: string;
   /** The certificate stays what it is. */
   keep(): Promise<void>;
-  /** Accepts no more connections for the API. */
+  /** Resolves when connections for the API are refused; whoever had connected before is heard. */
+  refuse(): Promise<void>;
+  /** Resolves when all requests of the API have their answers. */
   stop(): Promise<void>;
   stopOperator(): Promise<void>;
 }
@@ -51,7 +53,8 @@ export function entrances(
   return {
     url: listening.url,
     keep: async () => certificate?.stop(),
-    stop: () => listening.stop(),
+    refuse: listening.refuse,
+    stop: listening.stop,
     stopOperator: async () => operator?.stop(),
   };
 }

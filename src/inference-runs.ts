@@ -39,7 +39,10 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     now_ms: () => performance.now(),
     draw: Math.random,
     shareOf: (plan) => told.shares().get(plan) ?? { weight: 1, priority: 0 },
-    attempted: (attempt) => attempted(attempt, told),
+    attempted(attempt) {
+      engines.tallies.ended(attempt.route.upstream, attempt.end.kind);
+      attempted(attempt, told);
+    },
     waited: metrics.waited,
     firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
     settings: told.metering,
@@ -63,9 +66,10 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
 
 /** What an operator has to mend is said loudly, each time: it costs every request an attempt. */
 function attempted({ model, route, end }: Attempted, { metrics, log }: Told): void {
-  const upstream = route.upstream.name;
+  const { name: upstream, address: replica } = route.upstream;
   metrics.attempt(upstream, end.kind);
-  if (end.kind === "refused") log.event("error", "upstream_refused", { upstream, model, status: end.status });
+  if (end.kind === "refused")
+    log.event("error", "upstream_refused", { upstream, ...(replica ? { replica } : {}), model, status: end.status });
 }
 
 /** What an engine said, for the log, which names no engine: `request show` does. */

@@ -47,14 +47,26 @@ export async function publishPlans(
   if (outcome === "published") log.event("info", "plans_published", { plans: plans.size });
 }
 
+export interface ReloadNeeds {
+  use: ReadUse;
+  /** Finds out where the names of new engines lead. */
+  prepareNames(next: Configuration): Promise<void>;
+}
+
 /** A bad new file leaves the old one in force, and says so; so does one that takes a plan away that is in use. */
-export async function reload(configuration: Reloadable, use: ReadUse, publishing: Publishing): Promise<void> {
+export async function reload(
+  configuration: Reloadable,
+  { use, prepareNames }: ReloadNeeds,
+  publishing: Publishing,
+): Promise<void> {
   const { log } = publishing;
   const before = configuration.current();
-  const outcome = await configuration.reload(async (next) => [
-    ...(await madeAtRunTime(next, publishing.store)),
-    ...(await refusals(configuration.current(), next, use)),
-  ]);
+  const outcome = await configuration.reload(async (next) => {
+    const taken = await madeAtRunTime(next, publishing.store);
+    const lost = await refusals(configuration.current(), next, use);
+    await prepareNames(next);
+    return [...taken, ...lost];
+  });
   logNotices(configuration, log);
   if (!outcome.ok) {
     log.event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });

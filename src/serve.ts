@@ -12,6 +12,7 @@ import { plansInForce } from "./admission/plans-in-force.ts";
 import { type Authenticator, authenticator } from "./auth/authenticate.ts";
 import { standings } from "./auth/standing.ts";
 import { adminSocket } from "./cli/socket.ts";
+import type { Configuration } from "./config/configuration.ts";
 import { engineNames } from "./config/engine-names.ts";
 import { descriptorLimit, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
@@ -90,9 +91,14 @@ export async function serve(serving: Serving): Promise<number> {
     }
 
     const use = () => planUse(database);
-    await Promise.all([tellAtStart(configuration, use, node.inForce.current(), log), node.readinessBegan]);
+    const { prepareNames, publishing } = node;
+    await Promise.all([
+      tellAtStart(configuration, use, node.inForce.current(), log),
+      node.readinessBegan,
+      prepareNames(configuration.current()),
+    ]);
     const listening = entrances(dependencies, node.entrance, { server, limits, log, onReload: serving.onReload });
-    const reloaded = () => reload(configuration, use, node.publishing).then(node.inForce.read);
+    const reloaded = () => reload(configuration, { use, prepareNames }, publishing).then(node.inForce.read);
     serving.onReload(() => void reloaded().catch(outage("plans_unread")));
     const { url } = listening;
     if (isEmbedded) {
@@ -110,9 +116,9 @@ export async function serve(serving: Serving): Promise<number> {
     life.startDraining();
     const again = serving.stopAsked();
     await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : limits.drain_delay_ms), again]);
-    const accepted = listening.stop();
+    await listening.refuse();
     await Promise.race([life.finish(limits.drain_ms), again.then(() => life.finish(0))]);
-    await Promise.race([accepted, Bun.sleep(500)]);
+    await Promise.race([listening.stop(), Bun.sleep(500)]);
     await listening.stopOperator();
   }
   log.event("info", "stopped");
@@ -211,8 +217,10 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
       log.event("error", "notice_given_up", { notice: id, organization: organizationId, problem }),
   });
   ending.defer(() => telling.stop());
-  const known = engines({ configuration: configuration.current, log, ending });
+  const known = engines({ configuration: configuration.current, log, resolved: metrics.resolved, ending });
   metrics.routes(known.routes);
+  metrics.tallies(known.tallies.read);
+  metrics.addresses(known.addresses);
   const readiness = readinessOf([...readinessChecks(database, kept.redis, configuration), routesCheck(known.routes)], {
     lifecycle: life,
     clock: systemClock(),
@@ -238,6 +246,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
       },
     ),
     ledger,
+    rates: kept.rates,
     refused,
     inputEstimate: kept.inputEstimate,
     responses: { store: responses, settings: () => configuration.current().responses },
@@ -280,7 +289,11 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     },
     serving.contractVersion,
   );
-  return { dependencies, manageAs, entrance, publishing, inForce, lifecycle: life, readinessBegan: readiness.began };
+  return {
+    ...{ dependencies, manageAs, entrance, publishing, inForce, lifecycle: life },
+    prepareNames: ({ upstreams }: Configuration) => known.names.prepare(upstreams),
+    readinessBegan: readiness.began,
+  };
 }
 
 interface Read {

@@ -110,7 +110,8 @@ create table usage_hold (
   month_ends_at timestamptz not null,
   month_limit bigint,
   month_used bigint not null,
-  -- The last checkpoint; number 0 says that there was none.
+  -- The last growth, and the last checkpoint; number 0 says that there was none.
+  growth integer not null default 0,
   checkpoint integer not null default 0,
   input_tokens bigint not null default 0,
   cached_input_tokens bigint not null default 0,

@@ -63,20 +63,19 @@ create function usage_calendar(organization uuid, first_anchor_at timestamptz, a
   $$;
 
 -- All that changes what an organization used takes this lock first, for several organizations in ascending order, and
--- looks only in later statements: a look in the statement that takes the lock would see what was before the wait.
-create function usage_lock(organizations uuid[]) returns void
+-- looks only in later statements: a look in the statement that takes the lock would see what was before the wait. Answers
+-- the clock, read after the wait: one of before could stand before what others did meanwhile.
+create function usage_lock(organizations uuid[]) returns timestamptz
   language plpgsql
   as $$
-  declare
-    lock bigint;
   begin
     if current_setting('transaction_isolation') <> 'read committed' then
       raise exception 'the ledger works in READ COMMITTED alone, and this transaction is %',
         upper(current_setting('transaction_isolation')) using errcode = 'invalid_transaction_state';
     end if;
-    for lock in select distinct uuid_hash_extended(id, 0) from unnest(organizations) id order by 1 loop
-      perform pg_advisory_xact_lock(lock);
-    end loop;
+    perform pg_advisory_xact_lock(lock)
+    from (select distinct uuid_hash_extended(id, 0) as lock from unnest(organizations) id order by 1 offset 0) l;
+    return store_now();
   end $$;
 
 -- A new anchor takes effect when the running month ends; one that was not yet in effect is replaced. Answers when.
@@ -89,8 +88,7 @@ create function usage_set_anchor(organization uuid, anchor timestamptz) returns 
     effective_at timestamptz;
     week record;
   begin
-    perform usage_lock(array[organization]);
-    at := store_now();
+    at := usage_lock(array[organization]);
     select o.anchor_at into first_anchor_at from organization o where o.id = organization;
     if not found then
       return null;
@@ -205,22 +203,25 @@ create function usage_load(named uuid[], clock timestamptz) returns usage_book
   declare
     book usage_book;
   begin
-    select named, array_agg(n.generation order by i.position), array_agg(coalesce(n.updates, 0) order by i.position),
-      array_agg(coalesce(n.running, 0) order by i.position), array_agg(o.extra_usage_enabled order by i.position),
-      array_agg(o.extra_usage_cap_units order by i.position), array_agg(o.has_subjects order by i.position),
-      array_agg(coalesce(n.ends_at[1] > clock and least(n.ends_at[2], n.ends_at[3]) > clock
-        and greatest(n.starts_at[2], n.starts_at[3]) <= clock, false) order by i.position),
+    -- Put in order once, and not by each aggregate.
+    select named, array_agg(i.generation), array_agg(coalesce(i.updates, 0)), array_agg(coalesce(i.running, 0)),
+      array_agg(i.extra_usage_enabled), array_agg(i.extra_usage_cap_units), array_agg(i.has_subjects),
+      array_agg(coalesce(i.ends_at[1] > clock and least(i.ends_at[2], i.ends_at[3]) > clock
+        and greatest(i.starts_at[2], i.starts_at[3]) <= clock, false)),
       array_agg(false),
-      array_agg(coalesce(n.starts_at, array_fill(null::timestamptz, array[4])) order by i.position),
-      array_agg(coalesce(n.ends_at, array_fill(null::timestamptz, array[4])) order by i.position),
-      array_agg(coalesce(n.used, '{0,0,0,0}') order by i.position),
-      array_agg(coalesce(n.held, '{0,0,0,0}') order by i.position), '{}', null, null, null, null, null
+      array_agg(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
+      array_agg(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
+      array_agg(coalesce(i.used, '{0,0,0,0}')), array_agg(coalesce(i.held, '{0,0,0,0}')), '{}', null, null, null, null, null
     into book
-    from unnest(named) with ordinality i (id, position)
-    left join lateral (
-      select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
-    ) n on true
-    left join lateral (select * from organization o where o.id = i.id offset 0) o on true;
+    from (
+      select n.*, o.extra_usage_enabled, o.extra_usage_cap_units, o.has_subjects
+      from unnest(named) with ordinality i (id, position)
+      left join lateral (
+        select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
+      ) n on true
+      left join lateral (select * from organization o where o.id = i.id offset 0) o on true
+      order by i.position
+    ) i;
     for owner in 1..cardinality(named) loop
       if not book.is_open[owner] then
         book := usage_roll(owner, clock, book);
@@ -228,19 +229,6 @@ create function usage_load(named uuid[], clock timestamptz) returns usage_book
     end loop;
     return book;
   end $$;
-
--- The hold of a request, if there is one, and its organization's place in the book.
-create function usage_find(request uuid, organization uuid, book usage_book)
-  returns table (owner integer, held bigint, source usage_billing, subjects uuid[], is_in_force boolean)
-  language sql stable
-  as $$
-    select o.owner, h.units, h.source, h.subjects, h.session_starts_at = book.starts_at[o.owner][1]
-      and h.week_starts_at = book.starts_at[o.owner][2] and h.month_starts_at = book.starts_at[o.owner][3]
-    from (select array_position(book.organizations, organization) as owner offset 0) o
-    left join lateral (
-      select * from usage_hold h where h.request_id = request and h.organization_id = organization offset 0
-    ) h on true
-  $$;
 
 -- Where the windows of an owner stand that a hold was admitted in: for each kind a row of `used` and `held`. Those that are
 -- not in force are read here, once.

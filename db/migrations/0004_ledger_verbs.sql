@@ -1,28 +1,29 @@
 -- The verbs of the ledger: what commands and answers mean is said in src/store/ledger.ts. Each verb is one function that
 -- carries out all of a batch's commands of its kind, in their order, each seeing those before it; `usage_batch` calls
 -- them, and reads and writes the book once. `limits` has a row for each plan that commands name by its number, in the
--- order of window kinds; null does not limit, and least() passes nulls by. `over` are requests that have a record. Loops
--- work on numbers in arrays, copied out of the book, and rows are written from arrays at the end: in PL/pgSQL both cost
--- far less than composites.
+-- order of window kinds; null does not limit, and least() passes nulls by. Loops work on numbers in arrays, copied out of
+-- the book, and rows are written from arrays at the end: in PL/pgSQL both cost far less than composites. What a statement
+-- takes is mostly its beginning, so there are few of them.
 
--- The commands of a batch. `position` says where the answer belongs.
+-- The commands of a batch. `position` says where the answer belongs, `owner` which of the batch's organizations it is of.
 
 create type usage_admit_command as (
-  position integer, request_id uuid, organization_id uuid, key_id uuid, operation text, model text, stream boolean,
+  position integer, request_id uuid, owner integer, key_id uuid, operation text, model text, stream boolean,
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
   plan integer, concurrent_limit bigint,
   input_units bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint
 );
 create type usage_grow_command as (
-  position integer, request_id uuid, organization_id uuid, plan integer, units_total bigint, units_total_min bigint
+  position integer, request_id uuid, owner integer, number integer,
+  plan integer, units_total bigint, units_total_min bigint
 );
 create type usage_checkpoint_command as (
-  position integer, request_id uuid, organization_id uuid, number integer,
+  position integer, request_id uuid, owner integer, number integer,
   input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
   reasoning_tokens bigint, usage_source text, lease_ms bigint
 );
 create type usage_settle_command as (
-  position integer, request_id uuid, organization_id uuid, key_id uuid, operation text, model text, stream boolean,
+  position integer, request_id uuid, owner integer, key_id uuid, operation text, model text, stream boolean,
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
   plan integer,
   input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
@@ -31,15 +32,24 @@ create type usage_settle_command as (
   upstream text, attempts integer, tried jsonb, first_part_ms bigint, report_rejected jsonb
 );
 
--- Windows are as they were just before the command, a row of four, and of an admission alone. `subjects` has a row for
--- each limited key and team that it counts in: 0 for the key and 1 for the team, three limits and the concurrent one, what
--- is used of the three windows and held, and how many run.
-create type usage_answer as (
-  position integer, answer text, at timestamptz, units bigint, output_tokens bigint, source usage_billing,
-  charged bigint, uncharged bigint,
-  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], extra_enabled boolean, extra_cap bigint,
-  subjects bigint[]
-);
+-- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all that is decided.
+-- Position and word; then of an admission, but one that is `over` or `unknown`: when the three windows begin and end, all
+-- four kinds' used and held units just before it, whether there is extra usage and its cap, and of the key and the team
+-- that are limited: 0 for the key and 1 for the team, three limits and the concurrent one, what is used of the three windows
+-- and held, and how many run. Last what was granted or charged: units, and of an admission its output tokens and source.
+
+-- Milliseconds since 1970, of which the node makes an instant.
+create function usage_ms(at timestamptz) returns bigint
+  language sql stable
+  as $$ select trunc(extract(epoch from at) * 1000)::bigint $$;
+
+-- Of an owner's row.
+create function usage_windows_answer(starts timestamptz[], ends timestamptz[], owner integer) returns text
+  language sql stable
+  as $$
+    select concat('[', usage_ms(starts[owner][1]), ',', usage_ms(starts[owner][2]), ',', usage_ms(starts[owner][3]), ',',
+      usage_ms(ends[owner][1]), ',', usage_ms(ends[owner][2]), ',', usage_ms(ends[owner][3]), ']')
+  $$;
 
 -- The places of a key that is limited, and of its team if that is; null: neither is, and nothing more is to be done.
 create function usage_subjects_of(key uuid, book usage_book) returns integer[]
@@ -53,6 +63,14 @@ create function usage_subjects_of(key uuid, book usage_book) returns integer[]
     end if;
     return nullif(array_remove(array[array_position(book.organizations, key),
       array_position(book.organizations, book.teams[entry])], null), '{}');
+  end $$;
+
+-- The same, as ids.
+create function usage_subject_ids(key uuid, book usage_book) returns uuid[]
+  language plpgsql immutable
+  as $$
+  begin
+    return (select array_agg(book.organizations[m] order by m) from unnest(usage_subjects_of(key, book)) m);
   end $$;
 
 -- Where the windows of a hold's subjects stand: the places of the subjects, and for each the rows of three windows.
@@ -87,13 +105,15 @@ create function usage_spots(
 -- Ends requests. One without a hold was given up before its admission was answered: its record, which charges nothing,
 -- keeps an admission that comes late from running.
 create function usage_settle(
-  commands usage_settle_command[], limits bigint[], over uuid[], is_recovery boolean, clock timestamptz,
-  inout book usage_book, out answers usage_answer[]
+  commands usage_settle_command[], limits bigint[], is_recovery boolean, clock timestamptz,
+  inout book usage_book, out answers text
 )
   language plpgsql volatile
   as $$
   declare
     step record;
+    organizations uuid[] := book.organizations;
+    starts timestamptz[] := book.starts_at;
     used bigint[] := book.used;
     held bigint[] := book.held;
     running bigint[] := book.running;
@@ -118,13 +138,22 @@ create function usage_settle(
     ended uuid[] := '{}';
   begin
     for step in
-      select c.ordinality as n, c.request_id, c.plan, c.units, c.request_id = any (over) as is_over,
-        h.*
-      from unnest(commands) with ordinality c cross join lateral usage_find(c.request_id, c.organization_id, book) h
+      select c.ordinality as n, c.position, c.request_id, c.owner, c.plan, c.units, h.units as held, h.source, h.subjects,
+        h.session_starts_at = starts[c.owner][1] and h.week_starts_at = starts[c.owner][2]
+          and h.month_starts_at = starts[c.owner][3] as is_in_force
+      from unnest(commands) with ordinality c
+      left join lateral (
+        select * from usage_hold h where h.request_id = c.request_id and h.organization_id = organizations[c.owner] offset 0
+      ) h on true
     loop
-      continue when step.is_over;
       if step.held is null then
-        charges[step.n] := 0;
+        -- A request never has a hold and a record: where its hold is gone, so may be what it was to do.
+        if exists (select from usage_record r where r.request_id = step.request_id) then
+          answers := concat(answers, ',[', step.position, ',"already"]');
+        else
+          charges[step.n] := 0;
+          answers := concat(answers, ',[', step.position, ',"settled",0]');
+        end if;
         continue;
       end if;
       owner := step.owner;
@@ -186,6 +215,7 @@ create function usage_settle(
         held[place][kind] := held[place][kind] - step.held;
       end loop;
       charges[step.n] := room;
+      answers := concat(answers, ',[', step.position, ',"settled",', room, ']');
       for kind in 1..3 loop
         after[step.n][kind] := used[places[kind]][kind];
       end loop;
@@ -200,7 +230,7 @@ create function usage_settle(
 
     with gone as (delete from usage_hold where request_id = any (ended))
     insert into usage_record
-    select c.request_id, c.organization_id, coalesce(h.key_id, c.key_id), coalesce(h.operation, c.operation),
+    select c.request_id, organizations[c.owner], coalesce(h.key_id, c.key_id), coalesce(h.operation, c.operation),
       coalesce(h.model, c.model), coalesce(h.stream, c.stream), coalesce(h.price_input, c.price_input),
       coalesce(h.price_cached_input, c.price_cached_input), coalesce(h.price_cache_write, c.price_cache_write),
       coalesce(h.price_output, c.price_output), coalesce(h.source, 'plan'), coalesce(h.units, 0),
@@ -213,25 +243,21 @@ create function usage_settle(
       c.upstream, c.attempts, c.tried, c.first_part_ms, c.report_rejected, h.team_id, h.subjects
     from (select c.*, c.ordinality as n from unnest(commands) with ordinality c) c
     left join lateral (
-      select * from usage_hold h where h.request_id = c.request_id and h.organization_id = c.organization_id offset 0
+      select * from usage_hold h where h.request_id = c.request_id and h.organization_id = organizations[c.owner] offset 0
     ) h on true
     where charges[c.n] is not null;
-
-    answers := array(
-      select row(c.position, case when charges[c.ordinality] is null then 'already' else 'settled' end, clock,
-        null, null, null, charges[c.ordinality], c.units - charges[c.ordinality],
-        null, null, null, null, null, null, null)::usage_answer
-      from unnest(commands) with ordinality c);
   end $$;
 
 -- Raises holds to a new total, or to as much of it as there is room for; lowers them to that where there is less.
 create function usage_grow(
-  commands usage_grow_command[], limits bigint[], clock timestamptz, inout book usage_book, out answers usage_answer[]
+  commands usage_grow_command[], limits bigint[], inout book usage_book, out answers text
 )
   language plpgsql volatile
   as $$
   declare
     step record;
+    organizations uuid[] := book.organizations;
+    starts timestamptz[] := book.starts_at;
     used bigint[] := book.used;
     held bigint[] := book.held;
     owner integer;
@@ -249,14 +275,19 @@ create function usage_grow(
     granted bigint;
     grown uuid[] := '{}';
     grown_units bigint[] := '{}';
+    grown_numbers integer[] := '{}';
   begin
     for step in
-      select c.position, c.request_id, c.plan, c.units_total, c.units_total_min, h.*
-      from unnest(commands) c cross join lateral usage_find(c.request_id, c.organization_id, book) h
+      select c.position, c.request_id, c.owner, c.number, c.plan, c.units_total, c.units_total_min, h.units as held,
+        h.growth, h.source, h.subjects, h.session_starts_at = starts[c.owner][1] and h.week_starts_at = starts[c.owner][2]
+          and h.month_starts_at = starts[c.owner][3] as is_in_force
+      from unnest(commands) c
+      left join lateral (
+        select * from usage_hold h where h.request_id = c.request_id and h.organization_id = organizations[c.owner] offset 0
+      ) h on true
     loop
       if step.held is null then
-        answers := answers || row(step.position, 'gone', clock,
-          null, null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
+        answers := concat(answers, ',[', step.position, ',"gone"]');
         continue;
       end if;
       owner := step.owner;
@@ -298,12 +329,13 @@ create function usage_grow(
         kind := (n - 1) % 3 + 1;
         room := least(room, book.limits[mine[(n + 2) / 3]][kind] - used[spot][kind] - held[spot][kind]);
       end loop;
-      -- Where a plan was lowered there is less than no room, and what is held beyond the least is given back.
-      granted := greatest(least(step.units_total_min, step.held),
+      -- Where a plan was lowered there is less than no room, and what is held beyond the least is given back: but not by a
+      -- command that comes twice or was overtaken, since its node forwards by what it was answered.
+      granted := greatest(
+        case when step.number > step.growth then least(step.units_total_min, step.held) else step.held end,
         least(greatest(step.units_total, step.held), step.held + room));
       if granted < step.units_total_min then
-        answers := answers || row(step.position, 'full', clock,
-          null, null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
+        answers := concat(answers, ',[', step.position, ',"full"]');
         continue;
       end if;
       if granted <> step.held then
@@ -317,52 +349,62 @@ create function usage_grow(
           held[spot][kind] := held[spot][kind] + granted - step.held;
           book.is_changed[mine[(n + 2) / 3]] := true;
         end loop;
-        grown := grown || step.request_id;
-        grown_units := grown_units || granted;
         book.is_changed[owner] := true;
       end if;
-      answers := answers || row(step.position, 'granted', clock,
-        granted, null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
+      grown := grown || step.request_id;
+      grown_units := grown_units || granted;
+      grown_numbers := grown_numbers || greatest(step.number, step.growth);
+      answers := concat(answers, ',[', step.position, ',"granted",', granted, ']');
     end loop;
     book.used := used;
     book.held := held;
 
-    update usage_hold set units = grown_units[array_position(grown, request_id)] where request_id = any (grown);
+    update usage_hold set units = grown_units[array_position(grown, request_id)],
+      growth = grown_numbers[array_position(grown, request_id)]
+    where request_id = any (grown);
   end $$;
 
 -- The answer to an admission that was granted before. Its own hold is no part of what it saw.
-create function usage_granted_before("position" integer, clock timestamptz, request uuid, owner integer, book usage_book)
-  returns usage_answer
+create function usage_granted_before("position" integer, request uuid, owner integer, book usage_book) returns text
   language plpgsql stable
   as $$
   declare
     hold usage_hold := (select h from usage_hold h where h.request_id = request);
     at record := usage_locate(request, owner, book, book.used, book.held);
     own bigint := case hold.source when 'plan' then hold.units else 0 end;
+    windows text := usage_windows_answer(array[[hold.session_starts_at, hold.week_starts_at, hold.month_starts_at]],
+      array[[hold.session_ends_at, hold.week_ends_at, hold.month_ends_at]], 1);
   begin
-    return row("position", 'granted', clock, hold.units, hold.output_tokens, hold.source, null, null,
-      array[[hold.session_starts_at, hold.week_starts_at, hold.month_starts_at, hold.month_starts_at]],
-      array[[hold.session_ends_at, hold.week_ends_at, hold.month_ends_at, hold.month_ends_at]],
-      array[[hold.session_used, hold.week_used, hold.month_used, at.used[at.places[4]][4]]],
-      array[[at.held[at.places[1]][1] - own, at.held[at.places[2]][2] - own, at.held[at.places[3]][3] - own,
-        at.held[at.places[4]][4]]],
-      book.extra_enabled[owner], book.extra_caps[owner], null)::usage_answer;
+    return concat(',[', "position", ',"granted",', windows,
+      ',[', hold.session_used, ',', hold.week_used, ',', hold.month_used, ',', at.used[at.places[4]][4],
+      '],[', at.held[at.places[1]][1] - own, ',', at.held[at.places[2]][2] - own, ',', at.held[at.places[3]][3] - own, ',',
+      at.held[at.places[4]][4], '],', book.extra_enabled[owner]::text, ',', coalesce(book.extra_caps[owner]::text, 'null'),
+      ',null,', hold.units, ',', hold.output_tokens, ',"', hold.source, '"]');
   end $$;
 
 -- Holds what a request may use: in the plan's windows or, where they are full, as extra usage.
 create function usage_admit(
-  commands usage_admit_command[], limits bigint[], over uuid[], clock timestamptz,
-  inout book usage_book, out answers usage_answer[]
+  commands usage_admit_command[], limits bigint[], clock timestamptz, inout book usage_book, out answers text
 )
   language plpgsql volatile
   as $$
   declare
     step record;
+    organizations uuid[] := book.organizations;
+    starts timestamptz[] := book.starts_at;
+    ends timestamptz[] := book.ends_at;
     used bigint[] := book.used;
     held bigint[] := book.held;
     running bigint[] := book.running;
     is_changed boolean[] := book.is_changed;
+    requests uuid[] := array(select c.request_id from unnest(commands) c order by 1);
+    -- Those that have a record. The span is there for the planner, who would look into every month for the ids alone.
+    over uuid[] := array(
+      select r.request_id from usage_record r where r.request_id = any (requests)
+        and r.request_id >= requests[1] and r.request_id <= requests[cardinality(requests)]);
     owner integer;
+    -- Of each organization, once.
+    windows text[];
     units_whole bigint;
     units_least bigint;
     room bigint;
@@ -383,21 +425,23 @@ create function usage_admit(
     holds bigint[] := array_fill(null::bigint, array[cardinality(commands), 5]);
   begin
     for step in
-      select c.ordinality as n, c.position, c.request_id, c.key_id, c.plan, c.concurrent_limit, c.price_output, c.input_units,
-        c.output_tokens, c.output_tokens_min, c.request_id = any (over) as is_over, h.owner, h.held
-      from unnest(commands) with ordinality c cross join lateral usage_find(c.request_id, c.organization_id, book) h
+      select c.ordinality as n, c.position, c.request_id, c.owner, c.key_id, c.plan, c.concurrent_limit, c.price_output,
+        c.input_units, c.output_tokens, c.output_tokens_min, c.request_id = any (over) as is_over, h.units as held
+      from unnest(commands) with ordinality c
+      left join lateral (
+        select * from usage_hold h where h.request_id = c.request_id and h.organization_id = organizations[c.owner] offset 0
+      ) h on true
     loop
       owner := step.owner;
       if step.is_over or book.extra_enabled[owner] is null then
-        answers := answers || row(step.position, case when step.is_over then 'over' else 'unknown' end, clock,
-          null, null, null, null, null, null, null, null, null, null, null, null)::usage_answer;
+        answers := concat(answers, ',[', step.position, ',"', case when step.is_over then 'over' else 'unknown' end, '"]');
         continue;
       end if;
       if step.held is not null then
         -- Granted before; that answer was lost.
         book.used := used;
         book.held := held;
-        answers := answers || usage_granted_before(step.position, clock, step.request_id, owner, book);
+        answers := concat(answers, usage_granted_before(step.position, step.request_id, owner, book));
         continue;
       end if;
 
@@ -457,9 +501,14 @@ create function usage_admit(
           else (room - step.input_units) / step.price_output end;
         units := step.input_units + tokens * step.price_output;
       end if;
-      answers := answers || row(step.position, answer, clock, units, tokens, billed, null, null,
-        book.starts_at[owner:owner], book.ends_at[owner:owner], used[owner:owner], held[owner:owner],
-        book.extra_enabled[owner], book.extra_caps[owner], readings)::usage_answer;
+      if windows[owner] is null then
+        windows[owner] := usage_windows_answer(starts, ends, owner);
+      end if;
+      answers := concat(answers, ',[', step.position, ',"', answer, '",', windows[owner],
+        ',[', array_to_string(used[owner:owner], ','), '],[', array_to_string(held[owner:owner], ','), '],',
+        book.extra_enabled[owner]::text, ',', coalesce(book.extra_caps[owner]::text, 'null'), ',',
+        coalesce(array_to_json(readings)::text, 'null'),
+        case when billed is not null then concat(',', units, ',', tokens, ',"', billed, '"') end, ']');
       continue when billed is null;
 
       bills[step.n] := billed;
@@ -491,29 +540,24 @@ create function usage_admit(
     book.is_changed := is_changed;
 
     insert into usage_hold
-    select c.request_id, c.organization_id, c.key_id, c.operation, c.model, c.stream,
+    select c.request_id, organizations[c.owner], c.key_id, c.operation, c.model, c.stream,
       c.price_input, c.price_cached_input, c.price_cache_write, c.price_output,
       bills[c.n], holds[c.n][1], holds[c.n][2], clock, clock + c.lease_ms * interval '1 millisecond',
-      book.starts_at[c.owner][1], book.ends_at[c.owner][1], limits[c.plan][1], holds[c.n][3],
-      book.starts_at[c.owner][2], book.ends_at[c.owner][2], limits[c.plan][2], holds[c.n][4],
-      book.starts_at[c.owner][3], book.ends_at[c.owner][3], limits[c.plan][3], holds[c.n][5],
-      0, 0, 0, 0, 0, 0, 'counted', book.teams[array_position(book.keys, c.key_id)],
-      case when book.keys is not null then
-        (select array_agg(book.organizations[m] order by m) from unnest(usage_subjects_of(c.key_id, book)) m) end,
-      c.lease_ms
-    from (
-      select c.*, c.ordinality as n, array_position(book.organizations, c.organization_id) as owner
-      from unnest(commands) with ordinality c offset 0
-    ) c
+      starts[c.owner][1], ends[c.owner][1], limits[c.plan][1], holds[c.n][3],
+      starts[c.owner][2], ends[c.owner][2], limits[c.plan][2], holds[c.n][4],
+      starts[c.owner][3], ends[c.owner][3], limits[c.plan][3], holds[c.n][5],
+      0, 0, 0, 0, 0, 0, 0, 'counted', book.teams[array_position(book.keys, c.key_id)],
+      case when book.keys is not null then usage_subject_ids(c.key_id, book) end, c.lease_ms
+    from (select c.*, c.ordinality as n from unnest(commands) with ordinality c) c
     where bills[c.n] is not null;
   end $$;
 
 -- Extends leases and says how far requests are. Counts only rise, and one that was overtaken on its way changes none.
-create function usage_checkpoint(commands usage_checkpoint_command[], clock timestamptz) returns usage_answer[]
+create function usage_checkpoint(commands usage_checkpoint_command[], organizations uuid[], clock timestamptz) returns text
   language plpgsql volatile
   as $$
   declare
-    answers usage_answer[];
+    answers text;
   begin
     with extended as (
       update usage_hold h set
@@ -530,84 +574,92 @@ create function usage_checkpoint(commands usage_checkpoint_command[], clock time
         select c.*, o.place from unnest(commands) c
         cross join lateral (
           select o.ctid as place from usage_hold o
-          where o.request_id = c.request_id and o.organization_id = c.organization_id offset 0
+          where o.request_id = c.request_id and o.organization_id = organizations[c.owner] offset 0
         ) o
       ) c
       where h.ctid = c.place
       returning c.position
     )
-    select array_agg(row(c.position, case when c.position in (select e.position from extended e) then 'extended'
-      else 'gone' end, clock, null, null, null, null, null, null, null, null, null, null, null, null)::usage_answer)
+    select string_agg(concat(',[', c.position, ',"',
+      case when c.position in (select e.position from extended e) then 'extended' else 'gone' end, '"]'), '')
     into answers from unnest(commands) c;
     return answers;
   end $$;
 
 -- One batch: settles, then grows, then admits; checkpoints last. A request id may stand in a batch once. A refusal is an
--- answer and fails nothing. The settings keep it on the indexes: planned while its tables are empty, it would read them
--- whole ever after.
+-- answer and fails nothing. Answers the milliseconds of its clock and its answers, as JSON. The settings keep it on the
+-- indexes: planned while its tables are empty, it would read them whole ever after.
 create function usage_batch(
-  admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
+  organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
   settles usage_settle_command[], limits bigint[]
 )
-  returns usage_answer[]
+  returns text
   language plpgsql volatile
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
   set plan_cache_mode = force_generic_plan
   as $$
   declare
-    clock timestamptz;
-    organizations uuid[] := array(
-      select c.organization_id from unnest(admits) c union select c.organization_id from unnest(grows) c
-      union select c.organization_id from unnest(checkpoints) c union select c.organization_id from unnest(settles) c
-      order by 1);
-    over uuid[];
+    clock timestamptz := usage_lock(organizations);
+    answers text := concat('[', usage_ms(clock));
     book usage_book;
     done record;
-    answers usage_answer[] := '{}';
   begin
-    perform usage_lock(organizations);
-    -- Only now: a clock read before the wait could stand before what others did meanwhile.
-    clock := store_now();
     if cardinality(admits) + cardinality(grows) + cardinality(settles) > 0 then
-      over := array(
-        select r.request_id from usage_record r where r.request_id = any (array(
-          select c.request_id from unnest(settles) c union all select c.request_id from unnest(admits) c)));
       book := usage_load(organizations, clock);
       if true = any (book.has_subjects) then
         book := usage_load_subjects(array(select c.key_id from unnest(admits) c),
           array(select c.request_id from unnest(settles) c union all select c.request_id from unnest(grows) c), book);
       end if;
       if cardinality(settles) > 0 then
-        done := usage_settle(settles, limits, over, false, clock, book);
+        done := usage_settle(settles, limits, false, clock, book);
         book := done.book;
         answers := answers || done.answers;
       end if;
       if cardinality(grows) > 0 then
-        done := usage_grow(grows, limits, clock, book);
+        done := usage_grow(grows, limits, book);
         book := done.book;
         answers := answers || done.answers;
       end if;
       if cardinality(admits) > 0 then
-        done := usage_admit(admits, limits, over, clock, book);
+        done := usage_admit(admits, limits, clock, book);
         book := done.book;
         answers := answers || done.answers;
       end if;
       perform usage_save(book);
     end if;
     if cardinality(checkpoints) > 0 then
-      answers := answers || usage_checkpoint(checkpoints, clock);
+      answers := answers || usage_checkpoint(checkpoints, organizations, clock);
     end if;
-    return answers;
+    return answers || ']';
+  end $$;
+
+-- The same on a server, where `synchronous_commit` is off for the session: a batch that is committed without waiting for the
+-- disk, so that nobody waits for a disk under an organization's lock, and behind it a barrier whose commit waits. The log is
+-- ordered, so it covers the batch. One statement, and not two in a row, because each is a journey of its own through both
+-- sides of the wire.
+create procedure usage_batch_durably(
+  organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
+  settles usage_settle_command[], limits bigint[], out answers text
+)
+  language plpgsql
+  as $$
+  begin
+    answers := usage_batch(organizations, admits, grows, checkpoints, settles, limits);
+    commit;
+    perform set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'sluice', '');
   end $$;
 
 -- Settles requests whose lease has lapsed, the longest gone first, at their last checkpoint or, with `charge_holds`, as if
 -- all that was held had been used, under the limits in force; answers how many. Any node may do it; the lease is looked at
--- again under the lock. A clock that is past `clock_max` was set: then no lease has lapsed by it. Dead rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
--- those whose ids begin at `since`, where it is not null; for the next sweep it answers both, and its clock. A node whose
--- clock is slow by more than a minute makes ids that only a sweep of all finds. A lease that lies further ahead than it can
--- was given by a clock that was set back since: from now on it has its length, which its node counts from earlier on.
+-- again under the lock. A clock that is not between `clock_min` and `clock_max` was set, forward or back (and it may have
+-- gone back and forward again since the last sweep): then no lease has lapsed by it. Dead rows are not read again and again:
+-- looked at are the requests that the last sweep has `seen` running, by their keys, and those whose ids begin at `since`,
+-- where it is not null; for the next sweep it answers both, and its clock. A node whose clock is slow by more than a minute
+-- makes ids that only a sweep of all finds. A lease that lies further ahead than it can was given by a clock that was set
+-- back since: from now on it has its length, which its node counts from earlier on.
 create function usage_recover(
-  most integer, charge_holds boolean, inout seen uuid[], inout since uuid, clock_max timestamptz default null,
+  most integer, charge_holds boolean, inout seen uuid[], inout since uuid,
+  clock_min timestamptz default null, clock_max timestamptz default null,
   out settled integer, out clock timestamptz
 )
   language plpgsql volatile
@@ -661,11 +713,10 @@ create function usage_recover(
 
     -- Before the lock: for requests of a node whose clock is far off.
     perform usage_partition(request_id) from unnest(lapsed) request_id;
-    perform usage_lock(organizations);
-    clock := store_now();
+    clock := usage_lock(organizations);
     commands := array(
       select row(
-        array_position(lapsed, h.request_id), h.request_id, h.organization_id,
+        array_position(lapsed, h.request_id), h.request_id, array_position(organizations, h.organization_id),
         null, null, null, null, null, null, null, null, array_position(lapsed, h.request_id),
         h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.produced_tokens, h.reasoning_tokens,
         h.usage_source,
@@ -674,12 +725,13 @@ create function usage_recover(
           + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
         'failed', null, 'internal_error', null, null, null, null, null
       )::usage_settle_command
-      from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock and coalesce(clock <= clock_max, true));
+      from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock
+        and coalesce(clock >= clock_min, true) and coalesce(clock <= clock_max, true));
     book := usage_load(organizations, clock);
     if true = any (book.has_subjects) then
       book := usage_load_subjects('{}', lapsed, book);
     end if;
-    book := (usage_settle(commands, limits, '{}', true, clock, book)).book;
+    book := (usage_settle(commands, limits, true, clock, book)).book;
     perform usage_save(book);
     settled := cardinality(commands);
   end $$;

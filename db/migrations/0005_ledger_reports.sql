@@ -14,8 +14,7 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
     added bigint;
   begin
     perform usage_partition(entry_id);
-    perform usage_lock(array[organization]);
-    clock := store_now();
+    clock := usage_lock(array[organization]);
     select r.charged into added from usage_record r where r.request_id = entry_id;
     if found then
       return added;

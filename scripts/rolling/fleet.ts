@@ -73,10 +73,11 @@ export async function startFleet({ count, words, ...drain }: FleetOptions): Prom
 
 function nodeOn(port: number, cwd: string, env: Record<string, string>): Node {
   let child: Bun.Subprocess | null = null;
+  let starts = 0;
   return {
     port,
     async start(words) {
-      const log = Bun.file(join(cwd, `${port}.log`));
+      const log = Bun.file(join(cwd, `${port}-${starts++}.log`));
       const started = Bun.spawn([...words, "serve"], {
         cwd,
         env: { ...env, PORT: String(port) },

@@ -3,6 +3,7 @@
  * window resets last, because until then waiting is in vain; between equals the narrowest, which is the easiest to raise.
  * Pure. docs/design/usage.md, Budgets.
  */
+import type { LimitedBy } from "../store/budget.ts";
 import {
   type AdmitAnswer,
   type ExtraReading,
@@ -12,8 +13,6 @@ import {
   type WindowReadings,
   windowKinds,
 } from "../store/ledger.ts";
-
-export type LimitedBy = "organization" | "team" | "key";
 
 /** What is short, and whose it is; its own windows and kinds stand in the organization's places. */
 export interface Limiter extends Shortage {

@@ -1,17 +1,18 @@
 /**
  * Sliding rates before the entrance: a request takes from them first, gives back what it took when it is then not
- * admitted, and tells at its end what it came to. A plan without rates costs nothing here.
+ * admitted, and tells at its end what it came to. Where neither the plan nor the key or its team has rates, it costs nothing here.
  */
 import { Fault } from "../inference/fault.ts";
 import { promptTokens } from "../inference/usage.ts";
-import type { Plan } from "../store/plan.ts";
 import {
   minute_ms,
   type RateAnswer,
+  type RateHopeless,
   type RateLimitName,
   type RateReadings,
   type RateRefused,
   type RateRequest,
+  type RateSubject,
   type Rates,
   type RateTaken,
 } from "../store/rates.ts";
@@ -21,6 +22,8 @@ import { bookable, holdFor } from "./hold.ts";
 import type { Reservation } from "./reservation.ts";
 
 export interface RatedEntry extends Entry {
+  /** `rates`: of the key and its team, where they have limits of their own; the key first. */
+  principal: Entry["principal"] & { readonly rates?: readonly RateSubject[] };
   /** The readings as headers of the protocol in use, for a refusal to carry. */
   rateHeaders?(readings: RateReadings): Record<string, string>;
 }
@@ -67,15 +70,15 @@ function rated(reservation: Reservation, taken: RateTaken): RatedReservation {
   };
 }
 
-/** Null: the plan has no rates. Throws the Fault of a refusal, or 503 where no store can count. */
+/** Null: nobody limits it. Throws the Fault of a refusal, or 503 where no store can count. */
 async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null> {
-  const { requestsPerMinute, tokensPerMinute } = entry.plan;
-  if (requestsPerMinute === null && tokensPerMinute === null) return null;
+  const subjects = subjectsOf(entry);
+  if (subjects.length === 0) return null;
   const request: RateRequest = {
     organizationId: entry.principal.organization.id,
     requestId: entry.requestId,
     ...tokensOf(entry),
-    limits: { requestsPerMinute, tokensPerMinute },
+    subjects,
   };
   let answer: RateAnswer;
   try {
@@ -88,9 +91,20 @@ async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null
     );
   }
   if (answer.answer === "taken") return answer;
-  if (answer.answer === "never") throw beyondWholeRate(answer.limit, request.tokens_min, entry.plan);
+  if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min);
   throw rateLimitExceeded(answer, request.tokens_min, entry.rateHeaders?.(answer.readings) ?? {});
 }
+
+/** Whoever limits it, the narrowest first. */
+function subjectsOf({ plan, principal }: RatedEntry): readonly RateSubject[] {
+  const own = principal.rates ?? none;
+  const { requestsPerMinute, tokensPerMinute } = plan;
+  if (requestsPerMinute === null && tokensPerMinute === null) return own;
+  const limits = { requestsPerMinute, tokensPerMinute };
+  return [...own, { limitedBy: "organization", id: principal.organization.id, limits }];
+}
+
+const none: readonly RateSubject[] = [];
 
 /** What a request may come to: its input and an output step, as it will be held; and the least that a hold begins with. */
 function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "tokens" | "tokens_min"> {
@@ -99,29 +113,28 @@ function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "to
 }
 
 function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Record<string, string>): Fault {
-  const { limit: name, retry_ms, readings } = refused;
-  const { limit, remaining } = readings[name] ?? { limit: 0, remaining: 0 };
+  const { limitedBy, limit: name, retry_ms, reading } = refused;
   const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
-  const whole = `organization's limit of ${minuteLimit(name, limit)}`;
+  const whole = `${limitedBy}'s limit of ${minuteLimit(name, reading.limit)}`;
   const problem =
-    name === "tokens" && remaining > 0
-      ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(remaining)} left.`
+    name === "tokens" && reading.remaining > 0
+      ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(reading.remaining)} left.`
       : `The ${whole} is reached.`;
   return new Fault("rate_limit_exceeded", `${problem} Try again in ${seconds} s.`, {
     retryAfterSeconds: seconds,
     headers,
-    body: { limited_by: "organization" },
+    body: { limited_by: limitedBy },
   });
 }
 
 /** Waiting does not help: the request by itself is above the limit. */
-function beyondWholeRate(name: RateLimitName, tokens_min: number, { requestsPerMinute, tokensPerMinute }: Plan): Fault {
+function beyondWholeRate({ limitedBy, limit: name, perMinute }: RateHopeless, tokens_min: number): Fault {
   const needs = name === "tokens" ? counted(tokens_min, "token") : counted(1, "request");
-  const limit = (name === "tokens" ? tokensPerMinute : requestsPerMinute) ?? 0;
+  const higher = limitedBy === "organization" ? "a higher plan" : `a higher limit of the ${limitedBy}`;
   return new Fault(
     "rate_limit_exceeded",
-    `This request needs at least ${needs}, more than the organization's whole limit of ${minuteLimit(name, limit)}. Send less input, or ask your administrator for a higher plan.`,
-    { retryAfterSeconds: 60, headers: { "x-should-retry": "false" }, body: { limited_by: "organization" } },
+    `This request needs at least ${needs}, more than the ${limitedBy}'s whole limit of ${minuteLimit(name, perMinute)}. Send less input, or ask your administrator for ${higher}.`,
+    { retryAfterSeconds: 60, headers: { "x-should-retry": "false" }, body: { limited_by: limitedBy } },
   );
 }
 

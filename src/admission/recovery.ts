@@ -67,8 +67,8 @@ export function recovery(parts: RecoveryParts, settings: RecoverySettings): Reco
 
   async function recover(limit: number): Promise<number> {
     const sentAt_ms = clock.now_ms();
-    const clock_max = store.latest(sentAt_ms);
-    const { settled, at } = await ledger.recover(clock_max ? limit : 0, clock_max ?? undefined);
+    const range = store.range(sentAt_ms);
+    const { settled, at } = await ledger.recover(range ? limit : 0, range ?? undefined);
     answeredAt_ms = clock.now_ms();
     if (store.wasSet(at, sentAt_ms, answeredAt_ms)) begunAt_ms = answeredAt_ms;
     return settled;

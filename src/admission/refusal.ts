@@ -3,6 +3,7 @@
  * helps sooner, in the ledger's own numbers. Pure. Rules: docs/design/errors-and-streams.md, Limits and their errors.
  */
 import { asFault, Fault } from "../inference/fault.ts";
+import type { LimitedBy } from "../store/budget.ts";
 import {
   type AdmitAnswer,
   type ExtraReading,
@@ -15,7 +16,7 @@ import {
 } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import { counted, grouped, percentOf } from "./amounts.ts";
-import { crowdedBy, type LimitedBy, type Limiter, limiterOf } from "./limited-by.ts";
+import { crowdedBy, type Limiter, limiterOf } from "./limited-by.ts";
 
 /** `leastUnits`: the least that the request must hold to begin. */
 export function refusalOf(answer: Exclude<AdmitAnswer, { answer: "granted" }>, leastUnits: number, plan: Plan): Fault {

@@ -37,6 +37,8 @@ export function room({ batcher, lease, facts, plan, planNow, hold, grant }: Room
   let heldUnits = grant.units;
   let covered = coveredTokens();
   let wanted = 0;
+  /** How many growths were sent. */
+  let sent = 0;
   /** Under which the hold is what it is. */
   let reviewed = plan;
   let growing: Promise<void> | null = null;
@@ -85,8 +87,9 @@ export function room({ batcher, lease, facts, plan, planNow, hold, grant }: Room
     answered: (answer: Exclude<GrowAnswer, { answer: "gone" }>) => void,
   ): Promise<void> {
     try {
-      const limits = limitsOf(planNow());
-      const command = { verb: "grow", requestId, organizationId, limits, unitsTotal, unitsTotal_min } as const;
+      sent += 1;
+      const amounts = { limits: limitsOf(planNow()), unitsTotal, unitsTotal_min };
+      const command = { verb: "grow", requestId, organizationId, number: sent, ...amounts } as const;
       const answer = await batcher.submit(command, lease.deadline_ms());
       if (answer.answer === "gone") lease.lose();
       else answered(answer);

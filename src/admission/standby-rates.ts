@@ -4,14 +4,7 @@
  * nodes may see an outage at different moments; then a limit may be passed, by as much again at most, for a minute
  * (docs/design/usage.md, Sliding limits).
  */
-import {
-  minute_ms,
-  type RateAnswer,
-  type RateReading,
-  type RateRequest,
-  type Rates,
-  type RateTaken,
-} from "../store/rates.ts";
+import { minute_ms, type RateAnswer, type RateRequest, type Rates, type RateTaken, tightest } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
 
 export interface StandbyParts {
@@ -79,6 +72,10 @@ export function standbyRates({ first, standby, clock, turned }: StandbyParts): R
       if (away && (trying || since_ms < retry_ms)) return onStandby(request);
       return away || since_ms < both_ms ? both(request) : alone(request);
     },
+    async read(organizationId, subjects) {
+      if (away) return standby.read(organizationId, subjects);
+      return first.read(organizationId, subjects).catch(() => standby.read(organizationId, subjects));
+    },
     async close() {
       await Promise.all([first.close(), standby.close()]);
     },
@@ -100,13 +97,9 @@ function stricter(one: RateAnswer, other: RateAnswer): RateAnswer {
 }
 
 function together(one: RateTaken, other: RateTaken): RateTaken {
-  const less = (a: RateReading | null, b: RateReading | null) => (a && b && b.remaining < a.remaining ? b : a);
   return {
     answer: "taken",
-    readings: {
-      requests: less(one.readings.requests, other.readings.requests),
-      tokens: less(one.readings.tokens, other.readings.tokens),
-    },
+    readings: tightest([one.readings, other.readings]),
     async giveBack() {
       await Promise.all([one.giveBack(), other.giveBack()]);
     },

@@ -2,9 +2,11 @@
  * The store's clock as a node knows it, held against the node's own, which nobody sets: whether it was set forward or
  * back since the store last answered. Pure.
  */
+import type { ClockRange } from "../store/ledger.ts";
+
 export interface StoreClock {
-  /** The latest that it may read when something arrives there that leaves now; null before the first answer. */
-  latest(now_ms: number): Date | null;
+  /** What it may read when something arrives there at once that leaves now; null before the first answer. */
+  range(now_ms: number): ClockRange | null;
   /** Whether it was set since the last answer, by more than `tolerance_ms`. It read `at` between these two moments. */
   wasSet(at: Date, sentAt_ms: number, heardAt_ms: number): boolean;
 }
@@ -12,7 +14,11 @@ export interface StoreClock {
 export function storeClock(tolerance_ms: number): StoreClock {
   let last: { at_ms: number; sentAt_ms: number; heardAt_ms: number } | null = null;
   return {
-    latest: (now_ms) => last && new Date(last.at_ms + (now_ms - last.sentAt_ms) + tolerance_ms),
+    range: (now_ms) =>
+      last && {
+        earliest: new Date(last.at_ms + (now_ms - last.heardAt_ms) - tolerance_ms),
+        latest: new Date(last.at_ms + (now_ms - last.sentAt_ms) + tolerance_ms),
+      },
     wasSet(at, sentAt_ms, heardAt_ms) {
       const at_ms = at.getTime();
       const went_ms = last ? at_ms - last.at_ms : 0;

@@ -8,6 +8,7 @@ import { liesIn } from "./network.ts";
 export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
+  readonly rates: Credential["rates"];
   /** Of the secret that was sent, in hexadecimal digits: by it the directory is asked again. */
   readonly secretHash: string;
 }
@@ -51,10 +52,10 @@ export class AddressNotAllowed extends Fault {
 /** Whether the key exists, is valid, and belongs to an active organization, by the store's clock. */
 export function judge(credential: Credential | null, secretHash: string): Verdict {
   if (!credential) return { refusal: "unknown", ids: null };
-  const { key, organization } = credential;
+  const { key, organization, rates } = credential;
   const refusal = refusalOf(credential);
   if (refusal) return { refusal, ids: [key.id, organization.id] };
-  const principal = Object.freeze({ key, organization, secretHash });
+  const principal = Object.freeze({ key, organization, rates, secretHash });
   return key.allowedAddresses ? { principal, admits: liesIn(key.allowedAddresses) } : { principal };
 }
 

@@ -3,15 +3,15 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import type { Configuration, ServerSettings, StorageSettings } from "../config/configuration.ts";
-import { simulatorName } from "../config/simulator.ts";
-import type { Upstream } from "../upstream/target.ts";
 import { judged } from "./certificates.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
+import { engineSays } from "./engine-check.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import type { Inspection, Services } from "./services.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
+import { Warning } from "./warning.ts";
 
 interface Finding {
   check: string;
@@ -19,7 +19,6 @@ interface Finding {
   says: string;
 }
 
-const upstream_ms = 5000;
 /** Room for an embedded database to grow until somebody checks again. */
 const free_bytes_min = 512 * 1024 * 1024;
 /** Some thousand clients at once, with their engines. */
@@ -79,7 +78,9 @@ async function examine(services: Services): Promise<Finding[]> {
     if (schema) await inspect("schema", async () => schemaSays(schema, configuration?.server.migrates ?? true));
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
-  await Promise.all((configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engine(one))));
+  await Promise.all(
+    (configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engineSays(one))),
+  );
   for (const one of configuration ? await services.certificates(configuration) : []) {
     findings.push({ check: `certificate ${one.whose}`, ...judged(one, services.now_ms()) });
   }
@@ -88,9 +89,6 @@ async function examine(services: Services): Promise<Finding[]> {
   await inspect("server", () => server(services));
   return findings;
 }
-
-/** Worth knowing, but nothing that has to be fixed. */
-class Warning extends Error {}
 
 function dataFolder(dataDir: string): string {
   const folder = resolve(dataDir);
@@ -131,35 +129,6 @@ async function redis(services: Services, databaseUrl: string | null, redisUrl: s
   return databaseUrl
     ? "not set (REDIS_URL); fine for one node, but several nodes are slower without it"
     : "not set; the embedded database does not need it";
-}
-
-/** Any response shows that an engine runs there; only what fails every request is a problem. */
-async function engine(upstream: Upstream): Promise<string> {
-  if (upstream.name === simulatorName) return "built in; runs with the server";
-  const headers: Record<string, string> = upstream.apiKey
-    ? { authorization: `Bearer ${upstream.apiKey}`, "x-api-key": upstream.apiKey }
-    : {};
-  let status: number;
-  try {
-    const signal = AbortSignal.timeout(upstream_ms);
-    const response = await fetch(`${upstream.url}/models`, { headers, proxy: false, redirect: "manual", signal });
-    await response.body?.cancel();
-    status = response.status;
-  } catch (cause) {
-    const why = cause instanceof Error && cause.name === "TimeoutError" ? "does not respond" : "cannot be reached";
-    throw new Error(
-      `${upstream.url} ${why}; start the engine, or correct its url in sluice.yaml (or SLUICE_UPSTREAM_URL)`,
-    );
-  }
-  if (status === 401 || status === 403) {
-    throw new Error(
-      `${upstream.url} refuses the key (${status}); correct its api_key in sluice.yaml (or SLUICE_UPSTREAM_KEY)`,
-    );
-  }
-  if (status >= 500) throw new Warning(`${upstream.url} returns ${status}; check the engine's log`);
-  if (status >= 300)
-    throw new Warning(`${upstream.url} responds, but does not list models (${status}); does the url end with /v1?`);
-  return `${upstream.url} responds`;
 }
 
 const loopback = /^(localhost|127(\.\d+){3}|::1)$/;

@@ -1,41 +1,26 @@
-/** Limits of keys and teams, as options and as columns. */
+/** Limits of plans, keys and teams, as options and as columns. */
 import { InvalidArgumentError, Option } from "commander";
 import { grouped } from "../admission/amounts.ts";
 import { type LimitName, limitNames } from "../management/budget-limits.ts";
-import { type PlanLimitName, planLimitNames } from "../management/plans.ts";
 import type { Budget } from "../store/budget.ts";
 
 const names = Object.keys(limitNames) as LimitName[];
-const planLimits = Object.keys(planLimitNames) as PlanLimitName[];
 
 /** `--limit week=5000000`; repeated, or with commas; `none` takes a limit away. */
 export function limitOption(flag: string, description: string): Option {
-  return optionOf(flag, description, names);
-}
-
-/** The same for plans, which limit more. */
-export function planLimitOption(description: string): Option {
-  return optionOf("--limit", description, planLimits);
-}
-
-function optionOf(flag: string, description: string, known: readonly string[]): Option {
   return new Option(
     `${flag} <name=number>`,
-    `${description}: ${known.join(", ")}; a number or none; can be repeated`,
-  ).argParser((value: string, before: Record<string, number | null> | undefined) => limitChanges(value, before, known));
+    `${description}: ${names.join(", ")}; a number or none; can be repeated`,
+  ).argParser(limitChanges);
 }
 
-function limitChanges(
-  value: string,
-  before: Record<string, number | null> | undefined,
-  known: readonly string[],
-): Record<string, number | null> {
+function limitChanges(value: string, before: Record<string, number | null> | undefined): Record<string, number | null> {
   const changes = { ...before };
   for (const one of value.split(",")) {
     const [name = "", amount = ""] = one.split("=");
-    const limit = known.find((word) => word === name.trim());
+    const limit = names.find((word) => word === name.trim());
     const number = /^\d{1,16}$/.test(amount.trim()) ? Number(amount) : null;
-    if (!limit) throw new InvalidArgumentError(`The limits are: ${known.join(", ")}.`);
+    if (!limit) throw new InvalidArgumentError(`The limits are: ${names.join(", ")}.`);
     if (number === null && amount.trim() !== "none")
       throw new InvalidArgumentError(`Specify ${limit}= and a whole number from 1, or none.`);
     changes[limit] = number;

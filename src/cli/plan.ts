@@ -2,19 +2,20 @@
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
 import { planJson } from "../http/management/records.ts";
-import { type PlanLimitChanges, type PlanLimitName, planLimitNames } from "../management/plans.ts";
+import { type LimitName, limitNames } from "../management/budget-limits.ts";
+import type { PlanLimitChanges } from "../management/plans.ts";
 import { auditShown } from "../store/audit-chain.ts";
 import type { AuditEntry } from "../store/directory.ts";
 import type { KnownPlan } from "../store/plan.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { planLimitOption } from "./limits.ts";
+import { limitOption } from "./limits.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
 import type { Services } from "./services.ts";
 import { type Column, facts, minute, table } from "./table.ts";
 
 interface LimitFlags extends JsonFlag {
-  limit?: Partial<Record<PlanLimitName, number | null>>;
+  limit?: Partial<Record<LimitName, number | null>>;
 }
 
 export function addPlanCommands(program: Command, { services }: CommandContext): void {
@@ -54,7 +55,7 @@ function addCreate(plan: Command, services: Services): void {
     .command("create")
     .description("create a plan; it is in force on every node within a second")
     .argument("<name>", "name of the plan")
-    .addOption(planLimitOption("what it allows; what is left out is not limited"))
+    .addOption(limitOption("--limit", "what it allows; what is left out is not limited"))
     .addOption(jsonOption())
     .addHelpText("after", createExamples)
     .action(async (name: string, { limit, json }: LimitFlags) => {
@@ -69,7 +70,7 @@ function addUpdate(plan: Command, services: Services): void {
     .command("update")
     .description("change the limits of a plan; they count at once, for running requests too")
     .argument("<name>", "name of the plan")
-    .addOption(planLimitOption("what it allows; what is left out stays"))
+    .addOption(limitOption("--limit", "what it allows; what is left out stays"))
     .option("--if-version <n>", "only if the plan has this version still", wholeNumber(1, 999_999_999))
     .addOption(jsonOption())
     .action(async (name: string, { limit, ifVersion, json }: LimitFlags & { ifVersion?: number }) => {
@@ -108,9 +109,7 @@ function addHistory(plan: Command, services: Services): void {
 }
 
 function changesOf(limit: LimitFlags["limit"] = {}): PlanLimitChanges {
-  return Object.fromEntries(
-    Object.entries(limit).map(([name, value]) => [planLimitNames[name as PlanLimitName], value]),
-  );
+  return Object.fromEntries(Object.entries(limit).map(([name, value]) => [limitNames[name as LimitName], value]));
 }
 
 function described({ terminal }: Services, plan: KnownPlan): string {
@@ -135,16 +134,16 @@ const details: Column<KnownPlan>[] = [
   { head: "CHANGED", cell: (plan) => minute(plan.changedAt) ?? "not in force yet" },
 ];
 
-type Limits = Partial<Record<PlanLimitName, number | null>> | null;
+type Limits = Partial<Record<LimitName, number | null>> | null;
 
 /** `session 5,000, week no limit`: of each limit that differs. */
 function differences({ details }: AuditEntry): string {
   const { limits, before } = details as { limits?: Limits; before?: Limits };
   if (!limits) return "removed";
-  const names = (Object.keys(planLimitNames) as PlanLimitName[]).filter(
+  const names = (Object.keys(limitNames) as LimitName[]).filter(
     (name) => (limits[name] ?? null) !== (before?.[name] ?? null),
   );
-  const from = (name: PlanLimitName) => (before ? `${limit(before[name] ?? null)} → ` : "");
+  const from = (name: LimitName) => (before ? `${limit(before[name] ?? null)} → ` : "");
   return names.map((name) => `${name} ${from(name)}${limit(limits[name] ?? null)}`).join(", ") || "no limits";
 }
 

@@ -53,8 +53,8 @@ function describeRequest(terminal: Terminal, found: FoundRequest): string {
     ["recovered", receipt.recovered ? "yes, from its last checkpoint" : null],
     ["upstream", route && `${route.upstream}, ${route.attempts === 1 ? "1 attempt" : `${route.attempts} attempts`}`],
     ...(route?.tried ?? []).map(
-      ({ upstream, outcome, ms }, index) =>
-        [`attempt ${index + 1}`, `${upstream}, ${outcome}, ${duration(ms)}`] as const,
+      ({ upstream, replica, outcome, ms }, index) =>
+        [`attempt ${index + 1}`, `${upstream}${replica ? ` at ${replica}` : ""}, ${outcome}, ${duration(ms)}`] as const,
     ),
     ["started", receipt.created_at ?? null],
     ["first part after", duration(route?.first_part_ms)],

@@ -148,4 +148,4 @@ const none = "There are no teams yet. To create one, run: sluice team create --o
 const createExamples = `
 Examples:
   $ sluice team create --org acme --name research --limit week=2000000000
-  $ sluice team create --org acme --name interns --limit month=500000000,concurrent_requests=4 --key-limit session=20000000`;
+  $ sluice team create --org acme --name interns --limit month=500000000,concurrent_requests=4 --key-limit requests_per_minute=60`;

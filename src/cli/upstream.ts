@@ -21,12 +21,15 @@ export function addUpstreamCommands(program: Command, { services }: CommandConte
     .action(async ({ url, json }: JsonFlag & { url?: string }) => {
       const routes = await routesAt(url ?? operatorUrl(services.environment));
       if (json) return printJson(services.terminal, routes);
-      services.terminal.out(table(services.terminal, columns, routes));
+      const hasReplicas = routes.some(({ replica }) => replica !== undefined);
+      const listed = columns.filter(({ head }) => hasReplicas || head !== "REPLICA");
+      services.terminal.out(table(services.terminal, listed, routes));
     });
 }
 
 const columns: Column<RouteView>[] = [
   { head: "UPSTREAM", cell: (route) => route.upstream },
+  { head: "REPLICA", cell: (route) => route.replica ?? "" },
   { head: "MODEL", cell: (route) => route.model },
   { head: "STATE", cell: (route) => route.state },
   { head: "REQUESTS", cell: (route) => grouped(route.requests) },

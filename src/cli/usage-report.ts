@@ -40,8 +40,8 @@ export function addReport(usage: Command, services: Services): void {
       const asked = { from: options.from ?? null, to: options.to ?? null, by, organization: options.org ?? null };
       const report = await withManagement(services, (manage) => manage.reportUsage(asked));
       if (options.json) printJson(terminal, reportJson(report));
-      else if (options.csv) terminal.out(reportCsv(report));
-      else if (options.focus) terminal.out(reportFocus(report));
+      else if (options.csv) terminal.out([...reportCsv(report)].join(""));
+      else if (options.focus) terminal.out([...reportFocus(report)].join(""));
       else terminal.out(described(terminal, report));
     });
 }

@@ -2,7 +2,7 @@
 import type { Model } from "../inference/model.ts";
 import type { CatalogModel, Route } from "../routing/catalog.ts";
 import type { TlsSettings } from "../upstream/http1/dial.ts";
-import { type Capacity, defaultTimeouts, type Upstream } from "../upstream/target.ts";
+import { type Capacity, defaultTimeouts, type Resolving, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration, MeteringSettings } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
@@ -13,6 +13,7 @@ import {
   meteringLimits,
   metricsLimits,
   queueLimits,
+  resolveLimits,
   responsesLimits,
   serviceLimits,
   telemetryLimits,
@@ -159,6 +160,7 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
       ...(entry.identity_headers === undefined ? {} : { identityHeaders: entry.identity_headers }),
       ...(entry.headers === undefined ? {} : { headers: entry.headers }),
       ...(tls === undefined ? {} : { tls }),
+      ...(entry.resolve === undefined ? {} : { resolve: { ...defaultResolve, ...entry.resolve } }),
       ...(entry.cache_salt ? { isCacheSalted: true } : {}),
       ...(entry.check === undefined ? {} : { check: { ...defaultCheck, ...entry.check } }),
       ...(entry.load === undefined ? {} : { load: { ...defaultLoad, ...entry.load } }),
@@ -188,6 +190,7 @@ function withOwnLimits({ concurrent_max, tokens_in_flight_max }: Limited, { capa
   return { capacity: { ...capacityOf({ url: "" }), ...capacity, ...limits } };
 }
 
+const defaultResolve: Resolving = { family: "all", servers: [], ...defaultsOf(resolveLimits) };
 const defaultLoad = { path: "/metrics", ...defaultsOf(loadLimits) };
 const defaultCheck = { path: "/health", ...defaultsOf(checkLimits) };
 

@@ -1,4 +1,5 @@
 /** What a schema cannot say about sluice.yaml: names that must meet, and limits or routes that could match nothing. */
+import { isIP, isIPv4, isIPv6 } from "node:net";
 import { Check } from "typebox/value";
 import { ChatCompletionRequest } from "../protocol/openai-chat/contract.ts";
 import type { Path } from "../schema/walk.ts";
@@ -32,6 +33,7 @@ function checkUpstreams(upstreams: Record<string, unknown>, add: Add): void {
     if (name === simulatorName) add(path, `'${simulatorName}' is the name of the built-in engine; choose another name`);
     if (!Check(Upstream, entry)) continue;
     checkUrls(entry, path, add);
+    checkResolve(entry, path, add);
     if (entry.cache_salt && entry.protocol === "anthropic-messages") {
       add([...path, "cache_salt"], "is no field of Messages; remove it, or let the engine speak another protocol");
     }
@@ -56,6 +58,36 @@ function checkUrls({ url, replicas = [] }: UpstreamEntry, path: Path, add: Add):
     else if (seen.has(read.url)) add(here, "is there already; a replica is another engine");
     else seen.add(read.url);
   });
+}
+
+function checkResolve({ url, replicas = [], resolve }: UpstreamEntry, path: Path, add: Add): void {
+  if (!resolve) return;
+  const here = [...path, "resolve"];
+  const read = checkedUrl(url);
+  const host = "url" in read ? new URL(read.url).hostname : null;
+  if (host !== null && isIP(host.replace(/^\[(.*)\]$/, "$1"))) {
+    add(here, "needs a url with a name; this one has an address");
+  }
+  if (replicas.length > 0)
+    add(here, "is beside replicas; the name's addresses are the replicas: remove one of the two");
+  const seen = new Set<string>();
+  resolve.servers?.forEach((server, index) => {
+    if (!isServer(server)) {
+      add(
+        [...here, "servers", index],
+        "must be an address, with or without a port, such as 10.0.0.10 or [fd00::10]:53",
+      );
+    } else if (seen.has(server)) add([...here, "servers", index], "is there already");
+    seen.add(server);
+  });
+}
+
+/** An address alone, or with a port: of IPv6 in brackets then. */
+function isServer(text: string): boolean {
+  if (isIP(text)) return true;
+  const [, inBrackets, plain, port] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
+  const isAddress = inBrackets === undefined ? isIPv4(plain ?? "") : isIPv6(inBrackets);
+  return isAddress && Number(port) > 0 && Number(port) < 65_536;
 }
 
 const ownHeaders = new Set([

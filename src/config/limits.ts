@@ -184,6 +184,24 @@ export const queueLimits: Record<"length_max" | "wait_ms_max" | "reserved_percen
   },
 };
 
+/** Of names that are resolved anew. */
+export const resolveLimits: Record<"interval_ms" | "addresses_max", Limit> = {
+  interval_ms: {
+    default: 5_000,
+    minimum: 100,
+    maximum: 3_600_000,
+    description:
+      "How often the name is resolved anew. Sooner where a DNS server of servers says that its answer holds for less, but not more often than once a second.",
+  },
+  addresses_max: {
+    default: 64,
+    minimum: 1,
+    maximum: 256,
+    description:
+      "How many addresses may be asked. If the name has more, the others get no requests, and the log says so.",
+  },
+};
+
 export const checkLimits: Record<"interval_ms", Limit> = {
   interval_ms: {
     default: 5_000,

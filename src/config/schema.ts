@@ -9,7 +9,7 @@ import Type, { type Static, type TSchema } from "typebox";
 import { units_max } from "../store/ledger.ts";
 import { tokenizerNames } from "../tokens/tokenizers.ts";
 import { upstreamProtocols } from "../upstream/codecs.ts";
-import type { UpstreamTimeouts } from "../upstream/target.ts";
+import { addressFamilies, type UpstreamTimeouts } from "../upstream/target.ts";
 import {
   checkLimits,
   type Limit,
@@ -17,6 +17,7 @@ import {
   meteringLimits,
   metricsLimits,
   queueLimits,
+  resolveLimits,
   responsesLimits,
   serviceLimits,
   telemetryLimits,
@@ -181,6 +182,34 @@ const load = Type.Object(
   },
 );
 
+const resolve = Type.Object(
+  {
+    interval_ms: limited(resolveLimits.interval_ms),
+    addresses_max: limited(resolveLimits.addresses_max),
+    family: Type.Optional(
+      Type.Enum([...addressFamilies], {
+        type: "string",
+        default: "all",
+        description:
+          "Which addresses are engines. Where each engine has an IPv4 and an IPv6 address, choose one, or each counts twice.",
+      }),
+    ),
+    servers: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+        maxItems: 8,
+        default: [],
+        description:
+          "DNS servers to ask, such as 127.0.0.1:8600 for Consul. Default: as the system resolves names, with its hosts file and search domains.",
+      }),
+    ),
+  },
+  {
+    ...closed,
+    description:
+      "The name of the URL has several addresses, each of them an engine that serves the same, and they change. Resolve it anew from time to time.",
+  },
+);
+
 export const Upstream = Type.Object(
   {
     url: url("The engine's base URL, including /v1. If the URL has no path, /v1 is added."),
@@ -190,6 +219,7 @@ export const Upstream = Type.Object(
         description: "Further engines that are the same: a session stays with one of them.",
       }),
     ),
+    resolve: Type.Optional(resolve),
     cache_salt: Type.Optional(
       Type.Boolean({
         default: false,

@@ -24,6 +24,7 @@ export interface CallNotes {
   firstPart_ms?: number;
   /** The engine that answered, or was asked last. */
   upstream?: string;
+  replica?: string;
   attempts?: readonly Tried[];
   /** For room at engines. */
   queued_ms?: number;
@@ -95,10 +96,11 @@ export class Call implements Caller {
   }
 
   ended(ended: Ended): void {
-    const { outcome, usage, firstPart_ms, errorCode, upstream, tried, queued_ms } = ended;
+    const { outcome, usage, firstPart_ms, errorCode, upstream, replica, tried, queued_ms } = ended;
     this.trace?.answered(ended);
     Object.assign(this.notes, { outcome, usage, firstPart_ms: firstPart_ms ?? undefined });
-    Object.assign(this.notes, { upstream: upstream ?? undefined, attempts: tried, queued_ms });
+    const engine = { upstream: upstream ?? undefined, replica: replica ?? undefined };
+    Object.assign(this.notes, { ...engine, attempts: tried, queued_ms });
     // What fails before its status was sent is thrown, and has its code from there.
     if (this.streaming && errorCode !== null) this.notes.code = errorCode;
   }

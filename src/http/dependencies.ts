@@ -7,6 +7,7 @@ import type { MessagesOptions } from "../protocol/anthropic-messages/decode-requ
 import type { Catalog } from "../routing/catalog.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { Ledger } from "../store/ledger.ts";
+import type { Rates } from "../store/rates.ts";
 import type { ResponseStore } from "../store/responses.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Traces } from "../telemetry/traces.ts";
@@ -31,6 +32,7 @@ export interface Dependencies {
   attempts: Attempts;
   runs: Runs;
   ledger: Pick<Ledger, "windows" | "budgets" | "receipt">;
+  rates: Pick<Rates, "read">;
   /** Receipts of requests that were refused. */
   refused: Pick<RefusedLog, "add" | "find">;
   inputEstimate: Pick<InputEstimate, "tokens" | "expected">;

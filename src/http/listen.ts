@@ -1,5 +1,6 @@
 /** Listens for HTTP, or HTTPS with a certificate that can be replaced while connections and streams go on. */
 import type { Elysia } from "elysia";
+import { handshakesOn } from "./handshakes.ts";
 
 export interface Listening {
   url: string;
@@ -8,7 +9,9 @@ export interface Listening {
    * and changes nothing, if it cannot be used.
    */
   renew(identity: ServerIdentity): void;
-  /** Stops accepting; requests under way go on. */
+  /** Resolves when connections are refused. Whoever had connected before is heard; requests under way go on. */
+  refuse(): Promise<void>;
+  /** Refuses, and resolves when requests under way have their answers. */
   stop(): Promise<void>;
 }
 
@@ -30,27 +33,44 @@ export interface ListeningOptions {
 
 type App = Pick<Elysia, "fetch" | "server">;
 
+/** For whoever has connected when a listener ends: so long he has to say what he wants. */
+const heard_ms = 300;
+
 /** `identity`: null for HTTP. */
 export function listen(elysia: App, address: ListeningOptions, identity: ServerIdentity | null = null): Listening {
   const ended = new Set<Promise<void>>();
   let server = serving(elysia, identity ? { ...address, port: portOfOne(address) } : address, identity);
   elysia.server = server;
-  const end = () => {
-    const stopped = server.stop().then(() => void ended.delete(stopped));
-    ended.add(stopped);
+  let refused: Promise<void> | null = null;
+  /** Of the listener that serves now; when it is called, that ends, and what it gives resolves when the port is closed. */
+  const ending = () => {
+    const listener = server;
+    const handshakes = handshakesOn(listener.port!);
+    return () => {
+      handshakes?.end();
+      const heard = handshakes ? Bun.sleep(heard_ms) : Promise.resolve();
+      const stopped = heard.then(() => listener.stop()).then(() => void ended.delete(stopped));
+      ended.add(stopped);
+      return heard;
+    };
+  };
+  const refuse = () => {
+    refused ??= ending()();
+    return refused;
   };
   const url = `${identity ? "https" : "http"}://${named(address.host)}:${server.port}`;
   return {
     url,
     // The runtime keeps a listener's certificate for as long as it lives (docs/design/runtime.md, Bun as a server).
     renew(next) {
-      const successor = serving(elysia, { ...address, port: server.port! }, next);
-      end();
-      server = successor;
+      const endPredecessor = ending();
+      server = serving(elysia, { ...address, port: server.port! }, next);
       elysia.server = server;
+      void endPredecessor();
     },
+    refuse,
     async stop() {
-      end();
+      await refuse();
       await Promise.all(ended);
     },
   };

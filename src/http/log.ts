@@ -1,6 +1,6 @@
 /**
  * Structured logs: one line a request, JSON or logfmt, on stderr. No content and no secret. Upstreams are named by their
- * names in the configuration, never by their addresses.
+ * names in the configuration; an address says only which of the engines behind one name it was.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Clock } from "../time/clock.ts";
@@ -95,6 +95,7 @@ function requestFields(call: Call, status: number, hidden: LogOptions["hidden"])
     first_part_ms: notes.firstPart_ms,
     queued_ms: notes.queued_ms ? Math.round(notes.queued_ms) : undefined,
     upstream: notes.upstream,
+    replica: notes.replica,
     attempts: attemptsShown(notes.attempts ?? []),
     input_tokens: notes.usage && notes.usage.inputTokens + notes.usage.cachedInputTokens + notes.usage.cacheWriteTokens,
     output_tokens: notes.usage?.outputTokens,

@@ -92,8 +92,14 @@ export const BudgetWindows = Type.Object(
     session: Type.Optional(UsageWindow),
     week: Type.Optional(UsageWindow),
     month: Type.Optional(UsageWindow),
+    requests_per_minute: Type.Optional(UsageWindow),
+    tokens_per_minute: Type.Optional(UsageWindow),
   },
-  { $id: "BudgetWindows", description: "The windows in which a key or a team has a limit of its own." },
+  {
+    $id: "BudgetWindows",
+    description:
+      "The windows in which a key or a team has a limit of its own. Those of a minute slide, and are reset when nothing of the last 60 seconds counts any more.",
+  },
 );
 export type BudgetWindows = Type.Static<typeof BudgetWindows>;
 

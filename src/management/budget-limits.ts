@@ -10,6 +10,8 @@ export const limitNames = {
   session: "session",
   week: "week",
   month: "month",
+  requests_per_minute: "requestsPerMinute",
+  tokens_per_minute: "tokensPerMinute",
   concurrent_requests: "concurrentRequests",
 } as const satisfies Record<string, keyof Budget>;
 export type LimitName = keyof typeof limitNames;

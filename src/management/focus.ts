@@ -5,7 +5,7 @@
 import type { ReportGroup, ReportRow } from "../store/report.ts";
 import { fail } from "./error.ts";
 import { costOf, type Pricing, unitPrice } from "./pricing.ts";
-import { csv } from "./report-json.ts";
+import { csvLine } from "./report-json.ts";
 import type { OrganizationReport } from "./reports.ts";
 
 type Cell = string | number | null;
@@ -20,14 +20,18 @@ export function focusGroups(given: readonly string[] | null): ReportGroup[] {
   return [period, "organization", "key", "model", "operation"];
 }
 
-export function reportFocus(report: OrganizationReport): string {
-  const { rows, pricing } = report;
+/** Line by line, names first. */
+export function reportFocus(report: OrganizationReport): Iterable<string> {
+  const { pricing } = report;
   if (!pricing) {
     fail("A FOCUS report needs a price: set reports.currency and reports.price_per_million_units in sluice.yaml.");
   }
-  const lines = rows.map((row) => Object.entries(focusRow(row, report, pricing)));
-  const names = Object.keys(focusRow(sample, report, pricing));
-  return csv([names, ...lines.map((line) => line.map(([, value]) => value))]);
+  return focusLines(report, pricing);
+}
+
+function* focusLines(report: OrganizationReport, pricing: Pricing): Generator<string> {
+  yield csvLine(Object.keys(focusRow(sample, report, pricing)));
+  for (const row of report.rows) yield csvLine(Object.values(focusRow(row, report, pricing)));
 }
 
 function focusRow(row: ReportRow, { by, at }: OrganizationReport, pricing: Pricing): Record<string, Cell> {

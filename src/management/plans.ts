@@ -2,6 +2,7 @@
 import type { AuditEntry } from "../store/directory.ts";
 import { units_max } from "../store/ledger.ts";
 import { type KnownPlan, noLimits, type Plan, type PlanLimits, type StalePlan } from "../store/plan.ts";
+import { limitNames } from "./budget-limits.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail, ManagementError } from "./error.ts";
 import { limitOf, numberIn, type Paged, type PageInput } from "./page.ts";
@@ -9,17 +10,6 @@ import * as parse from "./parse.ts";
 
 /** In micro-units a window, or as the name says. Null: no limit. */
 export type PlanLimitChanges = Partial<PlanLimits>;
-
-/** As sluice.yaml writes them. */
-export const planLimitNames = {
-  session: "session",
-  week: "week",
-  month: "month",
-  requests_per_minute: "requestsPerMinute",
-  tokens_per_minute: "tokensPerMinute",
-  concurrent_requests: "concurrentRequests",
-} as const satisfies Record<string, keyof PlanLimits>;
-export type PlanLimitName = keyof typeof planLimitNames;
 
 interface Versioned {
   /** What the caller has read: the change is refused if the plan has changed since. */
@@ -112,7 +102,7 @@ export function planVerbs(context: ManagementContext): PlanVerbs {
 
 function limitsIn(input: PlanLimitChanges): PlanLimitChanges {
   const given: PlanLimitChanges = {};
-  for (const [written, limit] of Object.entries(planLimitNames)) {
+  for (const [written, limit] of Object.entries(limitNames)) {
     const value = input[limit];
     if (value === undefined) continue;
     given[limit] = value === null ? null : parse.count(value, units_max, `The limit '${written}'`);

@@ -19,20 +19,19 @@ export function reportJson(report: OrganizationReport) {
   };
 }
 
-/** With a line of names, and line ends as RFC 4180 wants them. */
-export function reportCsv({ by, rows, pricing }: OrganizationReport): string {
-  const names = [...by.flatMap((group) => cellNames[group]), ...Object.keys(measuresOf(nothing, pricing))];
-  const lines = rows.map((row) => [
-    ...by.flatMap((group) => cellsOf(group, row).map(([, value]) => value)),
-    ...Object.values(measuresOf(row, pricing)),
-  ]);
-  return csv([names, ...lines]);
+/** Line by line, names first, with line ends as RFC 4180 wants them. */
+export function* reportCsv({ by, rows, pricing }: OrganizationReport): Generator<string> {
+  yield csvLine([...by.flatMap((group) => cellNames[group]), ...Object.keys(measuresOf(nothing, pricing))]);
+  for (const row of rows) {
+    const groups = by.flatMap((group) => cellsOf(group, row).map(([, value]) => value));
+    yield csvLine([...groups, ...Object.values(measuresOf(row, pricing))]);
+  }
 }
 
 type Cell = string | number | Date | null;
 
-export function csv(lines: readonly (readonly Cell[])[]): string {
-  return lines.map((line) => `${line.map(csvCell).join(",")}\r\n`).join("");
+export function csvLine(cells: readonly Cell[]): string {
+  return `${cells.map(csvCell).join(",")}\r\n`;
 }
 
 /** People choose names: one that begins like a formula gets a quote before it, so that no spreadsheet computes it. */

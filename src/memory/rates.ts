@@ -1,6 +1,6 @@
 /**
- * MEMORY: what one node alone need not share. Sliding rates: a queue of entries for each organization, oldest first, and
- * their sums.
+ * MEMORY: what one node alone need not share. Sliding rates: a queue of entries for each organization, team and
+ * key that is limited, oldest first, and their sums.
  */
 import {
   countedSingly,
@@ -8,10 +8,10 @@ import {
   minute_ms,
   type RateCount,
   type RateLimits,
-  type RateRequest,
   type Rates,
   readingsOf,
   refusalOf,
+  tightestOf,
 } from "../store/rates.ts";
 
 interface Entry {
@@ -36,59 +36,66 @@ export function memoryRates(now_ms: () => number): Rates {
   const queues = new Map<string, Queue>();
   let swept_ms = now_ms();
 
-  function queueOf(organizationId: string): Queue {
-    const known = queues.get(organizationId);
+  function queueOf(id: string): Queue {
+    const known = queues.get(id);
     if (known) return known;
     const queue: Queue = { entries: [], head: 0, requests: 0, tokens: 0 };
-    queues.set(organizationId, queue);
+    queues.set(id, queue);
     return queue;
   }
 
-  /** Organizations that went quiet give back their room, once a minute. */
+  /** Those that went quiet give back their room, once a minute. */
   function sweep(at_ms: number): void {
     if (at_ms - swept_ms < minute_ms) return;
     swept_ms = at_ms;
-    for (const [organizationId, queue] of queues) {
+    for (const [id, queue] of queues) {
       prune(queue, at_ms);
-      if (queue.entries.length === 0) queues.delete(organizationId);
+      if (queue.entries.length === 0) queues.delete(id);
     }
+  }
+
+  function prunedQueueOf(id: string, at_ms: number): Queue {
+    const queue = queueOf(id);
+    prune(queue, at_ms);
+    return queue;
   }
 
   return {
     async take(request) {
       const hopeless = hopelessLimit(request);
-      if (hopeless) return { answer: "never", limit: hopeless };
+      if (hopeless) return hopeless;
       const at_ms = Math.floor(now_ms());
       sweep(at_ms);
-      const queue = queueOf(request.organizationId);
-      prune(queue, at_ms);
-      const { tokens_min, limits } = request;
-      const tokens = tokensWithin(queue, request);
-      const taken = hasRoom(queue, tokens, limits);
-      const entry = taken ? entered(queue, at_ms, tokens, limits) : null;
-      const count: RateCount = {
-        taken,
-        requests: queue.requests,
-        tokens: queue.tokens,
-        reset_ms: Math.max(0, (queue.entries.at(-1)?.end_ms ?? at_ms) - at_ms),
-        requestsRetry_ms: taken ? 0 : retry_ms(queue, at_ms, "requests", 1, limits.requestsPerMinute),
-        tokensRetry_ms: taken ? 0 : retry_ms(queue, at_ms, "tokens", tokens_min, limits.tokensPerMinute),
-      };
-      if (!entry) return refusalOf(count, limits);
+      const { subjects, tokens_min } = request;
+      const places = subjects.map(({ id, limits }): Place => ({ queue: prunedQueueOf(id, at_ms), limits }));
+      const tokens = Math.max(tokens_min, Math.min(request.tokens, ...places.map(tokensLeft)));
+      if (!places.every((place) => hasRoom(place, tokens))) {
+        return refusalOf(
+          places.map((place) => countOf(place, at_ms, tokens_min)),
+          subjects,
+        );
+      }
+      const taken = places.map((place) => ({ ...place, entry: entered(place, at_ms, tokens) }));
       const change = async (requests: number, more: number) => {
-        if (entry.end_ms <= now_ms()) return;
-        entry.requests += requests;
-        entry.tokens += more;
-        queue.requests += requests;
-        queue.tokens += more;
-        while (queue.entries.length > queue.head && queue.entries.at(-1)!.requests === 0) queue.entries.pop();
+        for (const one of taken) changeEntry(one, requests, more, now_ms());
       };
       return {
         answer: "taken",
-        readings: readingsOf(count, limits),
+        readings: tightestOf(
+          places.map((place) => countOf(place, at_ms, null)),
+          subjects,
+        ),
         giveBack: () => change(-1, -tokens),
         correct: (actual) => change(0, actual - tokens),
       };
+    },
+    async read(_, subjects) {
+      const at_ms = Math.floor(now_ms());
+      return subjects.map(({ id, limits }) => {
+        const queue = queues.get(id) ?? { entries: [], head: 0, requests: 0, tokens: 0 };
+        prune(queue, at_ms);
+        return readingsOf(countOf({ queue, limits }, at_ms, null), limits);
+      });
     },
     async close() {
       queues.clear();
@@ -96,18 +103,33 @@ export function memoryRates(now_ms: () => number): Rates {
   };
 }
 
-/** What it asks for, or what is left of it, or the least. */
-function tokensWithin(queue: Queue, { tokens, tokens_min, limits }: RateRequest): number {
-  return Math.max(tokens_min, Math.min(tokens, (limits.tokensPerMinute ?? Infinity) - queue.tokens));
+interface Place {
+  queue: Queue;
+  limits: RateLimits;
 }
 
-function hasRoom(queue: Queue, tokens: number, { requestsPerMinute, tokensPerMinute }: RateLimits): boolean {
+const tokensLeft = ({ queue, limits }: Place) => (limits.tokensPerMinute ?? Infinity) - queue.tokens;
+
+function hasRoom({ queue, limits }: Place, tokens: number): boolean {
+  const { requestsPerMinute, tokensPerMinute } = limits;
   return (
     queue.requests + 1 <= (requestsPerMinute ?? Infinity) && queue.tokens + tokens <= (tokensPerMinute ?? Infinity)
   );
 }
 
-function entered(queue: Queue, at_ms: number, tokens: number, limits: RateLimits): Entry {
+/** `needed`: the tokens that a refused request needs; null: it was not refused. */
+function countOf({ queue, limits }: Place, at_ms: number, needed: number | null): RateCount {
+  const { requestsPerMinute, tokensPerMinute } = limits;
+  return {
+    requests: queue.requests,
+    tokens: queue.tokens,
+    reset_ms: Math.max(0, (queue.entries.at(-1)?.end_ms ?? at_ms) - at_ms),
+    requestsRetry_ms: needed === null ? 0 : retry_ms(queue, at_ms, "requests", 1, requestsPerMinute),
+    tokensRetry_ms: needed === null ? 0 : retry_ms(queue, at_ms, "tokens", needed, tokensPerMinute),
+  };
+}
+
+function entered({ queue, limits }: Place, at_ms: number, tokens: number): Entry {
   const second = countedSingly(limits) ? null : Math.floor(at_ms / 1000);
   const last = queue.entries.at(-1);
   const shared = last && second !== null && last.second === second ? last : null;
@@ -119,6 +141,16 @@ function entered(queue: Queue, at_ms: number, tokens: number, limits: RateLimits
   queue.requests += 1;
   queue.tokens += tokens;
   return entry;
+}
+
+/** Of an entry that has ended nothing changes. */
+function changeEntry({ queue, entry }: Place & { entry: Entry }, requests: number, tokens: number, at_ms: number) {
+  if (entry.end_ms <= at_ms) return;
+  entry.requests += requests;
+  entry.tokens += tokens;
+  queue.requests += requests;
+  queue.tokens += tokens;
+  while (queue.entries.length > queue.head && queue.entries.at(-1)!.requests === 0) queue.entries.pop();
 }
 
 /** Takes out what has ended. An entry that ends before an older one (after a change of plan) waits for that, a second at most. */

@@ -17,13 +17,16 @@ const fresh_minutes = 50;
 /** Reading the records of a day takes its time. */
 export const long_ms = 15 * 60_000;
 
+/** A look waits so long for a roll-up to end. */
+const wait_ms = 15_000;
+
 /** Where another node is at it, that is enough. */
 export async function rollUp(db: Database): Promise<void> {
   await onOneNode(db, "usage_audit", readOn);
 }
 
 export async function audit(db: Database): Promise<Audit> {
-  const differences = (await onOneNode(db, "usage_audit", (lane) => look(db, lane))) ?? [];
+  const differences = (await onOneNode(db, "usage_audit", (lane) => look(db, lane), { wait_ms })) ?? [];
   const [found] = await db.query<{ differing: number; unsealed: number }>(
     "select differing, unsealed from usage_audit",
   );

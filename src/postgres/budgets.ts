@@ -59,7 +59,7 @@ export interface Subject {
 }
 
 /** In force with the commit. Answers whether `sumEarlier` is to follow it. */
-export async function setSubject(tx: Pick<Transaction, "query">, subject: Subject): Promise<boolean> {
+export async function setSubject(tx: Pick<Transaction, "query" | "drizzle">, subject: Subject): Promise<boolean> {
   const { id, organization, team, budget } = subject;
   const [row] = await tx.query<{ unsummed: boolean }>("select usage_set_subject($1, $2, $3, $4) as unsummed", [
     id,
@@ -67,6 +67,11 @@ export async function setSubject(tx: Pick<Transaction, "query">, subject: Subjec
     team,
     [budget.session, budget.week, budget.month, budget.concurrentRequests],
   ]);
+  const { requestsPerMinute, tokensPerMinute } = budget;
+  await tx.drizzle
+    .update(usageSubject)
+    .set({ requestsPerMinute, tokensPerMinute })
+    .where(eq(usageSubject.subjectId, id));
   return row!.unsummed;
 }
 
@@ -92,8 +97,8 @@ export async function subjectOf(tx: Pick<Transaction, "drizzle">, id: string): P
 }
 
 export function budgetOf(row: Budget): Budget {
-  const { session, week, month, concurrentRequests } = row;
-  return { session, week, month, concurrentRequests };
+  const { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests } = row;
+  return { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests };
 }
 
 /** What a new key of a team or an organization gets; null: it says nothing of it. */
@@ -113,8 +118,9 @@ export async function setDefault(
 
 /** Its limits as the audit log has them; what is not limited is left out. */
 export function budgetShown(budget: Budget): Record<string, number> {
-  const { session, week, month, concurrentRequests } = budget;
-  const all = { session, week, month, concurrent_requests: concurrentRequests };
+  const { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests } = budget;
+  const minute = { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute };
+  const all = { session, week, month, ...minute, concurrent_requests: concurrentRequests };
   return Object.fromEntries(Object.entries(all).filter((one): one is [string, number] => one[1] !== null));
 }
 

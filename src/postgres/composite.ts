@@ -5,15 +5,25 @@
 export type Field = string | number | boolean | null | undefined;
 
 export function compositeArray(rows: readonly (readonly Field[])[]): string {
-  return `{${rows.map((fields) => `"${escaped(`(${fields.map(field).join(",")})`)}"`).join(",")}}`;
+  let text = "{";
+  for (const [at, fields] of rows.entries()) {
+    text += at === 0 ? '"(' : ',"(';
+    for (let place = 0; place < fields.length; place++) {
+      if (place > 0) text += ",";
+      text += field(fields[place]);
+    }
+    text += ')"';
+  }
+  return `${text}}`;
 }
 
 function field(value: Field): string {
+  if (typeof value === "number") return String(value);
   if (value === null || value === undefined) return "";
   if (typeof value === "boolean") return value ? "t" : "f";
-  if (typeof value === "number") return String(value);
-  // Text of Postgres holds no NUL; an empty text must be quoted, or it would be null.
-  return plain.test(value) ? value : `"${escaped(value.replaceAll("\0", "\uFFFD"))}"`;
+  if (plain.test(value)) return value;
+  // Text of Postgres holds no NUL; an empty text must be quoted, or it would be null. The row is quoted in its turn.
+  return escaped(`"${escaped(value.replaceAll("\0", "\uFFFD"))}"`);
 }
 
 const plain = /^[A-Za-z0-9_./:-]+$/;

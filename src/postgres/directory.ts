@@ -1,10 +1,14 @@
 /** The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash. */
 import { eq, sql } from "drizzle-orm";
-import { apiKey, keySecret, organization } from "../../db/schema.ts";
+import { alias } from "drizzle-orm/pg-core";
+import { apiKey, keySecret, organization, usageSubject } from "../../db/schema.ts";
 import type { Directory, Scope } from "../store/directory.ts";
 import { idOf, uuidOf } from "../store/ids.ts";
+import type { RateSubject } from "../store/rates.ts";
 import type { Database } from "./database.ts";
 import { callerOf, plainly } from "./rows.ts";
+
+const ofTeam = alias(usageSubject, "of_team");
 
 export function directory(db: Database): Directory {
   const find = db.drizzle
@@ -20,11 +24,15 @@ export function directory(db: Database): Directory {
       },
       secret: { expiresAt: keySecret.expiresAt, revokedAt: keySecret.revokedAt },
       organization,
+      own: ratesIn(usageSubject),
+      team: ratesIn(ofTeam),
       readAt: sql<Date>`store_now()`,
     })
     .from(keySecret)
     .innerJoin(apiKey, eq(apiKey.id, keySecret.keyId))
     .innerJoin(organization, eq(organization.id, apiKey.organizationId))
+    .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
+    .leftJoin(ofTeam, eq(ofTeam.subjectId, usageSubject.teamId))
     .where(eq(keySecret.hash, sql.placeholder("hash")))
     .prepare("credential");
 
@@ -37,6 +45,7 @@ export function directory(db: Database): Directory {
         key: { ...key, id: idOf(key.id, "key_"), scopes: key.scopes as Scope[] },
         secret,
         organization: callerOf(row.organization),
+        rates: [...ratesOf("key", row.own), ...ratesOf("team", row.team)],
         readAt,
       };
     },
@@ -51,6 +60,23 @@ export function directory(db: Database): Directory {
       await db.query(touching, [known.map(({ uuid }) => uuid), known.map(({ from }) => from)]);
     },
   };
+}
+
+const ratesIn = (table: typeof usageSubject | typeof ofTeam) => ({
+  id: table.subjectId,
+  requestsPerMinute: table.requestsPerMinute,
+  tokensPerMinute: table.tokensPerMinute,
+});
+
+/** None, or its rates. */
+function ratesOf(
+  limitedBy: "key" | "team",
+  row: { id: string | null; requestsPerMinute: number | null; tokensPerMinute: number | null } | null,
+): RateSubject[] {
+  if (row === null || row.id === null) return [];
+  const { id, requestsPerMinute, tokensPerMinute } = row;
+  if (requestsPerMinute === null && tokensPerMinute === null) return [];
+  return [{ limitedBy, id: idOf(id, `${limitedBy}_`), limits: { requestsPerMinute, tokensPerMinute } }];
 }
 
 const touching = `

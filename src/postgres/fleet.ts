@@ -1,5 +1,14 @@
 /** Work that one node of the fleet does at a time. */
-import type { Database, Lane } from "./database.ts";
+import { type Database, DatabaseError, type Lane } from "./database.ts";
+
+interface Terms {
+  /** How long whoever is at it is waited for; not at all unless said. */
+  wait_ms?: number;
+  /** Of the connection. */
+  settings?: Record<string, string>;
+}
+
+const lockNotAvailable = "55P03";
 
 /**
  * Does `work` on a connection of its own under a session's advisory lock, which a connection that is lost gives back. Null:
@@ -9,15 +18,12 @@ export async function onOneNode<T>(
   db: Database,
   lock: string,
   work: (lane: Lane) => Promise<T>,
-  settings: Record<string, string> = {},
+  { wait_ms = 0, settings = {} }: Terms = {},
 ): Promise<T | null> {
-  const lane = await db.lane(db.kind === "postgres" ? settings : {});
+  const waiting: Record<string, string> = wait_ms > 0 ? { lock_timeout: String(wait_ms) } : {};
+  const lane = await db.lane(db.kind === "postgres" ? { ...settings, ...waiting } : {});
   try {
-    const [own] = await lane.query<{ locked: boolean }>(
-      "select pg_try_advisory_lock(hashtextextended($1, 0)) as locked",
-      [lock],
-    );
-    if (!own!.locked) return null;
+    if (!(await locked(lane, lock, wait_ms > 0))) return null;
     try {
       return await work(lane);
     } finally {
@@ -25,5 +31,19 @@ export async function onOneNode<T>(
     }
   } finally {
     await lane.close();
+  }
+}
+
+async function locked(lane: Lane, lock: string, waits: boolean): Promise<boolean> {
+  if (!waits) {
+    const tried = "select pg_try_advisory_lock(hashtextextended($1, 0)) as locked";
+    return (await lane.query<{ locked: boolean }>(tried, [lock]))[0]!.locked;
+  }
+  try {
+    await lane.query("select pg_advisory_lock(hashtextextended($1, 0))", [lock]);
+    return true;
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === lockNotAvailable) return false;
+    throw error;
   }
 }

@@ -14,10 +14,10 @@ export function recoverer(db: Pick<Database, "query">, chargeHolds: boolean): Le
   let seen: string[] = [];
   let since: string | null = null;
   let whole_ms: number | null = null;
-  return async (limit, clock_max) => {
+  return async (limit, range) => {
     const [row] = await db.query<{ settled: number; seen: string[]; since: string; clock: Date }>(
-      "select * from usage_recover($1, $2, $3, $4, $5)",
-      [limit, chargeHolds, seen, since, clock_max ?? null],
+      "select * from usage_recover($1, $2, $3, $4, $5, $6)",
+      [limit, chargeHolds, seen, since, range?.earliest ?? null, range?.latest ?? null],
     );
     const { settled, clock } = row!;
     if (since === null) whole_ms = clock.getTime();

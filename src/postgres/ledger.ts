@@ -1,9 +1,6 @@
 /**
  * The ledger in SQL, one for Postgres and PGlite: a batch is one call of `usage_batch` (migration 0004), and on Postgres
- * one durable barrier behind it, pipelined on the same connection. The call commits without waiting for the disk, so
- * that nobody waits for a disk under an organization's lock; the log is ordered, so the barrier's commit, which does
- * wait, covers the call's. Only when both have answered does the batch count (docs/design/metering.md,
- * Rule 1: One call and one barrier).
+ * one durable barrier behind it, in the same statement (docs/design/metering.md, Rule 1: One call and one barrier).
  *
  * The connections must be sessions of their own: no transaction pooler stands between.
  */
@@ -15,7 +12,8 @@ import { audit, rollUp, sealed } from "./audit.ts";
 import { budgetsNow, sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { check } from "./full-check.ts";
-import { type AnswerRow, batchCall, decodeAnswer, encodeBatch } from "./ledger-batch.ts";
+import { decodeAnswers } from "./ledger-answers.ts";
+import { batchCall, durableBatchCall, encodeBatch } from "./ledger-batch.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
 import { lostOf } from "./lost.ts";
@@ -32,10 +30,9 @@ export interface LedgerSettings {
   answer_ms?: number;
 }
 
-const barrier = "select set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'sluice', '')";
-
 export function ledger(db: Database, settings: LedgerSettings): Ledger {
   const lanes = laneSet(db, settings.lanes ?? 2);
+  const call = db.kind === "postgres" ? durableBatchCall : batchCall;
   const answer_ms = settings.answer_ms ?? 5_000;
 
   async function batch(commands: readonly Command[]): Promise<Answer[]> {
@@ -53,18 +50,10 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
 
   async function send(commands: readonly Command[]): Promise<Answer[]> {
     const parameters = encodeBatch(commands);
-    const rows = await lanes.use(async (lane) => {
-      const called = lane.query<AnswerRow>(batchCall, [...parameters]);
-      const durable = db.kind === "postgres" ? lane.query(barrier) : undefined;
-      const [answered] = await answeredWithin(Promise.all([called, durable]), answer_ms, "the ledger");
-      return answered;
-    });
-    const answers = new Array<Answer | undefined>(commands.length);
-    for (const row of rows) answers[row.position] = decodeAnswer(commands[row.position]!, row);
-    return answers.map((answer, position) => {
-      if (!answer) throw new Error(`the ledger left command ${position} of a batch without an answer`);
-      return answer;
-    });
+    const [row] = await lanes.use((lane) =>
+      answeredWithin(lane.query<{ answers: string }>(call, parameters), answer_ms, "the ledger"),
+    );
+    return decodeAnswers(commands, row!.answers);
   }
 
   const find = receipts(db);

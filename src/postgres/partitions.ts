@@ -26,7 +26,7 @@ const kept = [
 
 export async function keepUpPartitions(db: Database): Promise<Upkeep> {
   const settings = { lock_timeout: String(lock_ms) };
-  const putOff = await onOneNode(db, "usage_upkeep", (lane) => work(lane, db.kind), settings);
+  const putOff = await onOneNode(db, "usage_upkeep", (lane) => work(lane, db.kind), { settings });
   return { monthsAhead: await monthsAhead(db), putOff: putOff ?? [] };
 }
 

@@ -1,6 +1,7 @@
 /**
  * Sliding rates in the database, for nodes that share one and have no Redis, or whose Redis is away: one call of
- * `usage_rates` (migration 0006) for all that came while the last one was under way. Every call is sent at most once.
+ * `usage_rates_of` (migration 0018) for all that came while the last one was under way. Corrections wait a moment for a
+ * request to go with, unless they take more: late, they would let too much in. Every call is sent at most once.
  */
 import { bare } from "../store/ids.ts";
 import {
@@ -9,32 +10,37 @@ import {
   type RateAnswer,
   type RateCount,
   type RateRequest,
+  type RateSubject,
   type Rates,
   readingsOf,
   refusalOf,
+  tightestOf,
 } from "../store/rates.ts";
-import { compositeArray } from "./composite.ts";
+import { idleClock } from "../time/clock.ts";
+import { compositeArray, type Field } from "./composite.ts";
 import { answeredWithin, type Database } from "./database.ts";
 
 export interface PostgresRatesOptions {
   /** An answer that takes longer is none. */
   answer_ms?: number;
+  /** How long a correction waits for a request to go with. */
+  wait_ms?: number;
 }
 
 interface Waiting {
-  /** Bare. */
-  owner: string;
   request: RateRequest;
+  claims: Claim[];
   answered(answer: RateAnswer): void;
   failed(error: unknown): void;
 }
+/** Ids are bare. */
+interface Claim {
+  organization: string;
+  subject: string;
+  limits: RateSubject["limits"];
+}
 interface Change {
-  /** Bare. */
-  owner: string;
-  countsUntil: Date;
-  entry: string;
-  requests: number;
-  tokens: number;
+  rows: Field[][];
   done(): void;
 }
 interface CountRow {
@@ -50,79 +56,133 @@ interface CountRow {
   tokens_retry_ms: number | null;
 }
 
-const call = "select * from usage_rates($1::usage_rate_take[], $2::usage_rate_change[])";
-const call_rows_max = 500;
+const call = "select * from usage_rates_of($1::usage_rate_claim[], $2::usage_rate_correction[])";
+const call_takes_max = 500;
 
 export function postgresRates(db: Pick<Database, "query">, options: PostgresRatesOptions = {}): Rates {
-  const { answer_ms = 3_000 } = options;
+  const { answer_ms = 3_000, wait_ms = 25 } = options;
   const takes: Waiting[] = [];
   const changes: Change[] = [];
+  const clock = idleClock();
+  let cancelWait: (() => void) | null = null;
+  /** Changes go even where nothing is taken. */
+  let areDue = false;
   let underway: Promise<void> | null = null;
 
   /** One call at a time; what comes meanwhile goes together in the next. */
-  function start(): void {
+  function start(): Promise<void> {
     underway ??= (async () => {
       await Promise.resolve();
-      while (takes.length + changes.length > 0)
-        await send(takes.splice(0, call_rows_max), changes.splice(0, call_rows_max));
+      while (takes.length > 0 || (areDue && changes.length > 0)) {
+        areDue = changes.length > call_takes_max;
+        await send(takes.splice(0, call_takes_max), changes.splice(0, call_takes_max));
+      }
       underway = null;
     })();
+    return underway;
+  }
+
+  function flush(): Promise<void> {
+    cancelWait?.();
+    cancelWait = null;
+    areDue = true;
+    return start();
   }
 
   async function send(some: Waiting[], told: Change[]): Promise<void> {
     try {
-      const parameters = [compositeArray(some.map(takeRow)), compositeArray(told.map(changeRow))];
+      const claimed = some.flatMap(claimRows).map((row, position) => [position, ...row]);
+      const parameters = [compositeArray(claimed), compositeArray(told.flatMap(({ rows }) => rows))];
       const rows = await answeredWithin(db.query<CountRow>(call, parameters), answer_ms, "the count of rates");
-      for (const row of rows) some[row.position]!.answered(answerOf(some[row.position]!, row));
+      rows.sort((one, other) => one.position - other.position);
+      let from = 0;
+      for (const waiting of some) {
+        const to = from + waiting.claims.length;
+        waiting.answered(answerOf(waiting, rows.slice(from, to)));
+        from = to;
+      }
     } catch (error) {
       for (const one of some) one.failed(error);
     }
     for (const change of told) change.done();
   }
 
-  function answerOf({ owner, request: { limits } }: Waiting, row: CountRow): RateAnswer {
-    const count: RateCount = {
-      taken: row.taken,
-      requests: row.requests,
-      tokens: row.tokens,
-      reset_ms: row.reset_ms,
-      requestsRetry_ms: row.requests_retry_ms ?? row.reset_ms,
-      tokensRetry_ms: row.tokens_retry_ms ?? row.reset_ms,
-    };
-    if (!count.taken) return refusalOf(count, limits);
-    const change = (requests: number, more: number) =>
+  function answerOf({ request: { subjects }, claims }: Waiting, rows: CountRow[]): RateAnswer {
+    const counts = rows.map(countOf);
+    const { taken, tokens_taken } = rows[0]!;
+    if (!taken) return refusalOf(counts, subjects);
+    const change = (requests: number, tokens: number) =>
       new Promise<void>((done) => {
-        changes.push({ owner, countsUntil: row.counts_until, entry: row.entry, requests, tokens: more, done });
-        start();
+        changes.push({
+          rows: rows.map((row, place) => {
+            const { organization, subject } = claims[place]!;
+            return [organization, subject, row.counts_until.toISOString(), row.entry, requests, tokens];
+          }),
+          done,
+        });
+        if (tokens > 0 || changes.length >= call_takes_max) void flush();
+        else cancelWait ??= clock.after(wait_ms, () => void flush());
       });
     return {
       answer: "taken",
-      readings: readingsOf(count, limits),
-      giveBack: () => change(-1, -row.tokens_taken),
-      correct: (actual) => change(0, actual - row.tokens_taken),
+      readings: tightestOf(counts, subjects),
+      giveBack: () => change(-1, -tokens_taken),
+      correct: (actual) => change(0, actual - tokens_taken),
     };
   }
 
   return {
     take(request) {
       const hopeless = hopelessLimit(request);
-      if (hopeless) return Promise.resolve({ answer: "never", limit: hopeless });
+      if (hopeless) return Promise.resolve(hopeless);
       return new Promise<RateAnswer>((answered, failed) => {
-        takes.push({ owner: bare(request.organizationId, "org_"), request, answered, failed });
-        start();
+        takes.push({ request, claims: claimsOf(request), answered, failed });
+        void start();
+      });
+    },
+    async read(_, subjects) {
+      const ids = subjects.map(bareOf);
+      const rows = await answeredWithin(db.query<ReadRow>(reading, [ids]), answer_ms, "the count of rates");
+      const counts = new Map(rows.map((row) => [row.id, row]));
+      return subjects.map(({ limits }, place) => {
+        const { requests = 0, tokens = 0, reset_ms = 0 } = counts.get(ids[place]!) ?? {};
+        return readingsOf({ requests, tokens, reset_ms, requestsRetry_ms: 0, tokensRetry_ms: 0 }, limits);
       });
     },
     async close() {
-      await underway;
+      await flush();
     },
   };
 }
 
-function takeRow({ owner, request }: Waiting, position: number) {
-  const { requestId, tokens, tokens_min, limits, elsewhere_ms } = request;
-  return [
-    position,
-    owner,
+interface ReadRow {
+  id: string;
+  requests: number;
+  tokens: number;
+  reset_ms: number;
+}
+
+const reading = `
+  select r.organization_id as id, sum(r.requests)::bigint as requests, sum(r.tokens)::bigint as tokens,
+    (extract(epoch from max(r.counts_until) - store_now()) * 1000)::bigint as reset_ms
+  from usage_rate r where r.organization_id = any($1::uuid[]) and r.counts_until > store_now() group by 1`;
+
+const bareOf = ({ limitedBy, id }: RateSubject) =>
+  bare(id, limitedBy === "organization" ? "org_" : limitedBy === "team" ? "team_" : "key_");
+
+/** Throws where an id is none: then its request is refused alone. */
+function claimsOf({ organizationId, subjects }: RateRequest): Claim[] {
+  const organization = bare(organizationId, "org_");
+  return subjects.map((subject) => ({ organization, subject: bareOf(subject), limits: subject.limits }));
+}
+
+/** Without their positions. */
+function claimRows({ request, claims }: Waiting, number: number): Field[][] {
+  const { requestId, tokens, tokens_min, elsewhere_ms } = request;
+  return claims.map(({ organization, subject, limits }) => [
+    number,
+    organization,
+    subject,
     requestId,
     countedSingly(limits),
     tokens,
@@ -130,9 +190,15 @@ function takeRow({ owner, request }: Waiting, position: number) {
     limits.requestsPerMinute,
     limits.tokensPerMinute,
     elsewhere_ms === undefined ? null : Math.max(0, Math.round(elsewhere_ms)),
-  ];
+  ]);
 }
 
-function changeRow({ owner, countsUntil, entry, requests, tokens }: Change) {
-  return [owner, countsUntil.toISOString(), entry, requests, tokens];
+function countOf(row: CountRow): RateCount {
+  return {
+    requests: row.requests,
+    tokens: row.tokens,
+    reset_ms: row.reset_ms,
+    requestsRetry_ms: row.requests_retry_ms ?? row.reset_ms,
+    tokensRetry_ms: row.tokens_retry_ms ?? row.reset_ms,
+  };
 }

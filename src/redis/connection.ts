@@ -10,13 +10,10 @@ import { within } from "../time/deadline.ts";
 export interface RedisConnection {
   /** Rejects unless Redis answers in time; a connection that is still being made is waited for. */
   ping(timeout_ms: number): Promise<void>;
-  /** A Lua script over one key, under a name of its own. Rejects at once where Redis is known to be away. */
-  script(name: string, lua: string): (key: string, args: string[]) => Promise<unknown>;
+  /** A Lua script over keys that share a hash tag. Rejects at once where Redis is known to be away. */
+  script(lua: string): (keys: readonly string[], args: readonly string[]) => Promise<unknown>;
   close(): void;
 }
-
-/** With the scripts that were defined on it, which its types cannot know. */
-type Client = (Redis | Cluster) & Record<string, (key: string, ...args: string[]) => Promise<unknown>>;
 
 const connect_ms = 2000;
 const command_ms = 2000;
@@ -77,11 +74,6 @@ export function redisConnection(
   /** Null until the server has said whether it is one of a cluster. */
   let commands: Redis | Cluster | null = null;
   let closed = false;
-  // All are defined before any is asked for: the driver's pipeline of this turn doesn't know those that are defined after
-  // its first command, and then throws where nobody can catch it.
-  const scripts = new Map<string, { lua: string; numberOfKeys: number }>();
-  const define = (client: Redis | Cluster) =>
-    scripts.forEach((definition, name) => void (name in client || client.defineCommand(name, definition)));
   watched(single);
 
   single.on("ready", async () => {
@@ -90,7 +82,6 @@ export function redisConnection(
       const isCluster = /^cluster_enabled:1/m.test(await single.info("cluster"));
       if (closed || commands) return;
       commands = isCluster ? openCluster() : single;
-      define(commands);
       if (isCluster) {
         watched(commands);
         single.disconnect();
@@ -102,9 +93,9 @@ export function redisConnection(
   });
 
   const isReady = () => commands?.status === "ready";
-  function ready(): Client {
+  function ready(): Redis | Cluster {
     if (!isReady()) throw new Error("there is no connection to Redis");
-    return commands as Client;
+    return commands!;
   }
 
   return {
@@ -113,16 +104,15 @@ export function redisConnection(
       while (!isReady() && !closed && performance.now() < end_ms) await Bun.sleep(10);
       await within(ready().ping(), end_ms - performance.now(), "Redis");
     },
-    script(name, lua) {
-      scripts.set(name, { lua, numberOfKeys: 1 });
-      if (commands) define(commands);
-      return async (key, args) => {
+    script(lua) {
+      const sha = new Bun.CryptoHasher("sha1").update(lua).digest("hex");
+      return async (keys, args) => {
         const client = ready();
         const asked_ms = performance.now();
         const tell = (failure: "connection" | "statement" | null) =>
           watcher.answered("redis", performance.now() - asked_ms, failure);
         try {
-          const value = await client[name]!(key, ...args);
+          const value = await evaluated(client, { lua, sha }, keys, args);
           tell(null);
           return value;
         } catch (error) {
@@ -137,6 +127,21 @@ export function redisConnection(
       commands?.disconnect();
     },
   };
+}
+
+/** By its name; a Redis that does not know it yet, or any more, has done nothing and is told it. */
+async function evaluated(
+  client: Redis | Cluster,
+  { lua, sha }: { lua: string; sha: string },
+  keys: readonly string[],
+  args: readonly string[],
+): Promise<unknown> {
+  try {
+    return await client.evalsha(sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!(error instanceof ReplyError && (error as Error).message.startsWith("NOSCRIPT"))) throw error;
+    return client.eval(lua, keys.length, ...keys, ...args);
+  }
 }
 
 /** Says an outage once, not at each attempt. */

@@ -16,17 +16,17 @@ redis.call('EXPIRE', KEYS[1], ${forget_s})`;
 const recallScript = "return redis.call('LRANGE', KEYS[1], 0, -1)";
 
 export function redisReceipts(redis: Pick<RedisConnection, "script">): ReceiptMemory {
-  const push = redis.script("sluiceRememberReceipts", rememberScript);
-  const range = redis.script("sluiceRecallReceipts", recallScript);
+  const push = redis.script(rememberScript);
+  const range = redis.script(recallScript);
   return {
     async remember(ledgerId, confirmed) {
       const entries = confirmed
         .slice(-remembered_max)
         .map(({ requestId, organizationId, charged }) => JSON.stringify([requestId, organizationId, charged]));
-      if (entries.length > 0) await push(keyOf(ledgerId), entries);
+      if (entries.length > 0) await push([keyOf(ledgerId)], entries);
     },
     async recall(ledgerId) {
-      const entries = (await range(keyOf(ledgerId), [])) as string[];
+      const entries = (await range([keyOf(ledgerId)], [])) as string[];
       return entries.map((entry) => {
         const [requestId, organizationId, charged] = JSON.parse(entry) as [string, string, number];
         return { requestId, organizationId, charged };

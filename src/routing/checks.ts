@@ -1,7 +1,7 @@
 /** Asks engines from time to time whether they are well, where a setting says so: docs/routing.md, Health. */
 import { repeating } from "../time/repeating.ts";
 import type { Client } from "../upstream/http1/client.ts";
-import type { HealthCheck, Upstream } from "../upstream/target.ts";
+import { endpointOf, type HealthCheck, type Upstream } from "../upstream/target.ts";
 import type { Health } from "./health.ts";
 
 export interface CheckParts {
@@ -30,15 +30,18 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
   const known = new Map<string, Checked>();
 
   function look(): void {
-    const due = new Map(upstreams().flatMap((one) => (one.check ? [[one.url, one] as const] : [])));
-    for (const [url, { failures, upstream }] of known) {
-      if (due.has(url)) continue;
-      known.delete(url);
-      if (failures >= checks_max) tell(upstream, true);
+    const due = new Map(upstreams().flatMap((one) => (isChecked(one) ? [[endpointOf(one), one] as const] : [])));
+    for (const [endpoint, { failures, upstream }] of known) {
+      if (due.has(endpoint)) continue;
+      known.delete(endpoint);
+      if (failures < checks_max) continue;
+      // An address that its name has lost is neither up nor down.
+      if (upstream.address === undefined) tell(upstream, true);
+      else health.checked(endpoint, true, now_ms());
     }
-    for (const [url, upstream] of due) {
-      const one = known.get(url) ?? { upstream, next_ms: 0, isAsking: false, failures: 0 };
-      known.set(url, one);
+    for (const [endpoint, upstream] of due) {
+      const one = known.get(endpoint) ?? { upstream, next_ms: 0, isAsking: false, failures: 0 };
+      known.set(endpoint, one);
       one.upstream = upstream;
       if (!one.isAsking && one.next_ms <= now_ms()) void ask(one, upstream.check!);
     }
@@ -49,21 +52,26 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
     one.next_ms = now_ms() + check.interval_ms;
     const isUp = await isWell(client, one.upstream, check);
     one.isAsking = false;
-    // A reload may have taken it away meanwhile.
-    if (known.get(one.upstream.url) !== one) return;
+    // A reload may have taken it away meanwhile, or its name may lead elsewhere.
+    if (known.get(endpointOf(one.upstream)) !== one) return;
     const wasUp = one.failures < checks_max;
     const isAnsweredAgain = isUp && one.failures > 0;
     one.failures = isUp ? 0 : one.failures + 1;
     if (wasUp !== one.failures < checks_max) tell(one.upstream, !wasUp);
-    else if (isAnsweredAgain) health.checked(one.upstream.url, true, now_ms());
+    else if (isAnsweredAgain) health.checked(endpointOf(one.upstream), true, now_ms());
   }
 
   function tell(upstream: Upstream, isUp: boolean): void {
-    health.checked(upstream.url, isUp, now_ms());
+    health.checked(endpointOf(upstream), isUp, now_ms());
     turned(upstream, isUp);
   }
 
   return repeating(async () => look(), { first: 0, every: tick_ms });
+}
+
+/** Where no address of its name is known, there is nobody to ask. */
+function isChecked({ check, address }: Upstream): boolean {
+  return check !== undefined && address !== null;
 }
 
 async function isWell(client: CheckParts["client"], upstream: Upstream, { path }: HealthCheck): Promise<boolean> {
@@ -71,6 +79,7 @@ async function isWell(client: CheckParts["client"], upstream: Upstream, { path }
   try {
     const reply = await client.get({
       url: new URL(path, upstream.url).href,
+      address: upstream.address,
       headers: { "user-agent": "sluice", ...upstream.headers },
       tls: upstream.tls ?? null,
       connect_ms: upstream.timeouts.connect_ms,

@@ -2,6 +2,7 @@
  * Which route is asked. Pure. Lower priority is better; within one, a session goes where it was at home, a new one to the
  * place that its key has among the routes, and what has neither to the one with less to do of two drawn: docs/routing.md.
  */
+import { endpointOf, type Upstream } from "../upstream/target.ts";
 import type { Route } from "./catalog.ts";
 
 /** What a route has to do now, and who is at home there. */
@@ -63,9 +64,24 @@ export function fitting(routes: readonly Route[], tokens: number, contextOf: (ro
   return routes.filter((route) => contextOf(route) === largest);
 }
 
-/** Who a route is, through reloads: a replica is a URL. */
+/** Who a route is, through reloads and changes of addresses: a replica is a URL, or one of its addresses. */
 export function identityOf({ upstream, model }: Route): string {
-  return `${upstream.name}\n${upstream.url}\n${model}`;
+  return `${engineOf(upstream)}\n${model}`;
+}
+
+/** The same of an engine, for all its models. */
+export function engineOf(upstream: Pick<Upstream, "name" | "url" | "address">): string {
+  return `${upstream.name}\n${endpointOf(upstream)}`;
+}
+
+/** Of whatever is known by an engine, or by a route of it. */
+export function engineIn(identity: string): string {
+  return identity.split("\n", 2).join("\n");
+}
+
+/** Whether two are one: after a change of addresses, those that stay have routes of their own again. */
+export function isSame(one: Route, other: Route): boolean {
+  return one === other || (one.upstream.address !== undefined && identityOf(one) === identityOf(other));
 }
 
 function lessBusyOfTwo(routes: readonly Route[], burdenOf: (route: Route) => Burden, draw: () => number): Route | null {

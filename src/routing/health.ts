@@ -1,7 +1,8 @@
 /** What this process knows of routes. Nothing is told between nodes: each finds out by itself, and none needs it to be safe. */
+import { endpointOf } from "../upstream/target.ts";
 import { admits, type Breaker, begun, checked, closed, type End, ended, isWell } from "./breaker.ts";
 import type { Route } from "./catalog.ts";
-import { identityOf } from "./choose.ts";
+import { engineIn, identityOf, isSame } from "./choose.ts";
 import { isFarBeyond, type Pace, paced } from "./pace.ts";
 
 export interface Health {
@@ -12,15 +13,17 @@ export interface Health {
   ended(route: Route, end: End, begun_ms: number, now_ms: number): void;
   /** It has begun to answer, after `taken_ms` beyond what its size explains. `routes`: of the same model. */
   shown(route: Route, routes: readonly Route[], taken_ms: number, begun_ms: number, now_ms: number): void;
-  /** An active check says whether what listens at this URL is well, when it did not say so before. */
-  checked(url: string, isUp: boolean, now_ms: number): void;
-  /** What listens at this URL says that it is busy, or no longer. */
-  crowded(url: string, isCrowded: boolean): void;
+  /** An active check says whether what listens at this endpoint is well, when it did not say so before. */
+  checked(endpoint: string, isUp: boolean, now_ms: number): void;
+  /** What listens at this endpoint says that it is busy, or no longer. */
+  crowded(endpoint: string, isCrowded: boolean): void;
   stateOf(route: Route, now_ms: number): RouteState;
+  /** Forgets what it knows of all other engines. */
+  retain(engines: ReadonlySet<string>): void;
 }
 
-/** `closed`: asked. `crowded`: asked where no other is less busy. `open`, `half-open`: of its breaker. `resting`: full, for as long as it said. `down`: its check fails. */
-export type RouteState = Breaker["state"] | "crowded" | "resting" | "down";
+/** `closed`: asked. `crowded`: asked where no other is less busy. `open`, `half-open`: of its breaker. `resting`: full, for as long as it said. `down`: its check fails. `unresolved`: no address of its name is known. */
+export type RouteState = Breaker["state"] | "crowded" | "resting" | "down" | "unresolved";
 
 export function health(): Health {
   // A breaker of which nothing is known is forgotten, so the map holds no more than what is or was ill.
@@ -33,7 +36,7 @@ export function health(): Health {
     if (!isWell(breaker, now_ms)) ill.set(identityOf(route), breaker);
     else if (ill.size > 0) ill.delete(identityOf(route));
   };
-  const isUsable = (route: Route, now_ms: number) => !down.has(route.upstream.url) && admits(of(route), now_ms);
+  const isUsable = (route: Route, now_ms: number) => !down.has(endpointOf(route.upstream)) && admits(of(route), now_ms);
   const end = (route: Route, how: End, begun_ms: number, now_ms: number) =>
     set(route, ended(of(route), how, begun_ms, now_ms), now_ms);
 
@@ -42,7 +45,7 @@ export function health(): Health {
       if (ill.size === 0 && down.size === 0 && crowded.size === 0) return routes;
       const well = routes.filter((route) => isUsable(route, now_ms));
       if (well.length === 0) return routes;
-      const calm = well.filter((route) => !crowded.has(route.upstream.url));
+      const calm = well.filter((route) => !crowded.has(endpointOf(route.upstream)));
       return calm.length > 0 ? calm : well;
     },
     begun(route, now_ms) {
@@ -51,26 +54,32 @@ export function health(): Health {
     ended: end,
     shown(route, routes, taken_ms, begun_ms, now_ms) {
       if (routes.length < 2) return end(route, { kind: "answered" }, begun_ms, now_ms);
-      const peers = routes.filter((other) => other !== route && isUsable(other, now_ms));
+      const peers = routes.filter((other) => !isSame(other, route) && isUsable(other, now_ms));
       const known = peers.flatMap((other) => paces.get(identityOf(other)) ?? []);
       const isSlow = isFarBeyond(taken_ms, known);
       // What is far beyond is no measure for others.
       if (!isSlow) paces.set(identityOf(route), paced(paces.get(identityOf(route)), taken_ms));
       end(route, { kind: isSlow ? "slow" : "answered" }, begun_ms, now_ms);
     },
-    checked(url, isUp, now_ms) {
-      if (!isUp) return void down.add(url);
-      down.delete(url);
+    checked(endpoint, isUp, now_ms) {
+      if (!isUp) return void down.add(endpoint);
+      down.delete(endpoint);
       for (const [identity, breaker] of ill)
-        if (identity.split("\n")[1] === url) ill.set(identity, checked(breaker, now_ms));
+        if (identity.split("\n")[1] === endpoint) ill.set(identity, checked(breaker, now_ms));
     },
-    crowded: (url, isCrowded) => void (isCrowded ? crowded.add(url) : crowded.delete(url)),
+    crowded: (endpoint, isCrowded) => void (isCrowded ? crowded.add(endpoint) : crowded.delete(endpoint)),
     stateOf(route, now_ms) {
-      if (down.has(route.upstream.url)) return "down";
+      const endpoint = endpointOf(route.upstream);
+      if (route.upstream.address === null) return "unresolved";
+      if (down.has(endpoint)) return "down";
       const { state, restUntil_ms } = of(route);
       if (state !== "closed") return state;
       if (restUntil_ms > now_ms) return "resting";
-      return crowded.has(route.upstream.url) ? "crowded" : "closed";
+      return crowded.has(endpoint) ? "crowded" : "closed";
+    },
+    retain(engines) {
+      for (const known of [ill, paces])
+        for (const identity of known.keys()) if (!engines.has(engineIn(identity))) known.delete(identity);
     },
   };
 }

@@ -2,7 +2,7 @@
 import { type Repeating, repeating } from "../time/repeating.ts";
 import { readAtMost } from "../upstream/body.ts";
 import type { Client } from "../upstream/http1/client.ts";
-import type { LoadReading, Upstream } from "../upstream/target.ts";
+import { endpointOf, type LoadReading, type Upstream } from "../upstream/target.ts";
 import { type EngineLoad, engineLoadOf, isCrowded } from "./engine-load.ts";
 import type { Health } from "./health.ts";
 
@@ -22,30 +22,36 @@ export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeati
   const next_ms = new Map<string, number>();
 
   function look(): void {
-    const due = new Map(upstreams().flatMap((one) => (one.load ? [[one.url, one] as const] : [])));
-    for (const url of next_ms.keys()) {
-      if (due.has(url)) continue;
-      next_ms.delete(url);
-      health.crowded(url, false);
+    const due = new Map(upstreams().flatMap((one) => (isRead(one) ? [[endpointOf(one), one] as const] : [])));
+    for (const endpoint of next_ms.keys()) {
+      if (due.has(endpoint)) continue;
+      next_ms.delete(endpoint);
+      health.crowded(endpoint, false);
     }
-    for (const [url, upstream] of due) {
-      if ((next_ms.get(url) ?? 0) > now_ms()) continue;
+    for (const [endpoint, upstream] of due) {
+      if ((next_ms.get(endpoint) ?? 0) > now_ms()) continue;
       // Not again before this one has been answered, or given up.
-      next_ms.set(url, Number.POSITIVE_INFINITY);
+      next_ms.set(endpoint, Number.POSITIVE_INFINITY);
       void ask(upstream, upstream.load!);
     }
   }
 
   async function ask(upstream: Upstream, reading: LoadReading): Promise<void> {
     const load = await read(client, upstream, reading);
-    // A reload may have taken it away meanwhile.
-    if (!next_ms.has(upstream.url)) return;
+    // A reload may have taken it away meanwhile, or its name may lead elsewhere.
+    const endpoint = endpointOf(upstream);
+    if (!next_ms.has(endpoint)) return;
     // One that says nothing is asked as if it were idle: whether it is well is for checks to say.
-    health.crowded(upstream.url, load !== null && isCrowded(load, reading.waiting_max));
-    next_ms.set(upstream.url, now_ms() + reading.interval_ms);
+    health.crowded(endpoint, load !== null && isCrowded(load, reading.waiting_max));
+    next_ms.set(endpoint, now_ms() + reading.interval_ms);
   }
 
   return repeating(async () => look(), { first: 0, every: tick_ms });
+}
+
+/** Where no address of its name is known, there is nobody to ask. */
+function isRead({ load, address }: Upstream): boolean {
+  return load !== undefined && address !== null;
 }
 
 async function read(
@@ -56,6 +62,7 @@ async function read(
   try {
     const reply = await client.get({
       url: new URL(path, upstream.url).href,
+      address: upstream.address,
       headers: { "user-agent": "sluice", ...upstream.headers },
       tls: upstream.tls ?? null,
       connect_ms: upstream.timeouts.connect_ms,

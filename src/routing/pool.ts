@@ -1,6 +1,6 @@
 /** What this process has in flight at each route, and which sessions are at home there. Of nothing else is anything known. */
 import type { Route } from "./catalog.ts";
-import { type Burden, choose, foremost, identityOf } from "./choose.ts";
+import { type Burden, choose, engineIn, foremost, identityOf } from "./choose.ts";
 
 export interface Visit {
   /** Of the session (affinity.ts); asked for only where there is a choice. */
@@ -17,6 +17,8 @@ export interface Pool {
   /** It is over; once. */
   ended(route: Route, visit: Visit): void;
   of(route: Route): Readonly<Burden>;
+  /** Forgets all other engines where nothing runs. */
+  retain(engines: ReadonlySet<string>): void;
 }
 
 /** After so long an engine has put the session's prefix out of its cache. */
@@ -84,5 +86,9 @@ export function pool(): Pool {
       place.requests -= 1;
     },
     of: placeOf,
+    retain(engines) {
+      for (const [identity, { requests }] of places)
+        if (requests === 0 && !engines.has(engineIn(identity))) places.delete(identity);
+    },
   };
 }

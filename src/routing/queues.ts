@@ -5,7 +5,7 @@
 import { Fault } from "../inference/fault.ts";
 import type { Capacity } from "../upstream/target.ts";
 import type { Route } from "./catalog.ts";
-import { identityOf } from "./choose.ts";
+import { engineIn, engineOf, identityOf } from "./choose.ts";
 import type { Claim } from "./fair-queue.ts";
 import { type Room, Slots } from "./slots.ts";
 
@@ -19,6 +19,8 @@ export interface Place {
 export interface Waiting {
   /** Null where it was given up first. */
   place: Promise<Place | null>;
+  /** It can be answered by these now: it waits for those that are new as well, and no longer for those that are gone. */
+  renew(routes: readonly Route[]): void;
   giveUp(): void;
 }
 
@@ -35,6 +37,8 @@ export interface Queues {
   patience_ms(routes: readonly Route[]): number;
   /** How many wait for this one. */
   lengthOf(route: Route): number;
+  /** Forgets all other engines where nothing runs and nobody waits. */
+  retain(engines: ReadonlySet<string>): void;
 }
 
 /** Whoever is told to come back at all, comes back within so long. */
@@ -50,7 +54,7 @@ export function queues(now_ms: () => number): Queues {
     if (!capacity) return null;
     const at = of.get(route);
     if (at) return at;
-    const identity = route.capacity ? identityOf(route) : `${route.upstream.name}\n${route.upstream.url}`;
+    const identity = route.capacity ? identityOf(route) : engineOf(route.upstream);
     const slots = known.get(identity) ?? new Slots(capacity);
     slots.capacity = capacity;
     known.set(identity, slots);
@@ -99,21 +103,40 @@ export function queues(now_ms: () => number): Queues {
           resolve({ route, leave: () => from.end(claim, room, now_ms()) });
         },
       };
-      for (const route of open) {
+      const stand = (route: Route) => {
         const slots = slotsOf(route)!;
         if (!spots.has(slots)) spots.set(slots, { route, leave: slots.wait(queued, now_ms()) });
-      }
+      };
+      for (const route of open) stand(route);
       // One that goes before those who wait may fit where the one that was next does not.
       for (const slots of [...spots.keys()]) if (spots.has(slots)) slots.serve();
       const giveUp = () => {
         leaveAll();
         resolve(null);
       };
-      return { place: promise, giveUp };
+      const renew = (now: readonly Route[]) => {
+        if (spots.size === 0) return;
+        const left = new Set(now.map(slotsOf));
+        for (const [slots, { leave }] of [...spots]) {
+          if (left.has(slots)) continue;
+          spots.delete(slots);
+          leave();
+        }
+        const added = now.filter((route) => !spots.has(slotsOf(route)!));
+        // Whoever waits for nobody any more, or finds one with room, looks anew.
+        if (added.some((route) => slotsOf(route)?.roomFor(claim) !== null)) return giveUp();
+        for (const route of added) if (mayWait(slotsOf(route)!, claim, now_ms())) stand(route);
+        if (spots.size === 0) giveUp();
+      };
+      return { place: promise, renew, giveUp };
     },
     full,
     patience_ms: (routes) => Math.max(0, ...allSlots(routes).map(({ capacity }) => capacity.queue_ms_max)),
     lengthOf: (route) => slotsOf(route)?.waiting ?? 0,
+    retain(engines) {
+      for (const [identity, slots] of known)
+        if (slots.isIdle && !engines.has(engineIn(identity))) known.delete(identity);
+    },
   };
 }
 

@@ -49,6 +49,11 @@ export class Slots {
     return this.#queue.length;
   }
 
+  /** Nothing is in flight there, and nobody waits. */
+  get isIdle(): boolean {
+    return this.common.requests === 0 && this.reserved.requests === 0 && this.waiting === 0;
+  }
+
   /** Where it may go at once, past nobody whose turn it is. */
   roomFor(claim: Claim): Room | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;

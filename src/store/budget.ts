@@ -2,18 +2,17 @@
  * What keys and teams may use beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
  * (ledger.ts); this is what an administrator sets.
  */
-import type { UsageLimits } from "./ledger.ts";
 import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
+import { noLimits, type PlanLimits } from "./plan.ts";
+
+/** Whose limit it was. */
+export type LimitedBy = "organization" | "team" | "key";
 
 /** In the units of a plan. A limit that is null does not limit. */
-export type Budget = UsageLimits;
+export type Budget = PlanLimits;
 
-export const noBudget: Budget = Object.freeze({
-  session: null,
-  week: null,
-  month: null,
-  concurrentRequests: null,
-});
+const { name: _, ...unlimited } = noLimits;
+export const noBudget: Budget = Object.freeze(unlimited);
 
 /** A named group of keys in an organization. */
 export interface Team {

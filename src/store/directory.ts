@@ -8,6 +8,7 @@
 import type { Budget, BudgetAdministration } from "./budget.ts";
 import type { WindowKind } from "./ledger.ts";
 import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
+import type { RateSubject } from "./rates.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
@@ -80,6 +81,8 @@ export interface Credential {
   key: Pick<Key, "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt">;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version">;
+  /** Of the key and its team, where they have limits of their own; the key first. */
+  rates: readonly RateSubject[];
   /** The store's clock at the look-up: it decides about expiry, never a node's. */
   readAt: Date;
 }

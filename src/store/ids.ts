@@ -11,8 +11,20 @@ export function uuidOf(id: string, prefix: IdPrefix): string | null {
 /** The UUID inside an id that we made ourselves. Throws a TypeError for any other. */
 export function bare(id: string, prefix: IdPrefix): string {
   const uuid = uuidOf(id, prefix);
-  if (uuid === null) throw new TypeError(`not an id that begins with ${prefix}: ${JSON.stringify(id.slice(0, 64))}`);
+  if (uuid === null) throw notAnId(id, prefix);
   return uuid;
+}
+
+/** The same as digits alone, which Postgres takes too. */
+export function hexOf(id: string, prefix: IdPrefix): string {
+  if (!(id.startsWith(prefix) && id.length === prefix.length + 32 && lastDigits.test(id))) throw notAnId(id, prefix);
+  return id.slice(prefix.length);
+}
+
+const lastDigits = /[0-9a-f]{32}$/;
+
+function notAnId(id: string, prefix: IdPrefix): TypeError {
+  return new TypeError(`not an id that begins with ${prefix}: ${JSON.stringify(id.slice(0, 64))}`);
 }
 
 export function idOf(uuid: string, prefix: IdPrefix): string {

@@ -97,6 +97,8 @@ export interface Grow {
   verb: "grow";
   requestId: string;
   organizationId: string;
+  /** 1, 2, … of one request: one that comes twice, or was overtaken on its way, takes nothing back. */
+  number: number;
   limits: UsageLimits;
   unitsTotal: number;
   /** Less than this in all is of no use: then the answer is `full`. */
@@ -128,8 +130,8 @@ export interface Settle extends RequestFacts {
     upstream: string;
     attempts: number;
     firstPart_ms: number | null;
-    /** Each attempt; left out where there was one. */
-    tried?: readonly { upstream: string; outcome: string; ms: number }[];
+    /** Each attempt; left out where there was one, at an engine that its upstream's name tells. */
+    tried?: readonly { upstream: string; replica?: string; outcome: string; ms: number }[];
   } | null;
   /** For operators: what the engine reported, where it was not taken as it is. */
   reportRejected: RejectedReport | null;
@@ -183,10 +185,11 @@ export interface Ledger {
   /** One transaction; resolves when it is durable. Commands of one request id are carried out in their order. */
   run(commands: readonly Command[]): Promise<Answer[]>;
   /**
-   * Settles holds whose lease has lapsed, `limit` at most, marked `recovered`. Where the store's clock is past `clock_max`
-   * it settles none. Leases that lie further ahead than they can, because the clock was set back, are shortened. Rejects when the store is away.
+   * Settles holds whose lease has lapsed, `limit` at most, marked `recovered`. Where the store's clock does not read what it
+   * may, it settles none. Leases that lie further ahead than they can, because the clock was set back, are shortened.
+   * Rejects when the store is away.
    */
-  recover(limit: number, clock_max?: Date): Promise<Recovered>;
+  recover(limit: number, clock?: ClockRange): Promise<Recovered>;
   /** The windows in force now; an idle session reads used 0 and a reset five hours from now. Rejects for an unknown id. */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
   /** What this key and its team may use and have used, where they are limited: the key first. */
@@ -224,6 +227,12 @@ export interface Ledger {
   /** Makes room for the records of coming months and drops those that are no longer kept. Keeps nobody waiting. */
   maintain(): Promise<Upkeep>;
   close(): Promise<void>;
+}
+
+/** What the store's clock may read, if nobody has set it. */
+export interface ClockRange {
+  earliest: Date;
+  latest: Date;
 }
 
 export interface Recovered {

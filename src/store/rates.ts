@@ -4,19 +4,29 @@
  * docs/design/usage.md, Sliding limits; docs/design/metering.md, Sliding limits in stores.
  */
 
+import type { LimitedBy } from "./budget.ts";
+
 /** Null does not limit. */
 export interface RateLimits {
   requestsPerMinute: number | null;
   tokensPerMinute: number | null;
 }
 
+/** Whoever limits a request: its organization, and its key and the key's team where they have limits of their own. */
+export interface RateSubject {
+  limitedBy: LimitedBy;
+  id: string;
+  limits: RateLimits;
+}
+
 export interface RateRequest {
   organizationId: string;
   requestId: string;
+  /** At least one, the narrowest first: the key, its team, the organization. All count it, or none does. */
+  subjects: readonly RateSubject[];
   /** What it may come to, until that is corrected, and the least with which it may begin: what is left is taken, if that is between them. */
   tokens: number;
   tokens_min: number;
-  limits: RateLimits;
   /**
    * How long ago requests were last counted elsewhere, and not here; absent: not within the last minute. A store that
    * can know what it missed looks it up.
@@ -31,7 +41,7 @@ export interface RateReading {
   /** Until the limit is whole again, if nothing more is taken. */
   reset_ms: number;
 }
-/** Null: the plan does not limit it. */
+/** Of several subjects the one that has least left. Null: none limits it. */
 export interface RateReadings {
   requests: RateReading | null;
   tokens: RateReading | null;
@@ -50,8 +60,11 @@ export interface RateTaken {
 }
 export interface RateRefused {
   answer: "refused";
-  /** Of two full limits, the one that has room last. */
+  /** Of several full limits, the one that has room last; of equals the narrowest. */
+  limitedBy: LimitedBy;
   limit: RateLimitName;
+  /** Of that limit. */
+  reading: RateReading;
   /** Until there is room for it, if nothing more is taken: above 0, at most 60,000. */
   retry_ms: number;
   readings: RateReadings;
@@ -59,12 +72,17 @@ export interface RateRefused {
 /** The least of the request alone is above the whole limit. */
 export interface RateHopeless {
   answer: "never";
+  limitedBy: LimitedBy;
   limit: RateLimitName;
+  perMinute: number;
 }
 
 export interface Rates {
   /** Counts a request, or refuses it and counts nothing. Rejects when the store is away: then nobody knows. */
   take(request: RateRequest): Promise<RateAnswer>;
+  /** What each of them has left, in their order; counts nothing. Rejects as `take` does. */
+  read(organizationId: string, subjects: readonly RateSubject[]): Promise<RateReadings[]>;
+  /** What still waits to be told is told first. */
   close(): Promise<void>;
 }
 
@@ -82,14 +100,20 @@ export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits
 }
 
 /** The limit that a request can never meet, whatever was taken before. */
-export function hopelessLimit({ tokens_min, limits }: RateRequest): RateLimitName | null {
-  if ((limits.requestsPerMinute ?? Infinity) < 1) return "requests";
-  return (limits.tokensPerMinute ?? Infinity) < tokens_min ? "tokens" : null;
+export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopeless | null {
+  for (const { limitedBy, limits } of subjects) {
+    const { requestsPerMinute, tokensPerMinute } = limits;
+    const never = (limit: RateLimitName, perMinute: number): RateHopeless => ({
+      ...{ answer: "never", limitedBy, limit, perMinute },
+    });
+    if (requestsPerMinute !== null && requestsPerMinute < 1) return never("requests", requestsPerMinute);
+    if (tokensPerMinute !== null && tokensPerMinute < tokens_min) return never("tokens", tokensPerMinute);
+  }
+  return null;
 }
 
-/** What a store found, as numbers. */
+/** What a store found of one subject, as numbers. */
 export interface RateCount {
-  taken: boolean;
   /** Counted now, this request included where it was taken. */
   requests: number;
   tokens: number;
@@ -100,20 +124,46 @@ export interface RateCount {
   tokensRetry_ms: number;
 }
 
+const names = ["requests", "tokens"] as const;
+const retryOf = (count: RateCount, name: RateLimitName) =>
+  name === "requests" ? count.requestsRetry_ms : count.tokensRetry_ms;
+
 export function readingsOf({ requests, tokens, reset_ms }: RateCount, limits: RateLimits): RateReadings {
   const reading = (limit: number | null, used: number): RateReading | null =>
     limit === null ? null : { limit, remaining: Math.max(0, limit - used), reset_ms: used > 0 ? reset_ms : 0 };
   return { requests: reading(limits.requestsPerMinute, requests), tokens: reading(limits.tokensPerMinute, tokens) };
 }
 
-export function refusalOf(count: RateCount, limits: RateLimits): RateRefused {
-  const { requestsRetry_ms, tokensRetry_ms } = count;
-  const retry_ms = Math.max(requestsRetry_ms, tokensRetry_ms);
+/** Of each limit the reading that has least left; of equals the first. */
+export function tightest(readings: readonly RateReadings[]): RateReadings {
+  const less = (a: RateReading | null, b: RateReading | null) => (a && (!b || a.remaining <= b.remaining) ? a : b);
+  return readings.reduce((one, other) => ({
+    requests: less(one.requests, other.requests),
+    tokens: less(one.tokens, other.tokens),
+  }));
+}
+
+/** `counts` are those of the subjects, in their order. */
+export function tightestOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateReadings {
+  return tightest(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
+}
+
+export function refusalOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateRefused {
+  const readings = counts.map((count, place) => readingsOf(count, subjects[place]!.limits));
+  let last = { retry_ms: -1, place: 0, limit: "requests" as RateLimitName };
+  for (const [place, count] of counts.entries()) {
+    for (const limit of names) {
+      const retry_ms = retryOf(count, limit);
+      if (readings[place]![limit] && retry_ms > last.retry_ms) last = { retry_ms, place, limit };
+    }
+  }
   return {
     answer: "refused",
-    limit: tokensRetry_ms > requestsRetry_ms ? "tokens" : "requests",
+    limitedBy: subjects[last.place]!.limitedBy,
+    limit: last.limit,
+    reading: readings[last.place]![last.limit]!,
     // The last of the entries that share a second may have a moment more.
-    retry_ms: Math.min(minute_ms, Math.max(1, retry_ms)),
-    readings: readingsOf(count, limits),
+    retry_ms: Math.min(minute_ms, Math.max(1, last.retry_ms)),
+    readings: tightest(readings),
   };
 }

@@ -46,6 +46,14 @@ export const bounds = {
   model: 2000,
   /** Empty where clients could read it. */
   upstream: 512,
+  /** Addresses of the names that are resolved anew: those in force now. */
+  replica: 512,
+  attempt: [
+    ...["answered", "empty", "abandoned", "unreachable", "stale", "broken", "timeout", "busy", "failed"],
+    ...["refused", "rejected", "too_long", "malformed"],
+  ],
+  routeState: ["closed", "crowded", "open", "half-open", "resting", "down", "unresolved"],
+  tokens: ["input", "cached_input", "cache_write", "output"],
   outcome: ["completed", "cancelled", "failed", "refused"],
   store: ["postgres", "embedded", "redis"],
 } as const;

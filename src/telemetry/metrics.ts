@@ -1,4 +1,6 @@
 /** What the rooms tell, as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
+import type { Problem } from "../routing/resolution.ts";
+import type { Tally } from "../routing/tallies.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { SettleAnswer } from "../store/ledger.ts";
 import type { StoreName, StoreWatcher } from "../store/watcher.ts";
@@ -33,6 +35,12 @@ export interface Metrics extends StoreWatcher {
   waited(wait: Waited): void;
   /** How the routes are, read when metrics are asked for. */
   routes(read: () => RouteView[]): void;
+  /** How attempts ended at the engines behind one name, read when metrics are asked for. */
+  tallies(read: () => readonly Tally[]): void;
+  /** The addresses in use of an upstream whose name is resolved anew, read when metrics are asked for. */
+  addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
+  /** Such a name was resolved; null: without a problem. */
+  resolved(upstream: string, problem: Problem | null): void;
   /** So many holds of nodes that are gone were settled. */
   recovered(requests: number): void;
   /** So many confirmed settlements were not in the database any more. */
@@ -92,6 +100,9 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     inference(ended, traceId) {
       answered({ inc, observe }, ended, traceId);
       const { model, upstream, divergence, reportRejected } = ended;
+      if (upstream !== null)
+        for (const [of, count] of tokensOf(ended.usage))
+          inc("upstream_tokens_total", { model, upstream: named(upstream), class: of }, count);
       told.add(ended.organizationId, ended.units);
       if (divergence !== null) diverged.observe(model, divergence);
       for (const half of ["input", "output"] as const) {
@@ -127,7 +138,27 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       each("upstream_requests_in_flight", ({ model, upstream, requests }) => [{ model, upstream }, requests]);
       each("upstream_queue_length", ({ model, upstream, waiting }) => [{ model, upstream }, waiting]);
       each("upstream_tokens_in_flight", ({ model, upstream, tokens }) => [{ model, upstream }, tokens]);
+      const ofReplicas = <Of>(of: (view: RouteView & { replica: string }) => Of) =>
+        views().flatMap((view) => (isPrivate && view.replica ? [of({ ...view, replica: view.replica })] : []));
+      read("upstream_replica_routes", () =>
+        ofReplicas(({ upstream, replica, state }) => [{ upstream, replica, state }, 1] as const),
+      );
+      read("upstream_replica_requests_in_flight", () =>
+        ofReplicas(({ upstream, replica, requests }) => [{ upstream, replica }, requests] as const),
+      );
     },
+    tallies(tallies) {
+      read("upstream_replica_attempts_total", () =>
+        (isPrivate ? tallies() : []).map(({ attempts, ...labels }) => [labels, attempts] as const),
+      );
+    },
+    addresses(addresses) {
+      read("upstream_addresses", () =>
+        addresses().map(([upstream, count]) => [{ upstream: named(upstream) }, count] as const),
+      );
+    },
+    resolved: (upstream, problem) =>
+      inc("upstream_resolutions_total", { upstream: named(upstream), outcome: problem ?? "answered" }),
     read,
     revocationPropagation: (seconds) => observe("key_revocation_propagation_seconds", {}, seconds),
     render,
@@ -138,10 +169,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
 function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
   const { operation, model, outcome, errorCode, usage, firstPart_ms, total_ms } = ended;
   inc("inference_requests_total", { operation, model, outcome, code: errorCode ?? "" });
-  inc("inference_tokens_total", { model, class: "input" }, usage.inputTokens);
-  inc("inference_tokens_total", { model, class: "cached_input" }, usage.cachedInputTokens);
-  inc("inference_tokens_total", { model, class: "cache_write" }, usage.cacheWriteTokens);
-  inc("inference_tokens_total", { model, class: "output" }, usage.outputTokens);
+  for (const [of, count] of tokensOf(usage)) inc("inference_tokens_total", { model, class: of }, count);
   inc("inference_reasoning_tokens_total", { model }, usage.reasoningTokens);
   observe("inference_duration_seconds", { model }, total_ms / 1000, traceId);
   if (firstPart_ms !== null) {
@@ -149,6 +177,15 @@ function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended:
   }
   const perToken_s = perOutputToken_s(ended);
   if (perToken_s !== null) observe("inference_time_per_output_token_seconds", { model }, perToken_s);
+}
+
+function tokensOf({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens }: Ended["usage"]) {
+  return [
+    ["input", inputTokens],
+    ["cached_input", cachedInputTokens],
+    ["cache_write", cacheWriteTokens],
+    ["output", outputTokens],
+  ] as const;
 }
 
 /** Null where the answer did not flow: it came whole, broke off, or has a token at most. */

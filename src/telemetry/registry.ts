@@ -26,6 +26,12 @@ export const contentTypes: Record<Format, string> = {
 
 type Instrument = Counter | Gauge | Histogram;
 
+/** What was counted by one set of labels. prom-client would put their names and values together anew for each count. */
+interface Cell {
+  labels: Labels;
+  value: number;
+}
+
 export function instruments(): Instruments {
   const registries: Record<Format, Registry<RegistryContentType>> = {
     prometheus: new Registry(),
@@ -33,10 +39,10 @@ export function instruments(): Instruments {
   };
   registries.openmetrics.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   const readers = new Map<string, () => Reading<MetricName>>();
-  const made = new Map<string, { instrument: Instrument; bounded: (labels: Labels) => Labels }>();
+  const made = new Map<string, { instrument: Instrument; cells: Cells }>();
   for (const [name, row] of Object.entries<MetricRow>(table)) {
-    const bounded = bounding(row.labels ?? {});
-    const read = () => readers.get(name)?.();
+    const cells = new Cells(row.labels ?? {});
+    const read = () => readers.get(name)?.() ?? (row.type === "counter" ? cells.reading() : undefined);
     const instrument = instrumentOf(name, row, registries.openmetrics, read);
     registries.prometheus.registerMetric(instrument);
     // OpenMetrics has counters without `_total`: prom-client renames what it renders, so it gets a name of its own there.
@@ -44,20 +50,21 @@ export function instruments(): Instruments {
       registries.openmetrics.removeSingleMetric(name);
       registries.openmetrics.registerMetric(Object.create(instrument) as Instrument);
     }
-    made.set(name, { bounded, instrument });
+    made.set(name, { cells, instrument });
   }
   return {
     inc(name, labels, by = 1) {
-      const { instrument, bounded } = made.get(name)!;
-      (instrument as Counter).inc(bounded(labels), by);
+      if (!(by >= 0 && by < Number.POSITIVE_INFINITY)) throw new RangeError(`${name} cannot rise by ${by}`);
+      made.get(name)!.cells.of(labels).value += by;
     },
     observe(name, labels, value, traceId) {
-      const { instrument, bounded } = made.get(name)!;
+      const { instrument, cells } = made.get(name)!;
       const row: MetricRow = table[name];
-      if (!row.hasExemplars) (instrument as Histogram).observe(bounded(labels), value);
+      const { labels: held } = cells.of(labels);
+      if (!row.hasExemplars) (instrument as Histogram).observe(held, value);
       else
         (instrument as Histogram).observe({
-          labels: bounded(labels),
+          labels: held,
           value,
           exemplarLabels: traceId === undefined ? (undefined as never) : { trace_id: traceId },
         });
@@ -90,6 +97,39 @@ function instrumentOf(
   };
   const instrument = type === "counter" ? new Counter({ ...common, collect }) : new Gauge({ ...common, collect });
   return instrument;
+}
+
+/** By the values of the labels, in the order of their names. */
+class Cells {
+  readonly #names: readonly string[];
+  readonly #bounded: (labels: Labels) => Labels;
+  readonly #cells = new Map<string, Cell>();
+
+  constructor(labels: Record<string, LabelBound>) {
+    this.#names = Object.keys(labels);
+    this.#bounded = bounding(labels);
+  }
+
+  of(labels: Labels): Cell {
+    return this.#cells.get(this.#keyOf(labels)) ?? this.#made(this.#bounded(labels));
+  }
+
+  *reading(): Iterable<readonly [Labels, number]> {
+    for (const { labels, value } of this.#cells.values()) yield [labels, value];
+  }
+
+  #made(labels: Labels): Cell {
+    const key = this.#keyOf(labels);
+    const cell = this.#cells.get(key) ?? { labels, value: 0 };
+    this.#cells.set(key, cell);
+    return cell;
+  }
+
+  #keyOf(labels: Labels): string {
+    let key = "";
+    for (const name of this.#names) key += `${labels[name] ?? ""}\0`;
+    return key;
+  }
 }
 
 /** Whoever sends what: a label has no more values than its bound says. */

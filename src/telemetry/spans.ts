@@ -1,9 +1,8 @@
 /** The spans of one request: itself, its admission, each attempt at an engine, the stream, the settlement. No content. */
 import { type Context, type Span, SpanKind, SpanStatusCode, TraceFlags, type Tracer, trace } from "@opentelemetry/api";
 import type { AttemptKind } from "../upstream/attempt.ts";
-import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import type { Ended } from "../usage/run.ts";
-import type { AttemptTrace } from "../usage/trace.ts";
+import type { AttemptTrace, RunTrace } from "../usage/trace.ts";
 import { modelAttributes, providers, runAttributes } from "./gen-ai.ts";
 import type { RequestTrace, TracedRequest } from "./traces.ts";
 
@@ -46,11 +45,12 @@ export class Spans implements RequestTrace {
     };
   }
 
-  attempt(upstream: string, engineModel: string, protocol: UpstreamProtocol): AttemptTrace {
+  attempt({ name, address, protocol }: Parameters<RunTrace["attempt"]>[0], engineModel: string): AttemptTrace {
     const span = this.#begin(`chat ${engineModel}`, SpanKind.CLIENT, {
       ...modelAttributes(engineModel),
       "gen_ai.provider.name": providers[protocol],
-      "sluice.upstream": upstream,
+      "sluice.upstream": name,
+      ...(address ? { "sluice.replica": address } : {}),
     });
     return {
       headers: traceHeaders(span),

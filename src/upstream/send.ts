@@ -34,6 +34,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   );
   return client.post({
     url: upstream.url + codec.path,
+    address: upstream.address,
     headers: {
       "content-type": "application/json",
       accept: "text/event-stream, application/json",

@@ -7,6 +7,10 @@ export interface Upstream {
   name: string;
   /** Base URL, up to and with `/v1`, no trailing slash. */
   url: string;
+  /** Where the name of the URL is resolved anew from time to time: each of its addresses is an engine of its own. */
+  resolve?: Resolving;
+  /** Of one of those engines: where it is asked, under the URL's name. Null: the name has no address that is known. */
+  address?: string | null;
   protocol: UpstreamProtocol;
   apiKey: string | null;
   /** Sent with every request. */
@@ -23,6 +27,24 @@ export interface Upstream {
   /** Asked from time to time whether it is well. */
   check?: HealthCheck;
   load?: LoadReading;
+}
+
+export interface Resolving {
+  /** At the latest; sooner where the answer says that it holds for less. */
+  interval_ms: number;
+  /** Of more, the others are not asked. */
+  addresses_max: number;
+  family: AddressFamily;
+  /** DNS servers: addresses, each with its port where that is not 53. None: as the system resolves names. */
+  servers: readonly string[];
+}
+
+export const addressFamilies = ["all", "ipv4", "ipv6"] as const;
+export type AddressFamily = (typeof addressFamilies)[number];
+
+/** Where an engine is: its URL, and its address where that is one of several. */
+export function endpointOf({ url, address }: Pick<Upstream, "url" | "address">): string {
+  return address === undefined ? url : `${url} ${address}`;
 }
 
 /** Null does not limit. */

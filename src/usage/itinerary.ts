@@ -4,17 +4,19 @@ import { affinityKey } from "../routing/affinity.ts";
 import { isFree, nextAfter, repeatAfter_ms } from "../routing/after.ts";
 import type { RetryBudget } from "../routing/budget.ts";
 import { contextTokensOf, type Route, refusalAt } from "../routing/catalog.ts";
-import { fitting } from "../routing/choose.ts";
+import { fitting, identityOf, isSame } from "../routing/choose.ts";
 import type { Claim, Share } from "../routing/fair-queue.ts";
 import type { Health } from "../routing/health.ts";
 import type { Pool, Visit } from "../routing/pool.ts";
 import type { Place, Queues, Waiting } from "../routing/queues.ts";
+import type { Replicas } from "../routing/replicas.ts";
 import type { AttemptEnd } from "../upstream/attempt.ts";
 import type { Errand } from "./asking.ts";
 
 export interface ItineraryParts {
   /** Of a model, by its public id. */
   budget(model: string): RetryBudget;
+  replicas: Pick<Replicas, "routesOf" | "watch">;
   health: Health;
   pool: Pool;
   queues: Queues;
@@ -51,7 +53,14 @@ export class Itinerary implements Visit, Claim {
   readonly share: Share;
   /** Whether there was a choice. */
   readonly #hasPeers: boolean;
+  /** Of the model, as they were when this last looked. */
+  #routes: readonly Route[];
+  /** Those of them that may still be asked. */
   #left: readonly Route[];
+  /** Those that were asked. */
+  #asked: Route[] = [];
+  /** Only a larger context is looked for. */
+  #contextTokens_over = 0;
   #key: number | null | undefined;
   /** Whether another engine has been asked for already, by an attempt that waited for long. */
   #isSpareTaken = false;
@@ -65,10 +74,8 @@ export class Itinerary implements Visit, Claim {
     this.organizationId = errand.affinity.organizationId;
     this.tokens = tokens;
     this.share = parts.shareOf(errand.plan.name);
-    const { model, request, inputTokens } = errand;
-    const able = model.routes.filter((route) => refusalAt(route, request) === null);
-    const needed = inputTokens + (request.outputTokens_max ?? 1);
-    this.#left = fitting(able, needed, (route) => contextTokensOf(model, route));
+    this.#routes = parts.replicas.routesOf(errand.model);
+    this.#left = this.#able();
     this.#hasPeers = this.#left.length > 1;
   }
 
@@ -96,7 +103,11 @@ export class Itinerary implements Visit, Claim {
 
   /** Throws `capacity_exceeded` where no more may wait. */
   wait(stage: Stage): Waiting {
-    return this.#parts.queues.wait(this.#routesOf(stage), this);
+    const { queues, replicas } = this.#parts;
+    const waiting = queues.wait(this.#routesOf(stage), this);
+    const unwatch = replicas.watch(() => waiting.renew(this.#routesOf(stage)));
+    void waiting.place.then(unwatch);
+    return waiting;
   }
 
   patience_ms(stage: Stage): number {
@@ -109,7 +120,7 @@ export class Itinerary implements Visit, Claim {
 
   /** A request that has waited leaves, unless the engine has fallen ill meanwhile: then null. */
   arrived(place: Place, stage: Stage): Stay | null {
-    if (this.#routesOf(stage).includes(place.route)) return this.#begun(place);
+    if (this.#routesOf(stage).some((route) => isSame(route, place.route))) return this.#begun(place);
     place.leave();
     return null;
   }
@@ -117,7 +128,8 @@ export class Itinerary implements Visit, Claim {
   #begun({ route, leave }: Place): Stay {
     const { health, pool } = this.#parts;
     const begun_ms = this.#parts.now_ms();
-    this.#left = this.#left.filter((other) => other !== route);
+    this.#left = this.#left.filter((other) => !isSame(other, route));
+    this.#asked.push(route);
     this.#isSpareTaken = false;
     health.begun(route, begun_ms);
     pool.begun(route, this, this.#hasPeers, begun_ms);
@@ -129,13 +141,35 @@ export class Itinerary implements Visit, Claim {
   }
 
   #routesOf({ route }: Stage): readonly Route[] {
+    this.#renew();
     const { health, now_ms } = this.#parts;
-    return route ? [route] : health.usable(this.#left, now_ms());
+    if (route && (this.#left.length === 0 || this.#routes.some((one) => isSame(one, route)))) return [route];
+    return health.usable(this.#left, now_ms());
+  }
+
+  /** Names may lead elsewhere by now: an address that is gone is not asked, and one that is new may be. */
+  #renew(): void {
+    const routes = this.#parts.replicas.routesOf(this.#errand.model);
+    if (routes === this.#routes) return;
+    this.#routes = routes;
+    const asked = new Set(this.#asked.map(identityOf));
+    this.#left = this.#able().filter((route) => !asked.has(identityOf(route)));
+  }
+
+  /** Those whose protocol has words for it, and whose context holds it. */
+  #able(): readonly Route[] {
+    const { model, request, inputTokens } = this.#errand;
+    const contextOf = (route: Route) => contextTokensOf(model, route);
+    if (this.#contextTokens_over > 0)
+      return this.#routes.filter((route) => contextOf(route) > this.#contextTokens_over);
+    const able = this.#routes.filter((route) => refusalAt(route, request) === null);
+    return fitting(able, inputTokens + (request.outputTokens_max ?? 1), contextOf);
   }
 
   /** Whether another may be asked in place of one that is slow; it is then counted. */
   takeSpare(): boolean {
     const { health, queues, now_ms } = this.#parts;
+    this.#renew();
     const isOpen = queues.open(health.usable(this.#left, now_ms()), this).length > 0;
     this.#isSpareTaken = isOpen && this.#budget.take(now_ms());
     return this.#isSpareTaken;
@@ -145,7 +179,7 @@ export class Itinerary implements Visit, Claim {
   after(route: Route, end: AttemptEnd, rest_ms: number): Stage | null {
     const next = nextAfter[end.kind];
     if (next === "stop" || rest_ms <= 0) return null;
-    if (next === "larger") this.#left = this.#largerThan(route);
+    if (next === "larger") this.#seekLarger(route);
     const stage = next === "same" ? { route, isFresh: true, wait_ms: 0 } : this.#other(route, end);
     if (!stage || stage.wait_ms >= rest_ms) return null;
     if (isFree.has(end.kind) || this.#isSpareTaken) return stage;
@@ -153,15 +187,17 @@ export class Itinerary implements Visit, Claim {
   }
 
   #other(route: Route, end: AttemptEnd): Stage | null {
+    this.#renew();
     if (this.#left.length > 0) return { route: null, isFresh: false, wait_ms: 0 };
     const wait_ms = this.#mayRepeat ? repeatAfter_ms(end, this.#parts.draw) : null;
     this.#mayRepeat = false;
     return wait_ms === null ? null : { route, isFresh: false, wait_ms };
   }
 
-  #largerThan(route: Route): Route[] {
-    const { model } = this.#errand;
-    const context = contextTokensOf(model, route);
-    return model.routes.filter((other) => contextTokensOf(model, other) > context);
+  /** Also one that was asked before: it failed then for another reason. */
+  #seekLarger(route: Route): void {
+    this.#contextTokens_over = contextTokensOf(this.#errand.model, route);
+    this.#asked = [];
+    this.#left = this.#able();
   }
 }

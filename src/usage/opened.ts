@@ -7,6 +7,8 @@ import type { AttemptKind } from "../upstream/attempt.ts";
 export interface Tried {
   /** Its name in the configuration. */
   upstream: string;
+  /** Its address, where its name has several. */
+  replica?: string;
   outcome: AttemptKind;
   ms: number;
 }

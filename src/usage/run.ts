@@ -62,6 +62,8 @@ export interface Ended extends Ending {
   units: number;
   /** Its name in the configuration; null where none was asked. */
   upstream: string | null;
+  /** Its address, where its name has several; else null. */
+  replica: string | null;
   /** Each attempt at an engine. */
   tried: readonly Tried[];
   /** How long it waited for room at engines, in milliseconds. */
@@ -220,7 +222,7 @@ class GrantedRun implements Run {
     const { parts, asked, caller, reservation } = this;
     const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
     const firstPart_ms = this.#firstPart_ms;
-    const upstream = this.#opened?.route?.upstream.name;
+    const { name: upstream, address: replica } = this.#opened?.route?.upstream ?? {};
     const { tried = [], queued_ms = 0, attempts = 0 } = this.#opened ?? {};
     const units = priceOf(usage, asked.model.prices);
     const told = caller.trace?.settlement();
@@ -231,7 +233,9 @@ class GrantedRun implements Run {
       stoppedBy,
       errorCode,
       route:
-        upstream === undefined ? null : { upstream, attempts, firstPart_ms, ...(tried.length > 1 ? { tried } : {}) },
+        upstream === undefined
+          ? null
+          : { upstream, attempts, firstPart_ms, ...(tried.length > 1 || replica ? { tried } : {}) },
       reportRejected,
     });
     if (told) void confirmed.finally(told);
@@ -245,6 +249,7 @@ class GrantedRun implements Run {
       stream: asked.request.stream,
       units,
       upstream: upstream ?? null,
+      replica: replica ?? null,
       tried,
       queued_ms,
       firstPart_ms,

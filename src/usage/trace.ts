@@ -1,6 +1,6 @@
 /** Whoever follows a run on its way, where it is traced. Nothing that it is told is content. */
 import type { AttemptKind } from "../upstream/attempt.ts";
-import type { UpstreamProtocol } from "../upstream/codecs.ts";
+import type { Upstream } from "../upstream/target.ts";
 
 export interface RunTrace {
   /** Of a trace that is kept: what metrics name as an example. */
@@ -8,7 +8,7 @@ export interface RunTrace {
   /** The ledger is asked; to be told the code of the refusal, or null. */
   admission(): (code: string | null) => void;
   /** An engine is asked. */
-  attempt(upstream: string, engineModel: string, protocol: UpstreamProtocol): AttemptTrace;
+  attempt(upstream: Pick<Upstream, "name" | "address" | "protocol">, engineModel: string): AttemptTrace;
   /** The first part of the answer has come. */
   firstPart(): void;
   /** The ledger is told; to be called when it has confirmed that. */

@@ -171,7 +171,9 @@ class Walk implements Opened, OpenedEvents {
         place?.leave();
         return null;
       }
-      if (!place) throw itinerary.full(stage);
+      if (!place && this.#parts.now_ms() >= until_ms) throw itinerary.full(stage);
+      // Other engines are there by now.
+      if (!place) continue;
       const arrived = itinerary.arrived(place, stage);
       if (arrived) return arrived;
     }
@@ -185,7 +187,7 @@ class Walk implements Opened, OpenedEvents {
     this.#isAtEngine = true;
     this.#end = null;
     this.#begun_ms = begun_ms;
-    const traced = errand.trace?.attempt(route.upstream.name, route.model, route.upstream.protocol);
+    const traced = errand.trace?.attempt(route.upstream, route.model);
     this.#attempt = ask({
       ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
       ...{
@@ -223,18 +225,19 @@ class Walk implements Opened, OpenedEvents {
 
   /** An engine that has begun to answer is well, however long the answer is; unless its peers begin far sooner. */
   #wasShown(route: Route): void {
-    const { health, now_ms, firstPart } = this.#parts;
+    const { health, now_ms, firstPart, replicas } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
     firstPart(route, ms);
     const taken_ms = Math.max(0, ms - this.#leeway_ms());
-    health.shown(route, this.#errand.model.routes, taken_ms, this.#begun_ms, now_ms());
+    health.shown(route, replicas.routesOf(this.#errand.model), taken_ms, this.#begun_ms, now_ms());
   }
 
   #ended(route: Route, end: AttemptEnd): void {
     this.#end = end;
     const { now_ms, health, attempted } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
-    this.tried.push({ upstream: route.upstream.name, outcome: end.kind, ms: Math.round(ms) });
+    const { name: upstream, address: replica } = route.upstream;
+    this.tried.push({ upstream, ...(replica ? { replica } : {}), outcome: end.kind, ms: Math.round(ms) });
     attempted({ model: this.#errand.model.id, route, end, ms });
     // Its beginning has been told: only what went wrong since is news.
     const isNews = end.kind !== "answered" || !this.#isShown;

@@ -9,7 +9,7 @@ import { Fault } from "../../src/inference/fault.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import { memoryRates } from "../../src/memory/rates.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
-import type { Rates } from "../../src/store/rates.ts";
+import type { RateSubject, Rates } from "../../src/store/rates.ts";
 import { organizationId } from "./virtual-time.ts";
 
 let rates: Rates;
@@ -95,6 +95,39 @@ test("the least of a request above a whole limit: waiting does not help, and the
   expect((await enter({ tokensPerMinute: 356 })).rates.tokens?.remaining).toBe(0);
 });
 
+test("a key's own limit and its team's bind beside the plan's, and the refusal says whose it was", async () => {
+  const of = (limitedBy: "key" | "team", requestsPerMinute: number | null, tokensPerMinute: number | null) => ({
+    ...{ limitedBy, id: `${limitedBy}_1`, limits: { requestsPerMinute, tokensPerMinute } },
+  });
+  const asked = (limits: Partial<Plan>, rates_own: RateSubject[]) => {
+    const one = entry(limits);
+    const principal = { ...one.principal, rates: rates_own };
+    return ratedEntrance(entrance, rates).enter({ ...one, principal });
+  };
+  const faultOf = (work: Promise<unknown>) =>
+    work.then(
+      () => null,
+      (fault: Fault) => fault,
+    );
+  const own = [of("key", 2, null), of("team", null, 1_500)];
+  expect((await asked({ requestsPerMinute: 10 }, own)).rates).toMatchObject({
+    requests: { limit: 2, remaining: 1 },
+    tokens: { limit: 1_500, remaining: 1_000 },
+  });
+  await asked({}, own);
+  const byKey = await faultOf(asked({ requestsPerMinute: 10 }, own));
+  expect(byKey?.message).toBe("The key's limit of 2 requests a minute is reached. Try again in 60 s.");
+  expect(byKey?.details).toMatchObject({ retryAfterSeconds: 60, body: { limited_by: "key" }, headers: { left: "0" } });
+  await asked({}, own.slice(1));
+  const byTeam = await faultOf(asked({ requestsPerMinute: 10 }, own.slice(1)));
+  expect(byTeam?.message).toBe("The team's limit of 1,500 tokens a minute is reached. Try again in 60 s.");
+  const whole = await faultOf(asked({ tokensPerMinute: 100 }, [of("key", null, 355)]));
+  expect(whole?.message).toBe(
+    "This request needs at least 356 tokens, more than the key's whole limit of 355 tokens a minute. Send less input, or ask your administrator for a higher limit of the key.",
+  );
+  expect(whole?.details).toMatchObject({ body: { limited_by: "key" }, headers: { "x-should-retry": "false" } });
+});
+
 test("a refusal says what is so: the limit, what is left of it, what the request needs, and when there is room", async () => {
   const limit = fc.option(fc.integer({ min: 1, max: 3000 }), { nil: null });
   const takes = fc.array(
@@ -161,7 +194,8 @@ function saidIn(message: string) {
 }
 
 test("where no store can count, nothing runs unless nothing is limited", async () => {
-  rates = { take: () => Promise.reject(new Error("away")), close: async () => {} };
+  const away = () => Promise.reject(new Error("away"));
+  rates = { take: away, read: away, close: async () => {} };
   const fault = await faultOf({ requestsPerMinute: 1 });
   expect([fault.code, fault.details.retryAfterSeconds]).toEqual(["storage_unavailable", 5]);
   expect((await enter({})).rates).toEqual({ requests: null, tokens: null });

@@ -3,7 +3,8 @@
 import { beforeEach, expect, test } from "bun:test";
 import { standbyRates } from "../../src/admission/standby-rates.ts";
 import { memoryRates } from "../../src/memory/rates.ts";
-import type { RateRequest, Rates, RateTaken } from "../../src/store/rates.ts";
+import type { RateRequest, RateSubject, Rates, RateTaken } from "../../src/store/rates.ts";
+import { ofOrganization } from "../store/rates-stores.ts";
 import { organizationId, settled, VirtualClock } from "./virtual-time.ts";
 
 let clock: VirtualClock;
@@ -50,12 +51,22 @@ class Cut implements Rates {
     return this.#kept.take(request);
   }
 
+  async read(organizationId: string, subjects: readonly RateSubject[]) {
+    if (this.away !== "well") throw new Error("away");
+    return this.#kept.read(organizationId, subjects);
+  }
+
   async close() {}
 }
 
-const limits = (requestsPerMinute: number) => ({ requestsPerMinute, tokensPerMinute: null });
 const take = (perMinute: number) =>
-  rates.take({ organizationId, requestId: `req_${number++}`, tokens: 1, tokens_min: 1, limits: limits(perMinute) });
+  rates.take({
+    organizationId,
+    requestId: `req_${number++}`,
+    tokens: 1,
+    tokens_min: 1,
+    subjects: ofOrganization(organizationId, { requestsPerMinute: perMinute, tokensPerMinute: null }),
+  });
 const answers = async (count: number, perMinute: number) => {
   const all = [];
   for (let i = 0; i < count; i++) all.push((await take(perMinute)).answer);
@@ -135,6 +146,21 @@ test("giving back and correcting reach both", async () => {
     expect(taken.answer).toBe("taken");
     await taken.giveBack();
   }
+});
+
+test("what is left is read where it is counted, and from the standby while the first is away", async () => {
+  const subjects = ofOrganization(organizationId, { requestsPerMinute: 5, tokensPerMinute: null });
+  const left = async () => (await rates.read(organizationId, subjects))[0]!.requests!.remaining;
+  await take(5);
+  await take(5);
+  expect(await left()).toBe(3);
+  first.away = "down";
+  // Not known to be away yet.
+  expect(await left()).toBe(5);
+  await take(5);
+  expect(await left()).toBe(4);
+  standby.away = "down";
+  await expect(left()).rejects.toThrow("away");
 });
 
 test("with both away nobody knows, and that is an error", async () => {

@@ -1,6 +1,6 @@
 // A clock that moves only when a test says so, and a ledger that fails on cue.
 
-import type { Answer, Command, Ledger, Recovered } from "../../src/store/ledger.ts";
+import type { Answer, ClockRange, Command, Ledger, Recovered } from "../../src/store/ledger.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
 
@@ -89,9 +89,9 @@ export class CutLedger implements Pick<Ledger, "run" | "recover"> {
     return answers;
   }
 
-  async recover(limit: number, clock_max?: Date): Promise<Recovered> {
+  async recover(limit: number, range?: ClockRange): Promise<Recovered> {
     if ((await this.wire([])) !== "well") throw new Error("the store is away");
     this.recoveries.push(limit);
-    return { settled: this.model.recover(limit, clock_max?.getTime()), at: new Date(this.model.now_ms()) };
+    return { settled: this.model.recover(limit, range), at: new Date(this.model.now_ms()) };
   }
 }

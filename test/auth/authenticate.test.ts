@@ -62,6 +62,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
           extraUsage: { enabled: false, capUnits: null },
           createdAt: new Date(start),
         },
+        rates: [],
       };
       rows.set(hashKey(key).toHex(), row);
       return { key, row };
@@ -86,7 +87,7 @@ describe("authentication", () => {
     const it = house();
     const { key, row } = it.add();
     const secretHash = hashKey(key).toHex();
-    expect(await it.with(key)).toEqual({ key: row.key, organization: row.organization, secretHash });
+    expect(await it.with(key)).toEqual({ key: row.key, organization: row.organization, rates: [], secretHash });
   });
 
   test("asks the directory once a second for a key in use, once for requests at the same time", async () => {

@@ -56,7 +56,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       if (!found) return null;
       const key = keys.get(found.keyId)!;
       const organization = organizations.get(key.organizationId)!;
-      return structuredClone({ key, secret: found.secret, organization, readAt: now() });
+      return structuredClone({ key, secret: found.secret, organization, rates: [], readAt: now() });
     },
     async touch(uses) {
       for (const [id, from] of uses) Object.assign(keys.get(id)!, { lastUsedAt: now(), lastUsedFrom: from });

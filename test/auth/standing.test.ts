@@ -29,6 +29,7 @@ function credential(name: string, change: Partial<Credential["organization"]> = 
       createdAt: at,
       ...change,
     },
+    rates: [],
     readAt: at,
   };
 }

@@ -77,7 +77,8 @@ describe("what scripts rely on", () => {
     expect(await json("org show acme --json")).toEqual(resumed);
     expect(await json("org list --json")).toEqual([resumed] as never);
     const { key: _secret, ...key } = await json("key create --org acme --name app --json");
-    const limits = { session: null, week: null, month: null, concurrent_requests: null };
+    const minute = { requests_per_minute: null, tokens_per_minute: null };
+    const limits = { session: null, week: null, month: null, ...minute, concurrent_requests: null };
     expect(await json(`key show ${key.id} --json`)).toEqual({ ...key, team: null, limits });
     for (const list of ["key list --json", "key list --org acme --json"])
       expect(await json(list)).toEqual([key] as never);

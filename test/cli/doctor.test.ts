@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
+import { defaultTimeouts, type Resolving, type Upstream } from "../../src/upstream/target.ts";
+import { startNameServer } from "../harness/name-server.ts";
 import { shell } from "./shell.ts";
 
 const servers: { stop(force: boolean): Promise<void> }[] = [];
@@ -210,6 +211,36 @@ describe("doctor", () => {
       expect(sent as string | null).toBe("Bearer engine-secret");
       expect(JSON.stringify(findings)).not.toContain("engine-secret");
     }
+  });
+
+  test("says where a name leads that has several addresses, and which of them respond", async () => {
+    const server = await startNameServer();
+    const headers: string[] = [];
+    const port = answering((request) => {
+      headers.push(`${request.headers.get("host")} ${request.headers.get("authorization")}`);
+      return Response.json({ data: [] });
+    });
+    const resolve: Resolving = { interval_ms: 5000, addresses_max: 2, family: "all", servers: [server.at] };
+    const says = async (host: string, ipv4: string[] | null) => {
+      server.names.set(host, ipv4 ? { ipv4 } : { says: "failure" });
+      const named = { ...at(port, "k"), url: `http://${host}:${port}/v1`, resolve };
+      const { status, says } = (await examined({ upstreams: [named] })).of("engine main");
+      return `${status} ${says}`;
+    };
+    expect(await says("engines.localhost", ["127.0.0.1"])).toMatch(
+      /^ok .* has one address, and each responds: 127\.0\.0\.1$/,
+    );
+    expect(headers[0]).toBe(`engines.localhost:${port} Bearer k`);
+    expect(await says("engines.localhost", ["127.0.0.1", "127.0.0.9"])).toMatch(
+      /^warning .*do not respond: 127\.0\.0\.9$/,
+    );
+    expect(await says("engines.localhost", ["127.0.0.9"])).toMatch(/^problem .*none responds/);
+    const three = ["127.0.0.1", "127.0.0.8", "127.0.0.9"];
+    expect(await says("engines.localhost", three)).toContain("has 2 addresses");
+    expect(await says("engines.test", ["127.0.0.1"])).toMatch(/^problem .*leads to this machine/);
+    expect(await says("engines.localhost", [])).toMatch(/^problem .*has no address/);
+    expect(await says("engines.localhost", null)).toMatch(/^problem .*cannot be resolved/);
+    await server.stop();
   });
 
   test("says what the embedded database needs: a folder that can be made and written", async () => {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { costOf, unitPrice } from "../../src/management/pricing.ts";
-import { csv } from "../../src/management/report-json.ts";
+import { csvLine } from "../../src/management/report-json.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
@@ -107,7 +107,7 @@ test("costs are exact: those of parts add up to that of the whole", () => {
 
 test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", () => {
   const names = ['say "hi"', "a,b", "two\nlines", "=SUM(A1)", "-5", "@x", "+1", "plain"];
-  expect(csv([names])).toBe(`"say ""hi""","a,b","two\nlines",'=SUM(A1),-5,'@x,'+1,plain\r\n`);
+  expect(csvLine(names)).toBe(`"say ""hi""","a,b","two\nlines",'=SUM(A1),-5,'@x,'+1,plain\r\n`);
 });
 
 for (const { kind, open } of kinds) {

@@ -50,6 +50,41 @@ test("replicas are engines of one name, and divide the weight of its routes", ()
   expect(problemsOf(text('"two"'))).toEqual([expect.stringContaining("upstreams.main.replicas[0]: must be a URL")]);
 });
 
+test("a name may be resolved anew, and says how", () => {
+  const text = (main: string) => withModel().replace('{ url: "http://127.0.0.1:9000/v1" }', main);
+  const [engine] = configured(text('{ url: "http://vllm.default.svc:8000/v1", resolve: {} }')).upstreams;
+  expect(engine!.resolve).toEqual({ interval_ms: 5000, addresses_max: 64, family: "all", servers: [] });
+  const servers = ["10.0.0.10", "127.0.0.1:8600", "fd00::10", "[fd00::10]:53"];
+  const named = (resolve: object, more = "") =>
+    text(`{ url: "http://vllm:8000", resolve: ${JSON.stringify(resolve)}${more} }`);
+  expect(configured(named({ servers, family: "ipv4" })).upstreams[0]!.resolve).toMatchObject({ servers });
+  for (const server of [
+    "dns.test",
+    "10.0.0.10:0",
+    "10.0.0.10:65536",
+    "10.0.0.256",
+    "fd00::10:",
+    "[10.0.0.1]:53",
+    ":53",
+  ])
+    expect(problemsOf(named({ servers: [server] }))).toEqual([
+      expect.stringContaining("upstreams.main.resolve.servers[0]: must be an address"),
+    ]);
+  expect(problemsOf(named({ servers: ["10.0.0.10", "10.0.0.10"] }))).toEqual([
+    expect.stringContaining("servers[1]: is there already"),
+  ]);
+  for (const address of ["10.0.0.1", "[fd00::1]"])
+    expect(problemsOf(text(`{ url: "http://${address}:8000", resolve: {} }`))).toEqual([
+      expect.stringContaining("upstreams.main.resolve: needs a url with a name"),
+    ]);
+  expect(problemsOf(named({}, ', replicas: ["http://two"]'))).toEqual([
+    expect.stringContaining("upstreams.main.resolve: is beside replicas"),
+  ]);
+  expect(problemsOf(named({ interval_ms: 99 }))).toHaveLength(1);
+  expect(problemsOf(named({ addresses_max: 257 }))).toHaveLength(1);
+  expect(problemsOf(named({ family: "ipv5" }))).toEqual([expect.stringContaining("must be one of all, ipv4, ipv6")]);
+});
+
 test("what an engine does not know is refused: a salt in Messages, a check without a path", () => {
   expect(withUpstream({ protocol: "anthropic-messages", cache_salt: true })).toContain("is no field of Messages");
   expect(withUpstream({ check: { path: "health" } })).toContain("must be a path from the root");

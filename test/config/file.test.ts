@@ -9,6 +9,7 @@ describe("sluice.yaml", () => {
     expect(upstreams.map(({ name, url, apiKey }) => [name, url, apiKey])).toEqual([
       ["main", "http://127.0.0.1:9000/v1", "slumber"],
       ["spare", "http://127.0.0.1:9001/v1", null],
+      ["fleet", "http://vllm.models.svc.cluster.local:8000/v1", null],
       ["simulator", "http://simulator.invalid/v1", null],
     ]);
     expect(upstreams[1]?.timeouts).toEqual({
@@ -30,6 +31,7 @@ describe("sluice.yaml", () => {
     expect(writer?.routes.map(({ upstream, ...route }) => [upstream.name, route])).toEqual([
       ["main", { model: "writer-awq", priority: 0, weight: 1 }],
       ["spare", { model: "writer", priority: 1, weight: 1 }],
+      ["fleet", { model: "writer", priority: 2, weight: 1 }],
     ]);
     expect(catalog.plans.get("team")).toEqual({
       name: "team",

@@ -37,15 +37,16 @@ const answer =
   frame({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 } }) +
   "data: [DONE]\n\n";
 
-export function startEngine(): Engine {
+/** `port` 0: any. */
+export function startEngine({ hostname = "127.0.0.1", port: wanted = 0 } = {}): Engine {
   let server: Server<undefined> | null = null;
-  let port = 0;
+  let port = wanted;
   const engine: Engine = {
     ...{ url: "", asked: [], delay_ms: 20, isSick: false, waiting: 0, inFlight: 0, most: 0, checks: 0 },
     start() {
-      server = Bun.serve({ hostname: "127.0.0.1", port, fetch: served });
+      server = Bun.serve({ hostname, port, fetch: served });
       port = server.port!;
-      engine.url = `http://127.0.0.1:${port}/v1`;
+      engine.url = `http://${hostname}:${port}/v1`;
     },
     async stop() {
       await server?.stop(true);

@@ -105,11 +105,14 @@ test("`sluice upstream list` shows each route as the server knows it now", async
   expect(lines.filter(({ queued_ms = 0 }) => queued_ms > 1_000)).toHaveLength(1);
 }, 60_000);
 
-test("clients read no upstream's name; the operator's port has the time to the first part of each", async () => {
+test("clients read no upstream's name; the operator's port has the time to the first part and the tokens of each", async () => {
   const verbose = await (await sluice.fetch("/readyz?verbose")).text();
   expect(verbose).not.toContain("canary");
   const metrics = await (await fetch(`${operator}/metrics`)).text();
   expect(metrics).toMatch(/^upstream_time_to_first_part_seconds_count\{upstream="canary-well"\} [1-9]/m);
+  const written = /^upstream_tokens_total\{model="acme\/seen",upstream="canary-well",class="output"\} (\d+)$/m;
+  // Each answer has three.
+  expect(Number(written.exec(metrics)?.[1])).toBe(3 * well.asked.length);
   const { code, stderr } = await sluice.cli("upstream", "list", "--url", sluice.url);
   expect(code).toBe(1);
   expect(stderr).toContain("names no routes");

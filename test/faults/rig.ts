@@ -8,7 +8,7 @@ import { freePort } from "../harness/daemon.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { type EngineFront, engineFront } from "./engine-front.ts";
-import { faultyPostgres, faultyRedis, type Store } from "./stores.ts";
+import { faultyPostgres, faultyRedis, faultyRedisCluster, type Store } from "./stores.ts";
 import { type Wire, wireTo } from "./wire.ts";
 
 export const model = "acme/writer-1";
@@ -56,6 +56,8 @@ interface RigOptions {
   requests_max: number;
   /** 1 unless said. */
   engines?: number;
+  /** Three Redis with a third of the slots each. */
+  redisIsCluster?: boolean;
   /** Of the model, as sluice.yaml writes them; else short ones. */
   timeouts?: string;
 }
@@ -69,7 +71,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   };
   const [postgres, redis, engines] = await Promise.all([
     faultyPostgres(),
-    faultyRedis(),
+    options.redisIsCluster ? faultyRedisCluster() : faultyRedis(),
     Promise.all(Array.from({ length: options.engines ?? 1 }, engineOf)),
   ]);
   const urls = engines.map(({ front }) => `http://127.0.0.1:${front.port}/v1`);

@@ -1,6 +1,6 @@
 // One run: load on three nodes and two engines, injuries by the seed, and then the judge.
 
-import { administrator, faultsPlan } from "./administrator.ts";
+import { administrator, faultsPlan, requests_per_minute } from "./administrator.ts";
 import { chanceOf } from "./chance.ts";
 import { injector } from "./injector.ts";
 import type { InjuryName } from "./injuries.ts";
@@ -25,13 +25,21 @@ export async function faultRun(options: {
   gap_ms: number;
   /** What each organization's plan limits, as sluice.yaml has it. */
   plan: { session?: number; concurrent_requests?: number };
+  redisIsCluster?: boolean;
   /** Injuries whose name contains it; all unless said. */
   only?: string;
 }): Promise<Run> {
   const started = performance.now();
-  const { plan, seed } = options;
+  const { seed, redisIsCluster = false } = options;
+  const plan = { ...options.plan, requests_per_minute };
   const chance = chanceOf(seed);
-  const rig = await startRig({ nodes: 3, plan: JSON.stringify(plan), requests_max: 2_000_000, engines: 2 });
+  const rig = await startRig({
+    nodes: 3,
+    plan: JSON.stringify(plan),
+    requests_max: 2_000_000,
+    engines: 2,
+    redisIsCluster,
+  });
   try {
     const keys = [rig.key];
     while (keys.length < organizations) keys.push((await rig.organization()).key);

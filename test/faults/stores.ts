@@ -151,24 +151,17 @@ export async function faultyPostgres(): Promise<Store> {
   });
 }
 
-export async function faultyRedis(): Promise<Store> {
+export const faultyRedis = (): Promise<Store> => redisWith([]);
+
+async function redisWith(settings: readonly string[]): Promise<Store> {
   const folder = ownFolder("redis");
   const programs = await reachable(await redisPrograms(), "redis-server", account, join(folder, "programs"));
   const port = await freePort();
+  const standard = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder];
   return storeOf({
     port,
     folder,
-    command: [
-      join(programs.folder, "redis-server"),
-      "--port",
-      `${port}`,
-      "--bind",
-      "127.0.0.1",
-      "--save",
-      "",
-      "--appendonly",
-      "no",
-    ],
+    command: [join(programs.folder, "redis-server"), ...standard, ...settings],
     environment: programs.environment,
     answers: () =>
       redisSays(port, "PING").then(
@@ -176,6 +169,58 @@ export async function faultyRedis(): Promise<Store> {
         () => false,
       ),
   });
+}
+
+const slots = ["0 5460", "5461 10922", "10923 16383"];
+
+/**
+ * Three Redis with a third of the slots each, behind the port of the first. One of them is killed, each in its turn; every
+ * other time one is frozen alone, and else all are. Nodes of Sluice find them by the addresses that they tell of each
+ * other, so a wire to the first cuts no node off from all.
+ */
+export async function faultyRedisCluster(): Promise<Store> {
+  const clustered = async () =>
+    redisWith([
+      "--cluster-enabled",
+      "yes",
+      "--cluster-port",
+      `${await freePort()}`,
+      "--cluster-require-full-coverage",
+      "no",
+    ]);
+  const nodes = [await clustered(), await clustered(), await clustered()] as const;
+  const isWhole = async () => {
+    const told = await Promise.all(nodes.map(({ port }) => redisSays(port, "CLUSTER INFO").catch(() => "")));
+    return told.every((text) => text.includes("cluster_state:ok") && text.includes("cluster_known_nodes:3"));
+  };
+  for (const [at, range] of slots.entries()) await redisSays(nodes[at]!.port, `CLUSTER ADDSLOTSRANGE ${range}`);
+  for (const { port } of nodes.slice(1)) {
+    const busPort = /@(\d+)/.exec(await redisSays(port, "CLUSTER NODES"))![1]!;
+    await redisSays(nodes[0].port, `CLUSTER MEET 127.0.0.1 ${port} ${busPort}`);
+  }
+  await until(isWhole, 20_000, "the cluster to form");
+  let [turn, freezes] = [0, 0];
+  let victim: Store = nodes[0];
+  return {
+    port: nodes[0].port,
+    kill() {
+      victim = nodes[turn++ % nodes.length]!;
+      return victim.kill();
+    },
+    async start() {
+      await victim.start();
+      await until(isWhole, 20_000, "the cluster to be whole again");
+    },
+    freeze() {
+      freezes += 1;
+      for (const node of freezes % 2 === 1 ? nodes.slice(freezes % nodes.length).slice(0, 1) : nodes) node.freeze();
+    },
+    thaw() {
+      for (const node of nodes) node.thaw();
+    },
+    wakeInThePast: () => Promise.reject(new Error("a Redis keeps nothing")),
+    stop: () => Promise.all(nodes.map((node) => node.stop())).then(() => {}),
+  };
 }
 
 /** One question to this Postgres, on a connection of its own. */

@@ -4,6 +4,7 @@ import { retryBudgets } from "../../src/routing/budget.ts";
 import { health } from "../../src/routing/health.ts";
 import { pool } from "../../src/routing/pool.ts";
 import { queues } from "../../src/routing/queues.ts";
+import { replicas } from "../../src/routing/replicas.ts";
 import type { Patience } from "../../src/upstream/ask.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
@@ -19,6 +20,7 @@ export function walking(more: Partial<WalkParts> = {}): WalkParts {
   return {
     client: client(),
     budget: retryBudgets(),
+    replicas: replicas(() => []),
     health: health(),
     pool: pool(),
     queues: queues(() => performance.now()),

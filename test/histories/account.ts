@@ -34,7 +34,7 @@ export interface Account {
   /** Answers of the store that refused it. */
   readonly refusals: Set<Answer["answer"]>;
   /** A grant on extra usage is billed to no session, but opens one. */
-  grant: { at_ms: number; entry: Entry; cells: Cell[]; sessionStartsAt_ms: number } | null;
+  grant: Grant | null;
   /** When its node went on with it. */
   admittedAt_ms: number | null;
   /** What its node was told for sure. */
@@ -63,6 +63,15 @@ export interface Account {
   setBackAt_ms: number | null;
   /** Refused, or its settlement is confirmed. */
   over: boolean;
+}
+
+export interface Grant {
+  at_ms: number;
+  entry: Entry;
+  cells: Cell[];
+  sessionStartsAt_ms: number;
+  /** The key and the team that were limited then, by their ids; whatever the key's team is later. */
+  subjects: readonly string[];
 }
 
 export function accountOf(plan: RequestPlan, node: Node, organization: OrganizationPlan, now_ms: number): Account {

@@ -7,7 +7,7 @@ import { windowKinds } from "../../src/store/ledger.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
 import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../store/windows-model.ts";
 import type { Account, Cell } from "./account.ts";
-import { ownRoomOf } from "./budgets.ts";
+import { keyIdOf, ownRoomOf } from "./budgets.ts";
 import type { Say } from "./rules.ts";
 import type { OrganizationPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
@@ -184,7 +184,9 @@ export class Books {
     const { now_ms } = this.world.store;
     const sessionStartsAt_ms = this.#sessionAt(account.organization, now_ms);
     const cells = this.#cellsAt(account.organization, hold.source, sessionStartsAt_ms, now_ms);
-    account.grant = { at_ms: now_ms, entry, cells, sessionStartsAt_ms };
+    const budgets = this.world.budgets.get(account.organization.id)!;
+    const subjects = budgets.subjectsOf(keyIdOf(id)).map((subject) => subject.id);
+    account.grant = { at_ms: now_ms, entry, cells, sessionStartsAt_ms, subjects };
     for (const { kind, startsAt_ms } of [...cells, { kind: "session", startsAt_ms: sessionStartsAt_ms } as const]) {
       const said_ms = hold.windows[kind].startsAt_ms;
       if (said_ms !== startsAt_ms)

@@ -2,6 +2,7 @@
 // must end in.
 
 import type { Answer, Command } from "../../src/store/ledger.ts";
+import type { OwnLimits } from "../store/budget-model.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
@@ -16,18 +17,46 @@ abstract class CommandByCommand extends LedgerModel {
   protected one(command: Command): Answer {
     return super.run([command])[0]!;
   }
+  /** As if these were set. */
+  protected under(own: OwnLimits | undefined, command: Command): Answer {
+    const organization = this.organizations.get(command.organizationId);
+    if (!own || !organization) return super.run([command])[0]!;
+    this.organizations.set(command.organizationId, { ...organization, own });
+    const answer = super.run([command])[0]!;
+    this.organizations.set(command.organizationId, organization);
+    return answer;
+  }
 }
 
 /** Rule 2: who is limited himself is admitted by what his organization has left. */
 class LooksAtTheOrganizationAlone extends CommandByCommand {
   protected override one(command: Command): Answer {
-    if (command.verb !== "admit") return super.one(command);
-    const subjects = this.organizations.get(command.organizationId)?.subjectsOf?.(command.keyId) ?? [];
-    const kept = subjects.map(({ limits }) => limits);
-    for (const one of subjects) one.limits = { session: null, week: null, month: null, concurrentRequests: null };
-    const answer = super.one(command);
-    for (const [place, one] of subjects.entries()) one.limits = kept[place]!;
-    return answer;
+    const own = this.organizations.get(command.organizationId)?.own;
+    if (command.verb !== "admit" || !own) return super.one(command);
+    const limits = new Map([...own.limits.keys()].map((id) => [id, unlimited]));
+    return this.under({ ...own, limits }, command);
+  }
+}
+
+/** Rule 3: a limit that is lowered while a request runs counts for it no more than when it was admitted. */
+class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
+  readonly #admittedUnder = new Map<string, OwnLimits>();
+
+  protected override one(command: Command): Answer {
+    const own = this.organizations.get(command.organizationId)?.own;
+    if (command.verb !== "admit") return this.under(this.#admittedUnder.get(command.requestId) ?? own, command);
+    if (own && !this.holds.has(command.requestId)) this.#admittedUnder.set(command.requestId, own);
+    return super.one(command);
+  }
+}
+
+/** Rule 5: a key that changes its team takes along what runs. */
+class TakesAlongWhatRuns extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
+    const subjects = this.organizations.get(command.organizationId)?.subjectsOf?.(hold?.facts.keyId ?? "");
+    if (hold && subjects) hold.own = this.budgets.of(subjects, hold.windows);
+    return super.one(command);
   }
 }
 
@@ -65,6 +94,8 @@ class ForgetsTheTeam extends CommandByCommand {
   }
 }
 
+const unlimited = { session: null, week: null, month: null, concurrentRequests: null };
+
 const ledgerOf = (model: typeof LedgerModel) => ({ store: { model } });
 
 export const budgetMutations: Record<string, Mutation> = {
@@ -81,6 +112,18 @@ export const budgetMutations: Record<string, Mutation> = {
   "a growth is not counted in a key's limit": {
     rule: 3,
     defects: ledgerOf(GrowsBesideTheBudget as typeof LedgerModel),
+    seenAs: ["sums"],
+  },
+  "who runs keeps the limits that its key had": {
+    rule: 3,
+    under: ["budget"],
+    defects: ledgerOf(KeepsTheBudgetOfTheAdmission as typeof LedgerModel),
+    seenAs: ["limit"],
+  },
+  "a key that changes its team takes along what runs": {
+    rule: 5,
+    under: ["team"],
+    defects: ledgerOf(TakesAlongWhatRuns as typeof LedgerModel),
     seenAs: ["sums"],
   },
   "a settlement leaves a team's hold behind": {

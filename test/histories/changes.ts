@@ -4,6 +4,7 @@
 import type { WindowKind } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import type { Chance } from "../faults/chance.ts";
+import { type BudgetChange, budgetChangeOf } from "./budgets.ts";
 import { betweenOf, spread } from "./chances.ts";
 
 export type ChangePlan =
@@ -21,6 +22,8 @@ export type ChangePlan =
     }
   /** The key is revoked with which this organization's requests came. */
   | { at_ms: number; kind: "revoke"; organization: number }
+  /** A key or a team has other limits from now on, or a key another team. */
+  | ({ at_ms: number; organization: number } & BudgetChange)
   /** The store's clock is set, forward or back. */
   | { at_ms: number; kind: "clock"; by_ms: number }
   /** The store does nothing for a while, and then all that came meanwhile: a table is locked, or its machine is paused. */
@@ -37,6 +40,10 @@ export const changeKinds = [
   "anchor",
   "adjust",
   "revoke",
+  "budget",
+  "budget",
+  "team",
+  "team",
   "clock",
   "clock",
   "stall",
@@ -69,6 +76,9 @@ export function changeOf(chance: Chance, organizations: readonly { plan: Plan }[
     }
     case "revoke":
       return { at_ms, kind, organization };
+    case "budget":
+    case "team":
+      return { at_ms, organization, ...budgetChangeOf(chance, kind) };
     case "clock": {
       const far_ms = chance.pick([6 * hour_ms, 6 * hour_ms, spread(chance, 100, hour_ms)]);
       return { at_ms, kind, by_ms: chance.pick([-1, 1]) * far_ms };

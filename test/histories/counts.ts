@@ -14,6 +14,8 @@ export const noCounts = {
   "transactions undone by a crash": 0,
   "confirmed transactions lost in a failover": 0,
   "plans changed while requests ran": 0,
+  "limits of keys and teams changed while requests ran": 0,
+  "keys that changed their team while requests ran": 0,
   "windows adjusted": 0,
   "ended by a revocation": 0,
   "sweeps that met a clock that was set": 0,

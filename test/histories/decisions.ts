@@ -4,6 +4,7 @@ import { limitsOf } from "../../src/admission/hold.ts";
 import type { Command, UsageLimits } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import type { Account } from "./account.ts";
+import type { Node } from "./node.ts";
 import { prices } from "./prices.ts";
 import type { Say } from "./rules.ts";
 import { lease_ms } from "./scenario.ts";
@@ -17,7 +18,7 @@ const admitted_ms = 6_000;
 /** Keys are asked for once a second, likewise. */
 const ended_ms = 1_100;
 
-function isKept({ node }: Account, world: World, since_ms: number): boolean {
+function isKept(node: Node, world: World, since_ms: number): boolean {
   return isHindered(world, node, since_ms) || reaches(node.askingTroubles, since_ms, world.time.now_ms);
 }
 
@@ -35,7 +36,7 @@ export function judgeLimits(world: World, account: Account, command: Command, sa
   const gaveUp = command.verb === "settle" && command.errorCode === "storage_unavailable";
   const late_ms = world.time.now_ms - until_ms;
   const most_ms = known_ms + (command.verb === "admit" || gaveUp ? admitted_ms : 0);
-  if (late_ms > most_ms && !isKept(account, world, until_ms - 100))
+  if (late_ms > most_ms && !isKept(account.node, world, until_ms - 100))
     say("plans", `${command.requestId} sends a ${command.verb} by a plan that counts no more since ${late_ms} ms`);
 }
 
@@ -54,7 +55,7 @@ export function judgeStanding(world: World, account: Account, tokens: number, sa
   const { plan, organization } = account;
   const { now_ms } = world.time;
   const revokedAt_ms = world.office.revokedAt_ms(organization.id);
-  if (revokedAt_ms !== null && now_ms > revokedAt_ms + ended_ms && !isKept(account, world, now_ms - 2 * ended_ms))
+  if (revokedAt_ms !== null && now_ms > revokedAt_ms + ended_ms && !isKept(account.node, world, now_ms - 2 * ended_ms))
     say("standing", `${plan.id} forwarded ${tokens} tokens ${now_ms - revokedAt_ms} ms after its key was revoked`);
   judgeReview(world, account, tokens, say);
 }
@@ -66,7 +67,9 @@ function judgeReview(world: World, account: Account, tokens: number, say: Say): 
   if (versions.length === 1 || !grant || account.setBackAt_ms !== null) return;
   const since_ms = versions.at(-1)!.from_ms;
   const hold = world.store.model.holds.get(plan.id);
-  if (!hold || world.time.now_ms < since_ms + known_ms || isKept(account, world, since_ms - lease_ms)) return;
+  if (!hold || world.time.now_ms < since_ms + known_ms) return;
+  // A node that was cut off may admit by the limits that it knew once more.
+  if (world.nodes.some((node) => node && isKept(node, world, since_ms - lease_ms))) return;
   // Copies of a growth come late, and hold once more what was given back; an operator's entry counts at the next growth.
   const { doubled, slow } = world.scenario.weather;
   if (doubled > 0 || slow > 0 || world.scenario.faults.some(({ kind }) => kind === "adjust")) return;

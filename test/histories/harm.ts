@@ -1,5 +1,6 @@
 // What is done to nodes and stores, and what an administrator decides meanwhile; and the quiet at the end.
 
+import { changedBudget } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import type { FaultPlan } from "./scenario.ts";
@@ -102,7 +103,7 @@ function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
   if (nodes.every((node) => !node || node.clock.crashed)) start(nodes.findIndex((node) => node));
 }
 
-type Decision = Extract<FaultPlan, { kind: "plan" | "anchor" | "adjust" | "revoke" | "clock" }>;
+type Decision = Extract<FaultPlan, { kind: "plan" | "anchor" | "adjust" | "revoke" | "budget" | "team" | "clock" }>;
 
 /** What an administrator decides waits for nothing, and is not forgotten. */
 function decide(world: World, judge: Judge, decision: Decision): void {
@@ -127,6 +128,12 @@ function decide(world: World, judge: Judge, decision: Decision): void {
     case "revoke":
       world.tell(() => `the key of ${id} is revoked`);
       office.revoke(id);
+      return;
+    case "budget":
+    case "team":
+      world.tell(() => `a limit of ${id} is changed: ${JSON.stringify(decision)}`);
+      judge.budgeted(id, decision.kind);
+      store.setOwnLimits(id, changedBudget(store.ownLimits(id), world.budgets.get(id)!, decision));
       return;
     case "adjust": {
       const entryId = `entry_${decision.index}`;

@@ -8,7 +8,7 @@ import type { Ending } from "../../src/usage/meter.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
 import { type Account, accountOf, type Cell } from "./account.ts";
 import { Books } from "./books.ts";
-import { judgeBudgets } from "./budgets.ts";
+import { BudgetBooks } from "./budgets.ts";
 import { type Counts, noCounts } from "./counts.ts";
 import { judgeLimits, judgeStanding } from "./decisions.ts";
 import type { Node } from "./node.ts";
@@ -25,6 +25,7 @@ import {
   judgeRecovery,
   retry_ms,
   wasSet,
+  wasSetUnseen,
 } from "./verdict.ts";
 import type { World } from "./world.ts";
 
@@ -33,9 +34,11 @@ export class Judge {
   readonly counts: Counts = { ...noCounts };
   readonly accounts = new Map<string, Account>();
   readonly #books: Books;
+  readonly #budgets: BudgetBooks;
   #flushes = 0;
 
   constructor(readonly world: World) {
+    this.#budgets = new BudgetBooks(world.budgets, this.accounts, this.say);
     this.#books = new Books(world, this.accounts, this.say, (account, record) => this.#recorded(account, record));
   }
 
@@ -133,7 +136,7 @@ export class Judge {
     const { store, time } = this.world;
     const record = store.model.records.get(id);
     const hold = store.model.holds.get(id);
-    if (isSetBack(account, time.now_ms)) return;
+    if (isSetBack(account, time.now_ms) || wasSetUnseen(this.world, account.askedAt_ms)) return;
     if (record?.recovered) this.say("lease", `${id} was forwarded after another had settled it`);
     else if (!record && !hold) this.say("lease", `${id} was forwarded, and its hold was gone`);
     else if (!record && hold && hold.leaseUntil_ms <= store.now_ms && !wasSet(this.world, time.now_ms - lease_ms))
@@ -180,7 +183,7 @@ export class Judge {
     this.#addUp(commands);
   }
 
-  /** A sweep was carried out; lapsed holds were settled, or the store's clock was further than the node believes. */
+  /** A sweep was carried out; lapsed holds were settled, or the store's clock read what the node does not believe. */
   recovered(hasWaited: boolean): void {
     if (hasWaited) this.counts["sweeps that met a clock that was set"] += 1;
     this.#addUp([]);
@@ -188,12 +191,12 @@ export class Judge {
 
   #addUp(commands: Parameters<Books["addUp"]>[0]): void {
     this.#books.addUp(commands);
-    judgeBudgets(this.world.store.model, this.world.budgets, this.say);
+    this.#budgets.addUp(this.world.store.model, true);
   }
 
   crashed(undone: readonly Entry[]): void {
     this.counts["transactions undone by a crash"] += undone.length;
-    this.#books.crashed();
+    this.#wokeUp();
   }
 
   /** What was confirmed is not forgotten, save what the replica had not heard of: that, and no more. */
@@ -209,7 +212,12 @@ export class Judge {
       if (!records.has(account.plan.id)) account.settlementKnown = false;
       if (!holds.has(account.plan.id)) account.grantKnown = false;
     }
+    this.#wokeUp();
+  }
+
+  #wokeUp(): void {
     this.#books.crashed();
+    this.#budgets.addUp(this.world.store.model, false);
   }
 
   // What an administrator does.
@@ -224,9 +232,18 @@ export class Judge {
   }
 
   planned(organizationId: string): void {
+    if (this.#runs(organizationId)) this.counts["plans changed while requests ran"] += 1;
+  }
+
+  budgeted(organizationId: string, kind: "budget" | "team"): void {
+    if (!this.#runs(organizationId) || this.world.budgets.get(organizationId)!.subjects.length === 0) return;
+    if (kind === "team") this.counts["keys that changed their team while requests ran"] += 1;
+    else this.counts["limits of keys and teams changed while requests ran"] += 1;
+  }
+
+  #runs(organizationId: string): boolean {
     const { holds } = this.world.store.model;
-    if ([...holds.values()].some(({ facts }) => facts.organizationId === organizationId))
-      this.counts["plans changed while requests ran"] += 1;
+    return [...holds.values()].some(({ facts }) => facts.organizationId === organizationId);
   }
 
   /** Where sliding rates are counted an answer was given. */

@@ -1,7 +1,7 @@
 // What histories are good for where plans, keys, anchors and clocks change while requests run, where the store stands
 // still, and where it wakes up in the past: a protection taken out, in histories that nothing else befalls.
 
-import type { Answer, Command, WindowKind } from "../../src/store/ledger.ts";
+import type { Answer, ClockRange, Command, Grow, WindowKind } from "../../src/store/ledger.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
@@ -15,10 +15,10 @@ class KnowsOneOrganization extends LedgerModel {
 }
 
 class RecoversByTheAdmission extends LedgerModel {
-  override recover(limit: number, clock_max_ms?: number): number {
+  override recover(limit: number, range?: ClockRange): number {
     const before = [...this.organizations];
     for (const [id, { limits: _, ...organization }] of before) this.organizations.set(id, organization);
-    const count = super.recover(limit, clock_max_ms);
+    const count = super.recover(limit, range);
     for (const [id, organization] of before) this.organizations.set(id, organization);
     return count;
   }
@@ -29,11 +29,15 @@ class KeepsFarLeases extends LedgerModel {
   protected override clipLeases(): void {}
 }
 
-/** A lease is clipped to nothing, though its node may still forward. */
-class ClipsToNothing extends LedgerModel {
-  protected override clipLeases(): void {
-    for (const hold of this.holds.values())
-      if (hold.leaseUntil_ms > this.now_ms() + hold.lease_ms + 1000) hold.leaseUntil_ms = this.now_ms();
+/** A growth is carried out again when something else comes of its request, and takes back what its node was answered. */
+class ReviewsAgain extends OneByOne {
+  readonly #reviews = new Map<string, Grow>();
+  protected override one(command: Command): Answer {
+    const review = this.#reviews.get(command.requestId);
+    const hold = this.holds.get(command.requestId);
+    if (review && hold) super.one({ ...review, number: hold.growth + 1 });
+    if (command.verb === "grow") this.#reviews.set(command.requestId, command);
+    return super.one(command);
   }
 }
 
@@ -128,17 +132,17 @@ const changeMutations: Record<string, Mutation> = {
     defects: { ledger: believesClock },
     seenAs: ["abandoned", "lease", "checkpoint"],
   },
+  "a review that comes twice takes back what was granted": {
+    rule: 3,
+    under: ["plan"],
+    defects: ledgerOf(ReviewsAgain),
+    seenAs: ["grant"],
+  },
   "a lease that a clock gave which was set back lasts until it has caught up": {
     rule: 6,
     under: ["clock", "crash"],
     defects: ledgerOf(KeepsFarLeases),
     seenAs: ["holds"],
-  },
-  "a lease that a clock gave which was set back ends at once": {
-    rule: 7,
-    under: ["clock"],
-    defects: ledgerOf(ClipsToNothing),
-    seenAs: ["lease", "abandoned", "checkpoint"],
   },
   "who gives up while the store stands still settles nothing": {
     rule: 5,

@@ -303,13 +303,13 @@ function extendsOnlyProgress(ledger: NodeLedger): NodeLedger {
 /** Rule 6: a sweeper that was cut off goes on at once. */
 const sweepsAtOnce = (ledger: NodeLedger): NodeLedger => ({
   ...ledger,
-  recover: (_, clock_max) => ledger.recover(200, clock_max),
+  recover: (_, range) => ledger.recover(200, range),
 });
 
 /** Rule 6: nobody recovers. */
 const neverSweeps = (ledger: NodeLedger): NodeLedger => ({
   ...ledger,
-  recover: (_, clock_max) => ledger.recover(0, clock_max),
+  recover: (_, range) => ledger.recover(0, range),
 });
 
 /** Rule 8: a node that was refused refuses others by itself for a while. */
@@ -404,7 +404,7 @@ export const mutations: Record<string, Mutation> = {
   "a sweeper that was cut off does not wait": {
     rule: 6,
     defects: { ledger: sweepsAtOnce },
-    seenAs: ["abandoned", "checkpoint"],
+    seenAs: ["abandoned", "checkpoint", "lease"],
   },
   "nobody recovers": { rule: 6, defects: { ledger: neverSweeps }, seenAs: ["holds"] },
   "tokens leave before the grant": { rule: 7, defects: { ledger: takenForGranted }, seenAs: ["grant"] },

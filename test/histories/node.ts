@@ -85,6 +85,6 @@ function withLease(ledger: NodeLedger): NodeLedger {
   return {
     run: (commands) =>
       ledger.run(commands.map((command) => ("lease_ms" in command ? { ...command, lease_ms: lease_ms } : command))),
-    recover: (_, clock_max) => ledger.recover(0, clock_max),
+    recover: (_, range) => ledger.recover(0, range),
   };
 }

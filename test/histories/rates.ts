@@ -42,6 +42,7 @@ export function ratesOf(world: World, judge: Judge, node: Node): Rates {
         correct: (tokens) => told(() => answer.correct(tokens)),
       };
     },
+    read: nobodyReads,
     async close() {},
   });
   const first = over(() => (world.ratesAway ? null : world.rates));
@@ -84,13 +85,18 @@ function carried<Result>(
   });
 }
 
+/** No client of a history asks for its usage. */
+async function nobodyReads(): Promise<never> {
+  throw new Error("rates are not read in histories");
+}
+
 interface Counted {
   id: string;
   at_ms: number;
   tokens: number;
 }
 
-/** As `usage_rates` counts (migration 0003), each request by itself, and what was counted elsewhere by the ledger's rows. */
+/** As `usage_rates_of` counts (migration 0018), each request by itself, and what was counted elsewhere by the ledger's rows. */
 export function bookRates(time: Time, store: Store): Rates {
   const books = new Map<string, Counted[]>();
 
@@ -106,9 +112,10 @@ export function bookRates(time: Time, store: Store): Rates {
 
   return {
     async take(request): Promise<RateAnswer> {
-      const { limits, tokens_min } = request;
+      const { subjects, tokens_min } = request;
+      const { limits } = subjects[0]!;
       const hopeless = hopelessLimit(request);
-      if (hopeless) return { answer: "never", limit: hopeless };
+      if (hopeless) return hopeless;
       const book = bookOf(request);
       const used = book.reduce((sum, { tokens }) => sum + tokens, 0);
       const tokens = Math.max(tokens_min, Math.min(request.tokens, (limits.tokensPerMinute ?? Infinity) - used));
@@ -118,14 +125,13 @@ export function bookRates(time: Time, store: Store): Rates {
       const entry: Counted = { id: request.requestId, at_ms: time.now_ms, tokens };
       if (taken) book.push(entry);
       const count: RateCount = {
-        taken,
         requests: book.length,
         tokens: used + (taken ? tokens : 0),
         reset_ms: minute_ms,
         requestsRetry_ms: taken ? 0 : minute_ms,
         tokensRetry_ms: 0,
       };
-      if (!taken) return refusalOf(count, limits);
+      if (!taken) return refusalOf([count], subjects);
       return {
         answer: "taken",
         readings: readingsOf(count, limits),
@@ -141,6 +147,7 @@ export function bookRates(time: Time, store: Store): Rates {
         },
       };
     },
+    read: nobodyReads,
     async close() {},
   };
 }

@@ -2,8 +2,9 @@
 // seen by all at once; it is on the disk when a barrier behind it has been written. A crash loses what was not.
 
 import { limitsOf } from "../../src/admission/hold.ts";
-import type { Answer, Command, Recovered, WindowKind } from "../../src/store/ledger.ts";
+import type { Answer, ClockRange, Command, Recovered, WindowKind } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
+import type { OwnLimits } from "../store/budget-model.ts";
 import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
 import { type Anchor, withAnchor } from "../store/windows-model.ts";
 import type { Time } from "./time.ts";
@@ -112,10 +113,10 @@ export class Store {
     );
   }
 
-  recover(limit: number, clock_max: Date | undefined, flush_ms: number): { result: Recovered; entry: Entry } {
+  recover(limit: number, range: ClockRange | undefined, flush_ms: number): { result: Recovered; entry: Entry } {
     const before = [...this.model.holds.keys()];
     const { answers: settled, entry } = this.#enter(this.now_ms, this.time.now_ms + flush_ms, [], (model) =>
-      model.recover(limit, clock_max?.getTime()),
+      model.recover(limit, range),
     );
     entry.requests = before.filter((id) => !this.model.holds.has(id));
     return { result: { settled, at: new Date(this.now_ms) }, entry };
@@ -128,6 +129,16 @@ export class Store {
 
   setLimits(organizationId: string, plan: Plan): void {
     this.#change(organizationId, (organization) => ({ ...organization, limits: limitsOf(plan) }));
+  }
+
+  /** What is set for keys and teams, as of now or as a replay sees it. */
+  ownLimits(organizationId: string): OwnLimits {
+    return this.#seen.get(organizationId)!.own!;
+  }
+
+  /** Counts at once, for running requests too. */
+  setOwnLimits(organizationId: string, own: OwnLimits): void {
+    this.#change(organizationId, (organization) => ({ ...organization, own }));
   }
 
   setAnchor(organizationId: string, anchor_ms: number): void {

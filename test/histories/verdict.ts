@@ -1,5 +1,6 @@
 // What a record must say of its request, by all that the judge knows of it.
 
+import { leaseMargin_ms } from "../../src/admission/lease.ts";
 import { minute_ms } from "../../src/store/rates.ts";
 import { priceOf } from "../../src/usage/price.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
@@ -7,7 +8,7 @@ import type { Account } from "./account.ts";
 import type { Node } from "./node.ts";
 import { heldInputPrice, prices } from "./prices.ts";
 import type { Say } from "./rules.ts";
-import { checkpoint_ms, lease_ms } from "./scenario.ts";
+import { checkpoint_ms, lease_ms, sweep_ms } from "./scenario.ts";
 import { reaches, type World } from "./world.ts";
 
 /** What a command waits besides a batch before it, which takes as long as a flush; and after an outage for its next attempt. */
@@ -33,9 +34,22 @@ export function wasSet({ steps }: World, since_ms: number): boolean {
   return steps.some(({ at_ms }) => at_ms >= since_ms);
 }
 
+/** Whether the store's clock was set since then and set back again, so soon that a sweeper may have seen neither. */
+export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
+  const recent = steps.filter(({ at_ms }) => at_ms >= since_ms);
+  return recent.some(({ at_ms, by_ms }, first) => {
+    let sum_ms = by_ms;
+    return recent.slice(first + 1).some((step) => {
+      sum_ms += step.by_ms;
+      return step.at_ms - at_ms <= 2 * sweep_ms && Math.abs(sum_ms) <= leaseMargin_ms(lease_ms);
+    });
+  });
+}
+
 /** What it holds may be past a limit by now, and is then not charged. */
-function mayBeShort({ office, scenario }: World, { organization }: Account): boolean {
-  return office.versions(organization.id).length > 1 || scenario.faults.some(({ kind }) => kind === "adjust");
+function mayBeShort({ office, scenario, store, budgets }: World, { organization: { id } }: Account): boolean {
+  const isBudgetChanged = store.ownLimits(id).limits !== budgets.get(id)!.began.limits;
+  return isBudgetChanged || office.versions(id).length > 1 || scenario.faults.some(({ kind }) => kind === "adjust");
 }
 
 /** Of a request that its own node settled. */
@@ -78,7 +92,8 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   /** It could not settle by itself. */
   const gone =
     account.setBackAt_ms !== null || node.clock.crashed || reaches(node.troubles, now_ms - lease_ms - retry_ms, now_ms);
-  if (!gone) say("abandoned", `${plan.id} was recovered while its node ran, and nothing stood in its way`);
+  if (!gone && !wasSetUnseen(world, account.askedAt_ms))
+    say("abandoned", `${plan.id} was recovered while its node ran, and nothing stood in its way`);
   if (outputTokens > delivered)
     say("checkpoint", `${plan.id} forwarded ${delivered} tokens and is charged for ${outputTokens}`);
   if (outputTokens < checkpointKnown)

@@ -44,17 +44,18 @@ export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
         node.underway -= 1;
       }
     },
-    async recover(limit, clock_max) {
+    async recover(limit, range) {
       const done = await passage(
         world,
         node,
         "recover",
         () => `up to ${limit}`,
         (fate) => {
-          const done = world.store.recover(limit, clock_max, fate.flush_ms);
+          const done = world.store.recover(limit, range, fate.flush_ms);
           const { settled } = done.result;
           if (settled > 0) world.tell(() => `  the store settles ${settled} lapsed holds for ${fate.id}`);
-          judge.recovered(limit > 0 && clock_max !== undefined && done.result.at > clock_max);
+          const { at } = done.result;
+          judge.recovered(limit > 0 && range !== undefined && (at < range.earliest || at > range.latest));
           return done;
         },
       );

@@ -83,12 +83,14 @@ export class World {
   ) {
     this.time = new Time(scenario.began_ms);
     this.office = new Office(() => this.time.now_ms, scenario.organizations);
-    this.budgets = new Map(scenario.organizations.map(({ id }) => [id, budgetsOf(seed, id)]));
+    this.budgets = new Map(
+      scenario.organizations.map(({ id }) => [id, budgetsOf(seed, id, () => this.store.ownLimits(id))]),
+    );
     const organizations = new Map(
-      scenario.organizations.map(({ id, anchors, extra, plan }) => [
-        id,
-        { anchors, extra, limits: limitsOf(plan), ...this.budgets.get(id)! },
-      ]),
+      scenario.organizations.map(({ id, anchors, extra, plan }) => {
+        const { began: own, subjectsOf } = this.budgets.get(id)!;
+        return [id, { anchors, extra, limits: limitsOf(plan), own, subjectsOf }];
+      }),
     );
     this.store = new Store(this.time, organizations, scenario.recovery, defects.store ?? {});
     this.rates = this.freshRates();

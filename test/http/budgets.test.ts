@@ -1,10 +1,15 @@
 /** What a key and its team may use, as a client and an operator meet it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 
+setDefaultTimeout(60_000);
+
 // A short request that asks for 256 tokens holds some 110,000 units: 100 a token of input, 400 of output.
-const plans = { wide: "{ session: 100000000, week: 200000000, concurrent_requests: 50 }" };
+const plans = {
+  wide: "{ session: 100000000, week: 200000000, concurrent_requests: 50 }",
+  minute: "{ requests_per_minute: 50, tokens_per_minute: 5000 }",
+};
 
 let service: Service;
 beforeAll(async () => {
@@ -15,9 +20,9 @@ afterAll(async () => {
 }, 60_000);
 
 let made = 0;
-async function organization(): Promise<string> {
+async function organization(plan: keyof typeof plans = "wide"): Promise<string> {
   const slug = `budgets-${++made}`;
-  await service.json("org", "create", slug, "--plan", "wide");
+  await service.json("org", "create", slug, "--plan", plan);
   return slug;
 }
 const newKey = (org: string, ...options: string[]) =>
@@ -119,15 +124,86 @@ test("how many of a key's requests run at a time is limited by itself", async ()
   running.abort();
 });
 
+const rateHeadersOf = ({ headers }: Response) => [
+  ...["limit", "remaining"].map((name) => headers.get(`x-ratelimit-${name}-requests`)),
+  headers.get("retry-after"),
+];
+const usageOf = async (key: string) =>
+  (await (await service.fetch("/v1/service/usage", { key })).json()) as Record<string, Record<string, unknown>>;
+
+test("a key's requests a minute: it sees its own, its neighbours see the organization's, and a change counts at once", async () => {
+  const org = await organization("minute");
+  const limited = await newKey(org, "--limit", "requests_per_minute=2");
+  const neighbour = await newKey(org);
+  for (const left of ["1", "0"]) {
+    const response = await chat(limited.key, "hello", 10);
+    expect([response.status, ...rateHeadersOf(response)]).toEqual([200, "2", left, null]);
+  }
+  const full = await chat(limited.key, "hello", 10);
+  expect(rateHeadersOf(full)).toEqual(["2", "0", expect.stringMatching(/^(5\d|60)$/)]);
+  const error = await refused(full);
+  expect(error).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
+  expect(error.message).toMatch(/^The key's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
+  const others = await chat(neighbour.key, "hello", 10);
+  // Two of the limited key, and this one: what was refused took nothing.
+  expect([others.status, ...rateHeadersOf(others)]).toEqual([200, "50", "47", null]);
+
+  expect((await usageOf(limited.key)).key).toEqual({
+    requests_per_minute: { usage_percent: 100, reset_at: expect.stringMatching(/Z$/) },
+  });
+  expect(Object.keys(await usageOf(neighbour.key))).toEqual(["object", "session", "week", "month"]);
+
+  await service.json("key", "update", limited.id, "--limit", "requests_per_minute=3");
+  await until(async () => (await chat(limited.key, "hello", 10)).status === 200, 5_000, "one more a minute");
+  await service.json("key", "update", limited.id, "--limit", "requests_per_minute=none");
+  await until(async () => (await chat(limited.key, "hello", 10)).status === 200, 5_000, "no limit of the key's own");
+  expect(await usageOf(limited.key)).not.toHaveProperty("key");
+});
+
+test("a team's tokens a minute bind all of its keys, and no request above them ever runs", async () => {
+  const org = await organization("minute");
+  const names = ["--org", org, "--name", "research"];
+  const team = await service.json<{ id: string; limits: object }>(
+    ...["team", "create", ...names, "--limit", "tokens_per_minute=1000,week=90000000"],
+    ...["--key-limit", "requests_per_minute=30"],
+  );
+  expect(team.limits).toMatchObject({ tokens_per_minute: 1000, requests_per_minute: null });
+  const [one, two] = [await newKey(org, "--team", team.id), await newKey(org, "--team", "research")];
+  const words = (count: number) => Array(count).fill("hello").join(" ");
+  const whole = await refused(await chat(one.key, words(2_000), 10));
+  expect(whole).toMatchObject({ code: "rate_limit_exceeded", limited_by: "team" });
+  expect(whole.message).toMatch(/more than the team's whole limit of 1,000 tokens a minute\. .* limit of the team\.$/);
+  const asked: string[] = [];
+  await until(
+    async () => {
+      const response = await chat(asked.length % 2 === 0 ? one.key : two.key, words(200), 50);
+      asked.push(response.status === 200 ? "taken" : String((await refused(response)).limited_by));
+      return asked.at(-1) !== "taken";
+    },
+    20_000,
+    "the team's minute to be full",
+  );
+  expect(asked.at(-1)).toBe("team");
+  expect(asked.length).toBeGreaterThan(2);
+  const usage = await usageOf(two.key);
+  expect(Object.keys(usage.team!)).toEqual(["week", "tokens_per_minute"]);
+  expect(Object.keys(usage.key!)).toEqual(["requests_per_minute"]);
+  // Out of the team it has what the organization has.
+  await service.json("key", "update", two.id, "--no-team");
+  await until(async () => (await chat(two.key, words(200), 50)).status === 200, 5_000, "the organization's room");
+});
+
 test("a new key gets what its team gives, else what its organization gives, and what it is given by itself", async () => {
   const org = await organization();
-  await service.json("org", "key-limits", org, "--limit", "session=1000000,week=9000000");
+  await service.json("org", "key-limits", org, "--limit", "session=1000000,week=9000000,requests_per_minute=7");
   await service.json("team", "create", "--org", org, "--name", "interns", "--key-limit", "session=500000");
   interface Shown {
     limits: Record<string, number | null>;
   }
   const limitsOf = async ({ id }: { id: string }) => (await service.json<Shown>("key", "show", id)).limits;
-  expect(await limitsOf(await newKey(org))).toMatchObject({ session: 1_000_000, week: 9_000_000 });
+  expect(await limitsOf(await newKey(org))).toMatchObject({
+    ...{ session: 1_000_000, week: 9_000_000, requests_per_minute: 7, tokens_per_minute: null },
+  });
   expect(await limitsOf(await newKey(org, "--limit", "week=none"))).toMatchObject({ session: 1_000_000, week: null });
   expect(await limitsOf(await newKey(org, "--team", "interns"))).toMatchObject({ session: 500_000, week: null });
 });
@@ -146,11 +222,25 @@ test("what cannot be is refused with the reason, and nothing is half done", asyn
   expect(await says("key", "update", key.id, "--limit", "week=200000001")).toContain(
     "The key's limit 'week' of 200,000,001 is above that of the plan 'wide', 200,000,000.",
   );
-  for (const wrong of ["week=-1", "week=0", "week=", "day=5", "week=1.5", "week=1000000000000001"])
+  const minute = await newKey(await organization("minute"));
+  expect(await says("key", "update", minute.id, "--limit", "tokens_per_minute=5001")).toContain(
+    "The key's limit 'tokens_per_minute' of 5,001 is above that of the plan 'minute', 5,000.",
+  );
+  for (const wrong of [
+    "requests_per_minute=0",
+    "tokens_per_minute=-1",
+    "requests_per_minute=1000000000000001",
+    "week=-1",
+    "week=0",
+    "week=",
+    "day=5",
+    "week=1.5",
+    "week=1000000000000001",
+  ])
     expect((await says("key", "update", key.id, "--limit", wrong)).length).toBeLessThan(400);
   expect(await says("team", "create", "--org", org, "--name", " ")).toContain("must not be empty");
   await service.json("team", "create", "--org", org, "--name", "twice");
   expect(await says("team", "create", "--org", org, "--name", "twice")).toContain("already has a team 'twice'");
   const { limits, team } = await service.json<{ limits: Record<string, null>; team: null }>("key", "show", key.id);
-  expect([...Object.values(limits), team]).toEqual(Array(5).fill(null));
+  expect([...Object.values(limits), team]).toEqual(Array(7).fill(null));
 });

@@ -172,6 +172,34 @@ describe("to an organization-admin", () => {
   });
 });
 
+describe("a report for a spreadsheet", () => {
+  const report = (query: string) =>
+    fetch(`${port.url}/management/v1/usage/report?${query}`, {
+      headers: { authorization: `Bearer ${port.tokens.viewer}` },
+    });
+
+  test("is the same report as CSV", async () => {
+    await port.manage.adjustUsage({ organization: "acme", window: "month", units: 5, reason: "test" });
+    const answer = await report("by=organization&organization=acme&format=csv");
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(answer.headers.get("content-disposition")).toContain(".csv");
+    const asJson = (await (await report("by=organization&organization=acme")).json()) as { rows: { units: number }[] };
+    const [names, row, rest] = (await answer.text()).split("\r\n").map((line) => line.split(","));
+    expect(Number(row![names!.indexOf("units")])).toBe(asJson.rows[0]!.units);
+    expect(rest).toEqual([""]);
+  });
+
+  test("is FOCUS by a period; a form that nobody knows is refused", async () => {
+    const focus = await report("format=focus&by=month");
+    expect([focus.status, (await focus.text()).split(",")[0]]).toEqual([200, "BilledCost"]);
+    for (const query of ["format=focus&by=key", "format=xml", "format="]) {
+      const refused = await report(query);
+      expect([query, refused.status]).toEqual([query, 400]);
+    }
+  });
+});
+
 describe("a key", () => {
   test("is changed in part; what is wrong changes nothing, and nothing is written for it", async () => {
     const { key } = await port.manage.createKey({ organization: "acme", name: "before" });
@@ -232,7 +260,8 @@ describe("a team", () => {
     const made = await port.ask("/teams", {
       ...{ method: "POST", body: { organization: "acme", name: "a b/ü", limits: { week: 9, concurrent_requests: 2 } } },
     });
-    const limits = { session: null, week: 9, month: null, concurrent_requests: 2 };
+    const minute = { requests_per_minute: null, tokens_per_minute: null };
+    const limits = { session: null, week: 9, month: null, ...minute, concurrent_requests: 2 };
     expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0, limits, key_limits: null } });
     const path = `/teams/${encodeURIComponent("a b/ü")}`;
     expect((await port.ask(`${path}?organization=acme`)).body).toEqual(made.body);

@@ -162,6 +162,7 @@ function serve(saboteur: Saboteur): Bench {
       budgets: async () => [],
       receipt: async () => null,
     },
+    rates: { read: () => Promise.reject(new Error("not asked")) },
     refused: { add() {}, find: async () => null },
     inputEstimate: estimate,
     responses: {

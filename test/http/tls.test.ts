@@ -125,8 +125,8 @@ describe("a new certificate", () => {
     }
     isOver = true;
     await Promise.all(clients);
-    // A listener that ends takes along what was still shaking hands with it: no client has more than one such connection.
-    expect(lost).toBeLessThanOrEqual(10 * clients.length);
+    // A listener that ends hears whoever had connected. Only a handshake that takes longer than it waits is lost.
+    expect(lost).toBeLessThanOrEqual(clients.length);
     expect(served).toBeGreaterThan(lost);
     expect(await service.stop()).toBe(0);
   });

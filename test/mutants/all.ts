@@ -12,7 +12,9 @@ import type { Mutants } from "./mutant.ts";
 import { notices } from "./notices.ts";
 import { plans } from "./plans.ts";
 import { protocol } from "./protocol.ts";
+import { rates } from "./rates.ts";
 import { routing } from "./routing.ts";
+import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { sse, upstream } from "./wire.ts";
@@ -25,6 +27,7 @@ export const mutants: Mutants = {
   upstream,
   routing,
   usage,
+  telemetry,
   http,
   management,
   memory,
@@ -32,6 +35,7 @@ export const mutants: Mutants = {
   tls,
   ledger,
   budgets,
+  rates,
   plans,
   notices,
 };

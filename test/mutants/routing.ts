@@ -1,4 +1,5 @@
 import type { Mutant } from "./mutant.ts";
+import { ofNames } from "./names.ts";
 
 const choose = "test/routing/choose.test.ts";
 const sessions = "test/routing/sessions.test.ts";
@@ -93,8 +94,8 @@ export const routing: Mutant[] = [
   {
     name: "a refusal as too long goes to any other route",
     file: "src/usage/itinerary.ts",
-    find: "contextTokensOf(model, other) > context",
-    replace: "contextTokensOf(model, other) > 0",
+    find: "contextOf(route) > this.#contextTokens_over)",
+    replace: "contextOf(route) > 0)",
     caughtBy: [`${walk} > a request goes where`],
     rule: "docs/design/errors-and-streams.md, Context overflow",
   },
@@ -314,4 +315,5 @@ export const routing: Mutant[] = [
     caughtBy: ["test/failover/crowded.test.ts"],
     rule: "docs/routing.md, Sessions stay at home",
   },
+  ...ofNames,
 ];

@@ -39,8 +39,8 @@ export const tls: Mutant[] = [
   {
     name: "a reload leaves the certificate",
     file: "src/http/listen.ts",
-    find: "      const successor = serving(elysia, { ...address, port: server.port! }, next);\n",
-    replace: "      const successor = serving(elysia, { ...address, port: server.port! }, identity ?? next);\n",
+    find: "      server = serving(elysia, { ...address, port: server.port! }, next);\n",
+    replace: "      server = serving(elysia, { ...address, port: server.port! }, identity ?? next);\n",
     caughtBy: ["test/http/tls.test.ts > a new certificate"],
     rule: "docs/design/runtime.md, Bun as a server",
   },

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Transaction } from "../../src/postgres/database.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { decodeAnswers } from "../../src/postgres/ledger-answers.ts";
 import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import type { Command } from "../../src/store/ledger.ts";
 import { admitOf, settleOf, unlimited } from "../store/ledger-stores.ts";
@@ -52,7 +53,7 @@ for (const { kind, open } of kinds) {
         const names = { requestId: grown!.requestId, organizationId: organization };
         const commands: Command[] = [
           admitOf(organization),
-          { verb: "grow", ...names, limits: unlimited, unitsTotal: 2000, unitsTotal_min: 2000 },
+          { verb: "grow", ...names, number: 1, limits: unlimited, unitsTotal: 2000, unitsTotal_min: 2000 },
           {
             verb: "checkpoint",
             ...names,
@@ -65,10 +66,12 @@ for (const { kind, open } of kinds) {
         ];
         const { answers, read } = await db.transaction(async (tx) => {
           const before = await tuplesRead(tx);
-          const answered = await tx.query<{ answer: string }>(batchCall, encodeBatch(commands));
+          const [answered] = await tx.query<{ answers: string }>(batchCall, encodeBatch(commands));
           const after = await tuplesRead(tx);
           return {
-            answers: answered.map((row) => row.answer).sort(),
+            answers: decodeAnswers(commands, answered!.answers)
+              .map(({ answer }) => answer)
+              .sort(),
             read: [...after].map(([table, tuples]) => ({ table, tuples: tuples - (before.get(table) ?? 0) })),
           };
         });
@@ -76,6 +79,21 @@ for (const { kind, open } of kinds) {
         expect(read.filter(({ tuples }) => tuples > rows / 10)).toEqual([]);
       });
     }
+
+    test("a batch looks for records in the month of its requests alone, however many months there are", async () => {
+      const { db } = owned;
+      await db.query(
+        "select usage_partition(usage_record_id(store_now() - n * interval '1 month')) from generate_series(1, 13) n",
+      );
+      const settled = { ...running.pop()!, limits: unlimited };
+      const commands = [admitOf(organization), admitOf(organization), settleOf(settled, 5)];
+      const months = await db.transaction(async (tx) => {
+        const before = await monthsLookedInto(tx);
+        await tx.query(batchCall, encodeBatch(commands));
+        return [...(await monthsLookedInto(tx))].filter(([month, looks]) => looks > (before.get(month) ?? 0));
+      });
+      expect(months.map(([month]) => month)).toEqual([monthOf(new Date())]);
+    });
   });
 }
 
@@ -85,4 +103,17 @@ async function tuplesRead(tx: Transaction): Promise<Map<string, number>> {
     "select relname as name, seq_tup_read + coalesce(idx_tup_fetch, 0) as tuples from pg_stat_xact_user_tables",
   );
   return new Map(tables.map(({ name, tuples }) => [name, tuples]));
+}
+
+/** How often each partition was, in this session so far. */
+async function monthsLookedInto(tx: Transaction): Promise<Map<string, number>> {
+  const months = await tx.query<{ name: string; looks: number }>(
+    `select relname as name, seq_scan + idx_scan as looks from pg_stat_xact_user_tables
+     where relname like 'usage\\_record\\_2%'`,
+  );
+  return new Map(months.map(({ name, looks }) => [name, looks]));
+}
+
+function monthOf(at: Date): string {
+  return `usage_record_${at.toISOString().slice(0, 7).replace("-", "_")}`;
 }

@@ -3,13 +3,20 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { noUsage } from "../../src/inference/usage.ts";
+import { setSubject } from "../../src/postgres/budgets.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { postgresRates } from "../../src/postgres/rates.ts";
+import { noBudget } from "../../src/store/budget.ts";
+import { bare } from "../../src/store/ids.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
-import type { RateLimits, Rates } from "../../src/store/rates.ts";
-import { admitOf, newRequestId, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+import type { RateLimits, RateSubject, Rates } from "../../src/store/rates.ts";
+import { admitOf, newHex, newRequestId, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+import { ofOrganization } from "../store/rates-stores.ts";
 
 setDefaultTimeout(60_000);
+
+const uuidIn = (id: string) => bare(id, id.startsWith("key_") ? "key_" : "team_");
+const newId = (of: "key" | "team") => `${of}_${newHex()}`;
 
 for (const kind of ["postgres", "pglite"] as const) {
   describe(kind, () => {
@@ -42,7 +49,7 @@ for (const kind of ["postgres", "pglite"] as const) {
         requestId: newRequestId(),
         tokens: 1,
         tokens_min: 1,
-        limits,
+        subjects: ofOrganization(organizationId, limits),
         ...(elsewhere_ms === undefined ? {} : { elsewhere_ms }),
       });
 
@@ -95,6 +102,39 @@ for (const kind of ["postgres", "pglite"] as const) {
         });
       });
     }
+
+    test("of a key and a team those are read that were theirs, whichever team the key is in by now", async () => {
+      const organizationId = await store.newOrganization();
+      const [key, other, team] = [newId("key"), newId("key"), newId("team")];
+      const put = (id: string, into: string | null) =>
+        store.db.transaction((tx) =>
+          setSubject(tx, {
+            ...{ id: uuidIn(id), organization: bare(organizationId, "org_"), budget: noBudget },
+            team: into && uuidIn(into),
+          }),
+        );
+      await put(team, null);
+      for (const one of [key, other]) await put(one, team);
+      await book.run([
+        admitOf(organizationId, { keyId: key }),
+        admitOf(organizationId, { keyId: key }),
+        admitOf(organizationId, { keyId: other }),
+        admitOf(organizationId, { keyId: newId("key") }),
+      ]);
+      await put(key, null);
+      await book.run([admitOf(organizationId, { keyId: key })]);
+      await advance(1_000);
+      const limits = { requestsPerMinute: 100, tokensPerMinute: null };
+      const subjects: RateSubject[] = [
+        { limitedBy: "key", id: key, limits },
+        { limitedBy: "team", id: team, limits },
+        ...ofOrganization(organizationId, limits),
+      ];
+      const asked = { organizationId, requestId: newRequestId(), tokens: 1, tokens_min: 1, elsewhere_ms: 0, subjects };
+      expect((await rates.take(asked)).answer).toBe("taken");
+      const left = (await rates.read(organizationId, subjects)).map(({ requests }) => requests!.remaining);
+      expect(left).toEqual([100 - 4, 100 - 4, 100 - 6]);
+    });
 
     test("a request that asks with an id that is none is refused alone", async () => {
       const organizationId = await store.newOrganization();

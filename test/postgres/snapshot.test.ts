@@ -9,6 +9,7 @@ import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import { postgresRates } from "../../src/postgres/rates.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
 import { admitOf, newRequestId, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+import { ofOrganization } from "../store/rates-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -81,18 +82,19 @@ describe("an old snapshot", () => {
     const rates = postgresRates(store.db, { answer_ms: 20_000 });
     for (const per_minute of [6_000, 1_000_000]) {
       let now_ms = Date.parse("2026-11-21T03:00:00.400Z");
-      const limits = { requestsPerMinute: per_minute, tokensPerMinute: null };
+      const subjects = ofOrganization(organization, { requestsPerMinute: per_minute, tokensPerMinute: null });
       const take = async () => {
         now_ms += 500;
         await store.setClock(new Date(now_ms));
-        const asked = { organizationId: organization, requestId: newRequestId(), tokens: 5, tokens_min: 5, limits };
+        const asked = { organizationId: organization, requestId: newRequestId(), tokens: 5, tokens_min: 5, subjects };
         const answer = await rates.take(asked);
         if (answer.answer === "taken") await answer.correct(3);
       };
       const asked = () => {
         const singly = per_minute === 6_000;
-        const take = `(0,${organization.slice(4)},${newRequestId()},${singly},5,5,${per_minute},,)`;
-        return pages("select * from usage_rates(array[$1::usage_rate_take], '{}')", [take]);
+        const owner = organization.slice(4);
+        const claim = `(0,0,${owner},${owner},${newRequestId()},${singly},5,5,${per_minute},,)`;
+        return pages("select * from usage_rates_of(array[$1::usage_rate_claim], '{}')", [claim]);
       };
       // For longer than a minute, so that as many entries count before as after.
       for (let count = 0; count < 150; count++) await take();

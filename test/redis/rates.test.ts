@@ -4,10 +4,11 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Redis } from "ioredis";
 import { type RedisConnection, redisConnection } from "../../src/redis/connection.ts";
 import { redisRates } from "../../src/redis/rates.ts";
-import type { RateTaken } from "../../src/store/rates.ts";
+import type { RateSubject, Rates, RateTaken } from "../../src/store/rates.ts";
 import { redisUrl, type Service, startRedis } from "../harness/services.ts";
 import { until } from "../harness/until.ts";
 import { newHex, newRequestId } from "../store/ledger-stores.ts";
+import { ofOrganization } from "../store/rates-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -36,10 +37,9 @@ afterAll(async () => {
   await own.stop();
 });
 
-const limits = (requestsPerMinute: number) => ({ requestsPerMinute, tokensPerMinute: null });
 const requestOf = (organizationId: string, perMinute: number) => ({
   ...{ organizationId, requestId: newRequestId(), tokens: 1, tokens_min: 1 },
-  limits: limits(perMinute),
+  subjects: ofOrganization(organizationId, { requestsPerMinute: perMinute, tokensPerMinute: null }),
 });
 const newOrganizationId = () => `org_${newHex()}`;
 
@@ -54,17 +54,128 @@ test("nodes whose clocks differ agree, for Redis's own decides", async () => {
   other.close();
 });
 
-test("all of an organization stands in one key, under its tag, and is gone when its minute is", async () => {
+test("an organization, its teams and keys have one key each, under its tag, and all are gone when their minute is", async () => {
   const organizationId = newOrganizationId();
   const rates = redisRates(connection, { answer_ms: 5_000 });
-  const taken = (await rates.take(requestOf(organizationId, 4))) as RateTaken;
+  const request = requestOf(organizationId, 4);
+  const limits = { requestsPerMinute: 3, tokensPerMinute: null };
+  const own: RateSubject[] = [
+    { limitedBy: "key", id: "key_1", limits },
+    { limitedBy: "team", id: "team_1", limits },
+  ];
+  const taken = (await rates.take({ ...request, subjects: [...own, ...request.subjects] })) as RateTaken;
   await taken.correct(7);
   const keys = await client.keys(`*${organizationId}*`);
-  expect(keys).toEqual([`sluice:rates:{${organizationId}}`]);
-  const left_ms = await client.pttl(keys[0]!);
-  expect(left_ms).toBeGreaterThan(60_000);
-  expect(left_ms).toBeLessThanOrEqual(62_000);
+  const whole = `sluice:rates:{${organizationId}}`;
+  expect(keys.sort()).toEqual([whole, `${whole}:key_1`, `${whole}:team_1`]);
+  for (const key of keys) {
+    const left_ms = await client.pttl(key);
+    expect(left_ms).toBeGreaterThan(60_000);
+    expect(left_ms).toBeLessThanOrEqual(62_000);
+  }
 });
+
+/** Waiting in vain for a correction fails so soon. */
+const hangs_ms = 15_000;
+const scripts = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client.info("commandstats"))?.[1] ?? 0);
+const tokensLeft = async (rates: Rates, organizationId: string) =>
+  (await rates.read(organizationId, tokens(organizationId)))[0]!.tokens!.remaining;
+const tokens = (organizationId: string) =>
+  ofOrganization(organizationId, { requestsPerMinute: null, tokensPerMinute: 1000 });
+const withTokens = async (rates: Rates, organizationId: string, tokens_min: number) => {
+  const request = { organizationId, requestId: newRequestId(), tokens: tokens_min, tokens_min };
+  return (await rates.take({ ...request, subjects: tokens(organizationId) })) as RateTaken;
+};
+
+test(
+  "a request asks Redis once: its correction goes with the next request of its organization",
+  async () => {
+    const rates = redisRates(connection, { answer_ms: 5_000, wait_ms: 60_000 });
+    const organizationId = newOrganizationId();
+    await withTokens(rates, organizationId, 1);
+    const before = await scripts();
+    let told = Promise.resolve();
+    for (let i = 0; i < 100; i++) {
+      const taken = await withTokens(rates, organizationId, 900);
+      expect(taken.answer).toBe("taken");
+      told = taken.correct(0);
+    }
+    expect((await scripts()) - before).toBe(100);
+    await rates.close();
+    await told;
+    expect((await scripts()) - before).toBe(101);
+    expect(await tokensLeft(rates, organizationId)).toBe(999);
+  },
+  hangs_ms,
+);
+
+test(
+  "a correction that no request comes for goes by itself, within some milliseconds, and those of one organization together",
+  async () => {
+    const rates = redisRates(connection, { answer_ms: 5_000 });
+    const organizationId = newOrganizationId();
+    const taken = await Promise.all(Array.from({ length: 8 }, () => withTokens(rates, organizationId, 100)));
+    const before = await scripts();
+    const begun = performance.now();
+    await Promise.all(taken.map((one) => one.correct(10)));
+    expect(performance.now() - begun).toBeLessThan(5_000);
+    expect((await scripts()) - before).toBe(1);
+    expect(await tokensLeft(rates, organizationId)).toBe(1000 - 80);
+  },
+  hangs_ms,
+);
+
+test(
+  "a correction that takes more does not wait: late, it would let too much in elsewhere",
+  async () => {
+    const rates = redisRates(connection, { answer_ms: 5_000, wait_ms: 60_000 });
+    const elsewhere = redisRates(connection, { answer_ms: 5_000 });
+    const organizationId = newOrganizationId();
+    const [less, more] = [await withTokens(rates, organizationId, 100), await withTokens(rates, organizationId, 100)];
+    const told = less.correct(50);
+    await more.correct(900);
+    await told;
+    expect(await tokensLeft(elsewhere, organizationId)).toBe(50);
+  },
+  hangs_ms,
+);
+
+test(
+  "so many corrections of an organization wait, and no more",
+  async () => {
+    const rates = redisRates(connection, { answer_ms: 5_000, wait_ms: 60_000 });
+    const elsewhere = redisRates(connection, { answer_ms: 5_000 });
+    const organizationId = newOrganizationId();
+    const taken = await Promise.all(Array.from({ length: 100 }, () => withTokens(rates, organizationId, 10)));
+    for (const one of taken) void one.correct(0);
+    await until(async () => (await tokensLeft(elsewhere, organizationId)) === 960, 10_000, "96 of them to be told");
+  },
+  hangs_ms,
+);
+
+test(
+  "a correction ends with the call that carries it, also where Redis is away",
+  async () => {
+    let isAway = false;
+    const cut: Pick<RedisConnection, "script"> = {
+      script(lua) {
+        const call = connection.script(lua);
+        return (...words) => (isAway ? Promise.reject(new Error("away")) : call(...words));
+      },
+    };
+    const rates = redisRates(cut, { answer_ms: 5_000, wait_ms: 60_000 });
+    const organizationId = newOrganizationId();
+    const [one, other] = [await withTokens(rates, organizationId, 10), await withTokens(rates, organizationId, 10)];
+    isAway = true;
+    const told = one.correct(0);
+    await expect(withTokens(rates, organizationId, 10)).rejects.toThrow("away");
+    await told;
+    const closing = other.correct(0);
+    await rates.close();
+    await closing;
+  },
+  hangs_ms,
+);
 
 test("entries that ended, or were given back, leave nothing behind", async () => {
   const organizationId = newOrganizationId();
@@ -86,9 +197,13 @@ test("entries that ended, or were given back, leave nothing behind", async () =>
 test("two scripts may be used for the first time in one turn", async () => {
   const fresh = redisConnection(own.url, () => {});
   open.push(() => fresh.close());
-  const [one, two] = [1, 2].map((number) => fresh.script(`first${number}`, `return ARGV[1] .. '${number}'`));
+  const [one, two] = [1, 2].map((number) => fresh.script(`return ARGV[1] .. '${number}'`));
   await fresh.ping(10_000);
-  expect(await Promise.all([one!("{a}", ["x"]), two!("{a}", ["y"]), one!("{a}", ["z"])])).toEqual(["x1", "y2", "z1"]);
+  expect(await Promise.all([one!(["{a}"], ["x"]), two!(["{a}"], ["y"]), one!(["{a}"], ["z"])])).toEqual([
+    "x1",
+    "y2",
+    "z1",
+  ]);
 });
 
 test("scripts that Redis forgot are told it again", async () => {
@@ -147,6 +262,30 @@ test("many at once on Redis's own clock: exactly the limit, on single entries an
     expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(perMinute);
   }
   shared.close();
+});
+
+test("a thousand at once on three nodes against five a minute of a key, and of a team: five, and the others miss none", async () => {
+  const url = await redisUrl();
+  const connections = Array.from({ length: 3 }, () => redisConnection(url, () => {}));
+  await Promise.all(connections.map((one) => one.ping(10_000)));
+  const options = { prefix: `test:${newHex()}:`, answer_ms: 30_000 };
+  const nodes = connections.map((one) => redisRates(one, options));
+  const ofFive = { requestsPerMinute: 5, tokensPerMinute: null };
+  for (const limitedBy of ["key", "team"] as const) {
+    const organizationId = newOrganizationId();
+    const { subjects: whole } = requestOf(organizationId, 50);
+    const limited: RateSubject = { limitedBy, id: `${limitedBy}_${newHex()}`, limits: ofFive };
+    const ask = (index: number, subjects: RateSubject[]) =>
+      nodes[index % 3]!.take({ ...requestOf(organizationId, 50), subjects });
+    const own = Array.from({ length: 1_000 }, (_, index) => ask(index, [limited, ...whole]));
+    const others = Array.from({ length: 45 }, (_, index) => ask(index, whole));
+    const answered = await Promise.all(own);
+    expect(answered.filter(({ answer }) => answer === "taken")).toHaveLength(5);
+    expect(answered.filter((one) => one.answer === "refused" && one.limitedBy === limitedBy)).toHaveLength(995);
+    expect((await Promise.all(others)).filter(({ answer }) => answer === "taken")).toHaveLength(45);
+    expect((await ask(0, whole)).answer).toBe("refused");
+  }
+  for (const one of connections) one.close();
 });
 
 async function answers(rates: ReturnType<typeof redisRates>, organizationId: string): Promise<boolean> {

@@ -204,3 +204,52 @@ test("a limit that a reload raises or lifts counts at once", async () => {
   at.enter(after, claim("a"));
   expect(at.open([after], claim("a"))).toEqual([]);
 });
+
+test("who waits may wait for an engine that is new, and waits no longer for one that is gone", async () => {
+  const at = queues(() => 0);
+  const [one, other, third] = ["one", "other", "third"].map((name) => route(name, { concurrent_max: 1 })) as [
+    Route,
+    Route,
+    Route,
+  ];
+  const first = at.enter(one, claim("a"));
+  const second = at.enter(other, claim("a"));
+  const waiting = at.wait([one], claim("b"));
+  waiting.renew([one, other]);
+  expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([1, 1]);
+  second.leave();
+  const place = (await waiting.place)!;
+  expect(place.route).toBe(other);
+  expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([0, 0]);
+  // It is over: nothing is waited for any more.
+  waiting.renew([one, other, third]);
+  expect(at.lengthOf(one)).toBe(0);
+
+  const lost = at.wait([one], claim("b"));
+  lost.renew([other]);
+  expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([0, 1]);
+  // There is room at once: it looks anew, and is nowhere counted.
+  lost.renew([other, third]);
+  expect(await lost.place).toBeNull();
+  expect(at.lengthOf(other)).toBe(0);
+  expect(at.open([third], claim("b"))).toEqual([third]);
+
+  const nowhere = at.wait([one], claim("b"));
+  nowhere.renew([]);
+  expect(await nowhere.place).toBeNull();
+  first.leave();
+  place.leave();
+  expect(at.open([one, other], claim("b"))).toEqual([one, other]);
+});
+
+test("an engine that is gone is forgotten when nothing runs there and nobody waits", () => {
+  const at = queues(() => 0);
+  const one = route("one", { concurrent_max: 1 });
+  const again = () => at.open([route("one", { concurrent_max: 1 })], claim("b")).length;
+  const place = at.enter(one, claim("a"));
+  at.retain(new Set());
+  expect(again()).toBe(0);
+  place.leave();
+  at.retain(new Set());
+  expect(again()).toBe(1);
+});

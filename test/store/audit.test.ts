@@ -162,6 +162,21 @@ for (const name of ["postgres", "pglite"] as const) {
       await agrees();
     });
 
+    test("a roll-up that is under way delays a look, and does not take its place", async () => {
+      await served(5);
+      await moveOn(6);
+      await audited();
+      await tamper("true");
+      await store.db.exec("update usage_audit set looked_at = null");
+      const rolling = await store.db.lane({});
+      await rolling.query("select pg_advisory_lock(hashtextextended('usage_audit', 0))");
+      const looking = book.audit();
+      await Bun.sleep(300);
+      await rolling.query("select pg_advisory_unlock(hashtextextended('usage_audit', 0))");
+      expect((await looking).differences).toHaveLength(1);
+      await rolling.close();
+    });
+
     test("one node looks in an hour, and the others learn what it found", async () => {
       await served(5);
       await moveOn(6);

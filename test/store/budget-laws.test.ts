@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { noUsage } from "../../src/inference/usage.ts";
 import { type Subject, setSubject, sumEarlier } from "../../src/postgres/budgets.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { noBudget } from "../../src/store/budget.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import type { ModelSubject } from "./budget-model.ts";
@@ -38,7 +39,8 @@ const command = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{ verb: fc.constant("grow" as const), which, unitsTotal: unitsOf(4000), least: unitsOf(4000) },
+      ...{ verb: fc.constant("grow" as const), which, number: fc.integer({ min: 1, max: 4 }) },
+      ...{ unitsTotal: unitsOf(4000), least: unitsOf(4000) },
     }),
   },
   { weight: 3, arbitrary: fc.record({ verb: fc.constant("settle" as const), which, units: unitsOf(3000) }) },
@@ -125,7 +127,8 @@ class Staff {
   }
 
   async #set(id: string, team: string | null, budget: UsageLimits): Promise<void> {
-    const subject: Subject = { id, organization: bare(this.organization, "org_"), team, budget };
+    const organization = bare(this.organization, "org_");
+    const subject: Subject = { id, organization, team, budget: { ...noBudget, ...budget } };
     if (await this.store.db.transaction((tx) => setSubject(tx, subject))) await sumEarlier(this.store.db, id);
   }
 }
@@ -246,7 +249,8 @@ function commandOf(
     }
     case "grow": {
       const unitsTotal_min = Math.min(asked.least, asked.unitsTotal);
-      return { verb: "grow", requestId, organizationId, limits: plan, unitsTotal: asked.unitsTotal, unitsTotal_min };
+      const { number, unitsTotal } = asked;
+      return { verb: "grow", requestId, organizationId, number, limits: plan, unitsTotal, unitsTotal_min };
     }
     case "settle":
       return settleOf({ ...facts, limits: plan }, asked.units, { usage: noUsage });

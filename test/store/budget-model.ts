@@ -10,6 +10,14 @@ export interface ModelSubject {
   limits: UsageLimits;
 }
 
+/** What is set for the keys and teams of an organization at a moment; never changed, each change makes another. */
+export interface OwnLimits {
+  /** By the id of a key or a team. */
+  limits: ReadonlyMap<string, UsageLimits>;
+  /** By the id of a key: the team that it is in. */
+  teams: ReadonlyMap<string, string | null>;
+}
+
 interface OwnWindow extends Interval {
   kind: WindowKind;
   total: { used: number; held: number };

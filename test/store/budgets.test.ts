@@ -125,6 +125,7 @@ for (const name of ["postgres", "pglite"] as const) {
         verb: "grow",
         requestId: command.requestId,
         organizationId: organization,
+        number: 1,
         limits: unlimited,
       } as const;
       expect(await run<GrowAnswer>({ ...grow, unitsTotal: 2_000, unitsTotal_min: 1_600 })).toEqual({ answer: "full" });
@@ -135,7 +136,7 @@ for (const name of ["postgres", "pglite"] as const) {
       });
       // Lowered below what is held: what is not needed is given back, and what is used beyond it is uncharged.
       await limit(organization, key, { session: 1_200 });
-      expect(await run<GrowAnswer>({ ...grow, unitsTotal: 1_800, unitsTotal_min: 500 })).toEqual({
+      expect(await run<GrowAnswer>({ ...grow, number: 2, unitsTotal: 1_800, unitsTotal_min: 500 })).toEqual({
         answer: "granted",
         units: 1_200,
       });

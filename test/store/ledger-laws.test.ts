@@ -50,6 +50,7 @@ const command = fc.oneof(
     arbitrary: fc.record({
       verb: fc.constant("grow" as const),
       which,
+      number: fc.integer({ min: 1, max: 4 }),
       plan: fc.integer({ min: 0, max: 1 }),
       unitsTotal: fc.integer({ min: 0, max: 4000 }),
       least: fc.integer({ min: 0, max: 4000 }),
@@ -255,6 +256,7 @@ function commandOf(asked: GeneratedCommand, requests: ReturnType<typeof factsOf>
         verb: "grow",
         requestId,
         organizationId,
+        number: asked.number,
         limits: plans[asked.plan]!,
         unitsTotal: asked.unitsTotal,
         unitsTotal_min,

@@ -7,6 +7,7 @@ import type {
   Answer,
   BillingSource,
   Checkpoint,
+  ClockRange,
   Command,
   Grow,
   RequestFacts,
@@ -16,7 +17,15 @@ import type {
   WindowReadings,
 } from "../../src/store/ledger.ts";
 import { window_units_max } from "../../src/store/ledger.ts";
-import { BudgetModel, isCrowded, type ModelSubject, type Own, roomOf, subjectsRead } from "./budget-model.ts";
+import {
+  BudgetModel,
+  isCrowded,
+  type ModelSubject,
+  type Own,
+  type OwnLimits,
+  roomOf,
+  subjectsRead,
+} from "./budget-model.ts";
 import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
 
 export interface ModelOrganization {
@@ -24,6 +33,8 @@ export interface ModelOrganization {
   extra: { enabled: boolean; capUnits: number | null };
   /** Of its plan in force, where one is: what a recovery charges by. */
   limits?: UsageLimits;
+  /** For histories that change them. */
+  own?: OwnLimits;
   /** The limited key and its team, as the key is at this moment. */
   subjectsOf?(keyId: string): readonly ModelSubject[];
 }
@@ -49,6 +60,7 @@ interface Hold {
   own: Own[];
   leaseUntil_ms: number;
   lease_ms: number;
+  growth: number;
   checkpoint: number;
   usage: Usage;
 }
@@ -70,6 +82,8 @@ interface Account {
 }
 
 const kinds: readonly WindowKind[] = ["session", "week", "month"];
+const isIn = (range: ClockRange | undefined, at_ms: number): boolean =>
+  !range || (range.earliest.getTime() <= at_ms && at_ms <= range.latest.getTime());
 const infinite = (limit: number | null): number => limit ?? Number.POSITIVE_INFINITY;
 
 export class LedgerModel {
@@ -104,11 +118,11 @@ export class LedgerModel {
     }
   }
 
-  /** A clock that is past `clock_max_ms` was set, and no lease has lapsed by it. */
-  recover(limit: number, clock_max_ms = Number.POSITIVE_INFINITY): number {
+  /** A clock that reads neither of these, nor between, was set: then no lease has lapsed by it. */
+  recover(limit: number, range?: ClockRange): number {
     this.clipLeases();
     const lapsed = [...this.holds.values()]
-      .filter((hold) => hold.leaseUntil_ms <= this.now_ms() && this.now_ms() <= clock_max_ms)
+      .filter((hold) => hold.leaseUntil_ms <= this.now_ms() && isIn(range, this.now_ms()))
       .sort((a, b) => a.leaseUntil_ms - b.leaseUntil_ms)
       .slice(0, limit);
     for (const hold of lapsed) {
@@ -230,6 +244,7 @@ export class LedgerModel {
       own,
       leaseUntil_ms: this.now_ms() + admit.lease_ms,
       lease_ms: admit.lease_ms,
+      growth: 0,
       checkpoint: 0,
       usage: noUsage,
     };
@@ -249,8 +264,10 @@ export class LedgerModel {
     const { extra } = this.organizations.get(grow.organizationId)!;
     const allowed = hold.source === "extra" && !extra.enabled ? 0 : room;
     const wanted = Math.min(Math.max(grow.unitsTotal, hold.units), hold.units + allowed);
-    const units = Math.max(wanted, Math.min(grow.unitsTotal_min, hold.units));
+    const least = grow.number > hold.growth ? Math.min(grow.unitsTotal_min, hold.units) : hold.units;
+    const units = Math.max(wanted, least);
     if (units < grow.unitsTotal_min) return { answer: "full" };
+    hold.growth = Math.max(hold.growth, grow.number);
     for (const window of this.#billed(hold)) window.total.held += units - hold.units;
     hold.units = units;
     return { answer: "granted", units };

@@ -65,8 +65,11 @@ async function open(db: Database, rest: Pick<Store, "another" | "close">): Promi
     db,
     ...rest,
     async setClock(at) {
-      await db.exec("delete from test_clock");
-      if (at) await db.query("insert into test_clock values ($1)", [at]);
+      // In one statement: between two, whatever asks would see the true time.
+      await db.query(
+        "with was as (delete from test_clock) insert into test_clock select $1::timestamptz where $1 is not null",
+        [at],
+      );
     },
     async newOrganization({ anchorAt = new Date("2026-01-31T10:00:00Z"), extra } = {}) {
       const id = `org_${newHex()}`;

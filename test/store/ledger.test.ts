@@ -212,6 +212,28 @@ for (const name of ["postgres", "pglite"] as const) {
       expect((await book.windows(organization, command.limits)).session).toMatchObject({ used: 400, held: 0 });
     });
 
+    test("a review that comes twice takes nothing back that its node was answered", async () => {
+      const organization = await store.newOrganization();
+      const command = admitOf(organization, { limits: limited({ session: 2000 }) });
+      const other = admitOf(organization, { limits: command.limits });
+      const { units } = (await admit(command)) as { units: number };
+      const review = (number: number, session: number) =>
+        run({
+          ...{ verb: "grow", requestId: command.requestId, organizationId: organization, number },
+          ...{ limits: limited({ session }), unitsTotal: units, unitsTotal_min: 10 },
+        });
+      // Under a lowered plan the hold is what there is room for; then others take that room.
+      expect(await review(1, 800)).toEqual({ answer: "granted", units: 800 });
+      await admit(other);
+      expect(await review(1, 800)).toEqual({ answer: "granted", units: 800 });
+      // It was overtaken by one that took nothing.
+      expect(await review(3, 2000)).toEqual({ answer: "granted", units: 1000 });
+      expect(await review(2, 800)).toEqual({ answer: "granted", units: 1000 });
+      expect(await review(4, 800)).toEqual({ answer: "granted", units: 10 });
+      await book.run([settleOf(command, 5), settleOf(other, 5)]);
+      expect(await book.check()).toEqual([]);
+    });
+
     test("commands of one request in one batch are carried out in their order", async () => {
       const organization = await store.newOrganization();
       const command = admitOf(organization);
@@ -304,6 +326,7 @@ for (const name of ["postgres", "pglite"] as const) {
           verb: "grow",
           requestId: command.requestId,
           organizationId: organization,
+          number: 1,
           limits,
           unitsTotal,
           unitsTotal_min,
@@ -395,7 +418,7 @@ for (const name of ["postgres", "pglite"] as const) {
         "settled",
         "settled",
       ]);
-      await run({ ...commands[2]!, verb: "grow", unitsTotal: 1500, unitsTotal_min: 1500 });
+      await run({ ...commands[2]!, verb: "grow", number: 1, unitsTotal: 1500, unitsTotal_min: 1500 });
       expect(await book.check()).toEqual([]);
       await run(settleOf(commands[2]!, 1500));
       expect(await book.receipt(organization, commands[2]!.requestId)).toMatchObject({
@@ -465,9 +488,13 @@ for (const name of ["postgres", "pglite"] as const) {
       await book.run([checkpoint(alive, 1, 3)]);
       await store.setClock(new Date(noon.getTime() + 60_000));
       expect((await book.recover(0)).settled).toBe(0);
-      // A clock that is further than it can be was set.
-      const clock_max = new Date(noon.getTime() + 59_999);
-      expect(await book.recover(100, clock_max)).toEqual({ settled: 0, at: new Date(noon.getTime() + 60_000) });
+      // A clock that is further than it can be was set; and one that is less far was set back, and perhaps forward again.
+      const around = (from_ms: number, to_ms: number) => ({
+        earliest: new Date(noon.getTime() + from_ms),
+        latest: new Date(noon.getTime() + to_ms),
+      });
+      for (const range of [around(0, 59_999), around(60_001, 120_000)])
+        expect(await book.recover(100, range)).toEqual({ settled: 0, at: new Date(noon.getTime() + 60_000) });
       expect((await book.recover(100)).settled).toBe(2);
       expect((await book.recover(100)).settled).toBe(0);
       expect(await book.receipt(organization, gone.requestId)).toMatchObject({

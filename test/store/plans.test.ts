@@ -56,10 +56,12 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
     const [granted] = await book.run([admit]);
     const units = (granted as { units: number }).units;
     const { requestId, organizationId } = admit;
-    const grow = (session: number, unitsTotal_min: number) =>
-      book.run([
-        { verb: "grow", requestId, organizationId, limits: { ...limits, session }, unitsTotal: units, unitsTotal_min },
-      ]);
+    let number = 0;
+    const grow = (session: number, unitsTotal_min: number) => {
+      number += 1;
+      const amounts = { limits: { ...limits, session }, unitsTotal: units, unitsTotal_min };
+      return book.run([{ verb: "grow", requestId, organizationId, number, ...amounts }]);
+    };
     expect(await grow(1_000_000, 10)).toEqual([{ answer: "granted", units }]);
     expect(await grow(units - 5, 10)).toEqual([{ answer: "granted", units: units - 5 }]);
     expect(await grow(5, 10)).toEqual([{ answer: "granted", units: 10 }]);

@@ -4,10 +4,14 @@ import { memoryRates } from "../../src/memory/rates.ts";
 import { postgresRates } from "../../src/postgres/rates.ts";
 import { redisConnection } from "../../src/redis/connection.ts";
 import { redisRates } from "../../src/redis/rates.ts";
-import type { Rates } from "../../src/store/rates.ts";
+import type { RateLimits, RateSubject, Rates } from "../../src/store/rates.ts";
 import { startRedisCluster } from "../harness/cluster.ts";
 import { redisUrl } from "../harness/services.ts";
 import { newHex, stores } from "./ledger-stores.ts";
+
+export const ofOrganization = (id: string, limits: RateLimits): RateSubject[] => [
+  { limitedBy: "organization", id, limits },
+];
 
 export interface RateStore {
   rates: Rates;
@@ -54,7 +58,7 @@ async function onRedis(urls: string[]): Promise<RateStore> {
   const connections = [urls[0]!, urls.at(-1)!].map((url) => redisConnection(url, () => {}));
   await Promise.all(connections.map((connection) => connection.ping(10_000)));
   const [rates, another] = connections.map((connection) =>
-    redisRates(connection, { prefix, now_ms: () => now_ms, answer_ms: 10_000 }),
+    redisRates(connection, { prefix, now_ms: () => now_ms, answer_ms: 10_000, wait_ms: 2 }),
   );
   return {
     rates: rates!,
@@ -71,8 +75,8 @@ async function onRedis(urls: string[]): Promise<RateStore> {
 async function onDatabase(kind: "postgres" | "pglite"): Promise<RateStore> {
   const store = await stores[kind]();
   return {
-    rates: postgresRates(store.db, { answer_ms: 20_000 }),
-    another: kind === "postgres" ? postgresRates(await store.another(), { answer_ms: 20_000 }) : null,
+    rates: postgresRates(store.db, { answer_ms: 20_000, wait_ms: 2 }),
+    another: kind === "postgres" ? postgresRates(await store.another(), { answer_ms: 20_000, wait_ms: 2 }) : null,
     setClock: (at_ms) => store.setClock(new Date(at_ms)),
     close: store.close,
   };

@@ -2,9 +2,11 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { migrate } from "../../db/migrate.ts";
+import { hashKey } from "../../src/auth/key.ts";
 import { management } from "../../src/management/management.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
+import { directory } from "../../src/postgres/directory.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { freshDatabase } from "../harness/services.ts";
@@ -39,6 +41,28 @@ async function setup() {
   await manage.createOrganization({ slug: organization, plan: "pro" });
   return { admin, manage, organization };
 }
+
+test("a key's credential tells what it and its team may use in a minute, where they are limited", async () => {
+  const { admin, manage, organization } = await setup();
+  const limits = { requests_per_minute: 5, week: 900 };
+  const { team } = await manage.createTeam({
+    organization,
+    name: "interns",
+    limits,
+    keyLimits: { tokens_per_minute: 70 },
+  });
+  const { key, secret } = await manage.createKey({ organization, name: "app", team: team.id });
+  const known = async () => (await directory(db).credential(hashKey(secret)))!.rates;
+  const ofKey = { limitedBy: "key", id: key.id, limits: { requestsPerMinute: null, tokensPerMinute: 70 } };
+  const ofTeam = { limitedBy: "team", id: team.id, limits: { requestsPerMinute: 5, tokensPerMinute: null } };
+  expect(await known()).toEqual([ofKey, ofTeam] as never);
+  await manage.updateKeyBudget({ id: key.id, limits: { tokens_per_minute: null, session: 800 } });
+  expect(await known()).toEqual([ofTeam] as never);
+  const [entry] = await admin.listAudit({ limit: 1 });
+  expect(entry!.details).toMatchObject({ limits: { session: 800 }, before: { limits: { tokens_per_minute: 70 } } });
+  await manage.removeTeam({ team: team.id });
+  expect(await known()).toEqual([]);
+});
 
 test("of two changes at once the second is refused, and says what it would have overwritten", async () => {
   const { admin, manage, organization } = await setup();

@@ -96,3 +96,20 @@ test("stores, admission, process and the largest organizations, for the operator
     await service.stop();
   }
 }, 60_000);
+
+test("on the port of the API neither engines nor organizations are named", async () => {
+  const service = await startSluice({ config: "metrics: { organizations_max: 5 }\n" });
+  try {
+    await (await ask(service, "tokens=5")).text();
+    const metrics = async () => (await service.fetch("/metrics", { key: null })).text();
+    const counted = async () => /^upstream_attempts_total\{.*outcome="answered"\} [1-9]/m.test(await metrics());
+    await until(counted, 5_000, "the attempt to count");
+    const settled = async () => /^usage_units_total\{class="charged"\} [1-9]/m.test(await metrics());
+    await until(settled, 5_000, "the settlement to count");
+    const text = await metrics();
+    expect([...new Set([...text.matchAll(/upstream="([^"]*)"/g)].map(([, name]) => name))]).toEqual([""]);
+    expect(text).not.toMatch(/organization="/);
+  } finally {
+    await service.stop();
+  }
+}, 60_000);

@@ -74,7 +74,9 @@ test("a request is a span of its caller's trace, with what happened inside, and 
       headers: { accept: "application/openmetrics-text" },
     });
     const exemplar = new RegExp(`^http_request_duration_seconds_bucket.*# \\{trace_id="${theirs.traceId}"\\}`, "m");
-    expect(await open.text()).toMatch(exemplar);
+    const text = await open.text();
+    expect(text).toMatch(exemplar);
+    expect([...new Set([...text.matchAll(/trace_id="(\w+)"/g)].map(([, id]) => id))]).toEqual([theirs.traceId]);
   } finally {
     await service.stop();
     await engine.stop();

@@ -1,18 +1,21 @@
 /** Teams and limits as the management interface answers them and `--json` prints them, and back. Pure. */
-import { limitNames } from "../../management/budget-limits.ts";
+import type { LimitName } from "../../management/budget-limits.ts";
 import type { BudgetedKey, OrganizationDefault, OwnedTeam } from "../../management/budgets.ts";
 import type { Budget, KeyBudget } from "../../store/budget.ts";
 import { type ReadKey, readKey } from "./read-key.ts";
 import { keyJson } from "./records.ts";
 
 export function limitsJson(budget: Budget) {
-  const { session, week, month, concurrent_requests } = limitNames;
-  return {
-    session: budget[session],
-    week: budget[week],
-    month: budget[month],
-    concurrent_requests: budget[concurrent_requests],
+  const { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests } = budget;
+  const json: Record<LimitName, number | null> = {
+    session,
+    week,
+    month,
+    requests_per_minute: requestsPerMinute,
+    tokens_per_minute: tokensPerMinute,
+    concurrent_requests: concurrentRequests,
   };
+  return json;
 }
 
 export function teamJson({ team, organization }: OwnedTeam) {

@@ -6,7 +6,14 @@ import { instant } from "../shapes.ts";
 import { id, keyFields, limit } from "./shapes.ts";
 
 const LimitsRecord = Type.Object(
-  { session: limit(), week: limit(), month: limit(), concurrent_requests: limit() },
+  {
+    session: limit(),
+    week: limit(),
+    month: limit(),
+    requests_per_minute: limit(),
+    tokens_per_minute: limit(),
+    concurrent_requests: limit(),
+  },
   { $id: "Limits", description: "In the units of a plan." },
 );
 
@@ -14,7 +21,14 @@ const LimitsRecord = Type.Object(
 export function limitChanges(description: string) {
   const amount = () => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: units_max })));
   return Type.Object(
-    { session: amount(), week: amount(), month: amount(), concurrent_requests: amount() },
+    {
+      session: amount(),
+      week: amount(),
+      month: amount(),
+      requests_per_minute: amount(),
+      tokens_per_minute: amount(),
+      concurrent_requests: amount(),
+    },
     { description },
   );
 }

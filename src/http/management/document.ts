@@ -128,13 +128,16 @@ function operationObject(operation: ManagementOperation, components: Components)
   };
 }
 
-function success({ summary, example, answers }: ManagementOperation, schema: JsonObject): JsonObject {
+function success({ summary, example, answers, formats = {} }: ManagementOperation, schema: JsonObject): JsonObject {
   const isVersioned = answers === OrganizationRecord || answers === PlanRecord;
   const etag = { etag: { description: "The version, for `if-match`.", schema: { type: "string" } } };
   return {
     description: summary,
     ...(isVersioned ? { headers: etag } : {}),
-    content: { "application/json": { schema, example: example.answer as Json } },
+    content: {
+      "application/json": { schema, example: example.answer as Json },
+      ...Object.fromEntries(Object.values(formats).map(({ type }) => [type, { schema: { type: "string" } }])),
+    },
   };
 }
 

@@ -38,8 +38,21 @@ interface Declared<V extends Verb, Answer extends TSchema> {
   example: { id?: string; takes?: Record<string, unknown>; answer: Static<Answer> };
   /** The verb's result as it is answered. */
   encode(result: Result<V>): unknown;
+  /** Other forms of the answer than JSON, by the name that `format` gives; `takes` has that parameter. */
+  formats?: Readonly<Record<string, Format<V>>>;
   /** And back: what the CLI gets of another node. `value` is the answer, with Dates and in camel case (revived.ts). */
   read(value: never): Result<V>;
+}
+
+interface Format<V extends Verb> {
+  /** Media type. */
+  type: string;
+  /** What a browser saves it as. */
+  filename: string;
+  /** The arguments of the verb, where this form needs others than were given. */
+  asks?(taken: Record<string, unknown>): Record<string, unknown>;
+  /** Line by line. */
+  write(result: Result<V>): Iterable<string>;
 }
 
 export type ManagementOperation = Declared<Verb, TSchema>;

@@ -39,11 +39,15 @@ export function serveManagement(entrance: ManagementEntrance, operation: Managem
     const operator = await entrance.authenticate(call.request.headers, call.connection.address);
     call.notes.operator = operator.id;
     requireRole(operator, operation);
-    const taken = await read(dependencies, call);
+    const { format = "json", ...taken } = await read(dependencies, call);
+    const form = operation.formats?.[String(format)];
     const repeatKey = operation.kind === "creation" ? repeatKeyIn(call.request.headers) : null;
     const manage = entrance.manageFor({ operator, address: call.connection.address(), repeatKey });
     call.keepOpen();
-    return answered(operation, await refusedAsFault(() => invoke(manage, operation, taken)));
+    return refusedAsFault(async () => {
+      const result = await invoke(manage, operation, form?.asks?.(taken) ?? taken);
+      return form ? written(form, form.write(result as never)) : answered(operation, result);
+    });
   };
 }
 
@@ -54,6 +58,27 @@ function invoke(manage: Management, { verb }: ManagementOperation, taken: Record
 function answered({ encode }: ManagementOperation, result: unknown): Response {
   const body = encode(result as never) as { version?: unknown };
   return json(200, body, typeof body.version === "number" ? { etag: `"${body.version}"` } : {});
+}
+
+/** A hundred thousand lines take their time: requests are served between parts of them. */
+const lines_part = 500;
+
+function written({ type, filename }: { type: string; filename: string }, lines: Iterable<string>): Response {
+  const disposition = `attachment; filename="${filename}"`;
+  const headers = { "content-type": type, "content-disposition": disposition, "cache-control": "no-store" };
+  const iterator = Iterator.from(lines);
+  const body = new ReadableStream({
+    async pull(controller) {
+      await Bun.sleep(0);
+      const part = iterator.take(lines_part).toArray();
+      if (part.length > 0) controller.enqueue(new TextEncoder().encode(part.join("")));
+      if (part.length < lines_part) controller.close();
+    },
+    cancel() {
+      iterator.return?.();
+    },
+  });
+  return new Response(body, { headers });
 }
 
 function requireTls({ tls }: ManagementEntrance, { connection }: Call): void {

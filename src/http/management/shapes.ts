@@ -202,9 +202,15 @@ export const OperatorRequestRecord = Type.Object(
         upstream: Type.String(),
         attempts: count(),
         first_part_ms: nullable(Type.Number()),
-        tried: Type.Array(Type.Object({ upstream: Type.String(), outcome: Type.String(), ms: Type.Number() }), {
-          description: "Each attempt, where there was more than one.",
-        }),
+        tried: Type.Array(
+          Type.Object({
+            upstream: Type.String(),
+            replica: Type.Optional(Type.String({ description: "The engine's address, where its name has several." })),
+            outcome: Type.String(),
+            ms: Type.Number(),
+          }),
+          { description: "Each attempt, where there was more than one, or its upstream has several addresses." },
+        ),
       }),
     ),
     report_rejected: Type.Unknown({ description: "What an engine reported and was not believed; else null." }),

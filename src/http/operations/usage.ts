@@ -3,6 +3,7 @@ import { planOf } from "../../admission/allowance.ts";
 import { percentOf } from "../../admission/amounts.ts";
 import { type SubjectReading, type WindowReading, windowKinds } from "../../store/ledger.ts";
 import { noLimits } from "../../store/plan.ts";
+import type { RateReading, RateReadings } from "../../store/rates.ts";
 import { json } from "../json.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
@@ -16,7 +17,7 @@ export const getUsage = operation({
   tag: "Usage",
   summary: "Read the usage windows",
   description:
-    "The five-hour session, the week and the billing month of your organization. If no session is open, it shows 0 percent and a reset in five hours. If your key or its team has limits of its own, `key` and `team` show their windows.",
+    "The five-hour session, the week and the billing month of your organization. If no session is open, it shows 0 percent and a reset in five hours. If your key or its team has limits of its own, `key` and `team` show them.",
   scope: "usage:read",
   success: {
     description: "The three windows.",
@@ -45,28 +46,48 @@ export const getUsage = operation({
       contentType: jsonType,
     },
   ],
-  async handle(dependencies, _call, { principal: { key, organization } }) {
-    const plan = planOf(dependencies.catalog().plans, organization) ?? noLimits;
-    const [windows, budgets] = await Promise.all([
-      dependencies.ledger.windows(organization.id, plan),
-      dependencies.ledger.budgets(organization.id, key.id),
+  async handle({ catalog, ledger, rates }, _call, { principal: { key, organization, rates: own } }) {
+    const plan = planOf(catalog().plans, organization) ?? noLimits;
+    const [windows, budgets, readings] = await Promise.all([
+      ledger.windows(organization.id, plan),
+      ledger.budgets(organization.id, key.id),
+      own.length === 0 ? [] : rates.read(organization.id, own),
     ]);
+    const minutes = own.map(({ limitedBy }, place) => [limitedBy, minutesBody(readings[place]!, new Date())] as const);
+    const limited = (subject: SubjectReading["subject"]): BudgetWindows => ({
+      ...windowsBody(budgets.find((one) => one.subject === subject)),
+      ...minutes.find(([limitedBy]) => limitedBy === subject)?.[1],
+    });
     return json(200, {
       object: "service.usage",
       session: windowBody(windows.session),
       week: windowBody(windows.week),
       month: windowBody(windows.month),
-      ...Object.fromEntries(budgets.map(budgetBody).filter(([, limited]) => Object.keys(limited).length > 0)),
+      ...unlessEmpty("key", limited("key")),
+      ...unlessEmpty("team", limited("team")),
     });
   },
 });
 
+const unlessEmpty = (name: "key" | "team", limited: BudgetWindows) =>
+  Object.keys(limited).length > 0 ? { [name]: limited } : {};
+
 /** The windows that are limited: the others say nothing that the organization's do not. */
-function budgetBody({ subject, windows }: SubjectReading): [SubjectReading["subject"], BudgetWindows] {
-  const limited = windowKinds.filter((kind) => windows[kind].limit !== null);
-  return [subject, Object.fromEntries(limited.map((kind) => [kind, windowBody(windows[kind])]))];
+function windowsBody(budget: SubjectReading | undefined): BudgetWindows {
+  if (!budget) return {};
+  const limited = windowKinds.filter((kind) => budget.windows[kind].limit !== null);
+  return Object.fromEntries(limited.map((kind) => [kind, windowBody(budget.windows[kind])]));
 }
 
-function windowBody({ used, limit, resetAt }: WindowReading) {
+function minutesBody({ requests, tokens }: RateReadings, now: Date): BudgetWindows {
+  const body = ({ limit, remaining, reset_ms }: RateReading) =>
+    windowBody({ limit, used: limit - remaining, resetAt: new Date(now.getTime() + reset_ms) });
+  return {
+    ...(requests ? { requests_per_minute: body(requests) } : {}),
+    ...(tokens ? { tokens_per_minute: body(tokens) } : {}),
+  };
+}
+
+function windowBody({ used, limit, resetAt }: Pick<WindowReading, "used" | "limit" | "resetAt">) {
   return { usage_percent: percentOf(used, limit), reset_at: resetAt.toISOString() };
 }

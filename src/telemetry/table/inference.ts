@@ -1,7 +1,7 @@
 /** Metrics of inference: answers, tokens, engines. Pure. */
 import { bounds, long_s, type MetricTable } from "../metric.ts";
 
-const { model, upstream } = bounds;
+const { model, upstream, replica } = bounds;
 
 export const inferenceMetrics = {
   inference_requests_total: {
@@ -37,7 +37,7 @@ export const inferenceMetrics = {
     type: "counter",
     help: "Tokens of admitted requests, by public model and class; each token is in one class.",
     question: "What is read and written, and how much does the cache save?",
-    labels: { model, class: ["input", "cached_input", "cache_write", "output"] },
+    labels: { model, class: bounds.tokens },
   },
   inference_reasoning_tokens_total: {
     type: "counter",
@@ -49,19 +49,13 @@ export const inferenceMetrics = {
     type: "counter",
     help: "Attempts at engines, by upstream and how they ended.",
     question: "Which engine fails, and how?",
-    labels: {
-      upstream,
-      outcome: [
-        ...["answered", "empty", "abandoned", "unreachable", "stale", "broken", "timeout", "busy", "failed"],
-        ...["refused", "rejected", "too_long", "malformed"],
-      ],
-    },
+    labels: { upstream, outcome: bounds.attempt },
   },
   upstream_routes: {
     type: "gauge",
-    help: "Routes by public model, upstream, and how they are: closed (asked), crowded, open, half-open, resting (full, for as long as it said) or down (its check fails).",
+    help: "Routes by public model, upstream, and how they are: closed (asked), crowded, open, half-open, resting (full, for as long as it said), down (its check fails) or unresolved (no address of its name is known).",
     question: "Which engines are asked now?",
-    labels: { model, upstream, state: ["closed", "crowded", "open", "half-open", "resting", "down"] },
+    labels: { model, upstream, state: bounds.routeState },
   },
   upstream_time_to_first_part_seconds: {
     type: "histogram",
@@ -69,6 +63,12 @@ export const inferenceMetrics = {
     question: "Which engine is slow to begin?",
     labels: { upstream },
     buckets: long_s,
+  },
+  upstream_tokens_total: {
+    type: "counter",
+    help: "Tokens of admitted requests by public model, by the upstream that was asked last, and by class. Their rate is tokens a second.",
+    question: "How much does each engine read and write a second, and where does the cache help?",
+    labels: { model, upstream, class: bounds.tokens },
   },
   upstream_queue_length: {
     type: "gauge",
@@ -94,5 +94,35 @@ export const inferenceMetrics = {
     help: "Tokens of the requests at engines now: inputs, and at most 1,024 for each answer.",
     question: "How heavy is that load?",
     labels: { model, upstream },
+  },
+  upstream_addresses: {
+    type: "gauge",
+    help: "Addresses in use of an upstream whose name is resolved anew (resolve).",
+    question: "How many engines does the name have?",
+    labels: { upstream },
+  },
+  upstream_resolutions_total: {
+    type: "counter",
+    help: "Resolutions of such a name, by outcome: answered, many (more addresses than are asked), failed (nobody could tell), empty (it has no address), or own (it leads to this machine).",
+    question: "Does the name still resolve?",
+    labels: { upstream, outcome: ["answered", "many", "failed", "empty", "own"] },
+  },
+  upstream_replica_attempts_total: {
+    type: "counter",
+    help: "Attempts at the engines behind such a name, by upstream, address and how they ended. An address that is gone has none.",
+    question: "Which of the replicas fails, and how?",
+    labels: { upstream, replica, outcome: bounds.attempt },
+  },
+  upstream_replica_routes: {
+    type: "gauge",
+    help: "Routes to them, by upstream, address and how they are.",
+    question: "Which of the replicas is asked now?",
+    labels: { upstream, replica, state: bounds.routeState },
+  },
+  upstream_replica_requests_in_flight: {
+    type: "gauge",
+    help: "Requests at them now, by upstream and address.",
+    question: "Is the load even?",
+    labels: { upstream, replica },
   },
 } as const satisfies MetricTable;

@@ -11,6 +11,11 @@ export function isOwnAddress(address: string): boolean {
   return isLinkLocal || (bytes.slice(0, 15).every((byte) => byte === 0) && bytes[15]! <= 1);
 }
 
+/** A name that says itself that it leads to this machine. */
+export function isOwnName(host: string): boolean {
+  return host === "localhost" || host.endsWith(".localhost");
+}
+
 function isOwn4([first, second]: number[]): boolean {
   return first === 127 || first === 0 || (first === 169 && second === 254);
 }

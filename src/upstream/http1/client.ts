@@ -9,6 +9,8 @@ import type { Reply } from "./exchange.ts";
 export interface Post {
   /** Absolute, http or https. */
   url: string;
+  /** Where the URL's host is, if that is decided already. Null: nowhere that is known. */
+  address?: string | null | undefined;
   headers: Readonly<Record<string, string>>;
   body: RequestBody;
   /** Of https; null: the system's authorities, no certificate of ours. */
@@ -31,6 +33,8 @@ export interface Client {
   get(get: Get): Promise<Reply>;
   /** Connections that lie idle. */
   idle(): number;
+  /** Origins of which anything is remembered. */
+  origins(): number;
   close(): void;
 }
 
@@ -54,7 +58,11 @@ interface Destination {
 
 /** The idle connections to one origin, as one party. */
 interface Pool {
+  key: string;
   idle: Connection[];
+  /** When a connection came back, or else since when it is there. */
+  used_ms: number;
+  isKnown: boolean;
 }
 
 export function client({ idle_ms = idle_ms_default } = {}): Client {
@@ -66,43 +74,65 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
 
   function sweep(): void {
     const now = performance.now();
-    for (const { idle } of pools.values())
-      for (const one of idle.filter((each) => each.idleUntil_ms <= now)) one.close();
+    for (const pool of pools.values()) {
+      for (const one of pool.idle.filter((each) => each.idleUntil_ms <= now)) one.close();
+      if (pool.idle.length === 0 && pool.used_ms < now - idle_ms) forgetPool(pool);
+    }
   }
 
-  function destinationOf(url: string, tls: TlsSettings | null): Destination {
-    const key = tls ? `${url} ${trustOf(tls)}` : url;
+  /** Names lead elsewhere, day after day: what nobody uses takes no room. It is made anew where somebody does. */
+  function forgetPool(pool: Pool): void {
+    pools.delete(pool.key);
+    pool.isKnown = false;
+    for (const [key, destination] of destinations) if (destination.pool === pool) destinations.delete(key);
+  }
+
+  /** That of before may have been forgotten while a connection of its was busy. */
+  function inForce(pool: Pool): Pool {
+    if (pool.isKnown) return pool;
+    const known = pools.get(pool.key) ?? pool;
+    known.isKnown = true;
+    pools.set(pool.key, known);
+    return known;
+  }
+
+  function destinationOf({ url, address, tls }: Pick<Post, "url" | "address" | "tls">): Destination {
+    const where = address === undefined ? url : `${url} ${address}`;
+    const key = tls ? `${where} ${trustOf(tls)}` : where;
     const known = destinations.get(key);
     if (known) return known;
-    const destination = destinationTo(new URL(url), tls);
-    // A reloaded configuration may name others; what is forgotten is worked out again.
+    const destination = destinationTo(new URL(url), address, tls);
+    // A reloaded configuration may name others, and a name may lead elsewhere; what is forgotten is worked out again.
     if (destinations.size >= destinations_max) destinations.clear();
     destinations.set(key, destination);
     return destination;
   }
 
-  function destinationTo(url: URL, tls: TlsSettings | null): Destination {
+  function destinationTo(url: URL, address: Post["address"], tls: TlsSettings | null): Destination {
     const isSecure = url.protocol === "https:";
     const origin: Origin = {
       host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
       port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
+      ...(address === undefined ? {} : { address }),
       tls: isSecure ? (tls ?? { ca: null, certificate: null }) : null,
     };
-    const key = `${origin.host} ${origin.port} ${origin.tls && trustOf(origin.tls)}`;
-    const pool = pools.get(key) ?? { idle: [] };
-    pools.set(key, pool);
+    const key = `${origin.host} ${origin.port} ${origin.tls && trustOf(origin.tls)} ${address ?? ""}`;
+    const pool = inForce({ key, idle: [], used_ms: performance.now(), isKnown: false });
     const where = `${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
     return { origin, pool, opening: `POST ${where}`, getting: `GET ${where}` };
   }
 
-  function put({ idle }: Pool, connection: Connection): void {
+  function put(of: Pool, connection: Connection): void {
+    const pool = inForce(of);
+    const { idle } = pool;
     // A second before the engine would.
     const kept_ms = Math.min(idle_ms, (connection.kept_ms ?? Number.POSITIVE_INFINITY) - 1000);
     if (isClosed || kept_ms <= 0 || idle.length >= idle_per_origin_max) {
       connection.close();
       return;
     }
-    connection.idleUntil_ms = performance.now() + kept_ms;
+    pool.used_ms = performance.now();
+    connection.idleUntil_ms = pool.used_ms + kept_ms;
     idle.push(connection);
   }
 
@@ -110,22 +140,23 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     dial({
       ...{ origin, connect_ms, signal },
       freed: (free) => put(pool, free),
-      closed: (gone) => forget(pool, gone),
+      closed: (gone) => forget(inForce(pool), gone),
     });
 
   return {
-    async get({ url, headers, tls, connect_ms, signal }) {
-      const destination = destinationOf(url, tls);
+    async get({ url, address, headers, tls, connect_ms, signal }) {
+      const destination = destinationOf({ url, address, tls });
       const connection = await dialled(destination, { connect_ms, signal });
       return connection.ask(`${destination.getting}${linesOf(headers)}connection: close\r\n\r\n`, "", signal);
     },
-    async post({ url, headers, body, tls, connect_ms, isFresh, connected, signal }) {
-      const destination = destinationOf(url, tls);
+    async post({ url, address, headers, body, tls, connect_ms, isFresh, connected, signal }) {
+      const destination = destinationOf({ url, address, tls });
       const { pool, opening } = destination;
       const connection = (isFresh ? undefined : taken(pool)) ?? (await dialled(destination, { connect_ms, signal }));
       connected();
       return connection.ask(opening + fieldsOf(headers, bytesOf(body)), body, signal);
     },
+    origins: () => pools.size,
     idle: () => [...pools.values()].reduce((sum, { idle }) => sum + idle.length, 0),
     close() {
       isClosed = true;

@@ -2,12 +2,14 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Socket, TLSOptions } from "bun";
-import { isOwnAddress } from "./address.ts";
+import { isOwnAddress, isOwnName } from "./address.ts";
 import { Connection, type Owner } from "./connection.ts";
 
 export interface Origin {
   host: string;
   port: number;
+  /** Where the host is, if that is decided already. Null: nowhere that is known. */
+  address?: string | null;
   /** Null: no TLS. */
   tls: TlsSettings | null;
 }
@@ -62,7 +64,7 @@ export async function dial({ origin, connect_ms, signal, ...owner }: Dialing): P
 
 async function opened(origin: Origin, owner: Owner, isGivenUp: () => boolean): Promise<Connection> {
   const failures: unknown[] = [];
-  for (const address of await addressesOf(origin.host)) {
+  for (const address of await addressesAt(origin)) {
     if (isGivenUp()) break;
     try {
       return await connected(address, origin, owner);
@@ -73,6 +75,12 @@ async function opened(origin: Origin, owner: Owner, isGivenUp: () => boolean): P
   throw failures.length === 1 ? failures[0] : new AggregateError(failures, failures.map(String).join("; "));
 }
 
+async function addressesAt({ host, address }: Origin): Promise<string[]> {
+  if (address === undefined) return addressesOf(host);
+  if (address === null) throw new Error("no address of the engine's name is known");
+  return addressesOf(host, async () => [address]);
+}
+
 type Resolve = (host: string) => Promise<string[]>;
 const resolved: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
@@ -80,7 +88,7 @@ const resolved: Resolve = async (host) => (await lookup(host, { all: true })).ma
 export async function addressesOf(host: string, resolve: Resolve = resolved): Promise<string[]> {
   if (isIP(host)) return [host];
   const found = await resolve(host);
-  if (host === "localhost" || host.endsWith(".localhost")) return found;
+  if (isOwnName(host)) return found;
   const elsewhere = found.filter((address) => !isOwnAddress(address));
   if (elsewhere.length === 0) throw new Error("the name leads to this machine; write localhost or the address instead");
   return elsewhere;

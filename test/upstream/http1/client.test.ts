@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { type Client, client, type Post } from "../../../src/upstream/http1/client.ts";
 import { ConnectionLost } from "../../../src/upstream/http1/connection.ts";
 import { ConnectFailed } from "../../../src/upstream/http1/dial.ts";
@@ -345,6 +346,90 @@ test("an engine that writes faster than its answer is read is held back", async 
   let read = 0;
   while (read < 60_000_000) for (const part of (await reply.read()) ?? []) read += part.length;
   reply.drop();
+});
+
+describe("an engine at one of its name's addresses", () => {
+  const at = async (hostname: string, port = 0) => {
+    const asked: (string | null)[] = [];
+    const server = Bun.serve({
+      ...{ hostname, port },
+      fetch({ headers }) {
+        asked.push(headers.get("host"));
+        return new Response("ok");
+      },
+    });
+    return { port: server.port!, asked, stop: () => server.stop(true) };
+  };
+
+  test("is asked there, on connections of its own, and under its name", async () => {
+    const one = await at("127.0.0.1");
+    const [other, third] = [await at("127.0.0.2", one.port), await at("::1", one.port)];
+    const url = `http://engines.localhost:${one.port}/v1`;
+    const sender = fresh();
+    for (const address of ["127.0.0.1", "127.0.0.2", "127.0.0.2", "::1"])
+      expect(await textOf(await post(sender, url, { address }))).toBe("ok");
+    await until(() => sender.idle() === 3, 5_000, "a connection to each");
+    const host = `engines.localhost:${one.port}`;
+    expect([one.asked, other.asked, third.asked]).toEqual([[host], [host, host], [host]]);
+    await Promise.all([one.stop(), other.stop(), third.stop()]);
+  });
+
+  test("is not asked at an address of this machine that its name does not say, nor where none is known", async () => {
+    const one = await at("127.0.0.1");
+    const url = `http://engines.test:${one.port}/v1`;
+    for (const address of ["127.0.0.1", "::1", "169.254.169.254", null]) {
+      const failure = await failureOf(post(fresh(), url, { address }));
+      expect(failure).toBeInstanceOf(ConnectFailed);
+      expect((failure as ConnectFailed).isTimeout).toBe(false);
+    }
+    expect(one.asked).toEqual([]);
+    await one.stop();
+  });
+
+  test("speaks TLS under its name, and shows a certificate for that", async () => {
+    const names: string[] = [];
+    const secure = createTlsServer(
+      {
+        ...certificate,
+        SNICallback(name, done) {
+          names.push(name);
+          done(null);
+        },
+      },
+      (socket) => void socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
+    );
+    await new Promise<void>((ready) => secure.listen(0, "127.0.0.2", ready));
+    const { port } = secure.address() as AddressInfo;
+    const tls = { ca: authority, certificate: null };
+    const asked = (host: string) => post(fresh(), `https://${host}:${port}/v1`, { address: "127.0.0.2", tls });
+    expect(await textOf(await asked("localhost"))).toBe("ok");
+    expect(names).toEqual(["localhost"]);
+    const failure = (await failureOf(asked("engines.localhost"))) as ConnectFailed;
+    expect(String(failure.cause)).toContain("altnames");
+    secure.close();
+  });
+
+  test("is forgotten some time after its last connection, and known again by one that was busy meanwhile", async () => {
+    const answer = Promise.withResolvers<void>();
+    const server = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0 },
+      async fetch() {
+        await answer.promise;
+        return new Response("ok");
+      },
+    });
+    const sender = fresh({ idle_ms: 300 });
+    const asked = (address: string) => post(sender, `http://engines.localhost:${server.port}/v1`, { address });
+    for (let last = 1; last <= 40; last++) await failureOf(asked(`127.0.1.${last}`));
+    const reply = asked("127.0.0.1");
+    expect(sender.origins()).toBeGreaterThan(0);
+    await until(() => sender.origins() === 0, 10_000, "all to be forgotten");
+    answer.resolve();
+    expect(await textOf(await reply)).toBe("ok");
+    await until(() => sender.idle() === 1, 10_000, "its connection to be known");
+    await until(() => sender.idle() === 0 && sender.origins() === 0, 10_000, "it to be closed");
+    await server.stop(true);
+  });
 });
 
 describe("https", () => {

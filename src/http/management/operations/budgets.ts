@@ -7,7 +7,14 @@ import { exampleIds } from "../examples.ts";
 import { type ManagementOperation, managementOperation, words } from "../operation.ts";
 import { exampleKey } from "./keys.ts";
 
-const limits = { session: 20_000_000, week: null, month: null, concurrent_requests: 4 };
+const limits = {
+  session: 20_000_000,
+  week: null,
+  month: null,
+  requests_per_minute: 60,
+  tokens_per_minute: null,
+  concurrent_requests: 4,
+};
 const exampleBudget: Type.Static<typeof BudgetedKeyRecord> = {
   ...exampleKey,
   team: { id: exampleIds.team, name: "research" },

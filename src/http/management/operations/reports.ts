@@ -1,10 +1,14 @@
 /** What was used over time. An `organization-admin` reads that of the own organization. */
 import Type from "typebox";
+import { focusGroups, reportFocus } from "../../../management/focus.ts";
+import { reportCsv } from "../../../management/report-json.ts";
+import { oneOf } from "../../../protocol/shapes/contract.ts";
 import { exampleAt, exampleIds } from "../examples.ts";
 import { type ManagementOperation, managementOperation, words } from "../operation.ts";
 import { type ReadReport, readReport, reportAnswer } from "../report-records.ts";
 import { UsageReportRecord } from "../report-shapes.ts";
 
+const csvType = "text/csv; charset=utf-8";
 const measures = {
   ...{ requests: 12, input_tokens: 3400, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 900 },
   ...{ reasoning_tokens: 0, units: 700_000, extra_units: 0, uncharged_units: 0, cost: "0.028" },
@@ -24,6 +28,10 @@ export const reportOperations: readonly ManagementOperation[] = [
         words("With commas: organization, key, model, operation, outcome, and one of hour, day, month."),
       ),
       organization: Type.Optional(words("Slug or ID; else all.")),
+      format: Type.Optional({
+        ...oneOf(["json", "csv", "focus"]),
+        description: "`csv`: the rows alone. `focus`: CSV of FOCUS 1.2, by day unless `by` is hour or month.",
+      }),
     }),
     answers: UsageReportRecord,
     example: {
@@ -41,6 +49,15 @@ export const reportOperations: readonly ManagementOperation[] = [
       },
     },
     encode: reportAnswer,
+    formats: {
+      csv: { type: csvType, filename: "usage.csv", write: reportCsv },
+      focus: {
+        type: csvType,
+        filename: "usage-focus.csv",
+        asks: ({ by, ...taken }) => ({ ...taken, by: focusGroups(by === undefined ? null : String(by).split(",")) }),
+        write: reportFocus,
+      },
+    },
     read: (value: ReadReport) => readReport(value),
   }),
 ];

@@ -14,7 +14,14 @@ import {
   words,
 } from "../operation.ts";
 
-const unlimited = { session: null, week: null, month: null, concurrent_requests: null };
+const unlimited = {
+  session: null,
+  week: null,
+  month: null,
+  requests_per_minute: null,
+  tokens_per_minute: null,
+  concurrent_requests: null,
+};
 const research: Type.Static<typeof TeamRecord> = {
   id: exampleIds.team,
   organization_id: exampleIds.organization,

@@ -1,0 +1,126 @@
+/**
+ * What the sliding limits of a request cost this process and its store, in one run: limits of the organization alone, of
+ * its key too, of key and team; and corrections that go with the next request beside those that go by themselves. The
+ * cases take turns, so that whatever else the machine does meets them alike. Run: bun bench/rates.ts --seconds 30
+ */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { Redis } from "ioredis";
+import { migrate } from "../db/migrate.ts";
+import { postgresRates } from "../src/postgres/rates.ts";
+import { serverDatabase } from "../src/postgres/server.ts";
+import { redisConnection } from "../src/redis/connection.ts";
+import { redisRates } from "../src/redis/rates.ts";
+import type { RateSubject, Rates } from "../src/store/rates.ts";
+import { freshDatabase, startRedis } from "../test/harness/services.ts";
+import { newHex, newRequestId } from "../test/store/ledger-stores.ts";
+
+const { values } = parseArgs({
+  options: { seconds: { type: "string", default: "30" }, together: { type: "string", default: "8" } },
+});
+const together = Number(values.together);
+const turn_requests = 256;
+
+interface Case {
+  name: string;
+  rates: Rates;
+  organizationId: string;
+  subjects: RateSubject[];
+  store_us(): Promise<number>;
+  requests: number;
+  node_us: number;
+  stored_us: number;
+}
+
+const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12 };
+function subjectsOf(count: number): Pick<Case, "organizationId" | "subjects"> {
+  const organizationId = `org_${newHex()}`;
+  const all: RateSubject[] = [
+    { limitedBy: "key", id: `key_${newHex()}`, limits },
+    { limitedBy: "team", id: `team_${newHex()}`, limits },
+    { limitedBy: "organization", id: organizationId, limits },
+  ];
+  return { organizationId, subjects: count === 2 ? [all[0]!, all[2]!] : all.slice(3 - count) };
+}
+
+const redis = await startRedis();
+const connection = redisConnection(redis.url, () => {});
+await connection.ping(10_000);
+const asking = new Redis(redis.url);
+async function redis_us(): Promise<number> {
+  const found = await asking.info("cpu");
+  const seconds = (name: string) => Number(new RegExp(`${name}:([\\d.]+)`).exec(found)![1]);
+  return 1e6 * (seconds("used_cpu_user") + seconds("used_cpu_sys"));
+}
+
+const { url, drop } = await freshDatabase();
+const db = await serverDatabase(url);
+await migrate(db);
+const lane = await db.lane({});
+const [backend] = await lane.query<{ pid: number }>("select pg_backend_pid() as pid");
+const postgres_us = async () => Number(readFileSync(`/proc/${backend!.pid}/schedstat`, "utf8").split(" ")[0]) / 1000;
+const query: typeof db.query = (text, parameters) => lane.query(text, [...(parameters ?? [])]);
+
+const caseOf = (name: string, rates: Rates, count: number, store_us: Case["store_us"]): Case => ({
+  ...{ name, rates, store_us, ...subjectsOf(count) },
+  ...{ requests: 0, node_us: 0, stored_us: 0 },
+});
+const patient = { answer_ms: 60_000 };
+const cases = [
+  caseOf("Redis: organization", redisRates(connection, patient), 1, redis_us),
+  caseOf(
+    "Redis: organization, corrections by themselves",
+    redisRates(connection, { ...patient, wait_ms: 0 }),
+    1,
+    redis_us,
+  ),
+  caseOf("Redis: organization and key", redisRates(connection, patient), 2, redis_us),
+  caseOf("Redis: organization, team and key", redisRates(connection, patient), 3, redis_us),
+  caseOf("Postgres: organization", postgresRates({ query }, patient), 1, postgres_us),
+  caseOf(
+    "Postgres: organization, corrections by themselves",
+    postgresRates({ query }, { ...patient, wait_ms: 0 }),
+    1,
+    postgres_us,
+  ),
+  caseOf("Postgres: organization and key", postgresRates({ query }, patient), 2, postgres_us),
+  caseOf("Postgres: organization, team and key", postgresRates({ query }, patient), 3, postgres_us),
+];
+
+async function one({ name, rates, organizationId, subjects }: Case): Promise<void> {
+  const request = { organizationId, requestId: newRequestId(), tokens: 500, tokens_min: 100, subjects };
+  const answer = await rates.take(request);
+  if (answer.answer !== "taken") throw new Error(`${name}: ${answer.answer}`);
+  const told = answer.correct(120);
+  // As an answer's time passes between the two.
+  if (name.endsWith("themselves")) await told;
+}
+
+async function turn(one_case: Case): Promise<void> {
+  const store_us = await one_case.store_us();
+  const cpu = process.cpuUsage();
+  for (let done = 0; done < turn_requests; done += together)
+    await Promise.all(Array.from({ length: together }, () => one(one_case)));
+  const { user, system } = process.cpuUsage(cpu);
+  one_case.node_us += user + system;
+  one_case.stored_us += (await one_case.store_us()) - store_us;
+  one_case.requests += turn_requests;
+}
+
+for (const warming of cases) for (let i = 0; i < 3; i++) await turn(warming);
+for (const measured of cases) Object.assign(measured, { requests: 0, node_us: 0, stored_us: 0 });
+const until_ms = performance.now() + Number(values.seconds) * 1000;
+while (performance.now() < until_ms) for (const each of cases) await turn(each);
+
+console.log(`| ${together} at a time | node µs a request | store µs a request | requests |\n|---|---|---|---|`);
+for (const { name, requests, node_us, stored_us } of cases)
+  console.log(`| ${name} | ${(node_us / requests).toFixed(1)} | ${(stored_us / requests).toFixed(1)} | ${requests} |`);
+process.exitCode = 0;
+for (const { rates } of cases) await rates.close();
+asking.disconnect();
+connection.close();
+await lane.close();
+await db.close();
+await drop();
+await redis.stop();
+process.exit();

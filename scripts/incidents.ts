@@ -1,0 +1,135 @@
+// `npm run incidents`: for each alert of deploy/prometheus something really goes wrong, on nodes of two to three processes
+// with Postgres, Redis and engines. Debian's Prometheus has the same rules with their times cut to a thirtieth: the alert
+// must be quiet before, fire while it lasts, and end when it is mended; and what its section of the runbook names must show.
+// `-- WORD`: incidents whose sentence has the word. `-- --pictures FOLDER` draws the dashboards of the time as SVG.
+
+import { parseArgs } from "node:util";
+import Table from "cli-table3";
+import { parse } from "yaml";
+import { until } from "../test/harness/until.ts";
+import type { Incident, Sign } from "./incidents/incident.ts";
+import { trickle } from "./incidents/load.ts";
+import { ofEngines } from "./incidents/of-engines.ts";
+import { ofNodes } from "./incidents/of-nodes.ts";
+import { ofStores } from "./incidents/of-stores.ts";
+import { drawDashboards } from "./incidents/pictures.ts";
+import { type Site, sound, startSite } from "./incidents/site.ts";
+import { rulesFolder } from "./prometheus/server.ts";
+
+/** Those that stand together happen at the same time: they take long, and have nothing to do with each other. */
+const groups: Incident[][] = [
+  [ofStores.tampered, ofStores.upkeepHindered, ofEngines.slow],
+  [ofNodes.killed],
+  [ofStores.frozen],
+  [ofEngines.dead],
+  [ofEngines.refusing, ofNodes.keysTried],
+  [ofEngines.lying, ofStores.connectionsEnded],
+  [ofStores.redisAway],
+  [ofNodes.connectionsLeftOpen],
+  [ofNodes.halted],
+  [ofNodes.otherConfiguration],
+];
+const fires_ms = 150_000;
+const ends_ms = 90_000;
+
+interface Outcome {
+  alert: string;
+  fired_s: number | null;
+  ended_s: number | null;
+  sign: Sign;
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: Bun.argv.slice(2),
+    allowPositionals: true,
+    options: { pictures: { type: "string" } },
+  });
+  const [word = ""] = positionals;
+  const site = await startSite();
+  const began_ms = Date.now();
+  const load = site.nodes.map((node) => trickle(node, { model: sound, directives: "tokens=8", stream: true }, 3));
+  const table = new Table({
+    head: ["incident", "alert", "fires after", "ends after", "the runbook names", "shows"],
+    style: { head: [], border: [] },
+    wordWrap: true,
+    colWidths: [34, 28, 10, 10, 40, 7],
+  });
+  const outcomes: Outcome[] = [];
+  try {
+    for (const group of groups) {
+      const chosen = group.filter(({ what }) => what.includes(word));
+      const all = await Promise.all(chosen.map(async (incident) => ({ incident, own: await happen(site, incident) })));
+      for (const { incident, own } of all) {
+        outcomes.push(...own);
+        for (const { alert, fired_s, ended_s, sign } of own)
+          table.push([incident.what, alert, seconds(fired_s), seconds(ended_s), sign[0], sign[1] ? "yes" : "NO"]);
+      }
+      console.log(`${chosen.map(({ what }) => what).join("; ")}: done`);
+    }
+    if (values.pictures) await drawDashboards(site.prometheus, began_ms, values.pictures);
+  } catch (cause) {
+    console.log(cause);
+    outcomes.push({ alert: "", fired_s: null, ended_s: null, sign: ["", false] });
+  } finally {
+    for (const one of load) await one.stop();
+    await site.stop();
+  }
+  console.log(table.toString());
+  const without = word ? [] : await alertsWithout(outcomes);
+  if (without.length > 0) console.log(`no incident: ${without.join(", ")}`);
+  const isWell = outcomes.every(({ fired_s, ended_s, sign }) => fired_s !== null && ended_s !== null && sign[1]);
+  process.exit(isWell && without.length === 0 ? 0 : 1);
+}
+
+const seconds = (value: number | null) => (value === null ? "NEVER" : `${value.toFixed(0)} s`);
+
+async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Outcome[]> {
+  const firing = async () => {
+    const series = await site.prometheus.query('ALERTS{alertstate="firing"}');
+    return new Set(series.map(({ metric }) => metric.alertname));
+  };
+  // What happened before may have made them fire too.
+  const isQuiet = async () => {
+    const now = await firing();
+    return !alerts.some((alert) => now.has(alert));
+  };
+  await until(isQuiet, ends_ms, `all to be quiet before ${what}`);
+  const began = performance.now();
+  const underway = await begin(site);
+  const fired = new Map<string, number>();
+  const look = async () => {
+    const now = await firing();
+    for (const alert of alerts) if (now.has(alert) && !fired.has(alert)) fired.set(alert, since(began));
+    return fired.size === alerts.length;
+  };
+  await until(look, fires_ms, "").catch(() => {});
+  const signs = await underway.signs();
+  const mended = performance.now();
+  await underway.mend();
+  const ended = new Map<string, number>();
+  const lookAgain = async () => {
+    const now = await firing();
+    for (const alert of alerts) if (!now.has(alert) && !ended.has(alert)) ended.set(alert, since(mended));
+    return ended.size === alerts.length;
+  };
+  await until(lookAgain, ends_ms, "").catch(() => {});
+  return alerts.map((alert) => ({
+    alert,
+    fired_s: fired.get(alert) ?? null,
+    ended_s: ended.get(alert) ?? null,
+    sign: signs[alert]!,
+  }));
+}
+
+const since = (began: number) => (performance.now() - began) / 1000;
+
+async function alertsWithout(outcomes: Outcome[]): Promise<string[]> {
+  const { groups } = parse(await Bun.file(`${rulesFolder}/rules.yaml`).text()) as {
+    groups: { rules: { alert: string }[] }[];
+  };
+  const tried = new Set(outcomes.map(({ alert }) => alert));
+  return groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)).filter((alert) => !tried.has(alert));
+}
+
+await main();

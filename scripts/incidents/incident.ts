@@ -1,0 +1,26 @@
+// What goes wrong, at which alerts, and what their sections of the runbook tell to look at.
+
+import type { Site } from "./site.ts";
+
+export interface Incident {
+  what: string;
+  /** They fire while it lasts. */
+  alerts: string[];
+  begin(site: Site): Promise<Underway>;
+}
+
+export interface Underway {
+  /** Asked while the alerts fire: for each, what its section names, and whether it shows. */
+  signs(): Promise<Record<string, Sign>>;
+  /** Resolves when nothing is broken any more. */
+  mend(): Promise<void>;
+}
+
+export type Sign = [sign: string, shows: boolean];
+
+export const logs = ({ log }: { log(): string }, ...events: string[]) =>
+  events.some((event) => log().includes(`"event":"${event}"`));
+
+export async function has({ prometheus }: Pick<Site, "prometheus">, query: string): Promise<boolean> {
+  return (await prometheus.query(query)).length > 0;
+}

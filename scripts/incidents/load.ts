@@ -1,0 +1,36 @@
+// Requests at a steady rate, whatever becomes of them.
+
+import type { Node } from "./site.ts";
+
+export interface Asking {
+  model: string;
+  /** To the simulator: what the answer is like. */
+  directives: string;
+  stream?: boolean;
+}
+
+export async function asking({ url, key }: Pick<Node, "url" | "key">, what: Asking): Promise<void> {
+  const { model, directives, stream = false } = what;
+  const messages = [{ role: "user", content: `Say it. [simulator: ${directives}]` }];
+  const body = JSON.stringify({ model, stream, messages });
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  try {
+    await (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })).text();
+  } catch {
+    // The node may be gone: that is what happens here.
+  }
+}
+
+export function trickle(node: Pick<Node, "url" | "key">, what: Asking, a_second: number): { stop(): Promise<void> } {
+  const open = new Set<Promise<void>>();
+  const timer = setInterval(() => {
+    const one = asking(node, what).finally(() => open.delete(one));
+    open.add(one);
+  }, 1000 / a_second);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.race([Promise.all(open), Bun.sleep(5000)]);
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { has, type Incident, logs } from "./incident.ts";
+import { asking, trickle } from "./load.ts";
+import { sound } from "./site.ts";
+
+const killed: Incident = {
+  what: "a node is killed with requests in hand",
+  alerts: ["SluiceDown", "SluiceNodesDie"],
+  async begin({ nodes: [first, second] }) {
+    for (let begun = 0; begun < 5; begun++)
+      void asking(second, { model: sound, directives: "tps=2 tokens=200", stream: true });
+    await Bun.sleep(1000);
+    await second.kill();
+    return {
+      async signs() {
+        const answers = await fetch(`${second.url}/livez`).then(
+          () => true,
+          () => false,
+        );
+        return {
+          SluiceDown: ["/livez does not answer", !answers],
+          SluiceNodesDie: ["`recovered` in another node's log", logs(first, "recovered")],
+        };
+      },
+      mend: second.start,
+    };
+  },
+};
+
+const connectionsLeftOpen: Incident = {
+  what: "clients leave connections open at a node that may have 256 descriptors",
+  alerts: ["SluiceDescriptorsFew", "SluiceShedding"],
+  async begin(site) {
+    const node = await site.another({ descriptors: 256 });
+    const sockets = Array.from({ length: 230 }, () => {
+      const socket = connect(Number(new URL(node.url).port), "127.0.0.1");
+      socket.on("error", () => {}).resume();
+      socket.write("GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      return socket;
+    });
+    const load = trickle(node, { model: sound, directives: "tokens=2" }, 2);
+    return {
+      signs: async () => ({
+        SluiceDescriptorsFew: ["*Descriptors*", await has(site, "process_open_fds / (process_max_fds > 0) > 0.8")],
+        SluiceShedding: [
+          "*Refused for room* has descriptors",
+          await has(site, 'http_shed_total{full="descriptors"} > 0'),
+        ],
+      }),
+      async mend() {
+        for (const socket of sockets) socket.destroy();
+        await load.stop();
+        await node.kill();
+      },
+    };
+  },
+};
+
+const keysTried: Incident = {
+  what: "somebody tries keys",
+  alerts: ["SluiceKeysTried"],
+  async begin({ nodes: [first] }) {
+    const load = trickle({ url: first.url, key: "slk_no_such_key" }, { model: sound, directives: "" }, 20);
+    return {
+      signs: async () => ({
+        SluiceKeysTried: ["401 by `client` in the log", /"status":401,"client":"127/.test(first.log())],
+      }),
+      mend: load.stop,
+    };
+  },
+};
+
+const halted: Incident = {
+  what: "a node gets the CPU half of the time",
+  alerts: ["SluiceEventLoopBlocked"],
+  async begin(site) {
+    const [first] = site.nodes;
+    let isOver = false;
+    const halting = (async () => {
+      while (!isOver) {
+        first.signal("SIGSTOP");
+        await Bun.sleep(400);
+        first.signal("SIGCONT");
+        await Bun.sleep(400);
+      }
+    })();
+    return {
+      signs: async () => ({
+        SluiceEventLoopBlocked: ["*CPU* is low", await has(site, "rate(process_cpu_seconds_total[20s]) < 0.5")],
+      }),
+      async mend() {
+        isOver = true;
+        await halting;
+      },
+    };
+  },
+};
+
+const otherConfiguration: Incident = {
+  what: "one node is reloaded with another file",
+  alerts: ["SluiceConfigurationsDiffer"],
+  async begin(site) {
+    const [, second] = site.nodes;
+    const text = readFileSync(second.configuration, "utf8");
+    const reload = (configuration: string) => {
+      writeFileSync(second.configuration, configuration);
+      second.signal("SIGHUP");
+    };
+    reload(`${text}metrics: { organizations_max: 3 }\n`);
+    return {
+      signs: async () => ({
+        SluiceConfigurationsDiffer: [
+          "*Configurations* has two",
+          (await site.prometheus.query("count by (hash) (configuration_info)")).length === 2,
+        ],
+      }),
+      mend: async () => reload(text),
+    };
+  },
+};
+
+export const ofNodes = { killed, connectionsLeftOpen, keysTried, halted, otherConfiguration };

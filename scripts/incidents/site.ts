@@ -1,0 +1,164 @@
+// Where incidents happen: two nodes on a Postgres and a Redis that can be killed and frozen, two engines that can fail, and
+// a Prometheus that scrapes every node. Further nodes can be started for what would harm these two.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type EngineFront, engineFront } from "../../test/faults/engine-front.ts";
+import { faultyPostgres, faultyRedis, type Store } from "../../test/faults/stores.ts";
+import { freePort } from "../../test/harness/daemon.ts";
+import { startSimulator } from "../../test/harness/simulator.ts";
+import { until } from "../../test/harness/until.ts";
+import { type Prometheus, startPrometheus } from "../prometheus/server.ts";
+import { quickened } from "./quickened.ts";
+
+const root = join(import.meta.dir, "../..");
+const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
+
+/** Models: the first engine has one of its own, and so has the second. */
+export const [frail, sound] = ["acme/frail", "acme/sound"] as const;
+
+export interface Node {
+  url: string;
+  key: string;
+  /** Its own sluice.yaml. */
+  configuration: string;
+  start(): Promise<void>;
+  signal(signal: NodeJS.Signals): void;
+  /** By force. */
+  kill(): Promise<void>;
+  log(): string;
+  verbose(): Promise<string>;
+  /** What it prints. */
+  command(...words: string[]): Promise<string>;
+}
+
+export interface Site {
+  nodes: [Node, Node];
+  /** One more, on a database of its own that is there already or not; its configuration is not compared with the others'. */
+  another(options?: { database?: string; limits?: string; descriptors?: number }): Promise<Node>;
+  postgres: Store;
+  redis: Store;
+  /** Of `frail`, and of `sound`. */
+  engines: [EngineFront, EngineFront];
+  prometheus: Prometheus;
+  stop(): Promise<void>;
+}
+
+export async function startSite(): Promise<Site> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-incidents-"));
+  const simulators = await Promise.all([startSimulator(), startSimulator()]);
+  const engines = (await Promise.all(simulators.map(({ port }) => engineFront(port)))) as [EngineFront, EngineFront];
+  const [postgres, redis] = await Promise.all([faultyPostgres(), faultyRedis()]);
+  const targets: string[] = [];
+  const all: Node[] = [];
+  let others = 0;
+  const tell = () => writeFileSync(join(folder, "others.json"), JSON.stringify([{ targets }]));
+
+  async function node(name: string, { database = "postgres", limits = "{}", descriptors = 0 } = {}) {
+    const [port, operatorPort] = [await freePort(), await freePort()];
+    const own = join(folder, name);
+    mkdirSync(own);
+    const configuration = join(own, "sluice.yaml");
+    writeFileSync(configuration, configurationOf(engines, limits));
+    const env = {
+      ...{ PATH: process.env.PATH ?? "", HOME: own, PORT: String(port), SLUICE_CONFIG: configuration },
+      SLUICE_OPERATOR_PORT: String(operatorPort),
+      DATABASE_URL: `postgres://postgres@127.0.0.1:${postgres.port}/${database}`,
+      REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    };
+    const words = descriptors === 0 ? program : ["sh", "-c", `ulimit -n ${descriptors} && exec "$0" "$@"`, ...program];
+    const started = await nodeOf(words, env, own);
+    all.push(started);
+    return { node: started, target: `127.0.0.1:${operatorPort}` };
+  }
+
+  const first = await node("first");
+  const second = await node("second");
+  tell();
+  const rules = join(folder, "rules.yaml");
+  writeFileSync(rules, quickened(await Bun.file(join(root, "deploy/prometheus/rules.yaml")).text()));
+  const prometheus = await startPrometheus(folder, rules, [
+    `{ job_name: sluice, static_configs: [{ targets: ["${first.target}", "${second.target}"] }] }`,
+    `{ job_name: others, file_sd_configs: [{ files: ["${join(folder, "others.json")}"], refresh_interval: 1s }], metric_relabel_configs: [{ source_labels: [__name__], regex: configuration_info, action: drop }] }`,
+  ]);
+  return {
+    nodes: [first.node, second.node],
+    async another(options) {
+      const { node: further, target } = await node(`other-${others++}`, options);
+      targets.push(target);
+      tell();
+      return further;
+    },
+    ...{ postgres, redis, engines, prometheus },
+    async stop() {
+      await prometheus.stop();
+      await Promise.all(all.map((one) => one.kill()));
+      for (const front of engines) front.close();
+      await Promise.all([postgres.stop(), redis.stop(), ...simulators.map((simulator) => simulator.stop())]);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function configurationOf(engines: EngineFront[], limits: string): string {
+  const upstreams = engines.map(({ port }, at) => `  engine-${at}: { url: "http://127.0.0.1:${port}/v1" }`);
+  const models = [frail, sound].map(
+    (id, at) => `  - id: ${id}
+    created: 1790000000
+    context_window: 131072
+    prices: { input: 1, output: 100 }
+    timeouts: { first_part_ms: 120000 }
+    routes: [{ upstream: engine-${at}, model: m }]`,
+  );
+  return `upstreams:\n${upstreams.join("\n")}\nmodels:\n${models.join("\n")}
+metering: { lease_s: 2, checkpoint_s: 0.2, sweep_s: 0.3 }
+limits: ${limits}
+`;
+}
+
+async function nodeOf(words: string[], env: Record<string, string>, folder: string): Promise<Node> {
+  let child: Bun.Subprocess | null = null;
+  let log = "";
+  const url = `http://127.0.0.1:${env.PORT}`;
+  const command = async (...more: string[]) => {
+    const run = Bun.spawn([...program, ...more], { cwd: folder, env, stdout: "pipe", stderr: "ignore" });
+    return run.stdout.text();
+  };
+  const node: Node = {
+    ...{ url, key: "", configuration: env.SLUICE_CONFIG!, command },
+    async start() {
+      const started = Bun.spawn([...words, "serve"], {
+        ...{ cwd: folder, env, stdin: "ignore", stdout: "ignore", stderr: "pipe" },
+      });
+      child = started;
+      void (async () => {
+        const decoder = new TextDecoder();
+        for await (const chunk of started.stderr)
+          log = (log + decoder.decode(chunk, { stream: true })).slice(-5_000_000);
+      })();
+      const isReady = () =>
+        fetch(`${url}/readyz`).then(
+          ({ ok }) => ok,
+          () => started.exitCode !== null,
+        );
+      await until(isReady, 30_000, "a node to be ready");
+      if (started.exitCode !== null) throw new Error(`a node did not start: ${log}`);
+    },
+    signal: (signal) => child?.kill(signal),
+    async kill() {
+      child?.kill("SIGCONT");
+      child?.kill("SIGKILL");
+      await child?.exited;
+    },
+    log: () => log,
+    verbose: async () => (await fetch(`${url}/readyz?verbose`)).text(),
+  };
+  await node.start();
+  const name = `incidents-${env.PORT}`;
+  await command("org", "create", name, "--plan", "unlimited");
+  const created = JSON.parse(await command("key", "create", "--org", name, "--name", name, "--json")) as {
+    key: string;
+  };
+  return Object.assign(node, { key: created.key });
+}

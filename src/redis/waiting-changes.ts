@@ -1,0 +1,103 @@
+/**
+ * Changes of what was taken, which wait a moment to ride in the next call of their organization, so that a request asks
+ * Redis once. What takes more does not wait: late, it would let too much in; what gives back may come late. Whatever
+ * becomes of the call, a change is sent once.
+ */
+import { type Clock, idleClock } from "../time/clock.ts";
+
+export interface Change {
+  /** Where it was taken: the hash, and its entry there. */
+  key: string;
+  number: number;
+  name: string;
+  /** To add. */
+  requests: number;
+  tokens: number;
+}
+
+/** What one call carries. */
+export interface Riders {
+  changes: readonly Change[];
+  /** The call is over. */
+  done(): void;
+}
+
+export interface WaitingChanges {
+  /** Resolves when the call that carries them is over, well or not. */
+  add(organizationId: string, changes: readonly Change[]): Promise<void>;
+  /** What waits, for a call that leaves now. */
+  board(organizationId: string): Riders | null;
+  /** Resolves when all that waited was carried. */
+  flush(): Promise<void>;
+}
+
+export interface WaitingParts {
+  /** A call that carries nothing else. Never rejects. */
+  send(changes: readonly Change[]): Promise<void>;
+  wait_ms: number;
+  /** Of one organization; more of them leave at once. */
+  changes_max: number;
+  clock?: Pick<Clock, "after">;
+}
+
+interface Batch {
+  changes: Change[];
+  over: PromiseWithResolvers<void>;
+}
+
+export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock() }: WaitingParts): WaitingChanges {
+  const waiting = new Map<string, Batch>();
+  let cancel: (() => void) | null = null;
+
+  function batchOf(organizationId: string): Batch {
+    const known = waiting.get(organizationId);
+    if (known) return known;
+    const batch = { changes: [], over: Promise.withResolvers<void>() };
+    waiting.set(organizationId, batch);
+    return batch;
+  }
+
+  function board(organizationId: string): Riders | null {
+    const batch = waiting.get(organizationId);
+    if (!batch) return null;
+    waiting.delete(organizationId);
+    return { changes: batch.changes, done: batch.over.resolve };
+  }
+
+  async function depart(organizationId: string): Promise<void> {
+    const riders = board(organizationId);
+    if (!riders) return;
+    await send(riders.changes);
+    riders.done();
+  }
+
+  async function flush(): Promise<void> {
+    cancel?.();
+    cancel = null;
+    await Promise.all([...waiting.keys()].map(depart));
+  }
+
+  return {
+    add(organizationId, changes) {
+      const batch = batchOf(organizationId);
+      for (const change of changes) include(batch.changes, change);
+      const takesMore = changes.some(({ tokens }) => tokens > 0);
+      if (takesMore || batch.changes.length >= changes_max) void depart(organizationId);
+      else cancel ??= clock.after(wait_ms, () => void flush());
+      return batch.over.promise;
+    },
+    board,
+    flush,
+  };
+}
+
+/** Requests that share an entry share its change. */
+function include(changes: Change[], { key, number, name, requests, tokens }: Change): void {
+  const same = changes.find((one) => one.number === number && one.key === key && one.name === name);
+  if (!same) {
+    changes.push({ key, number, name, requests, tokens });
+    return;
+  }
+  same.requests += requests;
+  same.tokens += tokens;
+}

@@ -1,0 +1,128 @@
+/** Resolves names of engines anew from time to time, where a setting says so, and knows which addresses are in force. */
+import type { Clock } from "../time/clock.ts";
+import { type Repeating, repeating } from "../time/repeating.ts";
+import { isOwnName } from "../upstream/http1/address.ts";
+import type { Resolve } from "../upstream/resolve.ts";
+import type { Resolving, Upstream } from "../upstream/target.ts";
+import { answered, failed, type Problem, type Resolution, unresolved, wait_ms } from "./resolution.ts";
+
+export interface NamesParts {
+  resolve: Resolve;
+  /** Those in force, as they are configured. */
+  upstreams(): readonly Upstream[];
+  now_ms(): number;
+  /** Told of each resolution. */
+  resolved(upstream: Upstream, told: Resolved): void;
+  clock?: Pick<Clock, "after">;
+}
+
+export interface Resolved {
+  before: Resolution;
+  after: Resolution;
+  /** Of a failure. */
+  cause?: unknown;
+}
+
+export interface Names extends Repeating {
+  /** In force for an upstream that is resolved; none where none is known. */
+  addressesOf(upstream: Upstream): readonly string[];
+  problemOf(upstream: Upstream): Problem | null;
+  /** Resolves those names of a configuration that is to come into force of which nothing is known; waits a while at most. */
+  prepare(upstreams: readonly Upstream[]): Promise<void>;
+}
+
+const tick_ms = 100;
+/** A start and a reload wait for names so long. */
+const prepare_ms_max = 2_000;
+/** So long what a reload has prepared is kept until it comes into force. */
+const prepared_ms = 60_000;
+
+interface Name {
+  upstream: Upstream;
+  state: Resolution;
+  next_ms: number;
+  asking: Promise<void> | null;
+  /** Though it is not in force. */
+  keptUntil_ms: number;
+}
+
+export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesParts): Names {
+  const known = new Map<string, Name>();
+
+  function look(): void {
+    const now = now_ms();
+    const inForce = new Set<string>();
+    for (const upstream of upstreams()) {
+      if (!upstream.resolve) continue;
+      inForce.add(keyOf(upstream));
+      const name = nameOf(upstream);
+      if (name.next_ms <= now) void begun(name);
+    }
+    for (const [key, { keptUntil_ms }] of known) if (!inForce.has(key) && keptUntil_ms <= now) known.delete(key);
+  }
+
+  function nameOf(upstream: Upstream): Name {
+    const key = keyOf(upstream);
+    const name = known.get(key) ?? { upstream, state: unresolved, next_ms: 0, asking: null, keptUntil_ms: 0 };
+    name.upstream = upstream;
+    known.set(key, name);
+    return name;
+  }
+
+  /** Never twice at a time. */
+  function begun(name: Name): Promise<void> {
+    name.asking ??= ask(name).finally(() => {
+      name.asking = null;
+    });
+    return name.asking;
+  }
+
+  async function ask(name: Name): Promise<void> {
+    const before = name.state;
+    const host = hostOf(name.upstream);
+    let ttl_ms: number | null = null;
+    let cause: unknown;
+    try {
+      const answer = await resolve(host, how(name));
+      ttl_ms = answer.ttl_ms;
+      const { addresses_max } = how(name);
+      name.state = answered(before, answer, { addresses_max, isOwn: isOwnName(host) }, now_ms());
+    } catch (thrown) {
+      cause = thrown;
+      name.state = failed(before);
+    }
+    name.next_ms = now_ms() + wait_ms(name.state, ttl_ms, how(name).interval_ms);
+    // A reload may have taken it away meanwhile.
+    if (known.get(keyOf(name.upstream)) !== name) return;
+    resolved(name.upstream, { before, after: name.state, ...(cause === undefined ? {} : { cause }) });
+  }
+
+  const ticking = repeating(async () => look(), { first: 0, every: tick_ms }, clock);
+  return {
+    addressesOf: (upstream) => known.get(keyOf(upstream))?.state.addresses ?? [],
+    problemOf: (upstream) => known.get(keyOf(upstream))?.state.problem ?? null,
+    async prepare(next) {
+      const asking = next.flatMap((upstream) => {
+        if (!upstream.resolve || known.get(keyOf(upstream))?.state.addresses.length) return [];
+        const name = nameOf(upstream);
+        name.keptUntil_ms = now_ms() + prepared_ms;
+        return [begun(name)];
+      });
+      if (asking.length > 0) await Promise.race([Promise.all(asking), Bun.sleep(prepare_ms_max)]);
+    },
+    stop: () => ticking.stop(),
+  };
+}
+
+function how({ upstream }: Name): Resolving {
+  return upstream.resolve!;
+}
+
+export function hostOf({ url }: Pick<Upstream, "url">): string {
+  return new URL(url).hostname;
+}
+
+/** What decides where a name leads: with another interval it leads there too. */
+function keyOf({ name, url, resolve }: Upstream): string {
+  return [name, url, resolve?.family, ...(resolve?.servers ?? [])].join("\n");
+}

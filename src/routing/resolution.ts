@@ -1,0 +1,72 @@
+/**
+ * Which addresses of a name are asked, from what was told of it. Pure: a state and an answer give the next state. Whoever
+ * cannot tell takes nothing away; a name without addresses keeps those that it had for a while: docs/routing.md, Names with
+ * several addresses.
+ */
+import { isOwnAddress } from "../upstream/http1/address.ts";
+import type { Answer } from "../upstream/resolve.ts";
+
+export interface Resolution {
+  /** In force, in order. */
+  addresses: readonly string[];
+  problem: Problem | null;
+  /** Since when the name has no address, on the caller's clock; null where it has some. */
+  emptySince_ms: number | null;
+}
+
+/**
+ * `failed`: nobody could tell. `empty`: the name has no address. `own`: it leads to this machine, and does not say so.
+ * `many`: it has more addresses than are asked.
+ */
+export const problems = ["failed", "empty", "own", "many"] as const;
+export type Problem = (typeof problems)[number];
+
+export const unresolved: Resolution = { addresses: [], problem: null, emptySince_ms: null };
+
+/** So long a name that has lost all its addresses may be a name server that has just started and knows nothing yet. */
+export const empty_kept_ms = 30_000;
+
+export interface Rules {
+  addresses_max: number;
+  /** Whether the name says itself that it leads to this machine. */
+  isOwn: boolean;
+}
+
+export function answered(before: Resolution, answer: Answer, rules: Rules, now_ms: number): Resolution {
+  const found = foundIn(before, answer);
+  if (found.length === 0 && answer.untold !== null) return failed(before);
+  const allowed = rules.isOwn ? found : found.filter((address) => !isOwnAddress(address));
+  const isRefused = allowed.length < found.length;
+  if (allowed.length === 0) {
+    const emptySince_ms = before.emptySince_ms ?? now_ms;
+    const isKept = now_ms - emptySince_ms < empty_kept_ms;
+    return { addresses: isKept ? before.addresses : [], problem: isRefused ? "own" : "empty", emptySince_ms };
+  }
+  const isCut = allowed.length > rules.addresses_max;
+  return {
+    // The first in order, so that all nodes ask the same ones, however the name server shuffles them.
+    addresses: allowed.slice(0, rules.addresses_max),
+    problem: isCut ? "many" : isRefused ? "own" : answer.untold !== null ? "failed" : null,
+    emptySince_ms: null,
+  };
+}
+
+export function failed(before: Resolution): Resolution {
+  return { ...before, problem: "failed" };
+}
+
+/** Each once, in order, with those of before where nobody could tell. */
+function foundIn(before: Resolution, { addresses, untold }: Answer): string[] {
+  const kept = before.addresses.filter((address) => (address.includes(":") ? "ipv6" : "ipv4") === untold);
+  return [...new Set([...addresses, ...kept])].sort();
+}
+
+/** Nobody is asked more often than this, however short an answer holds. */
+const wait_ms_min = 1_000;
+
+/** Until the name is resolved anew. Sooner where nothing is known of it. */
+export function wait_ms({ addresses }: Resolution, ttl_ms: number | null, interval_ms: number): number {
+  const least_ms = Math.min(wait_ms_min, interval_ms);
+  if (addresses.length === 0) return least_ms;
+  return Math.max(least_ms, Math.min(interval_ms, ttl_ms ?? interval_ms));
+}

@@ -1,0 +1,35 @@
+/** How attempts ended at each of the engines behind one name: of those that are there, so that what is told is bounded. */
+import type { AttemptKind } from "../upstream/attempt.ts";
+import type { Upstream } from "../upstream/target.ts";
+import { engineIn, engineOf } from "./choose.ts";
+
+export interface Tally {
+  upstream: string;
+  replica: string;
+  outcome: AttemptKind;
+  attempts: number;
+}
+
+export interface Tallies {
+  ended(upstream: Upstream, outcome: AttemptKind): void;
+  read(): Tally[];
+  /** Forgets all other engines. */
+  retain(engines: ReadonlySet<string>): void;
+}
+
+export function tallies(): Tallies {
+  const known = new Map<string, Tally>();
+  return {
+    ended(upstream, outcome) {
+      if (!upstream.address) return;
+      const key = `${engineOf(upstream)}\n${outcome}`;
+      const tally = known.get(key) ?? { upstream: upstream.name, replica: upstream.address, outcome, attempts: 0 };
+      tally.attempts += 1;
+      known.set(key, tally);
+    },
+    read: () => [...known.values()],
+    retain(engines) {
+      for (const key of known.keys()) if (!engines.has(engineIn(key))) known.delete(key);
+    },
+  };
+}

@@ -1,0 +1,65 @@
+/** Where a name leads now: as the system resolves names, or as DNS servers of the operator's say. */
+import { lookup, Resolver } from "node:dns/promises";
+import type { AddressFamily, Resolving } from "./target.ts";
+
+/** No addresses: the name has none. */
+export interface Answer {
+  addresses: string[];
+  /** How long that holds; null where nobody says. */
+  ttl_ms: number | null;
+  /** The family of addresses that nobody could tell, while the other was told. */
+  untold: Exclude<AddressFamily, "all"> | null;
+}
+
+/** Throws where nobody could tell: no server answers, or it says that it failed. */
+export type Resolve = (host: string, how: Pick<Resolving, "family" | "servers">) => Promise<Answer>;
+
+export const resolve: Resolve = (host, how) => (how.servers.length > 0 ? asked(host, how) : looked(host, how));
+
+const familyNumbers = { all: 0, ipv4: 4, ipv6: 6 } as const;
+
+/** By the system's file of hosts, its search domains and its servers. It says of no answer how long it holds. */
+async function looked(host: string, { family }: Parameters<Resolve>[1]): Promise<Answer> {
+  try {
+    const found = await lookup(host, { all: true, family: familyNumbers[family] });
+    return { addresses: found.map(({ address }) => address), ttl_ms: null, untold: null };
+  } catch (cause) {
+    if (isAbsent(cause)) return { addresses: [], ttl_ms: null, untold: null };
+    throw cause;
+  }
+}
+
+const answer_ms = 2_000;
+const tries = 2;
+
+type Family = Exclude<AddressFamily, "all">;
+
+async function asked(host: string, { family, servers }: Parameters<Resolve>[1]): Promise<Answer> {
+  // A new one each time: it would answer from its memory for as long as an answer holds, also where that is an hour.
+  const resolver = new Resolver({ timeout: answer_ms, tries });
+  resolver.setServers([...servers]);
+  const families: Family[] = family === "all" ? ["ipv4", "ipv6"] : [family];
+  const told = await Promise.allSettled(families.map((one) => recordsOf(resolver, host, one)));
+  const records = told.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+  const failures = told.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+  if (failures.length === families.length) throw failures[0];
+  return {
+    addresses: records.map(({ address }) => address),
+    ttl_ms: records.length === 0 ? null : 1000 * Math.min(...records.map(({ ttl }) => ttl)),
+    untold: families.find((_, index) => told[index]!.status === "rejected") ?? null,
+  };
+}
+
+async function recordsOf(resolver: Resolver, host: string, family: Family) {
+  try {
+    return await (family === "ipv4" ? resolver.resolve4(host, { ttl: true }) : resolver.resolve6(host, { ttl: true }));
+  } catch (cause) {
+    if (isAbsent(cause)) return [];
+    throw cause;
+  }
+}
+
+/** The name is not there, or has no address of this family: an answer, and no failure. */
+function isAbsent(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && (cause.code === "ENOTFOUND" || cause.code === "ENODATA");
+}

@@ -1,0 +1,235 @@
+/** Engines behind one name, over real sockets and a real name server: they come, go, die and are found again. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { freePort } from "../harness/daemon.ts";
+import { type NameServer, startNameServer } from "../harness/name-server.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
+import { bodyOf, type Seen, seen } from "./callers.ts";
+import { type Engine, startEngine, words } from "./engine.ts";
+
+/** What the URLs say, so that they may lead to this machine. */
+const name = "engines.localhost";
+const addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"];
+let server: NameServer;
+let engines: Engine[];
+let sluice: Sluice;
+let operator = "";
+
+beforeAll(async () => {
+  server = await startNameServer();
+  engines = [startEngine({ hostname: addresses[0]! })];
+  const port = Number(new URL(engines[0]!.url).port);
+  engines.push(...addresses.slice(1).map((hostname) => startEngine({ hostname, port })));
+  const operatorPort = await freePort();
+  operator = `http://127.0.0.1:${operatorPort}`;
+  const upstream = (host: string) =>
+    `{ url: "http://${host}:${port}/v1", check: { interval_ms: 100 }, resolve: { servers: ["${server.at}"], interval_ms: 100 } }`;
+  const model = (id: string, upstream: string) => `  - id: acme/${id}
+    created: 1790000000
+    context_window: 131072
+    prices: { input: 100, output: 400 }
+    routes: [{ upstream: ${upstream}, model: ${id} }]`;
+  sluice = await startSluice({
+    config: [
+      "upstreams:",
+      `  canary-many: ${upstream(name)}`,
+      `  canary-late: ${upstream("late.localhost")}`,
+      `  canary-own: ${upstream("own.test")}`,
+      "models:",
+      ...[model("many", "canary-many"), model("late", "canary-late"), model("own", "canary-own")],
+      "plans: { pro: {} }",
+      "",
+    ].join("\n"),
+    env: { SLUICE_OPERATOR_PORT: `${operatorPort}` },
+    operatorsWords: ["canary-many", "canary-late", "canary-own", ...addresses.slice(1)],
+  });
+}, 60_000);
+afterAll(async () => {
+  await sluice.stop();
+  await Promise.all(engines.map((engine) => engine.stop()));
+  await server.stop();
+});
+
+async function asks(model: string, user: string, session: string | null = null): Promise<Seen> {
+  const more = { messages: [{ role: "user", content: user }] };
+  const headers: Record<string, string> = session === null ? {} : { "x-claude-code-session-id": session };
+  return seen(await sluice.post("/v1/chat/completions", bodyOf("chat", `acme/${model}`, true, more), { headers }));
+}
+
+interface View {
+  upstream: string;
+  replica?: string;
+  state: string;
+}
+async function routes(upstream: string): Promise<View[]> {
+  const body = (await (await fetch(`${operator}/readyz?verbose`)).json()) as { routes: View[] };
+  return body.routes.filter((route) => route.upstream === upstream);
+}
+
+/** The name leads there, and Sluice knows. */
+async function leadsTo(upstream: string, host: string, to: string[]): Promise<void> {
+  server.names.set(host, { ipv4: to });
+  const know = async () => (await routes(upstream)).map(({ replica }) => replica).join() === to.toSorted().join();
+  await until(know, 20_000, `${host} to lead to ${to}`);
+}
+
+const eachLine = () =>
+  sluice
+    .stderr()
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+
+test("a node starts though nothing is known of a name, says so, and serves when it is", async () => {
+  const [late] = await routes("canary-late");
+  expect(late).toMatchObject({ upstream: "canary-late", state: "unresolved" });
+  const unresolved = { event: "upstream_unresolved", upstream: "canary-late", problem: "empty", addresses: 0 };
+  expect(eachLine()).toContainEqual(expect.objectContaining(unresolved));
+  const { status, text } = await asks("late", "too early");
+  expect([status, text]).toEqual([503, ""]);
+  await leadsTo("canary-late", "late.localhost", [addresses[0]!]);
+  expect(await asks("late", "in time")).toMatchObject({ status: 200, text: words });
+});
+
+test("a name leads to this machine only where it says so", async () => {
+  const before = server.asked.udp;
+  server.names.set("own.test", { ipv4: addresses });
+  await until(() => eachLine().some(({ problem }) => problem === "own"), 20_000, "the log to say so");
+  await until(() => server.asked.udp > before + 10, 20_000, "some more answers");
+  expect(await routes("canary-own")).toMatchObject([{ state: "unresolved" }]);
+  expect((await asks("own", "inside")).status).toBe(503);
+  expect(engines.flatMap(({ asked }) => asked.filter(({ model }) => model === "own"))).toEqual([]);
+});
+
+test("64 sessions of 20 turns stay with their replica; one is lost, and only its sessions move", async () => {
+  await leadsTo("canary-many", name, addresses);
+  const sessions = Array.from({ length: 64 }, (_, session) => `session-${session}`);
+  const turns = async (from: number, to: number) => {
+    for (let turn = from; turn < to; turn++) {
+      const told = await Promise.all(sessions.map((session) => asks("many", `${session} ${turn}`, session)));
+      expect(told.filter(({ text }) => text !== words)).toEqual([]);
+    }
+  };
+  const homes = (from: number, to: number) =>
+    sessions.map((session) => {
+      const turns = (engine: Engine) =>
+        engine.asked.filter(({ user }) => {
+          const [whose, turn] = user.split(" ");
+          return whose === session && Number(turn) >= from && Number(turn) < to;
+        }).length;
+      const counts = engines.map(turns);
+      const most = Math.max(...counts);
+      return { session, at: counts.indexOf(most), share: most / counts.reduce((sum, count) => sum + count, 0) };
+    });
+  await turns(0, 20);
+  const before = homes(0, 20);
+  expect(before.reduce((sum, { share }) => sum + share, 0) / 64).toBeGreaterThanOrEqual(0.95);
+  const lost = before[0]!.at;
+  await leadsTo(
+    "canary-many",
+    name,
+    addresses.filter((_, index) => index !== lost),
+  );
+  const asked = engines[lost]!.asked.length;
+  await turns(20, 30);
+  expect(engines[lost]!.asked).toHaveLength(asked);
+  const after = homes(20, 30);
+  const lastAt = new Map(homes(19, 20).map(({ session, at }) => [session, at]));
+  const moved = after.filter(({ session, at }) => lastAt.get(session) !== at).map(({ session }) => session);
+  const ofTheLost = sessions.filter((session) => lastAt.get(session) === lost);
+  expect(moved.filter((session) => ofTheLost.includes(session))).toEqual(ofTheLost);
+  // Those that were pushed from a replica with far more to do than its share are few.
+  expect(moved.length - ofTheLost.length).toBeLessThanOrEqual(3);
+}, 120_000);
+
+test("a request that runs at an address that goes is finished there", async () => {
+  await leadsTo("canary-many", name, [addresses[1]!]);
+  engines[1]!.delay_ms = 3_000;
+  const before = engines[1]!.asked.length;
+  const running = asks("many", "runs on");
+  await until(() => engines[1]!.asked.length > before, 10_000, "the request to be there");
+  await leadsTo("canary-many", name, [addresses[2]!]);
+  engines[1]!.delay_ms = 20;
+  expect(await asks("many", "goes on")).toMatchObject({ text: words });
+  expect(engines[2]!.asked.at(-1)!.user).toBe("goes on");
+  expect(await running).toMatchObject({ status: 200, text: words });
+}, 60_000);
+
+test("one dies under load, and its address goes later: no client sees it", async () => {
+  await leadsTo("canary-many", name, addresses);
+  const answers: Seen[] = [];
+  let isOver = false;
+  const client = async (number: number) => {
+    for (let count = 0; !isOver; count++) answers.push(await asks("many", `${number} asks ${count}`));
+  };
+  const running = Promise.all(Array.from({ length: 8 }, (_, number) => client(number)));
+  await until(() => answers.length > 50, 30_000, "load");
+  await engines[3]!.stop();
+  await until(async () => (await routes("canary-many"))[3]?.state !== "closed", 30_000, "it to be known as ill");
+  await until(() => answers.length > 150, 30_000, "load on the others");
+  await leadsTo("canary-many", name, addresses.slice(0, 3));
+  const at = answers.length;
+  await until(() => answers.length > at + 100, 30_000, "load without it");
+  isOver = true;
+  await running;
+  engines[3]!.start();
+  expect(answers.filter(({ isComplete, text }) => !isComplete || text !== words)).toEqual([]);
+}, 120_000);
+
+test("each address has a check of its own, and one that goes is no longer asked, nor said to be up", async () => {
+  await leadsTo("canary-many", name, addresses.slice(0, 2));
+  engines[1]!.isSick = true;
+  const down = async () => (await routes("canary-many")).map(({ state }) => state).join() === "closed,down";
+  await until(down, 20_000, "one of the two to be down");
+  const says = ({ event, replica }: Record<string, unknown>) => event === "upstream_down" && replica === addresses[1];
+  await until(() => eachLine().some(says), 10_000, "the log to say so");
+  await leadsTo("canary-many", name, addresses.slice(0, 1));
+  const { checks } = engines[1]!;
+  const before = engines[0]!.checks;
+  await until(() => engines[0]!.checks > before + 5, 20_000, "more checks of the other");
+  expect(engines[1]!.checks).toBeLessThanOrEqual(checks + 1);
+  expect(eachLine().filter(({ event }) => event === "upstream_up")).toEqual([]);
+  engines[1]!.isSick = false;
+});
+
+test("what operators see of replicas: the log, the record, the list and the metrics; the engine sees the name", async () => {
+  await leadsTo("canary-many", name, [addresses[1]!]);
+  const told = await asks("many", "who are you");
+  await until(() => eachLine().some(({ request_id }) => request_id === told.requestId), 10_000, "the line of the log");
+  const line = eachLine().find(({ request_id }) => request_id === told.requestId);
+  expect(line).toMatchObject({ upstream: "canary-many", replica: addresses[1] });
+  expect(engines[1]!.asked.at(-1)!.headers.get("host")).toBe(`${name}:${new URL(engines[1]!.url).port}`);
+  const { route } = await sluice.json<{ route: object }>("request", "show", told.requestId);
+  expect(route).toMatchObject({
+    ...{ upstream: "canary-many", attempts: 1 },
+    tried: [{ upstream: "canary-many", replica: addresses[1], outcome: "answered", ms: expect.any(Number) }],
+  });
+  const { stdout } = await sluice.cli("upstream", "list");
+  expect(stdout).toMatch(/^UPSTREAM +REPLICA +MODEL/);
+  expect(stdout).toMatch(/^canary-many +127\.0\.0\.2 +acme\/many +closed/m);
+  const metrics = async () => (await fetch(`${operator}/metrics`)).text();
+  const at = 'upstream="canary-many",replica="127.0.0.2"';
+  expect(await metrics()).toContain(`upstream_replica_attempts_total{${at},outcome="answered"}`);
+  expect(await metrics()).toContain(`upstream_replica_routes{${at},state="closed"} 1`);
+  expect(await metrics()).toContain('upstream_addresses{upstream="canary-many"} 1');
+  await leadsTo("canary-many", name, [addresses[2]!]);
+  expect(await metrics()).not.toContain('replica="127.0.0.2"');
+  expect(await (await sluice.fetch("/readyz?verbose")).text()).not.toContain("127.0.0");
+});
+
+test("a name server that fails takes no address away, and is told of once", async () => {
+  await leadsTo("canary-many", name, addresses.slice(0, 2));
+  const failures = () =>
+    eachLine().filter(
+      ({ event, upstream, problem }) => `${event} ${upstream} ${problem}` === "upstream_unresolved canary-many failed",
+    );
+  const before = failures().length;
+  server.names.set(name, { says: "failure" });
+  await until(() => failures().length > before, 20_000, "the log to say so");
+  const asked = server.asked.udp;
+  await until(() => server.asked.udp > asked + 20, 20_000, "more failures");
+  expect(await asks("many", "still there")).toMatchObject({ text: words });
+  expect((await routes("canary-many")).map(({ replica }) => replica)).toEqual(addresses.slice(0, 2));
+  expect(failures()).toHaveLength(before + 1);
+  await leadsTo("canary-many", name, addresses.slice(0, 3));
+});

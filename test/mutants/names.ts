@@ -1,0 +1,166 @@
+// What must not happen with names that have several addresses.
+
+import type { Mutant } from "./mutant.ts";
+
+const rule = "docs/routing.md, Names with several addresses";
+const resolution = "test/routing/resolution.test.ts";
+const names = "test/routing/names.test.ts";
+const changes = `${names} > after 100,000 changes`;
+const renewed = "test/usage/renewed.test.ts";
+const client = "test/upstream/http1/client.test.ts > an engine at one of its name's addresses";
+
+export const ofNames: readonly Mutant[] = [
+  {
+    name: "a name may come to lead to this machine",
+    file: "src/routing/resolution.ts",
+    find: "rules.isOwn ? found : found.filter((address) => !isOwnAddress(address))",
+    replace: "found",
+    caughtBy: [resolution],
+    rule,
+  },
+  {
+    name: "an address of this machine is connected to, whatever the name says",
+    file: "src/upstream/http1/dial.ts",
+    find: "return addressesOf(host, async () => [address]);",
+    replace: "return [address];",
+    caughtBy: [client],
+    rule,
+  },
+  {
+    name: "a name server that fails takes the addresses away",
+    file: "src/routing/resolution.ts",
+    find: 'return { ...before, problem: "failed" };',
+    replace: 'return { ...unresolved, problem: "failed" };',
+    caughtBy: [resolution],
+    rule,
+  },
+  {
+    name: "one answer without addresses takes them away",
+    file: "src/routing/resolution.ts",
+    find: "now_ms - emptySince_ms < empty_kept_ms",
+    replace: "false",
+    caughtBy: [resolution],
+    rule,
+  },
+  {
+    name: "a name without addresses keeps those of before for ever",
+    file: "src/routing/resolution.ts",
+    find: "now_ms - emptySince_ms < empty_kept_ms",
+    replace: "true",
+    caughtBy: [resolution],
+    rule,
+  },
+  {
+    name: "a name has as many engines as it likes",
+    file: "src/routing/resolution.ts",
+    find: "allowed.slice(0, rules.addresses_max)",
+    replace: "allowed",
+    caughtBy: [resolution],
+    rule,
+  },
+  {
+    name: "a family that cannot be told loses its addresses",
+    file: "src/routing/resolution.ts",
+    find: "[...new Set([...addresses, ...kept])]",
+    replace: "[...new Set(addresses)]",
+    caughtBy: [resolution],
+    rule,
+  },
+  {
+    name: "an answer is remembered by the resolver for as long as it holds",
+    file: "src/upstream/resolve.ts",
+    find: "  const resolver = new Resolver({ timeout: answer_ms, tries });\n  resolver.setServers([...servers]);\n",
+    replace:
+      "  const all = globalThis as { kept?: Resolver };\n  all.kept ??= new Resolver({ timeout: answer_ms, tries });\n  const resolver = all.kept;\n  resolver.setServers([...servers]);\n",
+    caughtBy: ["test/upstream/resolve.test.ts"],
+    rule,
+  },
+  {
+    name: "a name server that is slow is asked twice at a time",
+    file: "src/routing/names.ts",
+    find: "name.asking ??= ask(name)",
+    replace: "name.asking = ask(name)",
+    caughtBy: [names],
+    rule,
+  },
+  {
+    name: "a reload comes into force before its new names are known",
+    file: "src/routing/names.ts",
+    find: "if (asking.length > 0) await Promise.race(",
+    replace: "if (asking.length > 0) void Promise.race(",
+    caughtBy: [names],
+    rule,
+  },
+  {
+    name: "each address has the whole weight of the route",
+    file: "src/routing/replicas.ts",
+    find: "weight: route.weight / all.length",
+    replace: "weight: route.weight",
+    caughtBy: [names],
+    rule,
+  },
+  {
+    name: "breakers of addresses that are gone are kept",
+    file: "src/routing/health.ts",
+    find: "if (!engines.has(engineIn(identity))) known.delete(identity);",
+    replace: "if (!engines.has(identity)) void known;",
+    caughtBy: [names],
+    rule,
+  },
+  {
+    name: "the load of addresses that are gone is kept",
+    file: "src/routing/pool.ts",
+    find: "places.delete(identity);",
+    replace: "void places;",
+    caughtBy: [changes],
+    rule,
+  },
+  {
+    name: "what runs at an address that is gone is no longer counted",
+    file: "src/routing/pool.ts",
+    find: "if (requests === 0 && !engines.has(engineIn(identity)))",
+    replace: "if (requests >= 0 && !engines.has(engineIn(identity)))",
+    caughtBy: [names],
+    rule,
+  },
+  {
+    name: "the rooms of addresses that are gone are kept",
+    file: "src/routing/queues.ts",
+    find: "known.delete(identity);",
+    replace: "void known;",
+    caughtBy: [changes],
+    rule,
+  },
+  {
+    name: "attempts at addresses that are gone are told for ever",
+    file: "src/routing/tallies.ts",
+    find: "known.delete(key);",
+    replace: "void known;",
+    caughtBy: [changes],
+    rule,
+  },
+  {
+    name: "the client remembers each address for ever",
+    file: "src/upstream/http1/client.ts",
+    find: "if (pool.idle.length === 0 && pool.used_ms < now - idle_ms) forgetPool(pool);",
+    replace: "",
+    caughtBy: [client],
+    rule,
+  },
+  {
+    name: "a request on its way asks an address that is gone",
+    file: "src/usage/itinerary.ts",
+    find: "if (routes === this.#routes) return;",
+    replace: "return;",
+    caughtBy: [renewed],
+    rule,
+  },
+  {
+    name: "who waits is not told that the name leads elsewhere",
+    file: "src/usage/itinerary.ts",
+    find: "replicas.watch(() => waiting.renew(this.#routesOf(stage)))",
+    replace: "replicas.watch(() => {})",
+    caughtBy: [renewed],
+    rule,
+  },
+];

@@ -1,0 +1,133 @@
+// Lines of the limits of a minute, of organizations, teams and keys, and of what waits to be told.
+
+import type { Mutant } from "./mutant.ts";
+
+const script = "src/redis/rates-script.ts";
+const verbs = "db/migrations/0018_rates_of_keys.sql";
+const laws = "test/store/rates.test.ts";
+const redis = "test/redis/rates.test.ts";
+const teams = "test/store/teams.test.ts > a key's credential";
+const rule = "docs/design/usage.md, Sliding limits";
+
+export const rates: Mutant[] = [
+  {
+    name: "in Redis the organization's limit decides alone",
+    file: script,
+    find: "taken = taken and state.requests_over <= 0 and state.tokens_over <= 0",
+    replace: "taken = state.requests_over <= 0 and state.tokens_over <= 0",
+    caughtBy: [`${laws} > redis what one refuses`],
+    rule,
+  },
+  {
+    name: "in the database the organization's limit decides alone",
+    file: verbs,
+    find: "taken := taken and coalesce(states[n].requests < claim.requests_limit, true)",
+    replace: "taken := coalesce(states[n].requests < claim.requests_limit, true)",
+    caughtBy: [`${laws} > postgres what one refuses`],
+    rule,
+  },
+  {
+    name: "in memory it is enough that one has room",
+    file: "src/memory/rates.ts",
+    find: "places.every((place) => hasRoom(place, tokens))",
+    replace: "places.some((place) => hasRoom(place, tokens))",
+    caughtBy: [`${laws} > memory what one refuses`],
+    rule,
+  },
+  {
+    name: "a request begins with the tokens that the widest has left",
+    file: script,
+    find: "tokens = math.min(tokens, state.tokens_limit - state.tokens) end",
+    replace: "tokens = math.min(tonumber(ARGV[3]), state.tokens_limit - state.tokens) end",
+    caughtBy: [`${laws} > redis a request begins with what is left of the narrowest`],
+    rule,
+  },
+  {
+    name: "of equal limits the widest is named",
+    file: "src/store/rates.ts",
+    find: "retry_ms > last.retry_ms",
+    replace: "retry_ms >= last.retry_ms",
+    caughtBy: [`${laws} > memory of several full limits`],
+    rule: "docs/design/usage.md, Budgets",
+  },
+  {
+    name: "headers show the limit that has most left",
+    file: "src/store/rates.ts",
+    find: "a.remaining <= b.remaining",
+    replace: "a.remaining >= b.remaining",
+    caughtBy: [`${laws} > memory readings are those`],
+    rule: "docs/design/usage.md, Budgets",
+  },
+  {
+    name: "where the organization is limited, its keys are not",
+    file: "src/admission/rates.ts",
+    find: 'return [...own, { limitedBy: "organization"',
+    replace: 'return [{ limitedBy: "organization"',
+    caughtBy: ["test/admission/rates.test.ts > a key's own limit"],
+    rule,
+  },
+  {
+    name: "a key does not know its team's limits",
+    file: "src/postgres/directory.ts",
+    find: ', ...ratesOf("team", row.team)]',
+    replace: "]",
+    caughtBy: [teams],
+    rule,
+  },
+  {
+    name: "a key's tokens a minute are not kept",
+    file: "src/postgres/budgets.ts",
+    find: ".set({ requestsPerMinute, tokensPerMinute })",
+    replace: ".set({ requestsPerMinute })",
+    caughtBy: [teams],
+    rule,
+  },
+  {
+    name: "after an outage of Redis a key is counted what its organization did",
+    file: verbs,
+    find: "        and (subject = organization or h.key_id = subject or h.team_id = subject)\n",
+    replace: "",
+    caughtBy: ["test/postgres/rates.test.ts > postgres of a key and a team"],
+    rule,
+  },
+  {
+    name: "what takes more waits for the next request",
+    file: "src/redis/waiting-changes.ts",
+    find: "if (takesMore || ",
+    replace: "if (",
+    caughtBy: [`${redis} > a correction that takes more`],
+    rule,
+  },
+  {
+    name: "Redis is asked twice a request",
+    file: "src/redis/rates.ts",
+    find: "= waiting.board(organizationId);",
+    replace: "= null;",
+    caughtBy: [`${redis} > a request asks Redis once`],
+    rule,
+  },
+  {
+    name: "what waits is forgotten at the end",
+    file: "src/redis/rates.ts",
+    find: "close: () => waiting.flush(),",
+    replace: "close: async () => {},",
+    caughtBy: [`${redis} > a request asks Redis once`],
+    rule,
+  },
+  {
+    name: "what waits waits for ever",
+    file: "src/redis/waiting-changes.ts",
+    find: "clock.after(wait_ms, () => void flush())",
+    replace: "clock.after(wait_ms, () => {})",
+    caughtBy: [`${redis} > a correction that no request comes for`],
+    rule,
+  },
+  {
+    name: "a process that stood still gives up what it has not sent",
+    file: "src/time/deadline.ts",
+    find: "let quarters = 4;",
+    replace: "let quarters = 1;",
+    caughtBy: ["test/time/deadline.test.ts"],
+    rule,
+  },
+];

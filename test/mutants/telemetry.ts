@@ -1,0 +1,63 @@
+import type { Mutant } from "./mutant.ts";
+
+const node = "test/telemetry/node.test.ts";
+const rule = "docs/design/service.md, What a node tells of itself";
+
+export const telemetry: Mutant[] = [
+  {
+    name: "a label has as many values as there are",
+    file: "src/telemetry/registry.ts",
+    find: "if (!values.has(value) && values.size < most) values.add(value);",
+    replace: "values.add(value);",
+    caughtBy: ["test/telemetry/table.test.ts > a value beyond its bound"],
+    rule,
+  },
+  {
+    name: "a stream that failed counts as 200",
+    file: "src/http/call.ts",
+    find: "    return this.streaming && code !== undefined && code in faultCatalogue\n",
+    replace: "    return !this.streaming && code !== undefined && code in faultCatalogue\n",
+    caughtBy: [`${node} > each request counts`],
+    rule,
+  },
+  {
+    name: "all 503 are one",
+    file: "src/telemetry/metrics.ts",
+    find: 'inc("http_requests_total", { route, status: String(status), code });',
+    replace: 'inc("http_requests_total", { route, status: String(status), code: code && "" });',
+    caughtBy: [`${node} > each request counts`],
+    rule,
+  },
+  {
+    name: "organizations are told to clients",
+    file: "src/telemetry/metrics.ts",
+    find: "largest(() => (isPrivate ? organizations_max() : 0), Date.now, other)",
+    replace: "largest(() => organizations_max(), Date.now, other)",
+    caughtBy: [node],
+    rule,
+  },
+  {
+    name: "names of engines are told to clients",
+    file: "src/telemetry/metrics.ts",
+    find: '(isPrivate ? (upstream ?? "") : "");',
+    replace: '(upstream ?? "");',
+    caughtBy: [node],
+    rule,
+  },
+  {
+    name: "a trace that is not sampled is an exemplar",
+    file: "src/telemetry/spans.ts",
+    find: "return traceFlags & TraceFlags.SAMPLED ? traceId : undefined;",
+    replace: "return traceFlags >= 0 || TraceFlags.SAMPLED ? traceId : undefined;",
+    caughtBy: ["test/telemetry/otel.test.ts > a request is a span"],
+    rule,
+  },
+  {
+    name: "the hourly look is left out for a roll-up",
+    file: "src/postgres/audit.ts",
+    find: ", { wait_ms })",
+    replace: ", { wait_ms: 0 * wait_ms })",
+    caughtBy: ["test/store/audit.test.ts > the audit on postgres > a roll-up that is under way"],
+    rule: "docs/design/metering.md, Audit",
+  },
+];
