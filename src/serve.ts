@@ -4,6 +4,7 @@
  * handed to them. What was begun is ended in the opposite order.
  */
 
+import { fullGC } from "bun:jsc";
 import { administering } from "./administering.ts";
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
@@ -178,7 +179,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
       descriptors_max: descriptorLimit(),
       trustedProxies: server.trustedProxies,
     },
-    { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
+    { residentBytes: process.memoryUsage.rss, collect: fullGC, lowestFreeDescriptor },
   );
   const kept = await stores({
     ...{ database, configuration: configuration.current, log, outage, watcher: metrics, ending },

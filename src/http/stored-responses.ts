@@ -16,9 +16,9 @@ import {
   withResolved,
 } from "../protocol/openai-responses/references.ts";
 import type { KeptResponse, KeptTurn } from "../store/responses.ts";
+import { breather } from "../time/breather.ts";
 import { within } from "../time/deadline.ts";
 import type { ContentOwner } from "./adapter.ts";
-import { breather } from "./breather.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 /** The longest that an answer's end waits to be kept; what takes longer is answered all the same. */
