@@ -95,7 +95,7 @@ export const http: Mutant[] = [
   {
     name: "a node that drains keeps connections that its end will cut",
     file: "src/http/frame.ts",
-    find: '    if (dependencies.lifecycle.draining) response.headers.set("connection", "close");\n',
+    find: "dependencies.lifecycle.draining || ",
     replace: "",
     caughtBy: [`${life} > lets a stream finish, says not ready`],
     rule: "docs/design/runtime.md, Bun as a server",
