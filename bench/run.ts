@@ -38,7 +38,7 @@ import {
 } from "./speed/targets.ts";
 import { coldLine, type Driven, warmed } from "./speed/warming.ts";
 
-const ours: readonly string[] = [names.postgres, names.embedded];
+const ours: readonly string[] = [names.postgres, names.embedded, names.workers];
 
 async function main(): Promise<number> {
   const { values: options } = parseArgs({
@@ -136,6 +136,7 @@ async function started(executable: string, { isWithOthers, profiles }: Starting,
     ...(await ended(one(startNginx(engine.url)))),
     ...(await ended(startNode({ ...node, ...profiled, stores: on, plans }))),
     ...(await ended(startBefore(node, on))),
+    ...(await ended(startPair(node, on))),
     ...(await ended(startNode({ ...node, stores: null, plans: [{ name: names.embedded, plan: "on" }] }))),
     ...(isWithOthers ? await ended(one(startPortkey(engine.url))) : []),
     ...(isWithOthers ? await ended(one(startLitellm(engine.url))) : []),
@@ -146,6 +147,11 @@ async function started(executable: string, { isWithOthers, profiles }: Starting,
     return { target, connections, count: { asked: 0, answered: 0 } };
   });
   return { driven, stores: await storesOf(postgres.url, redis.url), databaseUrl: postgres.url };
+}
+
+async function startPair(node: Omit<NodeOptions, "stores" | "plans">, on: NonNullable<NodeOptions["stores"]>) {
+  const stores = { ...on, databaseUrl: await databaseBeside(on.databaseUrl, "workers") };
+  return startNode({ ...node, stores, plans: [{ name: names.workers, plan: "on" }], workers: 2 });
 }
 
 /** None, unless there is an older executable to compare with. */

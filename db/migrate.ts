@@ -19,6 +19,7 @@ import budgets from "./migrations/0013_budgets.sql" with { type: "text" };
 import usageRollups from "./migrations/0014_usage_rollups.sql" with { type: "text" };
 import keys from "./migrations/0015_keys.sql" with { type: "text" };
 import notices from "./migrations/0016_notices.sql" with { type: "text" };
+import organizationPolicies from "./migrations/0017_organization_policies.sql" with { type: "text" };
 import ratesOfKeys from "./migrations/0018_rates_of_keys.sql" with { type: "text" };
 
 export interface Migration {
@@ -50,6 +51,7 @@ export const migrations: readonly Migration[] = [
   { name: "0014_usage_rollups", sql: usageRollups },
   { name: "0015_keys", sql: keys },
   { name: "0016_notices", sql: notices, additive: true },
+  { name: "0017_organization_policies", sql: organizationPolicies, additive: true },
   { name: "0018_rates_of_keys", sql: ratesOfKeys, additive: true },
 ];
 

@@ -30,7 +30,7 @@ export const organization = pgTable("organization", {
   id: uuid("id").primaryKey(),
   slug: text("slug").notNull().unique(),
   name: text("name").notNull(),
-  status: text("status", { enum: ["active", "suspended"] })
+  status: text("status", { enum: ["active", "suspended", "closed"] })
     .notNull()
     .default("active"),
   plan: text("plan"),
@@ -40,7 +40,21 @@ export const organization = pgTable("organization", {
   createdAt: instant("created_at").notNull(),
   hasSubjects: boolean("has_subjects").notNull().default(false),
   version: units("version").notNull().default(1),
+  keyLifetimeMaxDays: integer("key_lifetime_max_days"),
+  keyUnusedMaxDays: integer("key_unused_max_days"),
+  keepsContent: boolean("keeps_content").notNull().default(true),
+  closedAt: instant("closed_at"),
 });
+
+/** Slugs that organizations had before. */
+export const organizationSlug = pgTable(
+  "organization_slug",
+  {
+    slug: text("slug").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+  },
+  (table) => [index("organization_slug_of_organization").on(table.organizationId)],
+);
 
 export const plan = pgTable("plan", {
   name: text("name").primaryKey(),
@@ -78,6 +92,7 @@ export const team = pgTable(
     name: text("name").notNull(),
     createdAt: instant("created_at").notNull(),
     removedAt: instant("removed_at"),
+    version: units("version").notNull().default(1),
   },
   (table) => [index("team_of_organization").on(table.organizationId, table.name)],
 );
@@ -115,6 +130,7 @@ export const apiKey = pgTable(
     allowedAddresses: text("allowed_addresses").array(),
     createdBy: text("created_by"),
     lastUsedFrom: text("last_used_from"),
+    version: units("version").notNull().default(1),
   },
   (table) => [index("api_key_of_organization").on(table.organizationId, table.createdAt)],
 );

@@ -12,6 +12,7 @@ grant select on all tables in schema public to sluice_run;
 
 -- Who exists.
 grant insert, update on organization, api_key, key_secret, operator, operator_secret to sluice_run;
+grant insert on organization_slug to sluice_run;
 grant insert, delete on administration_repeat to sluice_run;
 grant insert on audit_entry to sluice_run;
 grant update on audit_head to sluice_run;
@@ -51,5 +52,11 @@ alter function usage_drop_month(text) security definer;
 alter function usage_drop_month(text) set search_path = public, pg_temp;
 revoke execute on function usage_drop_month(text) from public;
 grant execute on function usage_drop_month(text) to sluice_run;
+
+-- What is left of an organization goes fifteen months after it was closed, and not before, whoever asks.
+alter function organization_forget(uuid) security definer;
+alter function organization_forget(uuid) set search_path = public, pg_temp;
+revoke execute on function organization_forget(uuid) from public;
+grant execute on function organization_forget(uuid) to sluice_run;
 
 commit;

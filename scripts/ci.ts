@@ -28,10 +28,10 @@ const steps: Step[] = [
   { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
   { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
 ];
-// The tests of HTTP again, against the binary and on the other database.
+// The tests of HTTP again, against the binary and on the other database; and a node of several processes of it.
 if (existsSync("test/http")) {
   const environment = { TEST_SLUICE: `${process.cwd()}/dist/sluice`, TEST_STORE: "postgres" };
-  const words = [process.execPath, "scripts/test.ts", "test/http"];
+  const words = [process.execPath, "scripts/test.ts", "test/http", "test/workers"];
   steps.push({
     name: "the binary on Postgres",
     words,

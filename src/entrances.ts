@@ -14,6 +14,8 @@ interface EntranceParts {
   limits: ServiceLimits;
   log: Log;
   onReload(reload: () => void): void;
+  /** Whether other workers of this node listen on the same ports. */
+  isShared: boolean;
 }
 
 export interface Entrances {
@@ -30,14 +32,14 @@ export interface Entrances {
 export function entrances(
   dependencies: Dependencies,
   management: ManagementEntrance,
-  { server, limits, log, onReload }: EntranceParts,
+  { server, limits, log, onReload, isShared }: EntranceParts,
 ): Entrances {
   const identity = server.tls ? identityIn(server.tls) : null;
   const api = app(dependencies, { metrics: server.operator === null });
-  const listening = listen(api, { ...server, ...limits }, identity);
+  const listening = listen(api, { ...server, ...limits, isShared }, identity);
   const operatorIdentity = server.operator?.tls === "on" ? identity : null;
   const operator = server.operator
-    ? listen(operatorApp(dependencies, management), { ...server.operator, ...limits }, operatorIdentity)
+    ? listen(operatorApp(dependencies, management), { ...server.operator, ...limits, isShared }, operatorIdentity)
     : null;
   const renewed = {
     renew(next: Identity) {

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "./config/configuration.ts";
 import { lostPlans, takesPlansAway, usedBy } from "./config/plan-use.ts";
-import type { Reloadable } from "./config/reload.ts";
+import type { Agree, Reloadable } from "./config/reload.ts";
 import type { Log } from "./http/log.ts";
 import type { Plan, PlanStore, PlanUse } from "./store/plan.ts";
 
@@ -58,6 +58,7 @@ export async function reload(
   configuration: Reloadable,
   { use, prepareNames }: ReloadNeeds,
   publishing: Publishing,
+  agree?: Agree,
 ): Promise<void> {
   const { log } = publishing;
   const before = configuration.current();
@@ -66,7 +67,7 @@ export async function reload(
     const lost = await refusals(configuration.current(), next, use);
     await prepareNames(next);
     return [...taken, ...lost];
-  });
+  }, agree);
   logNotices(configuration, log);
   if (!outcome.ok) {
     log.event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });

@@ -4,6 +4,7 @@
  * handed to them. What was begun is ended in the opposite order.
  */
 
+import { fullGC } from "bun:jsc";
 import { administering } from "./administering.ts";
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
@@ -13,7 +14,7 @@ import { standings } from "./auth/standing.ts";
 import { adminSocket } from "./cli/socket.ts";
 import type { Configuration } from "./config/configuration.ts";
 import { engineNames } from "./config/engine-names.ts";
-import { descriptorLimit, lowestFreeDescriptor, memoryMarkBytes } from "./config/machine.ts";
+import { descriptorLimit, lowestFreeDescriptor } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { engines } from "./engines.ts";
 import { entrances } from "./entrances.ts";
@@ -26,6 +27,7 @@ import { metricsOperations, probes } from "./http/operations.ts";
 import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { inferenceRuns } from "./inference-runs.ts";
+import { problemOf, settingsOf, workersChecks, workersReadings } from "./membership.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { noticeQueue } from "./postgres/notices.ts";
@@ -43,6 +45,7 @@ import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
 import { notices } from "./usage/notices.ts";
 import { welcome } from "./welcome.ts";
+import type { Member } from "./workers/member.ts";
 
 export interface Serving {
   /** Of this build, with its commit. */
@@ -62,6 +65,8 @@ export interface Serving {
   onReload(reload: () => void): void;
   /** How long ago the configuration file was changed; null: there is none. */
   fileAge_ms(): number | null;
+  /** Null: this process is the whole node. */
+  member: Member | null;
 }
 
 /** How long a node that stops waits for a store that is away, with settlements in hand. */
@@ -70,9 +75,9 @@ const settle_ms_max = 10_000;
 type Outage = (what: string) => (cause: unknown) => void;
 
 export async function serve(serving: Serving): Promise<number> {
-  const { configuration, database } = serving;
-  const { limits, server, storage } = configuration.current();
-  const log = logOf(configuration);
+  const { configuration, database, member } = serving;
+  const { limits, server, storage } = settingsOf(configuration.current(), member);
+  const log = logOf(configuration, member);
   {
     await using ending = new AsyncDisposableStack();
     ending.defer(() => database.close());
@@ -96,8 +101,12 @@ export async function serve(serving: Serving): Promise<number> {
       node.readinessBegan,
       prepareNames(configuration.current()),
     ]);
-    const listening = entrances(dependencies, node.entrance, { server, limits, log, onReload: serving.onReload });
-    const reloaded = () => reload(configuration, { use, prepareNames }, publishing).then(node.inForce.read);
+    const listening = entrances(dependencies, node.entrance, {
+      ...{ server, limits, log, onReload: serving.onReload },
+      isShared: member !== null,
+    });
+    const reloaded = () =>
+      reload(configuration, { use, prepareNames }, publishing, member?.agree).then(node.inForce.read);
     serving.onReload(() => void reloaded().catch(outage("plans_unread")));
     const { url } = listening;
     if (isEmbedded) {
@@ -106,10 +115,12 @@ export async function serve(serving: Serving): Promise<number> {
       const catalog = dependencies.catalog();
       await welcome({ manage, url, catalog, dataDir: storage.dataDir, now_ms: Date.now(), isTerminal, say });
     }
-    serving.say(`sluice is serving on ${url}\n`);
+    if (member) member.serving(url, node.told);
+    else serving.say(`sluice is serving on ${url}\n`);
 
     const signal = await serving.stopAsked();
     await listening.keep();
+    if (member?.isAlone()) log.event("warn", "supervisor_lost");
     const { lifecycle: life } = node;
     log.event("info", "draining", { signal, open_requests: life.openCount });
     life.startDraining();
@@ -125,8 +136,9 @@ export async function serve(serving: Serving): Promise<number> {
   return 0;
 }
 
-function logOf(configuration: Reloadable) {
+function logOf(configuration: Reloadable, member: Member | null) {
   return logTo({
+    fields: member ? { worker: member.number } : {},
     write: (text) => void process.stderr.write(text),
     clock: systemClock(),
     level: () => configuration.current().log.level,
@@ -138,8 +150,8 @@ function logOf(configuration: Reloadable) {
 
 /** All that a node is, but its entrances. */
 async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: Outage, ending: AsyncDisposableStack) {
-  const { configuration, database } = serving;
-  const { limits, metering, server } = configuration.current();
+  const { configuration, database, member } = serving;
+  const { limits, metering, server } = settingsOf(configuration.current(), member);
   const metrics = prometheusMetrics({
     version: serving.version,
     isPrivate: server.operator !== null,
@@ -164,11 +176,10 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   const bounded = bounds(
     {
       ...limits,
-      memory_bytes: limits.memory_bytes || memoryMarkBytes(),
       descriptors_max: descriptorLimit(),
       trustedProxies: server.trustedProxies,
     },
-    { residentBytes: process.memoryUsage.rss, collect: () => Bun.gc(false), lowestFreeDescriptor },
+    { residentBytes: process.memoryUsage.rss, collect: fullGC, lowestFreeDescriptor },
   );
   const kept = await stores({
     ...{ database, configuration: configuration.current, log, outage, watcher: metrics, ending },
@@ -220,7 +231,8 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   metrics.routes(known.routes);
   metrics.tallies(known.tallies.read);
   metrics.addresses(known.addresses);
-  const readiness = readinessOf([...readinessChecks(database, kept.redis, configuration), routesCheck(known.routes)], {
+  const checks = [...readinessChecks(database, kept.redis, configuration), routesCheck(known.routes)];
+  const readiness = readinessOf([...checks, ...workersChecks(member)], {
     lifecycle: life,
     clock: systemClock(),
     turned(failing) {
@@ -256,11 +268,12 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     bounds: bounded,
     unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
     readiness: readiness.results,
-    routes: known.routes,
+    routes: member ? member.routes : async () => known.routes(),
+    letsGo: member ? member.letsGo : () => false,
     configurationHash: configuration.hash,
     documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
     lifecycle: life,
-    metrics,
+    metrics: member ? { ...metrics, render: member.metrics } : metrics,
     traces: traced,
     log,
     closed(call, status) {
@@ -274,6 +287,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     },
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
+  workersReadings(metrics, member);
   metrics.read("configuration_info", () => [[{ hash: configuration.hash() }, 1]]);
   readings(metrics, { life, bounded, authentication, admitting, kept, database });
   const { manageAs, entrance } = administering(
@@ -288,10 +302,17 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     },
     serving.contractVersion,
   );
+  const told = {
+    problem: () => problemOf(readiness.results()),
+    openCount: () => life.openCount,
+    values: metrics.values,
+    routes: known.routes,
+  };
   return {
     ...{ dependencies, manageAs, entrance, publishing, inForce, lifecycle: life },
     prepareNames: ({ upstreams }: Configuration) => known.names.prepare(upstreams),
     readinessBegan: readiness.began,
+    told,
   };
 }
 

@@ -12,14 +12,16 @@ import { systemUser } from "./cli/user.ts";
 import { tlsTexts } from "./config/certificate.ts";
 import type { Configuration, StorageSettings } from "./config/configuration.ts";
 import { configurationPath, readEnvironment } from "./config/environment.ts";
-import { descriptorLimit } from "./config/machine.ts";
+import { coresOf, descriptorLimit, memoryMarkBytes } from "./config/machine.ts";
 import { ConfigurationError } from "./config/problem.ts";
 import { type Reloadable, reloadable } from "./config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "./config/simulator.ts";
-import { fileAge_ms, readFileBounded } from "./config/source.ts";
+import { fileAge_ms, type ReadFile, readFileBounded } from "./config/source.ts";
+import { type Room, workersIn } from "./config/workers.ts";
 import type { Database } from "./postgres/database.ts";
 import type { Simulator } from "./simulator/server.ts";
 import { isContainer } from "./welcome.ts";
+import type { Member } from "./workers/member.ts";
 
 /** Set by the build to the version and the commit it was made from. */
 declare const SLUICE_BUILD: string | undefined;
@@ -84,6 +86,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       }
     },
     descriptorLimit: () => descriptorLimit(),
+    room: roomHere,
     async inspectRedis(url) {
       const { redisConnection } = await import("./redis/connection.ts");
       const redis = redisConnection(url, () => {}, tlsTexts(storageOf(environment).redisTls, readFileBounded));
@@ -114,11 +117,17 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       ]);
       return renderOpenapi(operations, defaultModels(), packageJson.version);
     },
-    serve: async ({ migrate }) => {
-      const { configuration, stop } = await configurationInForce(environment);
+    serve: async ({ migrate, worker }) => {
+      const member = worker === undefined ? null : await (await import("./worker.ts")).joinedAs(worker);
+      const readFile = member ? await readingOf(member, environment) : readFileBounded;
+      const first = await loaded(environment, readFile);
+      const workers = member ? 1 : workersIn(first.server.workers, roomHere(first));
+      if (workers > 1) return supervised({ environment, configuration: first, workers, migrate, say: terminal.out });
+      const { configuration, stop } = await configurationInForce(environment, first, readFile);
       const { serve } = await import("./serve.ts");
       const { storage, server } = configuration.current();
-      const database = await openForServing(storage, migrate && server.migrates);
+      const database = await openForServing(storage, migrate && server.migrates, member?.workers ?? 1);
+      const reloads = (reload: () => void) => void process.on("SIGHUP", reload);
       try {
         return await serve({
           version,
@@ -128,9 +137,10 @@ export function services(environment: NodeJS.ProcessEnv): Services {
           database,
           isTerminal: terminal.width !== null && !isContainer(environment),
           say: terminal.out,
-          stopAsked,
-          onReload: (reload) => void process.on("SIGHUP", reload),
+          stopAsked: member?.stopAsked ?? stopAsked,
+          onReload: member?.onReload ?? reloads,
           fileAge_ms: () => fileAge_ms(configurationPath(environment).path, Date.now()),
+          member,
         });
       } finally {
         await stop();
@@ -152,29 +162,59 @@ function storageOf(environment: NodeJS.ProcessEnv): StorageSettings {
 }
 
 /** Throws ConfigurationError. */
-async function loaded(environment: NodeJS.ProcessEnv): Promise<Configuration> {
-  const { load } = await loader(environment);
+async function loaded(environment: NodeJS.ProcessEnv, readFile: ReadFile = readFileBounded): Promise<Configuration> {
+  const { load } = await loader(environment, readFile);
   const configuration = load();
   if (configuration instanceof ConfigurationError) throw configuration;
   return configuration;
 }
 
-async function loader(environment: NodeJS.ProcessEnv) {
+async function loader(environment: NodeJS.ProcessEnv, readFile: ReadFile) {
   const { loadConfiguration } = await import("./config/load.ts");
-  const load = () => loadConfiguration({ env: environment, readFile: readFileBounded, simulatorUrl: null });
+  const load = () => loadConfiguration({ env: environment, readFile, simulatorUrl: null });
   return { load };
 }
 
+/** What the workers of a node may take together. */
+function roomHere({ limits }: Configuration): Room {
+  return { cores: coresOf(), memory_bytes: limits.memory_bytes || memoryMarkBytes() };
+}
+
+async function readingOf(member: Member, environment: NodeJS.ProcessEnv): Promise<ReadFile> {
+  const { readingWith } = await import("./worker.ts");
+  return readingWith(member, configurationPath(environment).path, readFileBounded);
+}
+
+interface Supervised {
+  environment: NodeJS.ProcessEnv;
+  configuration: Configuration;
+  workers: number;
+  migrate: boolean;
+  say(text: string): void;
+}
+
+async function supervised({ environment, configuration, workers, migrate, say }: Supervised): Promise<number> {
+  const [{ supervise }, { fileRead }] = await Promise.all([import("./supervise.ts"), import("./worker.ts")]);
+  const program = isCompiled ? [process.execPath] : [process.execPath, ...process.execArgv, Bun.main];
+  const { path } = configurationPath(environment);
+  return supervise({
+    ...{ workers, configuration, environment, say, stopAsked, room: roomHere(configuration) },
+    command: [...program, "serve", ...(migrate ? [] : ["--no-migrate"]), "--worker"],
+    readFile: () => fileRead(path, readFileBounded),
+    onReload: (reload) => void process.on("SIGHUP", reload),
+  });
+}
+
 /** What serves: reloadable, and with the simulator running from the moment when a route first needs it. */
-async function configurationInForce(environment: NodeJS.ProcessEnv) {
-  const { load } = await loader(environment);
+async function configurationInForce(environment: NodeJS.ProcessEnv, read: Configuration, readFile: ReadFile) {
+  const { load } = await loader(environment, readFile);
   let simulator: Simulator | null = null;
   const prepare = async (configuration: Configuration): Promise<Configuration> => {
     if (!needsSimulator(configuration)) return configuration;
     simulator ??= await (await import("./simulator/server.ts")).startSimulator();
     return withSimulatorAt(configuration, simulator.url);
   };
-  const first = await prepare(await loaded(environment));
+  const first = await prepare(read);
   const configuration: Reloadable = reloadable(first, { load, prepare });
   return { configuration, stop: async () => simulator?.stop() };
 }
@@ -188,9 +228,9 @@ async function openForCommand(storage: StorageSettings): Promise<Database> {
   });
 }
 
-async function openForServing(storage: StorageSettings, mayMigrate: boolean): Promise<Database> {
+async function openForServing(storage: StorageSettings, mayMigrate: boolean, workers: number): Promise<Database> {
   const isNew = creates(storage);
-  return opened(storage, async (database) => {
+  const prepare = async (database: Database) => {
     const [{ prepareToServe }, { whyNoSessions }] = await Promise.all([
       import("../db/migrate.ts"),
       import("./postgres/sessions.ts"),
@@ -198,11 +238,16 @@ async function openForServing(storage: StorageSettings, mayMigrate: boolean): Pr
     const problem = await whyNoSessions(database);
     if (problem) throw new Error(`cannot use the database: ${problem}`);
     await prepareToServe(database, mayMigrate || isNew);
-  });
+  };
+  return opened(storage, prepare, workers);
 }
 
-async function opened(storage: StorageSettings, prepare: (database: Database) => Promise<void>): Promise<Database> {
-  const database = await connected(storage);
+async function opened(
+  storage: StorageSettings,
+  prepare: (database: Database) => Promise<void>,
+  workers = 1,
+): Promise<Database> {
+  const database = await connected(storage, workers);
   try {
     await prepare(database);
     return database;
@@ -219,8 +264,12 @@ function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
 
 const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");
 
-async function connected(storage: StorageSettings): Promise<Database> {
-  if (storage.databaseUrl) return (await import("./postgres/server.ts")).serverDatabase(storage.databaseUrl);
+/** `workers`: how many processes share the connections of a node. */
+async function connected(storage: StorageSettings, workers = 1): Promise<Database> {
+  if (storage.databaseUrl) {
+    const { poolShare, serverDatabase } = await import("./postgres/server.ts");
+    return serverDatabase(storage.databaseUrl, { connections_max: poolShare(workers) });
+  }
   return (await import("./postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir), { isCompiled });
 }
 

@@ -11,12 +11,14 @@ export const names = {
   postgres: "Postgres + Redis",
   unlimited: "limits off",
   embedded: "embedded",
+  /** On Postgres and Redis, as two processes that share the port. */
+  workers: "two workers",
   /** An older executable, on Postgres and Redis too. */
   before: "before",
   portkey: "Portkey",
   litellm: "LiteLLM",
 } as const;
-const everybody = Object.values(names);
+const everybody = Object.values(names).filter((name) => name !== names.workers);
 const both = [names.passed, names.postgres, names.before];
 
 export interface Row {
@@ -159,6 +161,19 @@ function streams(count: number, behaviour: Behaviour, over_s: number, budget: nu
   };
 }
 
+/** On the one core: what the second process costs, and not what it gains. */
+const workers: Scenario = {
+  ...{ ...ordinary, ...asChat, id: "workers", behaviour: short, isQuick: false },
+  load: { kind: "closely", connections: 64, length_s: 2 },
+  targets: [names.postgres, names.workers],
+  rows: [
+    {
+      ...{ id: "workers", name: "CPU a small request, 64 connections: two workers, against one process", unit: "µs" },
+      ...{ of: perRequest, compared: { with: names.postgres, as: "ratio" }, budget: 1.1 },
+    },
+  ],
+};
+
 const largeBodies: Scenario = {
   ...{ ...ordinary, ...asChat, id: "large", behaviour: large, rounds: 2 },
   body: (text, options) => agentBody(text, options, 745),
@@ -190,6 +205,7 @@ export const scenarios: readonly Scenario[] = [
   streams(1000, thousand, 2, 200),
   streams(5000, fiveThousand, 4, 600),
   largeBodies,
+  workers,
 ];
 
 /** As `--quick` asks it: for a shorter time, and of fewer where each takes seconds. */

@@ -103,11 +103,13 @@ export interface NodeOptions {
   /** Null: the embedded database, and no Redis. */
   stores: { databaseUrl: string; redisUrl: string } | null;
   plans: readonly Plan[];
+  /** Processes that share the port. */
+  workers?: number;
 }
 
 /** One node, and a target for each plan, which has an organization and a key of its own. */
 export async function startNode(options: NodeOptions): Promise<Target[]> {
-  const { program, serving = program, engineUrl, behaviours, stores, plans } = options;
+  const { program, serving = program, engineUrl, behaviours, stores, plans, workers } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
   mkdirSync(join(folder, "data"));
   writeFileSync(join(folder, "sluice.yaml"), configuration(engineUrl, behaviours));
@@ -116,6 +118,7 @@ export async function startNode(options: NodeOptions): Promise<Target[]> {
     ...(stores
       ? { DATABASE_URL: stores.databaseUrl, REDIS_URL: stores.redisUrl }
       : { SLUICE_DATA_DIR: join(folder, "data") }),
+    ...(workers === undefined ? {} : { SLUICE_WORKERS: `${workers}` }),
   };
   const node = Bun.spawn(pinned([...serving, "serve"]), {
     ...{ cwd: folder, env, stdout: "pipe", stderr: Bun.file(join(folder, "log")) },

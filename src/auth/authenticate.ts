@@ -27,6 +27,8 @@ export interface AuthenticatorLimits extends StrangerLimits {
   lookup_ms: number;
   /** How often the last use of keys is written down. */
   touch_ms: number;
+  /** How long a request waits for a note of its use, where it has to be written first. */
+  note_ms: number;
 }
 
 export const authenticatorLimits: AuthenticatorLimits = {
@@ -36,6 +38,7 @@ export const authenticatorLimits: AuthenticatorLimits = {
   lookups_max: 1000,
   lookup_ms: 3000,
   touch_ms: 5000,
+  note_ms: 1000,
 };
 
 /** Of the client; asked for only where it matters. */
@@ -77,8 +80,9 @@ export function authenticator(options: {
   const doorkeeper = strangers(limits, now_ms);
   const lookups = new Map<string, Lookup>();
   const uses = lastUsed({
-    touch: (used) => directory.touch(used),
+    touch: (used, how) => directory.touch(used, how),
     every_ms: limits.touch_ms,
+    note_ms: limits.note_ms,
     failed: options.failed ?? (() => {}),
   });
   let lookupsRunning = 0;
@@ -135,7 +139,10 @@ export function authenticator(options: {
     const verdict = await verdictOn(bytes.toHex(), bytes, address);
     if ("refusal" in verdict) throw refusedAs(verdict);
     if (verdict.admits?.(address()) === false) throw new AddressNotAllowed(verdict.principal);
-    uses.add(verdict.principal.key.id, address);
+    const { id } = verdict.principal.key;
+    if (!verdict.isToNote) uses.add(id, address);
+    // Once it is noted, the directory knows, and the next request asks it.
+    else if (await uses.note(id, address)) remembered.forget(id);
     return verdict.principal;
   }
 

@@ -1,4 +1,7 @@
-/** Records which keys were used, in one write every few seconds. Nobody waits for it; a failed write is retried. */
+/**
+ * Records which keys were used, in one write every few seconds. Nobody waits for it; a failed write is retried. Where a
+ * key could end as unused, whoever uses it waits until that is noted (docs/design/keys.md, Keys end by policy).
+ */
 import { within } from "../time/deadline.ts";
 import { gathered } from "../time/gathered.ts";
 
@@ -12,16 +15,23 @@ const stop_ms = 3000;
 
 export interface LastUsed {
   add(keyId: string, address: () => string): void;
+  /**
+   * Writes it now; whoever uses the same key meanwhile waits for the same write. Answers whether it was written: if it was
+   * not in time, it is added, and the request is served all the same. Never rejects.
+   */
+  note(keyId: string, address: () => string): Promise<boolean>;
   /** Writes what is left, for 3 s at most. Never rejects. */
   stop(): Promise<void>;
 }
 
 export function lastUsed(options: {
-  touch: (uses: ReadonlyMap<string, string>) => Promise<void>;
+  touch: (uses: ReadonlyMap<string, string>, how?: "certain") => Promise<void>;
   every_ms: number;
+  note_ms: number;
   failed: (cause: unknown) => void;
 }): LastUsed {
   const waiting = new Map<string, string>();
+  const noting = new Map<string, Promise<boolean>>();
   const writes = gathered(async () => {
     await write();
     // Keys that came in during the write asked in vain, and failed ones wait again.
@@ -42,12 +52,33 @@ export function lastUsed(options: {
     }
   }
 
+  function add(keyId: string, address: () => string): void {
+    // The first of several seconds stands for all of them: no request more has to find out from where it comes.
+    if (waiting.has(keyId) || waiting.size >= waiting_keys_max) return;
+    waiting.set(keyId, address());
+    writes.ask(options.every_ms);
+  }
+
+  async function noted(keyId: string, address: () => string): Promise<boolean> {
+    try {
+      const work = options.touch(new Map([[keyId, address()]]), "certain");
+      await within(work, options.note_ms, "the store of last uses");
+      return true;
+    } catch (cause) {
+      options.failed(cause);
+      add(keyId, address);
+      return false;
+    } finally {
+      noting.delete(keyId);
+    }
+  }
+
   return {
-    add(keyId, address) {
-      // The first of several seconds stands for all of them: no request more has to find out from where it comes.
-      if (waiting.has(keyId) || waiting.size >= waiting_keys_max) return;
-      waiting.set(keyId, address());
-      writes.ask(options.every_ms);
+    add,
+    note(keyId, address) {
+      const running = noting.get(keyId) ?? noted(keyId, address);
+      noting.set(keyId, running);
+      return running;
     },
     stop: () => within(writes.stop().then(write), stop_ms, "the store of last uses").catch(options.failed),
   };

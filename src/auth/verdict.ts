@@ -1,6 +1,6 @@
 /** What the directory's answer means for a key: who it stands for, or why it is refused, and until when. Pure. */
 import { Fault } from "../inference/fault.ts";
-import type { Credential } from "../store/directory.ts";
+import { type Credential, useNoted_ms } from "../store/directory.ts";
 import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 
@@ -16,8 +16,11 @@ export interface Principal {
 /** Of the key and its organization. */
 type Ids = readonly [keyId: string, organizationId: string];
 export type Verdict =
-  /** `admits`: of a key that may be used from some addresses only. */
-  | { principal: Principal; admits?: (address: string) => boolean }
+  /**
+   * `admits`: of a key that may be used from some addresses only. `isToNote`: its use is to be written down before it is
+   * served, since by the last one that was the key could end as unused.
+   */
+  | { principal: Principal; admits?: (address: string) => boolean; isToNote?: true }
   | { refusal: "suspended"; ids: Ids }
   | { refusal: keyof typeof refusals; ids: Ids | null };
 type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
@@ -56,23 +59,35 @@ export function judge(credential: Credential | null, secretHash: string): Verdic
   const refusal = refusalOf(credential);
   if (refusal) return { refusal, ids: [key.id, organization.id] };
   const principal = Object.freeze({ key, organization, rates, secretHash });
-  return key.allowedAddresses ? { principal, admits: liesIn(key.allowedAddresses) } : { principal };
+  return {
+    principal,
+    ...(key.allowedAddresses && { admits: liesIn(key.allowedAddresses) }),
+    ...(isToNote(credential) && { isToNote: true }),
+  };
 }
 
-function refusalOf({ key, secret, organization, readAt }: Credential): Refusal | null {
+function isToNote({ key, organization, readAt }: Credential): boolean {
+  if (organization.keyUnusedMaxDays === null) return false;
+  return key.lastUsedAt === null || readAt.getTime() - key.lastUsedAt.getTime() >= useNoted_ms;
+}
+
+function refusalOf({ key, secret, ends, organization, readAt }: Credential): Refusal | null {
   const over = (deadline: Date | null) => deadline !== null && readAt.getTime() >= deadline.getTime();
   if (key.revokedAt) return "revoked";
   if (secret.revokedAt) return "replaced";
   if (over(key.expiresAt)) return "expired";
   if (over(secret.expiresAt)) return "rotated";
+  if (over(ends.lifetimeAt)) return "too_old";
+  if (over(ends.unusedAt)) return "unused";
   return organization.status === "active" ? null : "suspended";
 }
 
 /** Milliseconds from the reading to the next deadline that would change the verdict. */
 export function deadlineIn(credential: Credential | null): number {
   if (!credential) return Number.POSITIVE_INFINITY;
-  const { key, secret, readAt } = credential;
-  const deadlines = [key.expiresAt, secret.expiresAt].flatMap((at) => (at ? [at.getTime() - readAt.getTime()] : []));
+  const { key, secret, ends, readAt } = credential;
+  const all = [key.expiresAt, secret.expiresAt, ends.lifetimeAt, ends.unusedAt];
+  const deadlines = all.flatMap((at) => (at ? [at.getTime() - readAt.getTime()] : []));
   return Math.min(...deadlines.filter((ms) => ms > 0), Number.POSITIVE_INFINITY);
 }
 
@@ -103,4 +118,14 @@ const refusals = {
   expired: () => unauthorized("expired_api_key", "This API key has expired. Ask your administrator for a new one."),
   rotated: () =>
     unauthorized("expired_api_key", "This API key was rotated and the grace period is over. Use the new secret."),
+  too_old: () =>
+    unauthorized(
+      "expired_api_key",
+      "This API key is older than its organization allows. Ask your administrator to rotate it.",
+    ),
+  unused: () =>
+    unauthorized(
+      "expired_api_key",
+      "This API key was not used for longer than its organization allows. Ask your administrator to rotate it.",
+    ),
 };

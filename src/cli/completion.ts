@@ -26,7 +26,8 @@ function wordsAfter(program: Command): Words {
     const options = [...command.options, ...(command.parent ? program.options.filter(isServer) : [])];
     const names = options.filter(({ hidden }) => !hidden).map(({ long, short }) => long ?? short ?? "");
     found.set(typed, [...command.commands.map((one) => one.name()), ...names, "--help"]);
-    for (const one of command.commands) visit(one, `${typed} ${one.name()}`.trim());
+    for (const one of command.commands)
+      for (const name of [one.name(), ...one.aliases()]) visit(one, `${typed} ${name}`.trim());
   };
   visit(program, "");
   return found;

@@ -2,7 +2,8 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
-import type { Configuration, ServerSettings, StorageSettings } from "../config/configuration.ts";
+import type { Configuration, ServerSettings, StorageSettings, WorkersWanted } from "../config/configuration.ts";
+import { type Room, tooSmall, workersIn } from "../config/workers.ts";
 import { judged } from "./certificates.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
@@ -85,6 +86,8 @@ async function examine(services: Services): Promise<Finding[]> {
     findings.push({ check: `certificate ${one.whose}`, ...judged(one, services.now_ms()) });
   }
   if (configuration) await inspect("metrics", async () => metrics(configuration!.server));
+  const { workers: wanted = 1 } = configuration?.server ?? {};
+  if (wanted !== 1) await inspect("workers", async () => workers(wanted, services.room(configuration!)));
   await inspect("descriptors", async () => descriptors(services.descriptorLimit()));
   await inspect("server", () => server(services));
   return findings;
@@ -138,6 +141,14 @@ function metrics({ host, operator }: ServerSettings): string {
   if (operator) return `/metrics on ${operator.host}, port ${operator.port}`;
   if (loopback.test(host)) return "/metrics on the port of the API, which only this machine reaches";
   throw new Warning("/metrics is public: whoever reaches the API reads it; set SLUICE_OPERATOR_PORT");
+}
+
+function workers(wanted: WorkersWanted, room: Room): string {
+  const number = workersIn(wanted, room);
+  const small = tooSmall(number, room);
+  if (small !== null) throw new Warning(small);
+  const cores = `${count(room.cores, "core")} to run on`;
+  return number === 1 ? `one process, ${cores}` : `${number} processes share the port, ${cores}`;
 }
 
 /** Each client's connection takes one, and each request one more to its engine. */

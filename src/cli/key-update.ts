@@ -3,16 +3,16 @@ import type { Command } from "commander";
 import { budgetedKeyJson, keyDefaultJson } from "../http/management/budget-records.ts";
 import { compact } from "../inference/compact.ts";
 import type { LimitChanges } from "../management/budget-limits.ts";
-import type { BudgetedKey } from "../management/budgets.ts";
 import type { KeyChanges } from "../management/key-change.ts";
-import type { Key } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
+import { budgetFacts, keyFacts } from "./key-facts.ts";
+import { allowFromOption, type KeyOptions, labelOption, ownerOption } from "./key-options.ts";
 import { limitOption, limitsInWords } from "./limits.ts";
-import { type JsonFlag, jsonOption, missing, names, printJson } from "./option.ts";
+import { type JsonFlag, jsonOption, missing, names, tell, type VersionFlag, versionOption } from "./option.ts";
 import type { Services } from "./services.ts";
-import { facts, instant } from "./table.ts";
+import { facts } from "./table.ts";
 
-interface UpdateOptions extends JsonFlag {
+interface UpdateOptions extends JsonFlag, VersionFlag {
   team?: string | false;
   limit?: LimitChanges;
   name?: string;
@@ -20,7 +20,7 @@ interface UpdateOptions extends JsonFlag {
   models?: string[];
   expires?: string;
   owner?: string | false;
-  label?: Record<string, string | null>;
+  label?: KeyOptions["label"];
   allowFrom?: string[];
 }
 
@@ -36,10 +36,11 @@ export function addKeyUpdate(key: Command, services: Services): void {
     .option("--scopes <list>", "any of models:read, inference:create, usage:read", names)
     .option("--models <list>", "IDs of the models that the key can use, or all", names)
     .option("--expires <instant>", "ISO 8601 with a time zone, a date in UTC, or never")
-    .option("--owner <owner>", "a person or a team, in any words")
+    .addOption(ownerOption())
     .option("--no-owner", "nobody owns the key")
-    .option("--label <name=text>", "set a label; without a text, take it away; can be repeated", labelChanges)
-    .option("--allow-from <list>", "addresses and networks that can use the key, or all", names)
+    .addOption(labelOption("set a label; without a text, take it away"))
+    .addOption(allowFromOption("addresses and networks that can use the key, or all"))
+    .addOption(versionOption("key"))
     .addOption(jsonOption())
     .addHelpText("after", updateExamples)
     .action(async (id: string, options: UpdateOptions, command: Command) => {
@@ -50,15 +51,15 @@ export function addKeyUpdate(key: Command, services: Services): void {
       if (!isBudget && !isKey) missing(command, "what to change, such as --name, --team or --limit");
       // They are two acts: done in one command, the first would stand if the second is refused.
       if (isBudget && isKey) command.error("error: change the team or the limits in a command of their own");
+      const version = options.ifVersion ?? null;
       const updated = await withManagement(services, async (manage) => {
-        if (isBudget) return manage.updateKeyBudget({ id, ...budget });
-        await manage.updateKey({ id, ...changes });
+        if (isBudget) return manage.updateKeyBudget({ id, version, ...budget });
+        await manage.updateKey({ id, version, ...changes });
         return manage.findKeyBudget({ id });
       });
-      if (options.json) return printJson(services.terminal, budgetedKeyJson(updated));
-      services.terminal.out(
-        facts(services.terminal, [["key", updated.key.id], ...keyFacts(updated.key), ...budgetFacts(updated)]),
-      );
+      const { key: changed } = updated;
+      const rows = [["key", changed.id], ...keyFacts(changed), ...budgetFacts(updated)] as const;
+      tell(services.terminal, options, budgetedKeyJson(updated), facts(services.terminal, rows));
     });
 }
 
@@ -77,24 +78,7 @@ function changesOf({ name, scopes, models, expires, owner, label, allowFrom }: U
   };
 }
 
-function labelChanges(value: string, before: Record<string, string | null> | undefined) {
-  const [label = "", ...text] = value.split("=");
-  return { ...before, [label]: text.join("=") || null };
-}
-
-/** What `key update` changes, but for team and limits. */
-export function keyFacts(key: Key): [string, string | null][] {
-  const labels = Object.entries(key.labels).map(([label, text]) => `${label}=${text}`);
-  return [
-    ["name", key.name],
-    ["owner", key.owner],
-    ["labels", labels.join(", ") || null],
-    ["scopes", key.scopes.join(", ")],
-    ["models", key.allowedModels?.join(", ") ?? "every model"],
-    ["allowed from", key.allowedAddresses?.join(", ") ?? "every address"],
-    ["expires", instant(key.expiresAt) ?? "never"],
-  ];
-}
+type LimitsOptions = JsonFlag & VersionFlag & Pick<UpdateOptions, "limit">;
 
 export function addKeyLimits(org: Command, services: Services): void {
   org
@@ -102,22 +86,17 @@ export function addKeyLimits(org: Command, services: Services): void {
     .description("show or set the limits that each new key of an organization gets; keys that exist keep theirs")
     .argument("<org>", "slug or ID of the organization")
     .addOption(limitOption("--limit", "what a new key can use, unless its team says otherwise"))
+    .addOption(versionOption("organization"))
     .addOption(jsonOption())
-    .action(async (organization: string, { limit, json }: Pick<UpdateOptions, "limit" | "json">) => {
+    .action(async (organization: string, { limit, ifVersion, ...flags }: LimitsOptions) => {
       const found = await withManagement(services, (manage) =>
-        limit ? manage.updateKeyDefault({ organization, limits: limit }) : manage.findKeyDefault({ organization }),
+        limit
+          ? manage.updateKeyDefault({ organization, limits: limit, version: ifVersion ?? null })
+          : manage.findKeyDefault({ organization }),
       );
-      if (json) return printJson(services.terminal, keyDefaultJson(found));
       const words = limitsInWords(found.limits) ?? "no limits of their own";
-      services.terminal.out(`New keys of ${found.organization.slug} get: ${words}.\n`);
+      tell(services.terminal, flags, keyDefaultJson(found), `New keys of ${found.organization.slug} get: ${words}.\n`);
     });
-}
-
-export function budgetFacts({ budget: { team, budget } }: BudgetedKey): [string, string | null][] {
-  return [
-    ["team", team && `${team.name} (${team.id})`],
-    ["limits", limitsInWords(budget) ?? "none of its own"],
-  ];
 }
 
 const updateExamples = `

@@ -38,6 +38,22 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${JSON.stringify(value, null, terminal.width === null ? undefined : 2)}\n`);
 }
 
+export interface VersionFlag {
+  ifVersion?: number;
+}
+
+export function versionOption(what: string): Option {
+  return new Option("--if-version <n>", `only if the ${what} has this version still`).argParser(
+    wholeNumber(1, 999_999_999),
+  );
+}
+
+/** How an act ends: in one JSON value where that is asked for, else in words. */
+export function tell(terminal: Terminal, { json }: JsonFlag, value: unknown, words: string): void {
+  if (json) printJson(terminal, value);
+  else terminal.out(words);
+}
+
 /** Ends the command with a usage error. */
 export function missing(command: Command, what: string): never {
   return command.error(`error: missing ${what}; see: sluice help ${pathOf(command)}`);

@@ -8,7 +8,8 @@ import type { Organization } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { addKeyLimits } from "./key-update.ts";
-import { type JsonFlag, jsonOption, missing, printJson } from "./option.ts";
+import { type JsonFlag, jsonOption, missing, tell } from "./option.ts";
+import { addLifeCommands, policyFacts } from "./organization-life.ts";
 import type { Services } from "./services.ts";
 import { addSubscriptionCommands } from "./subscription.ts";
 import { facts, instant, table } from "./table.ts";
@@ -16,7 +17,10 @@ import { validator } from "./validator.ts";
 
 export function addOrganizationCommands(program: Command, context: CommandContext): void {
   const { services } = context;
-  const org = program.command("org").description("manage organizations and what they can use");
+  const org = program
+    .command("org")
+    .alias("organization")
+    .description("manage organizations, what they can use, and what they ask of keys");
 
   org
     .command("create")
@@ -32,8 +36,10 @@ export function addOrganizationCommands(program: Command, context: CommandContex
         const organization = await withManagement(services, (manage) =>
           manage.createOrganization({ slug, ...compact({ name: options.name, plan: options.plan }) }),
         );
-        if (options.json) return printJson(services.terminal, organizationJson(organization));
-        services.terminal.out(
+        tell(
+          services.terminal,
+          options,
+          organizationJson(organization),
           `Created organization ${organization.slug} (${organization.id}) on plan ${organization.plan}.\n` +
             `To create a key for it, run: sluice key create --org ${organization.slug} --name NAME\n`,
         );
@@ -46,8 +52,8 @@ export function addOrganizationCommands(program: Command, context: CommandContex
     .addOption(jsonOption())
     .action(async (options: JsonFlag) => {
       const organizations = await withManagement(services, (manage) => manage.listOrganizations());
-      if (options.json) return printJson(services.terminal, organizations.map(organizationJson));
-      services.terminal.out(organizations.length === 0 ? none : table(services.terminal, columns, organizations));
+      const words = organizations.length === 0 ? none : table(services.terminal, columns, organizations);
+      tell(services.terminal, options, organizations.map(organizationJson), words);
     });
 
   for (const [name, description, verb] of [
@@ -62,8 +68,10 @@ export function addOrganizationCommands(program: Command, context: CommandContex
       .addOption(jsonOption())
       .action(async (given: string, options: JsonFlag) => {
         const organization = await withManagement(services, (manage) => manage[verb]({ organization: given }));
-        if (options.json) return printJson(services.terminal, organizationJson(organization));
-        services.terminal.out(
+        tell(
+          services.terminal,
+          options,
+          organizationJson(organization),
           name === "show"
             ? describeOrganization(services, organization)
             : `Organization ${organization.slug} is ${organization.status}.\n`,
@@ -71,6 +79,7 @@ export function addOrganizationCommands(program: Command, context: CommandContex
       });
   }
   addSubscriptionCommands(org, context);
+  addLifeCommands(org, context);
   addKeyLimits(org, services);
 }
 
@@ -85,6 +94,7 @@ function describeOrganization({ terminal }: Services, organization: Organization
   return facts(terminal, [
     ["id", organization.id],
     ["slug", organization.slug],
+    ["former slugs", organization.formerSlugs.join(", ") || null],
     ["name", organization.name],
     ["status", organization.status],
     ["plan", organization.plan ?? "none: inference is refused"],
@@ -94,7 +104,10 @@ function describeOrganization({ terminal }: Services, organization: Organization
     ],
     ["billing anchor", instant(organization.anchorAt)],
     ["next anchor", next && `${instant(next.anchorAt)}, from ${instant(next.countsFrom)} on`],
+    ...policyFacts(organization),
     ["created", instant(organization.createdAt)],
+    ["closed", instant(organization.closedAt)],
+    ["version", String(organization.version)],
   ]);
 }
 

@@ -10,7 +10,7 @@ import type { KnownPlan } from "../store/plan.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { limitOption } from "./limits.ts";
-import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
+import { type JsonFlag, jsonOption, tell, type VersionFlag, versionOption, wholeNumber } from "./option.ts";
 import type { Services } from "./services.ts";
 import { type Column, facts, minute, table } from "./table.ts";
 
@@ -32,10 +32,10 @@ function addReading(plan: Command, services: Services): void {
     .command("list")
     .description("list all plans")
     .addOption(jsonOption())
-    .action(async ({ json }: JsonFlag) => {
+    .action(async (flags: JsonFlag) => {
       const plans = await withManagement(services, (manage) => manage.listPlans());
-      if (json) return printJson(services.terminal, plans.map(planJson));
-      services.terminal.out(plans.length === 0 ? none : table(services.terminal, columns, plans));
+      const words = plans.length === 0 ? none : table(services.terminal, columns, plans);
+      tell(services.terminal, flags, plans.map(planJson), words);
     });
 
   plan
@@ -43,10 +43,9 @@ function addReading(plan: Command, services: Services): void {
     .description("show a plan")
     .argument("<name>", "name of the plan")
     .addOption(jsonOption())
-    .action(async (name: string, { json }: JsonFlag) => {
+    .action(async (name: string, flags: JsonFlag) => {
       const found = await withManagement(services, (manage) => manage.findPlan({ name }));
-      services.terminal.out(json ? "" : described(services, found));
-      if (json) printJson(services.terminal, planJson(found));
+      tell(services.terminal, flags, planJson(found), described(services, found));
     });
 }
 
@@ -58,10 +57,9 @@ function addCreate(plan: Command, services: Services): void {
     .addOption(limitOption("--limit", "what it allows; what is left out is not limited"))
     .addOption(jsonOption())
     .addHelpText("after", createExamples)
-    .action(async (name: string, { limit, json }: LimitFlags) => {
+    .action(async (name: string, { limit, ...flags }: LimitFlags) => {
       const made = await withManagement(services, (manage) => manage.createPlan({ name, ...changesOf(limit) }));
-      services.terminal.out(json ? "" : described(services, made));
-      if (json) printJson(services.terminal, planJson(made));
+      tell(services.terminal, flags, planJson(made), described(services, made));
     });
 }
 
@@ -71,13 +69,12 @@ function addUpdate(plan: Command, services: Services): void {
     .description("change the limits of a plan; they count at once, for running requests too")
     .argument("<name>", "name of the plan")
     .addOption(limitOption("--limit", "what it allows; what is left out stays"))
-    .option("--if-version <n>", "only if the plan has this version still", wholeNumber(1, 999_999_999))
+    .addOption(versionOption("plan"))
     .addOption(jsonOption())
-    .action(async (name: string, { limit, ifVersion, json }: LimitFlags & { ifVersion?: number }) => {
+    .action(async (name: string, { limit, ifVersion, ...flags }: LimitFlags & VersionFlag) => {
       const input = { name, ...changesOf(limit), version: ifVersion ?? null };
       const updated = await withManagement(services, (manage) => manage.updatePlan(input));
-      services.terminal.out(json ? "" : described(services, updated));
-      if (json) printJson(services.terminal, planJson(updated));
+      tell(services.terminal, flags, planJson(updated), described(services, updated));
     });
 }
 
@@ -87,10 +84,9 @@ function addRemove(plan: Command, services: Services): void {
     .description("remove a plan that no organization is on")
     .argument("<name>", "name of the plan")
     .addOption(jsonOption())
-    .action(async (name: string, { json }: JsonFlag) => {
+    .action(async (name: string, flags: JsonFlag) => {
       const removed = await withManagement(services, (manage) => manage.removePlan({ name }));
-      if (json) return printJson(services.terminal, planJson(removed));
-      services.terminal.out(`Removed plan '${removed.name}'.\n`);
+      tell(services.terminal, flags, planJson(removed), `Removed plan '${removed.name}'.\n`);
     });
 }
 
@@ -101,10 +97,10 @@ function addHistory(plan: Command, services: Services): void {
     .argument("<name>", "name of the plan, also of one that was removed")
     .option("--limit <n>", "number of changes, 1 to 1000 (default: 100)", wholeNumber(1, 1000))
     .addOption(jsonOption())
-    .action(async (name: string, { limit, json }: JsonFlag & { limit?: number }) => {
+    .action(async (name: string, { limit, ...flags }: JsonFlag & { limit?: number }) => {
       const page = await withManagement(services, (manage) => manage.planHistory({ name, limit: limit ?? null }));
-      if (json) return printJson(services.terminal, page.items.map(auditShown));
-      services.terminal.out(page.items.length === 0 ? unchanged : table(services.terminal, changes, page.items));
+      const words = page.items.length === 0 ? unchanged : table(services.terminal, changes, page.items);
+      tell(services.terminal, flags, page.items.map(auditShown), words);
     });
 }
 

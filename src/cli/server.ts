@@ -1,6 +1,7 @@
 /** The commands around the server: serve, simulator, migrate, openapi. */
 import { writeFileSync } from "node:fs";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
+import { workers_max } from "../config/workers.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
@@ -13,8 +14,13 @@ export function addServerCommands(program: Command, { services, exitWith }: Comm
     .command("serve")
     .description("serve the API until stopped")
     .option("--no-migrate", "refuse to start on a database that is not migrated (default: migrate it)")
+    .addOption(
+      new Option("--worker <n>", "of a node of several workers: this one")
+        .argParser(wholeNumber(1, workers_max))
+        .hideHelp(),
+    )
     .addHelpText("after", serveHelp)
-    .action(async (options: { migrate: boolean }) => exitWith(await services.serve(options)));
+    .action(async (options: { migrate: boolean; worker?: number }) => exitWith(await services.serve(options)));
 
   program
     .command("simulator")
@@ -68,6 +74,8 @@ Settings come from sluice.yaml and from environment variables:
   SLUICE_MIGRATE       false: as --no-migrate (default: true)
   SLUICE_DATA_DIR      folder of the embedded database (default: ./data)
   REDIS_URL            Redis, for a service of several nodes
+  SLUICE_WORKERS       processes that share the port, a number or auto: one for
+                       each core (default: 1); several need Postgres and Redis
   SLUICE_TLS_CERTIFICATE_FILE, SLUICE_TLS_KEY_FILE
                        serve HTTPS (default: HTTP)
   SLUICE_CONFIG        configuration file (default: ./sluice.yaml, if it exists)

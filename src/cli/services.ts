@@ -1,6 +1,7 @@
 /** What the CLI depends on: main.ts passes it in, and tests pass their own. */
 
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
+import type { Room } from "../config/workers.ts";
 import type { ManagementOptions } from "../management/context.ts";
 import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import type { SeenCertificate } from "./certificates.ts";
@@ -39,6 +40,8 @@ export interface Services {
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
   /** One sentence on its state; throws an Error that says what is wrong. */
   inspectRedis(redisUrl: string): Promise<string>;
+  /** What the workers of a node may take here. */
+  room(configuration: Configuration): Room;
   /** How many descriptors a process may open; null where the system does not say. */
   descriptorLimit(): number | null;
   /** Those that the server shows and is shown, as far as they can be had. */
@@ -49,8 +52,11 @@ export interface Services {
   /** The OpenAPI document as it is checked in: JSON text that ends with a line break. */
   openapi(of: "api" | "management"): Promise<string>;
 
-  /** Serves until stopped; returns the exit code. `migrate`: unless the settings say otherwise. */
-  serve(options: { migrate: boolean }): Promise<number>;
+  /**
+   * Serves until stopped; returns the exit code. `migrate`: unless the settings say otherwise. `worker`: the number of the
+   * worker that this process is, where another one has started it as that.
+   */
+  serve(options: { migrate: boolean; worker?: number }): Promise<number>;
   simulate(options: { host: string; port: number }): Promise<{ url: string; stop(): Promise<void> }>;
   /** Resolves when this process is asked to end (SIGINT, SIGTERM). */
   untilStopped(): Promise<void>;

@@ -4,7 +4,7 @@ import { grouped } from "../admission/amounts.ts";
 import { organizationJson } from "../http/management/records.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, missing, printJson, units } from "./option.ts";
+import { type JsonFlag, jsonOption, missing, tell, units } from "./option.ts";
 import { instant } from "./table.ts";
 
 export function addSubscriptionCommands(org: Command, context: CommandContext): void {
@@ -27,8 +27,10 @@ function addPlan(org: Command, { services }: CommandContext): void {
       const organization = await withManagement(services, (manage) =>
         manage.setPlan({ organization: given, plan: plan ?? null }),
       );
-      if (options.json) return printJson(services.terminal, organizationJson(organization));
-      services.terminal.out(
+      tell(
+        services.terminal,
+        options,
+        organizationJson(organization),
         organization.plan === null
           ? `Organization ${organization.slug} now has no plan; its inference requests are refused.\n`
           : `Organization ${organization.slug} is now on plan ${organization.plan}; its usage so far still counts.\n`,
@@ -48,9 +50,11 @@ function addAnchor(org: Command, { services }: CommandContext): void {
       const organization = await withManagement(services, (manage) =>
         manage.setAnchor({ organization: given, anchor }),
       );
-      if (options.json) return printJson(services.terminal, organizationJson(organization));
       const { nextAnchor, slug } = organization;
-      services.terminal.out(
+      tell(
+        services.terminal,
+        options,
+        organizationJson(organization),
         nextAnchor
           ? `The months of ${slug} will count from ${instant(nextAnchor.anchorAt)} when the current month ends, on ${instant(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
           : `The months of ${slug} count from ${instant(organization.anchorAt)}.\n`,
@@ -75,9 +79,11 @@ function addExtraUsage(org: Command, { services }: CommandContext): void {
       const organization = await withManagement(services, (manage) =>
         manage.setExtraUsage({ organization: given, capUnits: options.cap ?? null }),
       );
-      if (options.json) return printJson(services.terminal, organizationJson(organization));
       const { slug, extraUsage } = organization;
-      services.terminal.out(
+      tell(
+        services.terminal,
+        options,
+        organizationJson(organization),
         extraUsage.enabled
           ? `Extra usage of ${slug} is on, up to ${grouped(extraUsage.capUnits ?? 0)} units a billing month.\n`
           : `Extra usage of ${slug} is off.\n`,

@@ -1,13 +1,14 @@
 /** `sluice team …` */
+
 import type { Command } from "commander";
 import { teamJson } from "../http/management/budget-records.ts";
 import { compact } from "../inference/compact.ts";
 import type { LimitChanges } from "../management/budget-limits.ts";
-import type { OwnedTeam } from "../management/budgets.ts";
+import type { OwnedTeam } from "../management/owned.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { limitOption, limitsInWords } from "./limits.ts";
-import { type JsonFlag, jsonOption, missing, printJson } from "./option.ts";
+import { type JsonFlag, jsonOption, missing, tell, type VersionFlag, versionOption } from "./option.ts";
 import type { Services } from "./services.ts";
 import { type Column, facts, instant, table } from "./table.ts";
 
@@ -44,13 +45,15 @@ function addCreate(team: Command, services: Services): void {
     .addOption(keyLimits())
     .addOption(jsonOption())
     .addHelpText("after", createExamples)
-    .action(async ({ org, name, limit, keyLimit, json }: TeamOptions, command: Command) => {
+    .action(async ({ org, name, limit, keyLimit, ...flags }: TeamOptions, command: Command) => {
       const input = { organization: org ?? missing(command, "--org"), name: name ?? missing(command, "--name") };
       const made = await withManagement(services, (manage) =>
         manage.createTeam({ ...input, ...compact({ limits: limit, keyLimits: keyLimit }) }),
       );
-      if (json) return printJson(services.terminal, teamJson(made));
-      services.terminal.out(
+      tell(
+        services.terminal,
+        flags,
+        teamJson(made),
         `Created team '${made.team.name}' of ${made.organization.slug} (${made.team.id}).\n` +
           `To put a key into it, run: sluice key update ID --team ${made.team.id}\n`,
       );
@@ -63,10 +66,10 @@ function addList(team: Command, services: Services): void {
     .description("list all teams, or the teams of one organization")
     .option(...organization)
     .addOption(jsonOption())
-    .action(async ({ org, json }: TeamOptions) => {
+    .action(async ({ org, ...flags }: TeamOptions) => {
       const teams = await withManagement(services, (manage) => manage.listTeams(compact({ organization: org })));
-      if (json) return printJson(services.terminal, teams.map(teamJson));
-      services.terminal.out(teams.length === 0 ? none : table(services.terminal, columns, teams));
+      const words = teams.length === 0 ? none : table(services.terminal, columns, teams);
+      tell(services.terminal, flags, teams.map(teamJson), words);
     });
 }
 
@@ -77,12 +80,11 @@ function addShow(team: Command, services: Services): void {
     .argument(...argument)
     .option(...organization)
     .addOption(jsonOption())
-    .action(async (name: string, { org, json }: TeamOptions) => {
+    .action(async (name: string, { org, ...flags }: TeamOptions) => {
       const found = await withManagement(services, (manage) =>
         manage.findTeam({ team: name, ...compact({ organization: org }) }),
       );
-      if (json) return printJson(services.terminal, teamJson(found));
-      services.terminal.out(described(services, found));
+      tell(services.terminal, flags, teamJson(found), described(services, found));
     });
 }
 
@@ -95,12 +97,13 @@ function addUpdate(team: Command, services: Services): void {
     .option("--name <name>", "new name")
     .addOption(limits())
     .addOption(keyLimits())
+    .addOption(versionOption("team"))
     .addOption(jsonOption())
-    .action(async (given: string, { org, name, limit, keyLimit, json }: TeamOptions) => {
-      const input = { team: given, ...compact({ organization: org, name, limits: limit, keyLimits: keyLimit }) };
+    .action(async (given: string, { org, name, limit, keyLimit, ifVersion, ...flags }: TeamOptions & VersionFlag) => {
+      const asked = { organization: org, name, limits: limit, keyLimits: keyLimit, version: ifVersion };
+      const input = { team: given, ...compact(asked) };
       const updated = await withManagement(services, (manage) => manage.updateTeam(input));
-      if (json) return printJson(services.terminal, teamJson(updated));
-      services.terminal.out(described(services, updated));
+      tell(services.terminal, flags, teamJson(updated), described(services, updated));
     });
 }
 
@@ -111,13 +114,15 @@ function addRemove(team: Command, services: Services): void {
     .argument(...argument)
     .option(...organization)
     .addOption(jsonOption())
-    .action(async (name: string, { org, json }: TeamOptions) => {
+    .action(async (name: string, { org, ...flags }: TeamOptions) => {
       const removed = await withManagement(services, (manage) =>
         manage.removeTeam({ team: name, ...compact({ organization: org }) }),
       );
-      if (json) return printJson(services.terminal, teamJson(removed));
       const { keys } = removed.team;
-      services.terminal.out(
+      tell(
+        services.terminal,
+        flags,
+        teamJson(removed),
         `Removed team '${removed.team.name}' of ${removed.organization.slug}. ${keys === 0 ? "It had no keys." : `Its keys (${keys}) are in no team now.`}\n`,
       );
     });
@@ -132,6 +137,7 @@ function described({ terminal }: Services, { team, organization }: OwnedTeam): s
     ["limits", limitsInWords(team.budget) ?? "none of its own"],
     ["new keys get", limitsInWords(team.keyDefault) ?? "what the organization gives"],
     ["created", instant(team.createdAt)],
+    ["version", String(team.version)],
   ]);
 }
 

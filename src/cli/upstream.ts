@@ -1,4 +1,4 @@
-/** `sluice upstream list`: how a running server finds its engines now. It is one process's memory, so that one is asked. */
+/** `sluice upstream list`: how a running server finds its engines now. It is its processes' memory, so that they are asked. */
 import type { Command } from "commander";
 import { grouped } from "../admission/amounts.ts";
 import { readEnvironment } from "../config/environment.ts";
@@ -21,13 +21,17 @@ export function addUpstreamCommands(program: Command, { services }: CommandConte
     .action(async ({ url, json }: JsonFlag & { url?: string }) => {
       const routes = await routesAt(url ?? operatorUrl(services.environment));
       if (json) return printJson(services.terminal, routes);
-      const hasReplicas = routes.some(({ replica }) => replica !== undefined);
-      const listed = columns.filter(({ head }) => hasReplicas || head !== "REPLICA");
+      const has = { REPLICA: routes.some(({ replica }) => replica), WORKER: routes.some(({ worker }) => worker) };
+      const listed = columns.filter(({ head }) => has[head as keyof typeof has] ?? true);
       services.terminal.out(table(services.terminal, listed, routes));
     });
 }
 
-const columns: Column<RouteView>[] = [
+/** As one process sees it: on a node of several workers, each tells its own. */
+type Route = RouteView & { worker?: number };
+
+const columns: Column<Route>[] = [
+  { head: "WORKER", cell: ({ worker }) => String(worker ?? "") },
   { head: "UPSTREAM", cell: (route) => route.upstream },
   { head: "REPLICA", cell: (route) => route.replica ?? "" },
   { head: "MODEL", cell: (route) => route.model },
@@ -37,7 +41,7 @@ const columns: Column<RouteView>[] = [
   { head: "WAITING", cell: (route) => grouped(route.waiting) },
 ];
 
-async function routesAt(origin: string): Promise<RouteView[]> {
+async function routesAt(origin: string): Promise<Route[]> {
   if (!URL.canParse(origin) || !/^https?:$/.test(new URL(origin).protocol)) throw new Error(`'${origin}' is not a URL`);
   const signal = AbortSignal.timeout(answer_ms);
   const answer = await fetch(new URL("/readyz?verbose", origin), { proxy: false, redirect: "manual", signal }).catch(
@@ -45,7 +49,7 @@ async function routesAt(origin: string): Promise<RouteView[]> {
   );
   if (!answer) throw new Error(`nothing answers at ${origin}`);
   const body = (await answer.json().catch(() => null)) as { routes?: unknown } | null;
-  if (Array.isArray(body?.routes)) return body.routes as RouteView[];
+  if (Array.isArray(body?.routes)) return body.routes as Route[];
   throw new Error(`${origin} names no routes: is it the operator's port (SLUICE_OPERATOR_PORT)?`);
 }
 

@@ -54,7 +54,7 @@ export function assemble(
     },
     reports: pricingOf(file?.reports),
     webhooks: { allowPrivate: file?.webhooks?.allow_private ?? false },
-    server: settings.server,
+    server: { ...settings.server, workers: settings.workers ?? file?.server?.workers ?? 1 },
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,
   };

@@ -117,7 +117,12 @@ export interface ServerSettings {
   migrates: boolean;
   /** Addresses and networks of the proxies whose word for the client's address is taken. */
   trustedProxies: string[];
+  /** How many processes share the ports (workers.ts). */
+  workers: WorkersWanted;
 }
+
+/** `auto`: as many as the machine, or the container, has cores and memory for. */
+export type WorkersWanted = number | "auto";
 
 export interface StorageSettings {
   databaseUrl: string | null;

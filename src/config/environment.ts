@@ -5,16 +5,19 @@ import { compact } from "../inference/compact.ts";
 import { closestName } from "../schema/closest.ts";
 import { checkedKey } from "./api-key.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
-import type { OperatorTls, ServerSettings, StorageSettings } from "./configuration.ts";
+import type { OperatorTls, ServerSettings, StorageSettings, WorkersWanted } from "./configuration.ts";
 import { shortened } from "./problem.ts";
 import { withSecrets } from "./secret.ts";
 import type { ReadFile } from "./source.ts";
 import { checkedUrl } from "./upstream-url.ts";
+import { workers_max } from "./workers.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface EnvironmentSettings {
-  server: ServerSettings;
+  server: Omit<ServerSettings, "workers">;
+  /** Null: the file says it, or the default. */
+  workers: WorkersWanted | null;
   storage: StorageSettings;
   /** The one engine for every model; `model` is its own name of it, null where each model keeps its route's. */
   upstream: { url: string; apiKey: string | null; model: string | null } | null;
@@ -44,6 +47,7 @@ export const variables = [
   "REDIS_KEY_FILE",
   "SLUICE_MIGRATE",
   "SLUICE_TRUSTED_PROXIES",
+  "SLUICE_WORKERS",
 ] as const;
 type Variable = (typeof variables)[number];
 
@@ -65,6 +69,7 @@ export function readEnvironment(
       migrates: switchOf("SLUICE_MIGRATE", get, add) ?? true,
       trustedProxies: proxiesOf(get, add),
     },
+    workers: workersOf(get, add),
     storage: {
       databaseUrl: addressOf("DATABASE_URL", /^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name", get, add),
       redisUrl: addressOf("REDIS_URL", /^rediss?:\/\/\S+$/i, "redis://host:6379", get, add),
@@ -105,6 +110,15 @@ function switchOf(name: "SLUICE_MIGRATE", get: Get, add: Add): boolean | null {
   if (written !== null && written !== "true" && written !== "false")
     add(name, `must be true or false, not ${excerpt(written)}`);
   return written === null ? null : written === "true";
+}
+
+function workersOf(get: Get, add: Add): WorkersWanted | null {
+  const written = get("SLUICE_WORKERS");
+  if (written === null || written === "auto") return written;
+  const number = /^[0-9]{1,3}$/.test(written) ? Number(written) : 0;
+  if (number >= 1 && number <= workers_max) return number;
+  add("SLUICE_WORKERS", `must be auto, or a whole number from 1 to ${workers_max}, not ${excerpt(written)}`);
+  return null;
 }
 
 function hostOf(name: "HOST" | "SLUICE_OPERATOR_HOST", get: Get, add: Add): string {

@@ -15,6 +15,7 @@ import { ConfigurationError } from "./problem.ts";
 import type { ConfigurationFile } from "./schema.ts";
 import { type ReadFile, reasonOf } from "./source.ts";
 import { tlsOf } from "./tls.ts";
+import { whyNoWorkers } from "./workers.ts";
 
 export interface Sources {
   env: Environment;
@@ -29,9 +30,12 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   if ("problems" in environment || "problems" in source) {
     return new ConfigurationError([environment, source].flatMap((part) => ("problems" in part ? part.problems : [])));
   }
-  const { server, storage } = environment.settings;
+  const { server, storage, workers } = environment.settings;
   const unusable = unusableFiles(server.tls, storage.redisTls, readFile);
   if (unusable.length > 0) return new ConfigurationError(unusable);
+  const refusal = whyNoWorkers(workers ?? source.file?.server?.workers ?? 1, storage);
+  if (refusal !== null)
+    return new ConfigurationError([`${workers === null ? "server.workers" : "SLUICE_WORKERS"} ${refusal}`]);
   const tls = tlsOf(source.file?.upstreams ?? {}, readFile);
   if ("problems" in tls) return new ConfigurationError(tls.problems);
   const configuration = assemble(environment.settings, source.file, simulatorUrl, tls.settings);

@@ -1,6 +1,6 @@
-/** What the machine, or the container, gives a process: memory and descriptors. Its files are read by an argument. */
+/** What the machine, or the container, gives a process: cores, memory, descriptors. Its files are read by an argument. */
 import { closeSync, openSync, readFileSync } from "node:fs";
-import { totalmem } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 
 /** The text of a file; null where there is none. */
@@ -24,16 +24,39 @@ export function memoryLimitBytes(read: ReadText): number | null {
 
 /** A container often sees its own group as the root, whatever the path says: both places are looked at. */
 function memoryFiles(groups: string): string[] {
-  const own = (controller: string) => new RegExp(`^\\d+:${controller}:(/.*)$`, "m").exec(groups)?.[1] ?? "/";
   const unified = (path: string) => join("/sys/fs/cgroup", path, "memory.max");
   const legacy = (path: string) => join("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes");
-  return [unified("/"), unified(own("")), legacy("/"), legacy(own("(?:[^:]*,)?memory(?:,[^:]*)?"))];
+  return [
+    unified("/"),
+    unified(ownGroup(groups, "")),
+    legacy("/"),
+    legacy(ownGroup(groups, "(?:[^:]*,)?memory(?:,[^:]*)?")),
+  ];
+}
+
+function ownGroup(groups: string, controller: string): string {
+  return new RegExp(`^\\d+:${controller}:(/.*)$`, "m").exec(groups)?.[1] ?? "/";
 }
 
 /** Where a process should stop taking more: 85 % of its container's limit, else half of the machine. */
 export function memoryMarkBytes(read: ReadText = readText, machine_bytes: number = totalmem()): number {
   const limit = memoryLimitBytes(read);
   return Math.floor(limit !== null && limit < machine_bytes ? limit * 0.85 : machine_bytes / 2);
+}
+
+/** How many cores this process may keep busy: those that it may run on, as far as its control groups pay for them. */
+export function coresOf(read: ReadText = readText, cores: number = availableParallelism()): number {
+  const groups = read("/proc/self/cgroup") ?? "";
+  const paid = ["/", ownGroup(groups, "")].flatMap((path) => {
+    const [quota, period] = (read(join("/sys/fs/cgroup", path, "cpu.max")) ?? "").trim().split(/\s+/).map(Number);
+    return quota && period ? [quota / period] : [];
+  });
+  const legacy = ["/", ownGroup(groups, "(?:[^:]*,)?cpu(?:,[^:]*)?")].flatMap((path) => {
+    const of = (file: string) => Number(read(join("/sys/fs/cgroup/cpu", path, file)) ?? Number.NaN);
+    const [quota, period] = [of("cpu.cfs_quota_us"), of("cpu.cfs_period_us")];
+    return quota > 0 && period > 0 ? [quota / period] : [];
+  });
+  return Math.max(1, Math.floor(Math.min(cores, ...paid, ...legacy)));
 }
 
 /** How many descriptors a process may have open; null where the system does not say (it is no Linux). */

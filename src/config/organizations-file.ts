@@ -3,21 +3,54 @@ import type { Static } from "typebox";
 import Type from "typebox";
 import { Check } from "typebox/value";
 import type { WantedOrganization } from "../management/difference.ts";
+import type { WantedKey } from "../management/key-difference.ts";
+import { policyDays_max } from "../management/organization-changes.ts";
 import type { Shape } from "../schema/shape.ts";
 import { offences } from "../schema/walk.ts";
+import { organizationStatuses } from "../store/directory.ts";
 import { units_max } from "../store/ledger.ts";
 import { messageFor } from "./diagnose.ts";
 import { ConfigurationError, Problems, problems_kept_max } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
 const organizations_max = 10_000;
+const keys_max = 10_000;
+
+const days = () => Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: policyDays_max }), Type.Null()]));
+
+const texts = (maxItems: number) =>
+  Type.Optional(Type.Union([Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems }), Type.Null()]));
+const text = () => Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 200 }), Type.Null()]));
+
+/** What the words mean, the verbs decide. */
+const KeyEntry = Type.Object(
+  {
+    scopes: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 10 })),
+    models: texts(1000),
+    expires: text(),
+    owner: text(),
+    labels: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String({ maxLength: 200 }), Type.Null()]))),
+    allowed_addresses: texts(100),
+  },
+  { additionalProperties: false },
+);
 
 const Entry = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
     plan: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 63 }), Type.Null()])),
-    status: Type.Optional(Type.Enum(["active", "suspended"], { type: "string" })),
+    status: Type.Optional(Type.Enum([...organizationStatuses], { type: "string" })),
     extra_usage_cap_units: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: units_max }), Type.Null()])),
+    key_lifetime_max_days: days(),
+    key_unused_max_days: days(),
+    keeps_content: Type.Optional(Type.Boolean()),
+    keys: Type.Optional(
+      Type.Record(Type.String({ pattern: "^\\S(?:.{0,198}\\S)?$" }), KeyEntry, {
+        additionalProperties: false,
+        maxProperties: keys_max,
+        "x-key": "must be a name: 1 to 200 characters, without spaces at its ends",
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -50,11 +83,20 @@ export function readOrganizationsFile(bytes: Uint8Array, path: string): WantedOr
 
 function wanted(slug: string, entry: Static<typeof Entry>): WantedOrganization {
   const { name, plan, status, extra_usage_cap_units: capUnits } = entry;
+  const { key_lifetime_max_days, key_unused_max_days, keeps_content, keys } = entry;
   return {
     slug,
+    ...(keys === undefined ? {} : { keys: Object.entries(keys).map(([name, key]) => wantedKey(name, key)) }),
     ...(name === undefined ? {} : { name }),
     ...(plan === undefined ? {} : { plan }),
     ...(status === undefined ? {} : { status }),
     ...(capUnits === undefined ? {} : { capUnits }),
+    ...(key_lifetime_max_days === undefined ? {} : { keyLifetimeMaxDays: key_lifetime_max_days }),
+    ...(key_unused_max_days === undefined ? {} : { keyUnusedMaxDays: key_unused_max_days }),
+    ...(keeps_content === undefined ? {} : { keepsContent: keeps_content }),
   };
+}
+
+function wantedKey(name: string, { allowed_addresses, ...entry }: Static<typeof KeyEntry>): WantedKey {
+  return { name, ...entry, ...(allowed_addresses === undefined ? {} : { addresses: allowed_addresses }) };
 }

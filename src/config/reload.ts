@@ -15,8 +15,13 @@ export interface Reloadable {
    * Reads everything again. Never throws; reloads that overlap run one after the other. `refuse` answers what speaks
    * against a new configuration, which then does not come into force.
    */
-  reload(refuse?: (next: Configuration) => Promise<string[]>): Promise<Reloaded>;
+  reload(refuse?: Refuse, agree?: Agree): Promise<Reloaded>;
 }
+
+type Refuse = (next: Configuration) => Promise<string[]>;
+
+/** What speaks against a new configuration, here or in another process that reads the same: all take it, or none. */
+export type Agree = (problems: readonly string[]) => Promise<readonly string[]>;
 
 export interface ReloadSources {
   load(): Configuration | ConfigurationError;
@@ -26,7 +31,7 @@ export interface ReloadSources {
 
 /** What the doors and the meter are built with stays: two halves of a service with different leases would disagree. */
 function startingFrom(first: Configuration, next: Configuration): Configuration {
-  const sections = ["metering", "limits", "telemetry"] as const;
+  const sections = ["metering", "limits", "telemetry", "server"] as const;
   const changed = sections.filter((section) => !isDeepStrictEqual(first[section], next[section]));
   const notice = `${changed.join(" and ")} changed in the file; restart the service to apply this`;
   const isMoved = !isDeepStrictEqual(first.storage, next.storage);
@@ -37,6 +42,7 @@ function startingFrom(first: Configuration, next: Configuration): Configuration 
     limits: first.limits,
     telemetry: first.telemetry,
     storage: first.storage,
+    server: first.server,
     notices,
   };
 }
@@ -48,27 +54,42 @@ export function reloadable(first: Configuration, { load, prepare }: ReloadSource
   let hash = configurationHash(first);
   let last: Promise<unknown> = Promise.resolve();
 
-  const replace = async (refuse?: (next: Configuration) => Promise<string[]>): Promise<Reloaded> => {
+  /** Never throws, so that others who are to agree hear of it whatever happens. */
+  const examined = async (refuse: Refuse): Promise<{ next: Configuration } | { problems: readonly string[] }> => {
     try {
-      const loaded = load();
-      if (loaded instanceof ConfigurationError) return { ok: false, problems: loaded.problems };
-      const problems = (await refuse?.(loaded)) ?? [];
-      if (problems.length > 0) return { ok: false, problems };
-      current = startingFrom(first, prepare ? await prepare(loaded) : loaded);
+      const next = load();
+      if (next instanceof ConfigurationError) return { problems: next.problems };
+      const problems = await refuse(next);
+      return problems.length > 0 ? { problems } : { next };
+    } catch (cause) {
+      return { problems: [messageOf(cause)] };
+    }
+  };
+
+  const replace = async (refuse: Refuse = async () => [], agree: Agree = async (own) => own): Promise<Reloaded> => {
+    const found = await examined(refuse);
+    const problems = await agree("problems" in found ? found.problems : []);
+    if ("problems" in found || problems.length > 0) return { ok: false, problems };
+    try {
+      current = startingFrom(first, prepare ? await prepare(found.next) : found.next);
       hash = configurationHash(current);
       return { ok: true, configuration: current };
     } catch (cause) {
-      return { ok: false, problems: [cause instanceof Error ? cause.message : String(cause)] };
+      return { ok: false, problems: [messageOf(cause)] };
     }
   };
 
   return {
     current: () => current,
     hash: () => hash,
-    reload: (refuse) => {
-      const replaced = last.then(() => replace(refuse));
+    reload: (refuse, agree) => {
+      const replaced = last.then(() => replace(refuse, agree));
       last = replaced;
       return replaced;
     },
   };
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -23,6 +23,7 @@ import {
   telemetryLimits,
   upstreamTimeouts,
 } from "./limits.ts";
+import { workers_max } from "./workers.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -585,8 +586,22 @@ const webhooks = Type.Object(
   { ...closed, description: "Where notices may be sent." },
 );
 
+const server = Type.Object(
+  {
+    workers: Type.Optional(
+      Type.Union([whole(1, workers_max, "So many."), Type.Enum(["auto"], { type: "string" })], {
+        default: 1,
+        description:
+          "How many processes serve: a number, or auto for as many as there are cores and memory for. More than one need Postgres and Redis.",
+      }),
+    ),
+  },
+  { ...closed, description: "The node itself. Applies at the next start." },
+);
+
 export const ConfigurationFile = Type.Object(
   {
+    server: Type.Optional(server),
     upstreams: Type.Optional(
       named(Upstream, { maxProperties: 256, description: "The engines, by a name that clients do not see." }),
     ),

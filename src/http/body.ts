@@ -6,9 +6,10 @@
 import { Fault } from "../inference/fault.ts";
 import { assertShape, BodyScan, type ShapeLimits } from "../protocol/body-scan.ts";
 import { parsingSteps, type ScannedBody } from "../protocol/json-body.ts";
-import { breather, inTurns, small_bytes } from "./breather.ts";
+import { release } from "../protocol/release.ts";
+import { breather, inTurns, small_bytes } from "../time/breather.ts";
 import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
-import { readAtOnce, readPieces, release, type TakePiece } from "./pieces.ts";
+import { readAtOnce, readPieces, type TakePiece } from "./pieces.ts";
 
 export interface BodyLimits extends ShapeLimits, UnpackingLimits {
   body_read_ms: number;
@@ -46,27 +47,24 @@ export async function readJsonBytes(request: Request, limits: BodyLimits, hold: 
 async function readBody(request: Request, limits: BodyLimits, hold: Hold, unseen_bytes: number): Promise<ScannedBody> {
   requireJson(request.headers.get("content-type"));
   const unpack = unpackerFor(request.headers.get("content-encoding"));
-  const body = gathering(unpack ? keep : release);
+  const announced = announcedBytes(request, limits, hold);
+  const body = unpack ? new Gathering(0, keep) : new Gathering(announced, release);
   const scan = new BodyScan();
-  let unseen: Uint8Array[] = [];
   const look = async (piece: Uint8Array) => {
-    hold(body.bytes() + piece.byteLength);
+    hold(body.bytes + piece.byteLength);
     body.add(piece);
-    unseen.push(piece);
-    if (body.bytes() <= unseen_bytes) return;
-    for (const one of unseen) await lookOver(scan, one, limits);
-    unseen = [];
+    if (body.bytes > unseen_bytes) await lookOver(scan, body.from(scan.bytes), limits);
   };
   if (unpack) {
-    const sent = gathering(release);
-    await readInto(request, limits, hold, (piece) => {
-      hold(sent.bytes() + piece.byteLength);
+    const sent = new Gathering(announced, release);
+    await readInto(request, announced, limits, (piece) => {
+      hold(sent.bytes + piece.byteLength);
       sent.add(piece);
     });
-    await unpack(sent.whole(), limits, look);
-  } else await readInto(request, limits, hold, look);
+    await unpack(sent.from(0), limits, look);
+  } else await readInto(request, announced, limits, look);
   assertShape(scan, limits);
-  return { bytes: body.whole(), shape: unseen.length > 0 ? null : scan };
+  return { bytes: body.from(0), shape: scan.bytes === 0 ? null : scan };
 }
 
 function requireJson(contentType: string | null): void {
@@ -77,11 +75,16 @@ function requireJson(contentType: string | null): void {
   );
 }
 
-async function readInto(request: Request, limits: BodyLimits, hold: Hold, take: TakePiece): Promise<void> {
-  const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
+/** 0 where it isn't said. */
+function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: Hold): number {
   const announced = Number(request.headers.get("content-length") ?? 0);
-  if (announced > bytes_max) throw tooLarge(bytes_max);
+  if (announced > body_bytes_max) throw tooLarge(body_bytes_max);
   hold(announced);
+  return announced;
+}
+
+async function readInto(request: Request, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {
+  const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
   if (!request.body) return;
   const isSmall = announced > 0 && announced <= small_bytes;
   const reading = await (isSmall ? readAtOnce(request, ms, take) : readPieces(request.body, { bytes_max, ms }, take));
@@ -113,26 +116,39 @@ async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits): 
   }
 }
 
-/** Pieces that become one; `done` hears of each that was copied. */
-function gathering(done: (piece: Uint8Array) => void) {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  return {
-    add(piece: Uint8Array): void {
-      pieces.push(piece);
-      bytes += piece.byteLength;
-    },
-    bytes: () => bytes,
-    whole(): Uint8Array {
-      if (pieces.length === 1) return pieces[0]!;
-      const whole = new Uint8Array(bytes);
-      let at = 0;
-      for (const piece of pieces.splice(0)) {
-        whole.set(piece, at);
-        at += piece.byteLength;
-        done(piece);
-      }
-      return whole;
-    },
-  };
+/** Bytes that come in pieces, as one. `done` hears of each piece that was copied. */
+class Gathering {
+  #whole: Uint8Array = new Uint8Array();
+  bytes = 0;
+
+  constructor(
+    readonly announced: number,
+    readonly done: (piece: Uint8Array) => void,
+  ) {}
+
+  add(piece: Uint8Array): void {
+    const before = this.bytes;
+    this.bytes += piece.byteLength;
+    // Most bodies come in one piece.
+    if (before === 0 && piece.byteLength >= this.announced) {
+      this.#whole = piece;
+      return;
+    }
+    if (this.bytes > this.#whole.byteLength) this.#grow(before);
+    this.#whole.set(piece, before);
+    this.done(piece);
+  }
+
+  /** From there to the end so far. */
+  from(at: number): Uint8Array {
+    return this.#whole.subarray(at, this.bytes);
+  }
+
+  /** What nothing was written to yet takes no memory. */
+  #grow(used: number): void {
+    const smaller = this.#whole;
+    this.#whole = new Uint8Array(Math.max(this.announced, this.bytes, 2 * smaller.byteLength));
+    this.#whole.set(smaller.subarray(0, used));
+    this.done(smaller);
+  }
 }

@@ -1,5 +1,6 @@
 /** What a node gives those who ask for too much: memory, descriptors, patience. Made once, and handed to the doors. */
 import { type ClientAddress, clientAddresses } from "./client-address.ts";
+import { type Leftovers, leftovers } from "./leftovers.ts";
 import { MemoryBudget } from "./memory.ts";
 import { type Machine, type Pressure, type PressureLimits, pressure } from "./pressure.ts";
 import { type Slowness, slowness, slownessLimits } from "./slowness.ts";
@@ -7,6 +8,7 @@ import { type Slowness, slowness, slownessLimits } from "./slowness.ts";
 export interface Bounds {
   memory: MemoryBudget;
   pressure: Pressure;
+  leftovers: Leftovers;
   slowness: Slowness;
   clientAddress: ClientAddress;
 }
@@ -22,9 +24,11 @@ export interface BoundsLimits extends PressureLimits {
 
 export function bounds(limits: BoundsLimits, machine: Machine): Bounds {
   const felt = pressure(limits, machine, () => performance.now());
+  const left = leftovers(machine.collect);
   return {
-    memory: new MemoryBudget(memoryLimits(limits), felt.memoryIsHigh),
+    memory: new MemoryBudget(memoryLimits(limits), felt.memoryIsHigh, left.ended),
     pressure: felt,
+    leftovers: left,
     slowness: slowness(slownessLimits, Math.random),
     clientAddress: clientAddresses(limits.trustedProxies),
   };

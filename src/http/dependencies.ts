@@ -46,8 +46,10 @@ export interface Dependencies {
   bounds: Bounds;
   unread: UnreadBodies;
   readiness: Readiness["results"];
-  /** As this process knows them; for operators alone. */
-  routes(): RouteView[];
+  /** As each process of this node knows them; for operators alone. */
+  routes(): Promise<readonly RouteView[]>;
+  /** Whether this answer's connection should be made anew, since another worker has fewer. */
+  letsGo(): boolean;
   /** Of the configuration in force. */
   configurationHash(): string;
   documentation: Documentation;

@@ -53,8 +53,8 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
       call.answered();
       dependencies.closed(call, response.status);
     }
-    // So that no connection is left that the end of the node could cut.
-    if (dependencies.lifecycle.draining) response.headers.set("connection", "close");
+    // So that no connection is left that the end of the node could cut, and that those who share a port have as many.
+    if (dependencies.lifecycle.draining || dependencies.letsGo()) response.headers.set("connection", "close");
     // The answer to a HEAD too: the runtime leaves its body out, and says the length that GET's has.
     return identified(response, call.requestId);
   };

@@ -1,22 +1,35 @@
 /** THE SPINE: one function is the whole of an inference request, for every protocol. What differs is in the adapter. */
 import { planOf } from "../admission/allowance.ts";
+import type { Principal } from "../auth/verdict.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { answer } from "./answer.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { type InferenceInput, prepare } from "./prepare.ts";
+import { type InferenceInput, type Prepared, prepare } from "./prepare.ts";
 
-export async function infer<Wire extends InferenceWire, Reply>(
+/** What a function that waits was given stays in memory until it ends: the body as it was parsed must not. */
+export function infer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
   input: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
 ): Promise<Response> {
-  const prepared = await prepare(dependencies, call, input, adapter);
+  const { principal } = input;
+  return prepare(dependencies, call, input, adapter).then((prepared) =>
+    run(dependencies, call, { principal, prepared }, adapter),
+  );
+}
+
+async function run<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, prepared }: { principal: Principal; prepared: Prepared<Wire> },
+  adapter: Adapter<Wire, Reply>,
+): Promise<Response> {
   call.watchClient();
   await using owner = new AsyncDisposableStack();
-  const standing = owner.use(dependencies.standings.begin(input.principal, (fault) => call.end(fault)));
+  const standing = owner.use(dependencies.standings.begin(principal, (fault) => call.end(fault)));
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
-  const run = owner.use(await dependencies.runs.start({ ...prepared, planNow }, call));
-  return await answer(dependencies, call, adapter, prepared, run, owner);
+  const running = owner.use(await dependencies.runs.start({ ...prepared, planNow }, call));
+  return await answer(dependencies, call, adapter, prepared, running, owner);
 }

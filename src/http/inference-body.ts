@@ -1,8 +1,8 @@
 /** The body of an inference request, as a guard: read within bounds, parsed once, checked against its contract. */
 import type { TSchema } from "typebox";
 import type { Catalog } from "../routing/catalog.ts";
+import { breather } from "../time/breather.ts";
 import { type JsonBody, readJson } from "./body.ts";
-import { breather } from "./breather.ts";
 import type { Call } from "./call.ts";
 import type { RequestBody } from "./operation.ts";
 import { reserve } from "./shed.ts";

@@ -29,6 +29,8 @@ export interface ListeningOptions {
   port: number;
   /** Silence on a connection that carries no request of ours yet, and the deadline of each head but the first. */
   idle_ms: number;
+  /** Whether other processes of this node listen there too. */
+  isShared?: boolean;
 }
 
 type App = Pick<Elysia, "fetch" | "server">;
@@ -36,10 +38,11 @@ type App = Pick<Elysia, "fetch" | "server">;
 /** For whoever has connected when a listener ends: so long he has to say what he wants. */
 const heard_ms = 300;
 
-/** `identity`: null for HTTP. */
+/** `identity`: null for HTTP. A shared port is one that other processes of this node listen on, too; it is not 0. */
 export function listen(elysia: App, address: ListeningOptions, identity: ServerIdentity | null = null): Listening {
   const ended = new Set<Promise<void>>();
-  let server = serving(elysia, identity ? { ...address, port: portOfOne(address) } : address, identity);
+  const isOwn = identity !== null && !address.isShared;
+  let server = serving(elysia, isOwn ? { ...address, port: freePort(address) } : address, identity);
   elysia.server = server;
   let refused: Promise<void> | null = null;
   /** Of the listener that serves now; when it is called, that ends, and what it gives resolves when the port is closed. */
@@ -76,13 +79,13 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
   };
 }
 
-function serving(elysia: App, { host, port, idle_ms }: ListeningOptions, identity: ServerIdentity | null) {
+function serving(elysia: App, { host, port, idle_ms, isShared }: ListeningOptions, identity: ServerIdentity | null) {
   return Bun.serve({
     hostname: host,
     port,
     development: false,
-    // Else a port that is taken would be shared in silence. With a certificate, `portOfOne` has looked.
-    reusePort: identity !== null,
+    // Else a port that is taken would be shared in silence. With a certificate, and among workers, `freePort` has looked.
+    reusePort: identity !== null || isShared === true,
     idleTimeout: seconds(idle_ms),
     maxRequestBodySize: runtime_body_bytes_max,
     fetch: (request) => elysia.fetch(withOrigin(request)),
@@ -109,7 +112,7 @@ export function seconds(ms: number): number {
 }
 
 /** A port that nobody has; throws if somebody has the one that is asked for. */
-function portOfOne({ host, port }: ListeningOptions): number {
+export function freePort({ host, port }: Pick<ListeningOptions, "host" | "port">): number {
   const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() });
   const free = probe.port!;
   void probe.stop(true);

@@ -22,6 +22,8 @@ export interface Log {
 
 export interface LogOptions {
   write(text: string): void;
+  /** Stand in each line: which worker of a node it is from. */
+  fields?: Record<string, unknown>;
   clock: Clock;
   /** Asked for each line. */
   level(): LogLevel;
@@ -36,7 +38,7 @@ export interface LogOptions {
 const flush_ms = 100;
 const buffered_lines_max = 500;
 
-export function logTo({ write, clock, level, format, probes, hidden }: LogOptions): Log {
+export function logTo({ write, fields: own = {}, clock, level, format, probes, hidden }: LogOptions): Log {
   let lines: string[] = [];
   let cancel: (() => void) | null = null;
   const flood = floodGate(clock, (event, left_out) => line("warn", { event, left_out }));
@@ -54,7 +56,7 @@ export function logTo({ write, clock, level, format, probes, hidden }: LogOption
 
   // A system call a line is a tenth of a small request's cost; a tenth of a second is soon enough to read.
   function line(of: LogLevel, fields: Record<string, unknown>) {
-    lines.push(lineOf(format(), { time: new Date().toISOString(), level: of, ...fields }));
+    lines.push(lineOf(format(), { time: new Date().toISOString(), level: of, ...own, ...fields }));
     if (lines.length >= buffered_lines_max) flush();
     else cancel ??= clock.after(flush_ms, flush);
   }

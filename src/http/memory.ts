@@ -15,10 +15,11 @@ export class MemoryBudget {
   readonly #ofKeys = new Map<string, number>();
   #bytes = 0;
 
-  /** `isHigh`: whether the process is above its high-water mark. */
+  /** `isHigh`: whether the process is above its high-water mark. `ended` hears what each request held, when it ends. */
   constructor(
     readonly limits: MemoryLimits,
     readonly isHigh: () => boolean,
+    readonly ended: (bytes: number) => void = () => {},
   ) {}
 
   /** Bytes that are reserved now. */
@@ -72,7 +73,10 @@ export class Reservation {
   }
 
   [Symbol.dispose](): void {
-    if (this.#bytes > 0) this.#hold(-this.#bytes);
+    const bytes = this.#bytes;
+    if (bytes === 0) return;
+    this.#hold(-bytes);
+    this.budget.ended(bytes);
   }
 
   #hold(bytes: number): void {

@@ -67,8 +67,3 @@ export async function readAtOnce(request: Request, ms: number, take: TakePiece):
     clearTimeout(deadline);
   }
 }
-
-/** Frees a piece's memory now: until the collector came, hundreds of MiB would pile up. */
-export function release({ buffer }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
-}

@@ -9,10 +9,10 @@ import { refuseImages } from "../inference/image-url.ts";
 import { mediaOf } from "../inference/media.ts";
 import { allowedModel, assertCapable } from "../routing/catalog.ts";
 import type { RateReadings } from "../store/rates.ts";
+import { breather, breathing } from "../time/breather.ts";
 import type { Asked } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { JsonBody } from "./body.ts";
-import { breather, breathing } from "./breather.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { limitHeaders } from "./limit-headers.ts";
@@ -20,7 +20,7 @@ import { sessionOf } from "./session.ts";
 import { reserve } from "./shed.ts";
 
 export interface Prepared<Wire> extends Asked {
-  /** The body, with what is stored in place of what refers to it. */
+  /** What the answer needs of the body, with what is stored in place of what refers to it. */
   wire: Wire;
 }
 
@@ -39,12 +39,13 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
-  const resolved = await adapter.resolve?.(body.value, principal.organization.id);
+  const resolved = await adapter.resolve?.(body.value, principal.organization);
   const wire = resolved?.wire ?? body.value;
   const inputBytes = body.bytes + (resolved?.bytes ?? 0);
   reserve(dependencies, call, inputBytes);
   const steps = codec.request.decodingSteps?.(wire);
   const decoded = steps ? await breathing(steps, inputBytes) : codec.request.decode(wire);
+  dependencies.bounds.leftovers.translated(inputBytes);
   await breather(inputBytes);
   assertCapable(model, decoded);
   refuseImages(decoded, dependencies.images());
@@ -56,7 +57,17 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const expected = dependencies.inputEstimate.expected(model, mediaOf(request), inputBytes);
   requireContext(model, inputTokens);
   return {
-    ...{ requestId: call.requestId, principal, operation, wire, request, model, plan, inputTokens, inputBytes },
+    ...{
+      requestId: call.requestId,
+      principal,
+      operation,
+      wire: codec.request.remainder(wire),
+      request,
+      model,
+      plan,
+      inputTokens,
+      inputBytes,
+    },
     inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: outputTokensAllowed(model, inputTokens),
     identity: {

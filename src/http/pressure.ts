@@ -8,7 +8,7 @@ const collect_ms = 5_000;
 export interface Machine {
   /** Resident bytes of this process. */
   residentBytes(): number;
-  /** Begins to free what nobody holds, beside the requests. */
+  /** Frees what nobody holds: some milliseconds. */
   collect(): void;
   /** So many descriptors are open at least: the lowest one that is free. */
   lowestFreeDescriptor(): number;

@@ -16,8 +16,9 @@ import {
   withResolved,
 } from "../protocol/openai-responses/references.ts";
 import type { KeptResponse, KeptTurn } from "../store/responses.ts";
+import { breather } from "../time/breather.ts";
 import { within } from "../time/deadline.ts";
-import { breather } from "./breather.ts";
+import type { ContentOwner } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 /** The longest that an answer's end waits to be kept; what takes longer is answered all the same. */
@@ -35,17 +36,26 @@ export interface Resolved {
 export async function resolveReferences(
   dependencies: Needs,
   asked: ResponsesRequest,
-  organizationId: string,
+  owner: ContentOwner,
 ): Promise<Resolved> {
-  const keeps = dependencies.responses.settings().store;
+  const keeps = owner.keepsContent && dependencies.responses.settings().store;
   const wire = keeps ? asked : { ...asked, store: false };
   const references = referencesOf(wire);
   if (references.previousResponseId === null && references.items.length === 0) return { wire, bytes: 0 };
-  const found = keeps ? await foundOf(dependencies, references, organizationId) : nothing;
+  if (!owner.keepsContent) throw keepsNothing(references);
+  const found = keeps ? await foundOf(dependencies, references, owner.id) : nothing;
   const bytes = found.history.bytes + found.referred.bytes;
   const whole = withResolved(wire, { history: found.history.items, items: found.referred.items });
   await breather(bytes);
   return { wire: whole, bytes };
+}
+
+function keepsNothing({ previousResponseId, items }: References): Fault {
+  return new Fault(
+    "previous_response_not_found",
+    "Your organization keeps no content, so no response can be continued or referred to. Send the whole conversation as 'input'.",
+    { param: previousResponseId === null ? items[0]!.param : "previous_response_id" },
+  );
 }
 
 const nothing = { history: { items: null, bytes: 0 }, referred: { items: new Map<string, InputItem>(), bytes: 0 } };

@@ -2,7 +2,8 @@
  * What a request still sends when its answer is ready: read and thrown away before the answer goes out. Many clients write
  * a whole body before they read anything, and get EPIPE in place of a refusal when the connection closes meanwhile.
  */
-import { type ReadingBounds, readPieces, release } from "./pieces.ts";
+import { release } from "../protocol/release.ts";
+import { type ReadingBounds, readPieces } from "./pieces.ts";
 
 export interface UnreadBodies {
   /** Whether the body has been read to its end, here or before; where not, the connection has to be closed. Never rejects. */

@@ -1,22 +1,17 @@
 /** What an administrator does with teams, and with the limits of teams and keys (docs/design/usage.md, Budgets). */
-import type { Budget, KeyBudget, Team } from "../store/budget.ts";
+
+import type { Budget, Team } from "../store/budget.ts";
 import { noBudget } from "../store/budget.ts";
 import type { Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import { changedLimits, differencesOf, type LimitChanges, withinPlan } from "./budget-limits.ts";
-import type { ManagementContext, OwnedKey } from "./context.ts";
+import type { ManagementContext } from "./context.ts";
 import { noKey, reusedKey } from "./context.ts";
-import { fail } from "./error.ts";
+import { fail, ManagementError } from "./error.ts";
+import type { BudgetedKey, OwnedTeam } from "./owned.ts";
 import { type Paged, type PageInput, paged, pageOf } from "./page.ts";
 import * as parse from "./parse.ts";
-
-export interface OwnedTeam {
-  team: Team;
-  organization: Pick<Organization, "id" | "slug">;
-}
-export interface BudgetedKey extends OwnedKey {
-  budget: KeyBudget;
-}
+import { lastChange, stale, type Versioned, versionIn } from "./version.ts";
 
 /** `limits` changes the named ones; null takes a limit away. `keyLimits` are those that a new key gets; null: none. */
 export interface BudgetVerbs {
@@ -32,31 +27,37 @@ export interface BudgetVerbs {
   pageTeams(input: PageInput & { organization?: string | null }): Promise<Paged<OwnedTeam>>;
   /** `team` is an ID, or with `organization` a name; here and in every verb. */
   findTeam(input: { team: string; organization?: string | null }): Promise<OwnedTeam>;
-  updateTeam(input: {
-    team: string;
-    organization?: string | null;
-    name?: string | null;
-    limits?: LimitChanges | null;
-    keyLimits?: LimitChanges | null;
-  }): Promise<OwnedTeam>;
+  /** With a version, here and below: only if it is the one that was read. */
+  updateTeam(
+    input: {
+      team: string;
+      organization?: string | null;
+      name?: string | null;
+      limits?: LimitChanges | null;
+      keyLimits?: LimitChanges | null;
+    } & Versioned,
+  ): Promise<OwnedTeam>;
   /** Its keys stay, in no team; what ran goes on counting where it was admitted. */
   removeTeam(input: { team: string; organization?: string | null }): Promise<OwnedTeam>;
   findKeyBudget(input: { id: string }): Promise<BudgetedKey>;
   /** Left out, the team stays; null: no team. */
-  updateKeyBudget(input: { id: string; team?: string | null; limits?: LimitChanges | null }): Promise<BudgetedKey>;
+  updateKeyBudget(
+    input: { id: string; team?: string | null; limits?: LimitChanges | null } & Versioned,
+  ): Promise<BudgetedKey>;
   /** What a new key of an organization gets, unless its team says otherwise. */
-  updateKeyDefault(input: { organization: string; limits: LimitChanges }): Promise<OrganizationDefault>;
+  updateKeyDefault(input: { organization: string; limits: LimitChanges } & Versioned): Promise<OrganizationDefault>;
   findKeyDefault(input: { organization: string }): Promise<OrganizationDefault>;
 }
 
 export interface OrganizationDefault {
-  organization: Pick<Organization, "id" | "slug">;
+  /** Its version rises with its limits, too. */
+  organization: Pick<Organization, "id" | "slug" | "version">;
   limits: Budget | null;
 }
 
 export function budgetVerbs(context: ManagementContext): BudgetVerbs {
-  const { administration, actor, announce, catalog, keyOf, narrowedTo, newUuid, organizationOf, withOrganization } =
-    context;
+  const { administration, actor, announce, catalog, keyOf, narrowedTo, newUuid } = context;
+  const { openOrganization, organizationOf, withOrganization } = context;
 
   async function planOf(organization: Organization) {
     return organization.plan === null ? null : ((await catalog()).plans.get(organization.plan) ?? null);
@@ -74,10 +75,21 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
   const defaultFor = async (owner: Organization, changes: LimitChanges | null | undefined, before: Budget | null) =>
     changes == null ? before : unlessEmpty(await allowed(owner, changedLimits(changes, before ?? noBudget), "new key"));
 
+  async function staleTeam(current: OwnedTeam, read: number): Promise<never> {
+    const { team, organization } = current;
+    const last = await lastChange(administration, { id: organization.id, subject: team.id });
+    return stale(`Team '${team.name}'`, { now: team.version, read, current, last });
+  }
+  async function staleKey(current: BudgetedKey, read: number): Promise<never> {
+    const { key, organization } = current;
+    const last = await lastChange(administration, { id: organization.id, subject: key.id });
+    return stale(`Key '${key.name}'`, { now: key.version, read, current, last });
+  }
+
   return {
     async createTeam(input) {
       const name = parse.name(input.name, "The team's name");
-      const organization = await organizationOf(input.organization);
+      const organization = await openOrganization(input.organization);
       const team = await administration.createTeam({
         id: idOf(newUuid(), "team_"),
         organizationId: organization.id,
@@ -113,19 +125,26 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
     },
     findTeam: (input) => ownedTeam(input),
     async updateTeam(input) {
+      const version = versionIn(input);
       const { team, organization } = await ownedTeam(input);
+      await openOrganization(organization.id);
+      if (version !== null && team.version !== version) return staleTeam({ team, organization }, version);
       const name = parse.isAbsent(input.name) ? team.name : parse.name(input.name, "The team's name");
       const budget = await allowed(organization, changedLimits(input.limits, team.budget), "team");
       const keyDefault = await defaultFor(organization, input.keyLimits, team.keyDefault);
       const updated = await administration.updateTeam(team, { name, budget, keyDefault }, actor);
       if (updated === null) noTeam(team.id);
       if (updated === "name_taken") fail(nameTaken(organization, name), "taken");
-      if ("now" in updated) fail(overtaken("team", differencesOf(team, updated.now)), "stale");
+      if ("now" in updated) {
+        const message = overtaken("team", differencesOf(team, updated.now));
+        throw new ManagementError(message, "stale", { team: updated.now, organization });
+      }
       await announce(organization.id);
       return { team: updated, organization };
     },
     async removeTeam(input) {
       const { team, organization } = await ownedTeam(input);
+      await openOrganization(organization.id);
       const removed = (await administration.removeTeam(team.id, actor)) ?? noTeam(team.id);
       await announce(organization.id);
       return { team: removed, organization };
@@ -135,24 +154,36 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
       return { ...(await withOrganization(key)), budget: await administration.keyBudget(key.id) };
     },
     async updateKeyBudget(input) {
+      const version = versionIn(input);
       const key = await keyOf(input.id);
-      const organization = await organizationOf(key.organizationId);
+      const organization = await openOrganization(key.organizationId);
       const before = await administration.keyBudget(key.id);
+      if (version !== null && key.version !== version) return staleKey({ key, organization, budget: before }, version);
       const budget = await allowed(organization, changedLimits(input.limits, before.budget), "key");
       const team = input.team == null ? null : await teamNamed(context, parse.text(input.team, "a team"), organization);
       const teamId = input.team === undefined ? (before.team?.id ?? null) : (team?.id ?? null);
-      const updated = await administration.setKeyBudget(key, before, { teamId, budget }, actor);
+      const updated = await administration.setKeyBudget({ id: key.id, version }, before, { teamId, budget }, actor);
       if (updated === null) return team ? noTeam(team.id) : noKey(key.id);
-      if ("now" in updated) fail(overtaken("key", differencesOf(before, updated.now)), "stale");
+      if ("now" in updated) {
+        const differences = differencesOf(before, updated.now);
+        const current = { key: await keyOf(key.id), organization, budget: updated.now };
+        // By the version alone, it is something else of the key that was changed.
+        if (differences.length === 0) return staleKey(current, version!);
+        throw new ManagementError(overtaken("key", differences), "stale", current);
+      }
       await announce(key.id);
-      return { key, organization, budget: updated };
+      return { key: await keyOf(key.id), organization, budget: updated };
     },
     async updateKeyDefault(input) {
-      const organization = await organizationOf(input.organization);
+      const version = versionIn(input);
+      const organization = await openOrganization(input.organization);
       const before = await administration.keyDefault(organization.id);
       const limits = (await defaultFor(organization, input.limits, before)) ?? null;
-      await administration.setKeyDefault(organization.id, limits, actor);
-      return { organization, limits };
+      const overtakenBy = await administration.setKeyDefault(organization.id, limits, actor, version);
+      const current = await organizationOf(organization.id);
+      if (!overtakenBy) return { organization: current, limits };
+      const last = await lastChange(administration, current);
+      return stale(`Organization '${current.slug}'`, { now: current.version, read: version!, current, last });
     },
     async findKeyDefault(input) {
       const organization = await organizationOf(input.organization);

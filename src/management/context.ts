@@ -1,4 +1,5 @@
 /** What every verb works with: the stores, the actor, look-ups by name, and announcements to the nodes. */
+
 import { hashKey } from "../auth/key.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { Actor, Administration, Key, Organization } from "../store/directory.ts";
@@ -9,13 +10,9 @@ import type { Repeat } from "../store/page.ts";
 import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
 import { fail } from "./error.ts";
+import type { OwnedKey } from "./owned.ts";
 import * as parse from "./parse.ts";
 import type { Pricing } from "./pricing.ts";
-
-export interface OwnedKey {
-  key: Key;
-  organization: Pick<Organization, "id" | "slug">;
-}
 
 /** What the catalog in force has. */
 export interface ManagedCatalog {
@@ -61,12 +58,20 @@ export function managementContext(options: ManagementOptions) {
   async function organizationOf(slugOrId: unknown): Promise<Organization> {
     const name = parse.text(slugOrId, "an organization's slug or ID");
     const found = await administration.findOrganization(name);
-    return found && isWithin(within, found.id) ? found : noOrganization(name);
+    if (found && isWithin(within, found.id)) return found;
+    const renamed = found ? null : await administration.formerOwner(name);
+    return noOrganization(name, renamed && isWithin(within, renamed.id) ? renamed : null);
   }
   return {
     ...options,
     within,
     organizationOf,
+    /** The same, where something is to be made or changed in it. */
+    async openOrganization(slugOrId: unknown): Promise<Organization> {
+      const found = await organizationOf(slugOrId);
+      return found.status === "closed" ? isClosed(found.slug) : found;
+    },
+    knownPlan: async (name: unknown) => parse.plan(name, [...(await options.catalog()).plans.keys()]),
     /** The organization to which a list is narrowed: the one that is asked for, or the one in sight. */
     async narrowedTo(slugOrId: unknown): Promise<string | undefined> {
       if (!parse.isAbsent(slugOrId)) return (await organizationOf(slugOrId)).id;
@@ -105,11 +110,14 @@ function isWithin(within: string | null, organizationId: string | null): boolean
   return within === null || within === organizationId;
 }
 
-export function noOrganization(slugOrId: string): never {
-  return fail(
-    `There is no organization '${parse.excerpt(slugOrId)}'. To list all organizations, run: sluice org list`,
-    "not_found",
-  );
+/** `renamed`: which one was called so before. */
+export function noOrganization(slugOrId: string, renamed: Organization | null = null): never {
+  const next = renamed ? `It was renamed to '${renamed.slug}'.` : "To list all organizations, run: sluice org list";
+  return fail(`There is no organization '${parse.excerpt(slugOrId)}'. ${next}`, "not_found");
+}
+
+export function isClosed(slug: string): never {
+  return fail(`Organization '${slug}' is closed, and cannot be changed any more.`, "state");
 }
 
 export function noKey(id: string): never {

@@ -1,5 +1,6 @@
 import type { Organization } from "../store/directory.ts";
 import type { KnownPlan } from "../store/plan.ts";
+import type { BudgetedKey, OwnedKey, OwnedTeam } from "./owned.ts";
 
 /** An administrator asked for something that cannot be done: the message says why, and what to do instead. */
 export class ManagementError extends Error {
@@ -8,7 +9,7 @@ export class ManagementError extends Error {
     message: string,
     readonly kind: RefusalKind = "invalid",
     /** Of `stale`: what there is now. */
-    readonly current: Organization | KnownPlan | null = null,
+    readonly current: Organization | KnownPlan | OwnedKey | BudgetedKey | OwnedTeam | null = null,
   ) {
     super(message);
   }

@@ -15,6 +15,28 @@ export interface KeyChanges {
   addresses?: string[] | null;
 }
 
+/** What a new key is to be: what is left out is as null. */
+export function newKeyOf(
+  input: KeyChanges,
+  known: { models: readonly string[]; now_ms: number },
+): Omit<Key, "id" | "organizationId" | Unset> {
+  const blank = { allowedModels: null, allowedAddresses: null, expiresAt: null, owner: null, labels: {} };
+  const name = parse.name(input.name, "The key's name");
+  const change = changeOf({ ...input, name }, blank, known);
+  return { ...blank, ...change, name, scopes: change.scopes ?? parse.scopes(null) };
+}
+
+type Unset =
+  | "createdAt"
+  | "createdBy"
+  | "revokedAt"
+  | "lastUsedAt"
+  | "lastUsedFrom"
+  | "state"
+  | "endsAt"
+  | "version"
+  | "secrets";
+
 export function changeOf(
   input: KeyChanges,
   { labels }: Pick<Key, "labels">,

@@ -1,34 +1,36 @@
 /** What an administrator does with keys. A new secret is returned once and is nowhere else. */
+
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
 import { keyStates, type Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import type { LimitChanges } from "./budget-limits.ts";
 import { newKeyBudget, noTeam } from "./budgets.ts";
-import { type ManagementContext, noKey, type OwnedKey, reusedKey } from "./context.ts";
+import { isClosed, type ManagementContext, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { changeOf, type KeyChanges } from "./key-change.ts";
+import { changeOf, type KeyChanges, newKeyOf } from "./key-change.ts";
+import type { OwnedKey } from "./owned.ts";
 import { allPages, type Paged, type PageInput, page_max, paged, pageOf } from "./page.ts";
 import * as parse from "./parse.ts";
+import { lastChange, stale, type Versioned, versionIn } from "./version.ts";
 
 export interface KeyVerbs {
   /** Without scopes: all three. Without models: every model. `expires`: ISO 8601 with a zone, in the future. */
-  createKey(input: {
-    organization: string;
-    name: string;
-    scopes?: string[] | null;
-    models?: string[] | null;
-    expires?: string | null;
-    /** ID or name of a team of the organization. */
-    team?: string | null;
-    /** On top of what its team or its organization gives a new key; null takes a limit away. */
-    limits?: LimitChanges | null;
-  }): Promise<NewKey>;
+  createKey(
+    input: KeyChanges & {
+      organization: string;
+      name: string;
+      /** ID or name of a team of the organization. */
+      team?: string | null;
+      /** On top of what its team or its organization gives a new key; null takes a limit away. */
+      limits?: LimitChanges | null;
+    },
+  ): Promise<NewKey>;
   /** Of one organization, or of all. */
   listKeys(input: { organization?: string | null } & KeyFilter): Promise<OwnedKey[]>;
   /** A part of them, in the order in which they were made; `limit` 1 to 1,000, else 100. */
   pageKeys(input: PageInput & { organization?: string | null } & KeyFilter): Promise<Paged<OwnedKey>>;
   /** What is left out stays. A revoked key cannot be changed. It counts on every node within a second. */
-  updateKey(input: { id: string } & KeyChanges): Promise<OwnedKey>;
+  updateKey(input: { id: string } & KeyChanges & Versioned): Promise<OwnedKey>;
   findKey(input: { id: string }): Promise<OwnedKey>;
   /**
    * Adds a second secret to the key. `grace` (`30m`, `1h`, `7d`, `0s`) is how long the older ones keep working; without
@@ -60,6 +62,7 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
     narrowedTo,
     newUuid,
     now_ms,
+    openOrganization,
     organizationOf,
     random,
     withOrganization,
@@ -72,26 +75,23 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
   }
   return {
     async createKey(input) {
-      const name = parse.name(input.name, "The key's name");
-      const scopes = parse.scopes(input.scopes);
-      const allowedModels = parse.isAbsent(input.models) ? null : parse.models(input.models, (await catalog()).models);
-      const expiresAt = parse.isAbsent(input.expires) ? null : parse.futureInstant(input.expires, now_ms());
-      const organization = await organizationOf(input.organization);
+      const { models } = parse.isAbsent(input.models) ? { models: [] } : await catalog();
+      const wanted = newKeyOf(input, { models, now_ms: now_ms() });
+      const organization = await openOrganization(input.organization);
+      livesNoLonger(wanted.expiresAt, organization, now_ms());
       const budget = await newKeyBudget(context, organization, input);
       const secret = newKey(random(key_random_bytes));
       const key = await administration.createKey({
         id: idOf(newUuid(), "key_"),
         organizationId: organization.id,
-        name,
-        scopes,
-        allowedModels,
-        expiresAt,
+        ...wanted,
         ...budget,
         secret: secretOf(secret),
         actor,
         repeat: context.repeatOf("createKey", input),
       });
       if (key === "no_team") return noTeam(budget.teamId ?? "");
+      if (key === "closed") return isClosed(organization.slug);
       if (key === "reused") return reusedKey();
       if ("repeated" in key) return { ...(await withOrganization(await keyOf(key.repeated))), secret: "" };
       return { key, organization, secret };
@@ -117,12 +117,20 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
       }
       return { items: items.map((key) => ({ key, organization: owners.get(key.organizationId)! })), next };
     },
-    async updateKey({ id: given, ...changes }) {
+    async updateKey({ id: given, version: read, ...changes }) {
+      const version = versionIn({ version: read ?? null });
       const key = await keyOf(given);
       const { models } = parse.isAbsent(changes.models) ? { models: [] } : await catalog();
       const change = changeOf(changes, key, { models, now_ms: now_ms() });
       if (key.revokedAt) fail(`The key ${key.id} is revoked and cannot be changed. Create a new one.`, "state");
-      const updated = await administration.updateKey(key.id, change, actor);
+      const organization = await organizationOf(key.organizationId);
+      livesNoLonger(change.expiresAt, organization, key.secrets[0]?.createdAt.getTime() ?? now_ms());
+      const updated = await administration.updateKey(key.id, change, actor, version);
+      if (updated && "stale" in updated) {
+        const current = { key: updated.stale, organization };
+        const last = await lastChange(administration, { id: organization.id, subject: key.id });
+        return stale(`Key '${current.key.name}'`, { now: current.key.version, read: version!, current, last });
+      }
       await announce(key.id);
       return withOrganization(updated ?? noKey(key.id));
     },
@@ -155,6 +163,22 @@ function filterOf({ state, unusedFor }: KeyFilter) {
     state: parse.isAbsent(state) ? undefined : parse.choice(state, keyStates, "state"),
     unusedFor_ms: parse.isAbsent(unusedFor) ? undefined : parse.duration(unusedFor, "duration"),
   };
+}
+
+const day_ms = 86_400_000;
+
+/** An expiry that would never count, and whoever sets it means something else. */
+function livesNoLonger(
+  expiresAt: Date | null | undefined,
+  { slug, keyLifetimeMaxDays }: Organization,
+  from_ms: number,
+) {
+  if (!expiresAt || keyLifetimeMaxDays === null) return;
+  const last = new Date(from_ms + keyLifetimeMaxDays * day_ms);
+  if (expiresAt > last)
+    fail(
+      `Keys of ${slug} work for ${keyLifetimeMaxDays} days at most from when they are made or rotated. Choose an expiry until ${last.toISOString()}, or none.`,
+    );
 }
 
 function cannotRotate(id: string, why: string): string {

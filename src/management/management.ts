@@ -9,6 +9,7 @@ import { type ManagementOptions, managementContext } from "./context.ts";
 import { type KeyVerbs, keyVerbs } from "./keys.ts";
 import { type NoticeVerbs, noticeVerbs } from "./notices.ts";
 import { type OperatorVerbs, operatorVerbs } from "./operators.ts";
+import { type OrganizationChangeVerbs, organizationChangeVerbs } from "./organization-changes.ts";
 import { type OrganizationVerbs, organizationVerbs } from "./organizations.ts";
 import { type PlanVerbs, planVerbs } from "./plans.ts";
 import { type ReportVerbs, reportVerbs } from "./reports.ts";
@@ -16,6 +17,7 @@ import { type UsageVerbs, usageVerbs } from "./usage.ts";
 
 export interface Management
   extends OrganizationVerbs,
+    OrganizationChangeVerbs,
     KeyVerbs,
     BudgetVerbs,
     PlanVerbs,
@@ -29,6 +31,7 @@ export function management(options: ManagementOptions): Management {
   const context = managementContext(options);
   return {
     ...organizationVerbs(context),
+    ...organizationChangeVerbs(context),
     ...keyVerbs(context),
     ...budgetVerbs(context),
     ...planVerbs(context),
@@ -48,6 +51,9 @@ export const managementVerbs = [
   "findOrganization",
   "suspendOrganization",
   "resumeOrganization",
+  "renameOrganization",
+  "closeOrganization",
+  "updatePolicies",
   "setPlan",
   "setAnchor",
   "setExtraUsage",

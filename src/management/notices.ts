@@ -35,14 +35,14 @@ const keyExpiry_days_max = 90;
 const secret_bytes = 32;
 
 export function noticeVerbs(context: ManagementContext): NoticeVerbs {
-  const { actor, notices, organizationOf, random } = context;
+  const { actor, notices, openOrganization, organizationOf, random } = context;
   return {
     async findNotices(input) {
       const organization = await organizationOf(input.organization);
       return { organization, hook: (await notices.noticeHook(organization.id)) ?? noHook(organization) };
     },
     async setNotices(input) {
-      const organization = await organizationOf(input.organization);
+      const organization = await openOrganization(input.organization);
       const before = await notices.noticeHook(organization.id);
       const { keyExpiryDays } = input;
       const settings = {

@@ -177,9 +177,12 @@ const network_bits_max = 64;
 export function networks(value: unknown): string[] {
   const words = [...new Set(list(value, "addresses"))];
   const isWide = (word: string) => !word.includes(":") || Number(word.split("/")[1] ?? "128") <= network_bits_max;
-  const wrong = words.find((word) => !isNetwork(word) || !isWide(word));
+  const wrong = words.find((word) => !isNetwork(word));
   if (wrong !== undefined)
     fail(`'${excerpt(wrong)}' is not an address or a network. Use one such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/64.`);
+  const narrow = words.find((word) => !isWide(word));
+  if (narrow !== undefined)
+    fail(`'${excerpt(narrow)}' is less than an IPv6 client has. Use its network of 64 bits, such as 2001:db8::/64.`);
   if (words.length === 0) fail("Specify at least one address, or allow every address.");
   if (words.length > networks_max) fail(`A key can have at most ${networks_max} addresses and networks.`);
   return words;

@@ -4,17 +4,13 @@ import { units_max } from "../store/ledger.ts";
 import { type KnownPlan, noLimits, type Plan, type PlanLimits, type StalePlan } from "../store/plan.ts";
 import { limitNames } from "./budget-limits.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
-import { fail, ManagementError } from "./error.ts";
+import { fail } from "./error.ts";
 import { limitOf, numberIn, type Paged, type PageInput } from "./page.ts";
 import * as parse from "./parse.ts";
+import { stale, type Versioned, versionIn } from "./version.ts";
 
 /** In micro-units a window, or as the name says. Null: no limit. */
 export type PlanLimitChanges = Partial<PlanLimits>;
-
-interface Versioned {
-  /** What the caller has read: the change is refused if the plan has changed since. */
-  version?: number | null;
-}
 
 export interface PlanVerbs {
   /** All that are in force. */
@@ -67,14 +63,14 @@ export function planVerbs(context: ManagementContext): PlanVerbs {
       const updated = await plans.updatePlan(name, changes, actor, versionIn(input));
       if (updated === null) return notThere(name);
       if (updated === "of_file") return inFile(name);
-      return "stalePlan" in updated ? stale(updated, input.version!) : updated;
+      return "stalePlan" in updated ? stalePlan(updated, input.version!) : updated;
     },
     async removePlan(input) {
       const name = parse.text(input.name, "a plan's name");
       const removed = await plans.removePlan(name, actor, versionIn(input));
       if (removed === null) return notThere(name);
       if (removed === "of_file") return inFile(name);
-      if ("stalePlan" in removed) return stale(removed, input.version!);
+      if ("stalePlan" in removed) return stalePlan(removed, input.version!);
       if (!("organizations" in removed)) return removed;
       const { organizations, slugs } = removed;
       const named = slugs.length < organizations ? [...slugs, "…"] : slugs;
@@ -110,10 +106,6 @@ function limitsIn(input: PlanLimitChanges): PlanLimitChanges {
   return given;
 }
 
-function versionIn({ version }: Versioned): number | null {
-  return parse.isAbsent(version) ? null : parse.count(version, units_max, "The version");
-}
-
 /** As sluice.yaml takes it and the metrics' labels bear it. */
 function planName(value: unknown): string {
   const word = parse.text(value, "a plan's name");
@@ -132,10 +124,6 @@ function inFile(name: string): never {
   return fail(`Plan '${name}' stands in sluice.yaml or among the defaults. Change it there, and reload.`, "state");
 }
 
-function stale({ stalePlan }: StalePlan, version: number): never {
-  throw new ManagementError(
-    `Plan '${stalePlan.name}' has version ${stalePlan.version} now, not ${version}: it changed since you read it, and you would overwrite that.`,
-    "stale",
-    stalePlan,
-  );
+function stalePlan({ stalePlan: current }: StalePlan, version: number): never {
+  return stale(`Plan '${current.name}'`, { now: current.version, read: version, current });
 }

@@ -104,12 +104,13 @@ export async function repeated(
 export async function listAudit(db: Database, query: AuditQuery): Promise<AuditEntry[]> {
   const owner = query.organizationId === undefined ? undefined : uuidOf(query.organizationId, "org_");
   if (owner === null) return [];
-  const { actor, action, plan, before, after, limit } = query;
+  const { actor, action, plan, subject, before, after, limit } = query;
   const wanted = and(
     owner === undefined ? undefined : eq(auditEntry.organizationId, owner),
     actor === undefined ? undefined : eq(auditEntry.actor, actor),
     action === undefined ? undefined : eq(auditEntry.action, action),
     plan === undefined ? undefined : aboutPlan(plan),
+    subject === undefined ? undefined : eq(auditEntry.subject, subject),
     before === undefined ? undefined : lt(auditEntry.number, before),
     after === undefined ? undefined : gt(auditEntry.number, after),
   );

@@ -12,6 +12,7 @@ import { keys } from "./keys.ts";
 import { managedPlans } from "./managed-plans.ts";
 import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
+import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
 import { teams } from "./teams.ts";
 
@@ -23,6 +24,7 @@ export function administration(
   const db = askedFrom(database, address);
   return {
     ...organizations(db),
+    ...organizationLife(db),
     ...keys(db),
     ...teams(db),
     ...operators(db),

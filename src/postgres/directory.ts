@@ -6,6 +6,7 @@ import type { Directory, Scope } from "../store/directory.ts";
 import { idOf, uuidOf } from "../store/ids.ts";
 import type { RateSubject } from "../store/rates.ts";
 import type { Database } from "./database.ts";
+import { secretEnds } from "./key-life.ts";
 import { callerOf, plainly } from "./rows.ts";
 
 const ofTeam = alias(usageSubject, "of_team");
@@ -21,8 +22,10 @@ export function directory(db: Database): Directory {
         allowedAddresses: apiKey.allowedAddresses,
         expiresAt: apiKey.expiresAt,
         revokedAt: apiKey.revokedAt,
+        lastUsedAt: apiKey.lastUsedAt,
       },
       secret: { expiresAt: keySecret.expiresAt, revokedAt: keySecret.revokedAt },
+      ends: secretEnds,
       organization,
       own: ratesIn(usageSubject),
       team: ratesIn(ofTeam),
@@ -40,24 +43,27 @@ export function directory(db: Database): Directory {
     async credential(keyHash) {
       const [row] = await plainly(find.execute({ hash: keyHash }));
       if (!row) return null;
-      const { key, secret, readAt } = row;
+      const { key, secret, ends, readAt } = row;
       return {
         key: { ...key, id: idOf(key.id, "key_"), scopes: key.scopes as Scope[] },
         secret,
+        ends,
         organization: callerOf(row.organization),
         rates: [...ratesOf("key", row.own), ...ratesOf("team", row.team)],
         readAt,
       };
     },
 
-    async touch(uses) {
+    async touch(uses, how) {
       const known = [...uses].flatMap(([id, from]) => {
         const uuid = uuidOf(id, "key_");
         return uuid === null ? [] : [{ uuid, from }];
       });
       if (known.length === 0) return;
-      // Nodes write the same keys at the same moment: whoever comes second leaves the row to the first, and nobody waits.
-      await db.query(touching, [known.map(({ uuid }) => uuid), known.map(({ from }) => from)]);
+      await db.query(how === "certain" ? touchingAll : touching, [
+        known.map(({ uuid }) => uuid),
+        known.map(({ from }) => from),
+      ]);
     },
   };
 }
@@ -79,10 +85,13 @@ function ratesOf(
   return [{ limitedBy, id: idOf(id, `${limitedBy}_`), limits: { requestsPerMinute, tokensPerMinute } }];
 }
 
-const touching = `
-  update api_key set last_used_at = store_now(), last_used_from = nullif(used.address, '')
+const touchingAll = `
+  update api_key set last_used_at = store_now(), last_used_from = coalesce(nullif(used.address, ''), last_used_from)
   from (
     select id, given.address from api_key join unnest($1::uuid[], $2::text[]) as given (key_id, address) on id = key_id
-    for no key update of api_key skip locked
+    order by id for no key update of api_key
   ) as used
   where api_key.id = used.id`;
+
+/** Nodes write the same keys at the same moment: whoever comes second leaves the row to the first, and nobody waits. */
+const touching = touchingAll.replace("of api_key", "of api_key skip locked");

@@ -3,15 +3,17 @@
  * they are revoked, or until the end of the grace that a rotation gave them.
  */
 import { isDeepStrictEqual } from "node:util";
-import { and, desc, eq, gt, isNotNull, isNull, lt, not, type SQL, sql } from "drizzle-orm";
-import { apiKey, keySecret } from "../../db/schema.ts";
-import type { Administration, Key, KeyChange, KeyState, NewSecret } from "../store/directory.ts";
+import { and, desc, eq, gt, isNull, lt, sql } from "drizzle-orm";
+import { apiKey, keySecret, organization } from "../../db/schema.ts";
+import type { Budget } from "../store/budget.ts";
+import type { Administration, Key, KeyChange, NewSecret } from "../store/directory.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { budgetShown, isLimited } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
+import { keyLife } from "./key-life.ts";
 import { announceChange } from "./revocations.ts";
-import { type KeyRow, keyOf, plainly } from "./rows.ts";
+import { type KeyRow, keyOf, type LivingKey, plainly } from "./rows.ts";
 import { budgetNewKey, mayJoin } from "./teams.ts";
 
 type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
@@ -25,10 +27,11 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         if (before) return before;
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
-        const { name, scopes, allowedModels, expiresAt, teamId, budget } = input;
-        if (!(await mayJoin(tx, owner, teamId))) {
+        const { name, scopes, allowedModels, expiresAt, teamId, budget, labels, allowedAddresses } = input;
+        const refusal = await refusalOf(tx, { owner, teamId, budget });
+        if (refusal) {
           await unrepeated(tx, input.repeat, input.actor);
-          return "no_team";
+          return refusal;
         }
         await tx.drizzle.insert(apiKey).values({
           id,
@@ -37,6 +40,9 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           scopes,
           allowedModels,
           expiresAt,
+          owner: input.owner,
+          labels,
+          allowedAddresses,
           createdAt: at,
           createdBy: input.actor,
         });
@@ -47,6 +53,9 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           scopes,
           allowed_models: allowedModels,
           expires_at: expiresAt,
+          ...(input.owner === null ? {} : { owner: input.owner }),
+          ...(Object.keys(labels).length === 0 ? {} : { labels }),
+          ...(allowedAddresses === null ? {} : { allowed_addresses: allowedAddresses }),
           ...(teamId === null ? {} : { team_id: teamId }),
           ...(isLimited(budget) ? { limits: budgetShown(budget) } : {}),
           secret: masked(input.secret),
@@ -61,12 +70,10 @@ export function keys(db: Database): Pick<Administration, Verbs> {
       const wanted = and(
         owner === undefined ? undefined : eq(apiKey.organizationId, owner),
         after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
-        state === undefined ? undefined : inState[state],
+        state === undefined ? undefined : eq(keyLife.state, state),
         unusedFor_ms === undefined ? undefined : isUnusedFor(unusedFor_ms),
       );
-      const page = db.drizzle
-        .select()
-        .from(apiKey)
+      const page = living(db)
         .where(wanted)
         .orderBy(apiKey.id)
         .limit(limit + 1);
@@ -79,15 +86,16 @@ export function keys(db: Database): Pick<Administration, Verbs> {
       return uuid === null ? null : plainly(readKey(db, uuid));
     },
 
-    updateKey: (id, change, actor) =>
+    updateKey: (id, change, actor, version) =>
       act(db, async (tx) => {
         const key = await lockKey(tx, id);
         if (!key) return null;
+        if (typeof version === "number" && key.version !== version) return { stale: (await readKey(tx, key.id))! };
         const named = Object.keys(change) as (keyof KeyChange)[];
         const changed = named.filter((name) => !isDeepStrictEqual(key[name], change[name]));
         if (changed.length > 0) {
           const only = (of: KeyChange | KeyRow) => Object.fromEntries(changed.map((name) => [name, of[name]]));
-          await tx.drizzle.update(apiKey).set(only(change)).where(eq(apiKey.id, key.id));
+          await set(tx, key, only(change));
           const details = { ...listed(only(change)), before: listed(only(key)) };
           await announceChange(tx, id);
           const entry = { actor, action: "key.update", owner: key.organizationId, subject: id, details };
@@ -111,6 +119,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
             .where(and(eq(keySecret.keyId, key.id), isNull(keySecret.revokedAt)));
         }
         await addSecret(tx, key.id, (await newestNumber(tx, key.id)) + 1, input.secret, at);
+        await set(tx, key, {});
         const details = { grace_ends_at: graceEndsAt, secret: masked(input.secret) };
         await announceChange(tx, input.id, input.secret.hash);
         await audit(tx, at, {
@@ -128,8 +137,9 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         const key = await lockKey(tx, input.id);
         if (!key) return null;
         const at = await storeNow(tx);
-        const revoked = input.old ? await revokeReplaced(tx, key.id, at) : await revokeWhole(tx, key.id, at);
+        const revoked = input.old ? await revokeReplaced(tx, key.id, at) : Number(key.revokedAt === null);
         if (revoked > 0) {
+          await set(tx, key, input.old ? {} : { revokedAt: at });
           const action = input.old ? "key.revoke_old" : "key.revoke";
           const details = input.old ? { secrets: revoked } : {};
           await announceChange(tx, input.id);
@@ -139,13 +149,6 @@ export function keys(db: Database): Pick<Administration, Verbs> {
       }),
   };
 }
-
-const hasExpired = sql`(${apiKey.expiresAt} is not null and ${apiKey.expiresAt} <= store_now())`;
-const inState: Record<KeyState, SQL | undefined> = {
-  revoked: isNotNull(apiKey.revokedAt),
-  expired: and(isNull(apiKey.revokedAt), hasExpired),
-  active: and(isNull(apiKey.revokedAt), not(hasExpired)),
-};
 
 const isUnusedFor = (ms: number) =>
   sql`coalesce(${apiKey.lastUsedAt}, ${apiKey.createdAt}) <= store_now() - ${ms}::bigint * interval '1 ms'`;
@@ -174,6 +177,29 @@ async function lockKey(tx: Transaction, id: string): Promise<KeyRow | null> {
   return row ?? null;
 }
 
+/** What a key of this organization cannot be made for; else it can, until the commit: who closes it waits. */
+async function refusalOf(
+  tx: Transaction,
+  { owner, teamId, budget }: { owner: string; teamId: string | null; budget: Budget },
+): Promise<"no_team" | "closed" | null> {
+  // What is limited needs the row for itself later, and two that have shared it would then wait for each other.
+  const [row] = await tx.drizzle
+    .select({ status: organization.status })
+    .from(organization)
+    .where(eq(organization.id, owner))
+    .for(teamId !== null || isLimited(budget) ? "update" : "key share");
+  if (row?.status === "closed") return "closed";
+  return (await mayJoin(tx, owner, teamId)) ? null : "no_team";
+}
+
+/** A change of a key that is locked. */
+async function set(tx: Transaction, { id, version }: KeyRow, values: Partial<KeyRow>): Promise<void> {
+  await tx.drizzle
+    .update(apiKey)
+    .set({ ...values, version: version + 1 })
+    .where(eq(apiKey.id, id));
+}
+
 async function newestNumber(tx: Transaction, keyId: string): Promise<number> {
   const [newest] = await tx.drizzle
     .select({ number: keySecret.number })
@@ -182,12 +208,6 @@ async function newestNumber(tx: Transaction, keyId: string): Promise<number> {
     .orderBy(desc(keySecret.number))
     .limit(1);
   return newest?.number ?? 0;
-}
-
-async function revokeWhole(tx: Transaction, keyId: string, at: Date): Promise<number> {
-  const unrevoked = and(eq(apiKey.id, keyId), isNull(apiKey.revokedAt));
-  const rows = await tx.drizzle.update(apiKey).set({ revokedAt: at }).where(unrevoked).returning({ id: apiKey.id });
-  return rows.length;
 }
 
 async function revokeReplaced(tx: Transaction, keyId: string, at: Date): Promise<number> {
@@ -200,14 +220,20 @@ async function revokeReplaced(tx: Transaction, keyId: string, at: Date): Promise
   return rows.length;
 }
 
+const living = (db: Pick<Transaction, "drizzle">) =>
+  db.drizzle
+    .select({ key: apiKey, ...keyLife })
+    .from(apiKey)
+    .innerJoin(organization, eq(organization.id, apiKey.organizationId));
+
 async function readKey(db: Transaction, uuid: string): Promise<Key | null> {
-  const rows = await db.drizzle.select().from(apiKey).where(eq(apiKey.id, uuid));
+  const rows = await living(db).where(eq(apiKey.id, uuid));
   return (await withSecrets(db, rows))[0] ?? null;
 }
 
-async function withSecrets(db: Transaction, keys: KeyRow[]): Promise<Key[]> {
+async function withSecrets(db: Transaction, keys: LivingKey[]): Promise<Key[]> {
   if (keys.length === 0) return [];
-  const ids = keys.map((key) => key.id);
+  const ids = keys.map(({ key }) => key.id);
   const secrets = await db.drizzle
     .select()
     .from(keySecret)
@@ -215,5 +241,5 @@ async function withSecrets(db: Transaction, keys: KeyRow[]): Promise<Key[]> {
     .where(sql`${keySecret.keyId} = any(${sql.param(ids)}::uuid[])`)
     .orderBy(keySecret.keyId, desc(keySecret.number));
   const byKey = Map.groupBy(secrets, (secret) => secret.keyId);
-  return keys.map((key) => keyOf(key, byKey.get(key.id) ?? []));
+  return keys.map((one) => keyOf(one, byKey.get(one.key.id) ?? []));
 }

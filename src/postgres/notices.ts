@@ -4,6 +4,7 @@ import { bare, idOf } from "../store/ids.ts";
 import type { NoticeAdministration, NoticeHook, NoticeKind, NoticeQueue } from "../store/notice.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
+import { expiresAt } from "./key-life.ts";
 
 /** Of one organization; what is found beyond that is found again once there is room. */
 const waiting_max = 1_000;
@@ -123,13 +124,16 @@ const shares = `${inserting}
 
 const expiries = `${inserting}
   select gen_random_uuid(), h.organization_id, 'key.expiring',
-    concat_ws(':', 'key', k.id, extract(epoch from k.expires_at)::bigint),
-    jsonb_build_object('key_id', 'key_' || replace(k.id::text, '-', ''), 'name', k.name, 'expires_at', to_json(k.expires_at)),
+    concat_ws(':', 'key', api_key.id, extract(epoch from e.expires_at)::bigint),
+    jsonb_build_object('key_id', 'key_' || replace(api_key.id::text, '-', ''), 'name', api_key.name,
+      'expires_at', to_json(e.expires_at)),
     store_now(), store_now()
   from notice_hook h
-  join api_key k on k.organization_id = h.organization_id
-  where k.revoked_at is null and k.expires_at > store_now()
-    and k.expires_at <= store_now() + make_interval(days => h.key_expiry_days) and ${roomy}
+  join organization on organization.id = h.organization_id
+  join api_key on api_key.organization_id = h.organization_id
+  cross join lateral (select ${expiresAt} as expires_at) e
+  where api_key.revoked_at is null and e.expires_at > store_now()
+    and e.expires_at <= store_now() + make_interval(days => h.key_expiry_days) and ${roomy}
   on conflict do nothing`;
 
 interface DueRow {

@@ -7,6 +7,7 @@
 import type { Upkeep } from "../store/ledger.ts";
 import { type Database, DatabaseError, type Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
+import { forgetClosed } from "./organization-life.ts";
 
 const months_ahead = 6;
 const months_kept = 13;
@@ -38,6 +39,7 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   await lane.query("delete from usage_lost where noticed_at < store_now() - make_interval(months => $1)", [
     months_kept,
   ]);
+  await forgetClosed(lane);
   return putOff;
 }
 

@@ -55,11 +55,28 @@ export function keptResponses(db: Pick<Database, "query">, settings: { kept_days
       return row!.removed;
     },
     async forget() {
+      for (const { id } of await db.query<{ id: string }>(keepNothing)) await purge(db, id);
       const [row] = await db.query<{ gone: number }>(forgetting, [settings.kept_days(), forgotten_max]);
       return row!.gone === forgotten_max;
     },
   };
 }
+
+/** All that is kept of an organization that keeps nothing; of any other, nothing. */
+export async function purge(db: Pick<Database, "query">, owner: string): Promise<void> {
+  for (;;) {
+    const [row] = await db.query<{ gone: number }>("select kept_response_purge($1, $2) as gone", [
+      owner,
+      forgotten_max,
+    ]);
+    if (row!.gone < forgotten_max) return;
+  }
+}
+
+/** What a node that died in between has left. */
+const keepNothing = `
+  select t.organization_id as id from kept_response_total t join organization o on o.id = t.organization_id
+  where t.bytes > 0 and (not o.keeps_content or o.status = 'closed')`;
 
 const owner = (organizationId: string) => bare(organizationId, "org_");
 

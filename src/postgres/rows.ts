@@ -1,14 +1,24 @@
 /** Rows of the directory as the store's records, and the errors of a driver freed from Drizzle's wrapping. Pure. */
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../db/schema.ts";
-import type { Credential, Key, Organization, Scope, Secret } from "../store/directory.ts";
+import type { Credential, Key, KeyState, Organization, Scope, Secret } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import type { Operator } from "../store/operators.ts";
 
 export type OrganizationRow = typeof schema.organization.$inferSelect;
 /** With the anchors that count, and will count: `organization.anchor_at` is the first one alone. */
-export type AnchoredRow = OrganizationRow & { nextAnchorAt: Date | null; nextAnchorFrom: Date | null };
+export type AnchoredRow = OrganizationRow & {
+  nextAnchorAt: Date | null;
+  nextAnchorFrom: Date | null;
+  formerSlugs: string[];
+};
 export type KeyRow = typeof schema.apiKey.$inferSelect;
+/** With what key-life.ts says of it. */
+export interface LivingKey {
+  key: KeyRow;
+  state: KeyState;
+  endsAt: Date | null;
+}
 export type SecretRow = typeof schema.keySecret.$inferSelect;
 export type OperatorRow = typeof schema.operator.$inferSelect;
 export type OperatorSecretRow = typeof schema.operatorSecret.$inferSelect;
@@ -18,6 +28,7 @@ export function organizationOf(row: AnchoredRow): Organization {
   const isNext = nextAnchorAt !== null && nextAnchorFrom !== null;
   return {
     ...callerOf(row),
+    formerSlugs: row.formerSlugs,
     anchorAt,
     nextAnchor: isNext ? { anchorAt: nextAnchorAt, countsFrom: nextAnchorFrom } : null,
     version: row.version,
@@ -32,12 +43,16 @@ export function callerOf(row: OrganizationRow): Credential["organization"] {
     status: row.status,
     plan: row.plan,
     extraUsage: { enabled: row.extraUsageEnabled, capUnits: row.extraUsageCapUnits },
+    keyLifetimeMaxDays: row.keyLifetimeMaxDays,
+    keyUnusedMaxDays: row.keyUnusedMaxDays,
+    keepsContent: row.keepsContent,
     createdAt: row.createdAt,
+    closedAt: row.closedAt,
   };
 }
 
 /** `secrets`: of this key, newest first. */
-export function keyOf(row: KeyRow, secrets: SecretRow[]): Key {
+export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: SecretRow[]): Key {
   return {
     id: idOf(row.id, "key_"),
     organizationId: idOf(row.organizationId, "org_"),
@@ -53,6 +68,9 @@ export function keyOf(row: KeyRow, secrets: SecretRow[]): Key {
     owner: row.owner,
     labels: row.labels,
     allowedAddresses: row.allowedAddresses,
+    state,
+    endsAt,
+    version: row.version,
     secrets: secrets.map(secretOf),
   };
 }

@@ -31,6 +31,11 @@ const defaults = {
   close_ms: 5_000,
 };
 
+/** Of the pool, for one of so many processes of a node: one for a transaction, and one for what others ask meanwhile. */
+export function poolShare(processes: number): number {
+  return Math.max(2, Math.ceil(defaults.connections_max / processes));
+}
+
 export type ServerOptions = Partial<typeof defaults>;
 
 /**

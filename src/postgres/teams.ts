@@ -85,9 +85,13 @@ export function teams(db: Database): BudgetAdministration {
         await lockOrganization(tx, owner);
         const now = await readTeam(tx, id);
         if (!now) return null;
-        if (!isDeepStrictEqual(settable(now), settable(before))) return { now };
+        if (now.version !== before.version || !isDeepStrictEqual(settable(now), settable(before))) return { now };
+        if (isDeepStrictEqual(settable(now), settable(change))) return now;
         if (change.name !== now.name && (await isTaken(tx, owner, change.name))) return "name_taken";
-        await tx.drizzle.update(team).set({ name: change.name }).where(eq(team.id, id));
+        await tx.drizzle
+          .update(team)
+          .set({ name: change.name, version: now.version + 1 })
+          .where(eq(team.id, id));
         unsummed = await setSubject(tx, { id, organization: owner, team: null, budget: change.budget });
         await setDefault(tx, id, change.keyDefault);
         const details = { ...listed(change), before: listed(now) };
@@ -124,19 +128,26 @@ export function teams(db: Database): BudgetAdministration {
       return uuid === null ? unlimitedKey : plainly(readKeyBudget(db, uuid));
     },
 
-    async setKeyBudget({ id: keyId }, before, { teamId, budget }, actor) {
+    async setKeyBudget({ id: keyId, version }, before, { teamId, budget }, actor) {
       const id = bare(keyId, "key_");
       let unsummed = false;
       const answer = await act(db, async (tx) => {
-        const [key] = await tx.drizzle.select().from(apiKey).where(eq(apiKey.id, id));
-        if (!key) return null;
-        const owner = key.organizationId;
+        const [found] = await tx.drizzle.select({ owner: apiKey.organizationId }).from(apiKey).where(eq(apiKey.id, id));
+        if (!found) return null;
+        const { owner } = found;
         await lockOrganization(tx, owner);
+        const [key] = await tx.drizzle.select().from(apiKey).where(eq(apiKey.id, id)).for("update");
+        if (!key) return null;
         const now = await readKeyBudget(tx, id);
-        if (!isDeepStrictEqual(now, before)) return { now };
+        if ((typeof version === "number" && key.version !== version) || !isDeepStrictEqual(now, before)) return { now };
         const group = teamId === null ? null : bare(teamId, "team_");
         if (group !== null && !(await isMember(tx, owner, group))) return null;
+        if (teamId === (now.team?.id ?? null) && isDeepStrictEqual(budget, now.budget)) return now;
         unsummed = await setSubject(tx, { id, organization: owner, team: group, budget });
+        await tx.drizzle
+          .update(apiKey)
+          .set({ version: key.version + 1 })
+          .where(eq(apiKey.id, id));
         const details = { team_id: teamId, limits: budgetShown(budget), before: keyShown(now) };
         await announceChange(tx, keyId);
         await audit(tx, await storeNow(tx), { actor, action: "key.budget", owner, subject: keyId, details });
@@ -151,15 +162,22 @@ export function teams(db: Database): BudgetAdministration {
       return owner === null ? null : plainly(defaultOf(db, owner));
     },
 
-    setKeyDefault: (organizationId, budget, actor) =>
+    setKeyDefault: (organizationId, budget, actor, version) =>
       act(db, async (tx) => {
         const owner = bare(organizationId, "org_");
-        await lockOrganization(tx, owner);
+        const [row] = await tx.drizzle.select().from(organization).where(eq(organization.id, owner)).for("update");
         const before = await defaultOf(tx, owner);
+        if (!row || (typeof version === "number" && row.version !== version)) return { now: before };
+        if (isDeepStrictEqual(before, budget)) return null;
         await setDefault(tx, owner, budget);
+        await tx.drizzle
+          .update(organization)
+          .set({ version: row.version + 1 })
+          .where(eq(organization.id, owner));
         const details = { limits: budget && budgetShown(budget), before: before && budgetShown(before) };
         const action = "organization.key_limits";
         await audit(tx, await storeNow(tx), { actor, action, owner, subject: organizationId, details });
+        return null;
       }),
   };
 }
@@ -240,6 +258,7 @@ async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promi
     budget: budgets.get(row.id) ?? { ...noBudget },
     keyDefault: given.get(row.id) ?? null,
     keys: counts.get(row.id) ?? 0,
+    version: row.version,
   }));
 }
 

@@ -57,6 +57,8 @@ export interface CallerCodec<Wire, Reply> {
     decode(wire: Wire): InferenceRequest;
     /** The same in steps, of protocols whose conversations are bounded by the body's size alone. */
     decodingSteps?(wire: Wire): Generator<void, InferenceRequest, void>;
+    /** What is left of it once it is decoded: what an answer still shows or is read by. The conversation is most of it. */
+    remainder(wire: Wire): Wire;
   };
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
   stream: { encoder(wire: Wire, context: StreamContext): StreamEncoder };

@@ -3,7 +3,7 @@
 export const quote = 0x22;
 export const comma = 0x2c;
 export const colon = 0x3a;
-const backslash = 0x5c;
+export const backslash = 0x5c;
 
 /** `[` or `{`: they differ in one bit. */
 export function opens(byte: number): boolean {

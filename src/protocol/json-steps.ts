@@ -2,9 +2,11 @@
  * A large body parsed in steps: as JSON.parse would, but never much at once. Between two steps others get their turn.
  *
  * The bytes are walked once. Where enough has come together, at the next comma, what is complete is parsed: an object or
- * array that is still open there is made, its finished items are put into it, and the rest follows. Pure.
+ * array that is still open there is made, its finished items are put into it, and the rest follows. A long string becomes
+ * a value by itself. Pure, but for the bytes: they are used up.
  */
 import { closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
+import { longString } from "./json-string.ts";
 
 /** An object or array that is open where the walk stands. */
 interface Open {
@@ -22,21 +24,24 @@ interface Open {
 /** What one step may cost, and what things cost at their dearest, in nanoseconds: names never seen, escapes, small strings. */
 export const step_ns = 10_000_000;
 const byte_ns = 4;
-const value_ns = 100;
+const value_ns = 400;
 const member_ns = 1000;
 
 /** Blanks and digits need no parsing for long, but they are walked. */
 const walked_bytes = 4 * 1024 * 1024;
+
+/** As text, a string of this length costs its own size twice before it is a value. */
+const long_bytes = 256 * 1024;
 
 export function parsingCost_ns(shape: { bytes: number; values: number; members: number }): number {
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
 
 /** Throws what JSON.parse or a decoder throws; positions in a SyntaxError's words are those of a part. */
-export function* parseInSteps(bytes: Uint8Array, step = step_ns): Generator<void, unknown, void> {
+export function* parseInSteps(bytes: Uint8Array, step = step_ns, long = long_bytes): Generator<void, unknown, void> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  const walk = new Walk(bytes, (from, to) => decoder.decode(bytes.subarray(from, to)), isMarked ? 3 : 0);
+  const walk = new Walk(bytes, decoder, isMarked ? 3 : 0);
   let cost = 0;
   let before = 0;
   let walked = 0;
@@ -47,7 +52,16 @@ export function* parseInSteps(bytes: Uint8Array, step = step_ns): Generator<void
     }
     const byte = bytes[at]!;
     if (byte === quote) {
-      at = stringEnd(bytes, at + 1) || bytes.length;
+      const after = stringEnd(bytes, at + 1);
+      const isWhole = after > 0 && after <= bytes.length;
+      if (isWhole && after - at > long && walk.awaitsValue()) {
+        walk.enter();
+        walk.place(at, yield* longString(bytes, at + 1, after - 1, decoder));
+        walk.parsedTo(after);
+        [cost, before] = [0, after];
+        yield;
+      }
+      at = after || bytes.length;
       continue;
     }
     if (byte === comma) {
@@ -76,11 +90,11 @@ class Walk {
   /** The first is around the body itself, as an array of one item. */
   readonly #open: Open[];
   readonly #bytes: Uint8Array;
-  readonly #text: (from: number, to: number) => string;
+  readonly #decoder: TextDecoder;
 
-  constructor(bytes: Uint8Array, text: (from: number, to: number) => string, from: number) {
+  constructor(bytes: Uint8Array, decoder: TextDecoder, from: number) {
     this.#bytes = bytes;
-    this.#text = text;
+    this.#decoder = decoder;
     this.from = from;
     this.#open = [opened(from, true)];
   }
@@ -111,14 +125,36 @@ class Walk {
     this.#top.from = at + 1;
   }
 
-  /** Everything before the comma at `at` becomes a value; what is open there is made first, from the outside. */
+  /** Everything before the comma at `at` becomes a value; what is open there is made first. */
   make(at: number): void {
+    this.enter();
+    this.#take(this.#top, at);
+    this.#top.from = at;
+  }
+
+  /** Makes what is open, from the outside, each with what stands before the next. */
+  enter(): void {
     for (const [index, outer] of this.#open.entries()) {
       outer.made ??= outer.isArray ? [] : {};
       const inner = this.#open[index + 1];
-      if (!inner) this.#take(outer, at);
-      else if (inner.made === null) this.#enter(outer, inner);
+      if (!inner || inner.made !== null) continue;
+      inner.made = inner.isArray ? [] : {};
+      this.#place(outer, inner.from - 1, inner.made);
     }
+  }
+
+  /** Whether what begins here is no name. */
+  awaitsValue(): boolean {
+    const top = this.#top;
+    return top.isArray || top.colon >= Math.max(top.from, top.comma);
+  }
+
+  /** A value of what is open last, which has been entered; it began at `at`. */
+  place(at: number, value: unknown): void {
+    this.#place(this.#top, at, value);
+  }
+
+  parsedTo(at: number): void {
     this.#top.from = at;
   }
 
@@ -131,21 +167,20 @@ class Walk {
     return (root.made as unknown[])[0];
   }
 
-  /** Takes what stands before `inner`, and puts `inner` behind it, under its name. */
-  #enter(outer: Open, inner: Open): void {
+  /** Takes what stands before `at`, where a value began, and puts that behind it, under its name. */
+  #place(outer: Open, at: number, value: unknown): void {
     const hasComma = outer.comma >= outer.from;
     if (hasComma) this.#take(outer, outer.comma);
     if (hasComma === outer.isEmpty) throw broken();
     const begin = hasComma ? outer.comma + 1 : outer.from;
-    inner.made = inner.isArray ? [] : {};
     if (outer.isArray) {
-      if (!this.#isBlank(begin, inner.from - 1)) throw broken();
-      (outer.made as unknown[]).push(inner.made);
+      if (!this.#isBlank(begin, at)) throw broken();
+      (outer.made as unknown[]).push(value);
     } else {
-      if (outer.colon < begin || !this.#isBlank(outer.colon + 1, inner.from - 1)) throw broken();
+      if (outer.colon < begin || !this.#isBlank(outer.colon + 1, at)) throw broken();
       const name: unknown = JSON.parse(this.#text(begin, outer.colon));
       if (typeof name !== "string") throw broken();
-      put(outer.made as Record<string, unknown>, name, inner.made);
+      put(outer.made as Record<string, unknown>, name, value);
     }
     outer.isEmpty = false;
   }
@@ -169,14 +204,33 @@ class Walk {
       from += 1;
       if (this.#isBlank(from, to)) throw broken();
     }
-    const text = this.#text(from, to);
+    const items: unknown = JSON.parse(this.#within(from, to, open.isArray ? "[]" : "{}"));
     if (open.isArray) {
-      for (const item of JSON.parse(`[${text}]`) as unknown[]) (open.made as unknown[]).push(item);
+      for (const item of items as unknown[]) (open.made as unknown[]).push(item);
     } else {
-      const part = JSON.parse(`{${text}}`) as Record<string, unknown>;
+      const part = items as Record<string, unknown>;
       for (const name of Object.keys(part)) put(open.made as Record<string, unknown>, name, part[name]);
     }
     open.isEmpty = false;
+  }
+
+  #text(from: number, to: number): string {
+    return this.#decoder.decode(this.#bytes.subarray(from, to));
+  }
+
+  /** The text between two brackets, which stand for a moment where other marks do: joined to it, they would copy it. */
+  #within(from: number, to: number, brackets: string): string {
+    const bytes = this.#bytes;
+    if (from === 0 || to === bytes.length) return brackets[0] + this.#text(from, to) + brackets[1];
+    const [first, last] = [bytes[from - 1]!, bytes[to]!];
+    try {
+      bytes[from - 1] = brackets.charCodeAt(0);
+      bytes[to] = brackets.charCodeAt(1);
+      return this.#text(from - 1, to + 1);
+    } finally {
+      bytes[from - 1] = first;
+      bytes[to] = last;
+    }
   }
 }
 

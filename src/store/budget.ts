@@ -27,6 +27,8 @@ export interface Team {
   keyDefault: Budget | null;
   /** Keys that are in it, revoked ones included. */
   keys: number;
+  /** Rises with each change of its own; keys come and go without. */
+  version: number;
 }
 
 /** What a key may use, and as a member of which team. */
@@ -65,14 +67,23 @@ export interface BudgetAdministration {
   removeTeam(id: string, actor: string): Promise<Team | null>;
 
   keyBudget(keyId: string): Promise<KeyBudget>;
-  /** Unless it is no longer as `before` says. Null: there is no such key, or no such team of its organization. */
+  /**
+   * Unless it is no longer as `before` says, or the key has another version than the one given. Null: there is no such
+   * key, or no such team of its organization.
+   */
   setKeyBudget(
-    key: { readonly id: string },
+    key: { readonly id: string; readonly version?: number | null },
     before: KeyBudget,
     change: { teamId: string | null; budget: Budget },
     actor: string,
   ): Promise<KeyBudget | Overtaken<KeyBudget> | null>;
   /** What a new key of an organization gets; null: nothing. */
   keyDefault(organizationId: string): Promise<Budget | null>;
-  setKeyDefault(organizationId: string, budget: Budget | null, actor: string): Promise<void>;
+  /** Unless the organization has another version than the one given. */
+  setKeyDefault(
+    organizationId: string,
+    budget: Budget | null,
+    actor: string,
+    version?: number | null,
+  ): Promise<Overtaken<Budget | null> | null>;
 }

@@ -18,8 +18,10 @@ export interface Organization {
   id: string;
   /** Lower-case letters, digits and hyphens, 1 to 63, unique. */
   slug: string;
+  /** Those that it had before: none is ever another's. */
+  formerSlugs: string[];
   name: string;
-  status: "active" | "suspended";
+  status: OrganizationStatus;
   /** Name of a plan of the catalog; null when it was removed (inference answers 402). */
   plan: string | null;
   /** Where weeks and months are counted from at this moment; whole milliseconds. */
@@ -27,10 +29,30 @@ export interface Organization {
   /** An anchor that was set and does not count yet: months are counted from it from then on. */
   nextAnchor: { anchorAt: Date; countsFrom: Date } | null;
   extraUsage: { enabled: boolean /** micro-units a billing month */; capUnits: number | null };
+  /** How long a secret works from its making, in days; null: until its key ends. */
+  keyLifetimeMaxDays: number | null;
+  /** How long a key works from its last use, in days; null: it need not be used. */
+  keyUnusedMaxDays: number | null;
+  /** False: no word of a request or an answer is stored. */
+  keepsContent: boolean;
   createdAt: Date;
+  closedAt: Date | null;
   /** Rises with each change. */
   version: number;
 }
+
+/** One that is closed stays closed. */
+export const organizationStatuses = ["active", "suspended", "closed"] as const;
+export type OrganizationStatus = (typeof organizationStatuses)[number];
+
+/** What an organization asks of its keys, and of what is kept. */
+export type Policies = Pick<Organization, "keyLifetimeMaxDays" | "keyUnusedMaxDays" | "keepsContent">;
+
+/**
+ * A use is written down before it is served where the last one that was is older than this; and a key that is not used
+ * ends so much later than its organization says. So none ends too early, whatever became of a later note of its use.
+ */
+export const useNoted_ms = 3_600_000;
 
 /** A key as it may be shown: never its secret. */
 export interface Key {
@@ -54,6 +76,12 @@ export interface Key {
   labels: Record<string, string>;
   /** Addresses and networks of its clients; null allows all. */
   allowedAddresses: string[] | null;
+  /** By the store's clock, when this was read. */
+  state: KeyState;
+  /** When it ended or will, as things stand: revoked, expired, too old or unused. Null: never. */
+  endsAt: Date | null;
+  /** Rises with each change; use is none. */
+  version: number;
   /** Newest first; more than one while a rotation's grace runs. */
   secrets: Secret[];
 }
@@ -78,9 +106,14 @@ export interface NewSecret {
 
 /** All that authentication needs to know, from one indexed look-up. */
 export interface Credential {
-  key: Pick<Key, "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt">;
+  key: Pick<
+    Key,
+    "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt" | "lastUsedAt"
+  >;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
-  organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version">;
+  /** When the policies of its organization end this secret, as too old, and the key, as unused; null: never. */
+  ends: { lifetimeAt: Date | null; unusedAt: Date | null };
+  organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
   /** Of the key and its team, where they have limits of their own; the key first. */
   rates: readonly RateSubject[];
   /** The store's clock at the look-up: it decides about expiry, never a node's. */
@@ -89,8 +122,11 @@ export interface Credential {
 
 export interface Directory {
   credential(keyHash: Uint8Array): Promise<Credential | null>;
-  /** Keys, and the address from which each was used. Best effort, batched; never waited for by a request. */
-  touch(uses: ReadonlyMap<string, string>): Promise<void>;
+  /**
+   * Keys, and the address from which each was used; "" says nothing of it. Of a key that somebody else is writing,
+   * nothing is noted, unless it is `certain`, which waits for him.
+   */
+  touch(uses: ReadonlyMap<string, string>, how?: "certain"): Promise<void>;
 }
 
 export interface Administration extends BudgetAdministration {
@@ -105,38 +141,47 @@ export interface Administration extends BudgetAdministration {
   listOrganizations(): Promise<Organization[]>;
   /** In the order in which they were made. */
   pageOrganizations(
-    page: Page & { status?: Organization["status"] | undefined; plan?: string | undefined },
+    page: Page & { status?: OrganizationStatus | undefined; plan?: string | undefined },
   ): Promise<PageOf<Organization>>;
   /** By slug or by id. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
-  /** With a version, here and below: only if the organization has it still. */
+  /** Which organization had this slug before it got another. */
+  formerOwner(slug: string): Promise<Organization | null>;
+  /** With a version, here and below: only if the organization has it still. Of one that is closed, nothing changes. */
   setOrganizationStatus(
     id: string,
-    status: Organization["status"],
+    status: Exclude<OrganizationStatus, "closed">,
     actor: Actor,
     version?: number | null,
-  ): Promise<Organization | Stale | null>;
+  ): Promise<Changed>;
+  renameOrganization(
+    id: string,
+    names: Partial<Pick<Organization, "slug" | "name">>,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Changed | "slug_taken">;
+  /** What is named is set. Once it keeps no content, none is kept any more; `purgeContent` drops what was. */
+  setPolicies(id: string, policies: Partial<Policies>, actor: Actor, version?: number | null): Promise<Changed>;
+  /** For good: revokes its keys, takes its plan, its extra usage and its webhook. Its records stay for their time. */
+  closeOrganization(id: string, actor: Actor, version?: number | null): Promise<Changed>;
+  /** Drops what is stored of an organization that is closed or keeps no content. */
+  purgeContent(id: string): Promise<void>;
   /** Counts at once; use and boundaries stay. Null takes the plan away. */
   setOrganizationPlan(
     id: string,
     plan: string | null,
     actor: Actor,
     version?: number | null,
-  ): Promise<Organization | Stale | "no_plan" | null>;
+  ): Promise<Changed | "no_plan">;
   /** A new anchor for weeks and months, from the end of the running month on. */
-  setOrganizationAnchor(
-    id: string,
-    anchorAt: Date,
-    actor: Actor,
-    version?: number | null,
-  ): Promise<Organization | Stale | null>;
+  setOrganizationAnchor(id: string, anchorAt: Date, actor: Actor, version?: number | null): Promise<Changed>;
   /** Turned off, the cap stays: it still bounds what runs. */
   setExtraUsage(
     id: string,
     extra: { enabled: true; capUnits: number } | { enabled: false },
     actor: Actor,
     version?: number | null,
-  ): Promise<Organization | Stale | null>;
+  ): Promise<Changed>;
   /** Compensating entries in the ledger (Ledger.adjust), all or none; answers each with what was added. */
   adjustUsage(input: {
     organizationId: string;
@@ -153,12 +198,15 @@ export interface Administration extends BudgetAdministration {
     scopes: Scope[];
     allowedModels: string[] | null;
     expiresAt: Date | null;
+    owner: string | null;
+    labels: Record<string, string>;
+    allowedAddresses: string[] | null;
     teamId: string | null;
     budget: Budget;
     secret: NewSecret;
     actor: Actor;
     repeat?: Repeat | undefined;
-  }): Promise<Key | Repeated | "no_team">;
+  }): Promise<Key | Repeated | "no_team" | "closed">;
   /** Of one organization or of all, in the order in which they were made. */
   pageKeys(
     page: Page & {
@@ -169,7 +217,7 @@ export interface Administration extends BudgetAdministration {
     },
   ): Promise<PageOf<Key>>;
   /** What is named is set; all else stays, whoever changes it meanwhile. An answer that changes nothing writes nothing. */
-  updateKey(id: string, change: KeyChange, actor: Actor): Promise<Key | null>;
+  updateKey(id: string, change: KeyChange, actor: Actor, version?: number | null): Promise<Key | Stale<Key> | null>;
   findKey(id: string): Promise<Key | null>;
   /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
   rotateKey(input: {
@@ -190,8 +238,8 @@ export type KeyChange = Partial<
   Pick<Key, "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "owner" | "labels">
 >;
 
-/** `active` is neither revoked nor expired. */
-export const keyStates = ["active", "revoked", "expired"] as const;
+/** `expired`: or older than its organization allows. `unused`: for longer than that. `active`: nothing of it all. */
+export const keyStates = ["active", "revoked", "expired", "unused"] as const;
 export type KeyState = (typeof keyStates)[number];
 
 /** Where the chain of the audit log stands after an entry. */
@@ -207,6 +255,8 @@ export interface AuditQuery {
   action?: string | undefined;
   /** Only entries about this plan. */
   plan?: string | undefined;
+  /** Only entries about this: an id. */
+  subject?: string | undefined;
   /** Only entries with a smaller number, or a greater one. */
   before?: number | undefined;
   after?: number | undefined;
@@ -219,9 +269,12 @@ export interface AuditQuery {
 export type Actor = string;
 
 /** It changed since the version that the caller has read. */
-export interface Stale {
-  stale: Organization;
+export interface Stale<What = Organization> {
+  stale: What;
 }
+
+/** An organization as it is after a change. Null: there is none. */
+export type Changed = Organization | Stale | "closed" | null;
 
 /** One compensating entry; `added` is null where there was no session to adjust. */
 export interface UsageEntry {

@@ -18,9 +18,13 @@ export interface MetricRow {
   labels?: Record<string, LabelBound>;
   /** Of a histogram, ascending. */
   buckets?: readonly number[];
+  /** What a node of several workers tells: the sum (which it is unless said), the largest, or each worker's own. */
+  across?: Across;
   /** Its observations name a traced request, where the scraper understands OpenMetrics. */
   hasExemplars?: boolean;
 }
+
+export type Across = "sum" | "max" | "worker";
 
 export type MetricTable = Record<string, MetricRow>;
 

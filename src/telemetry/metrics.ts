@@ -51,6 +51,7 @@ export interface Metrics extends StoreWatcher {
   read: Instruments["read"];
   revocationPropagation(seconds: number): void;
   render(format: Format): Promise<string>;
+  values: Instruments["values"];
 }
 
 export interface EndedRequest {
@@ -77,7 +78,7 @@ export interface MetricsSettings {
 }
 
 export function prometheusMetrics({ version, isPrivate, organizations_max }: MetricsSettings): Metrics {
-  const { inc, observe, read, render } = instruments();
+  const { inc, observe, read, render, values } = instruments();
   const told = largest(() => (isPrivate ? organizations_max() : 0), Date.now, other);
   const diverged = divergence();
   const named = (upstream: string | null) => (isPrivate ? (upstream ?? "") : "");
@@ -162,6 +163,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     read,
     revocationPropagation: (seconds) => observe("key_revocation_propagation_seconds", {}, seconds),
     render,
+    values,
   };
 }
 

@@ -15,6 +15,24 @@ export interface Instruments {
   /** Who tells the value of a gauge, or of a counter that counts elsewhere. */
   read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => Reading<Name>): void;
   render(format: Format): Promise<string>;
+  /** The same as values, for a node of several workers to put together (merged.ts). */
+  values(): Promise<Told[]>;
+}
+
+/** A metric with its values, as prom-client has them. A copy may travel to another process. */
+export interface Told {
+  name: string;
+  help: string;
+  type: string;
+  values: ToldValue[];
+}
+
+export interface ToldValue {
+  value: number;
+  labels: Record<string, string | number>;
+  /** Of a histogram: of its buckets, sum and count. */
+  metricName?: string;
+  exemplar?: unknown;
 }
 
 export type Format = "prometheus" | "openmetrics";
@@ -73,6 +91,10 @@ export function instruments(): Instruments {
       readers.set(name, read as () => Reading<MetricName>);
     },
     render: (format) => registries[format].metrics(),
+    async values() {
+      const told = (await registries.prometheus.getMetricsAsJSON()) as unknown as Told[];
+      return told.map(({ name, help, type, values }) => ({ name, help, type: String(type), values }));
+    },
   };
 }
 

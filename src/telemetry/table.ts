@@ -23,8 +23,9 @@ export type LabelsOf<Name extends MetricName> = Table[Name] extends { labels: in
 /** The table as docs/operating.md has it. */
 export function tableShown(): string {
   const head = "| metric | type | labels | what it is | what it answers |\n|---|---|---|---|---|\n";
-  const rows = Object.entries<MetricRow>(table).map(([name, { type, labels = {}, help, question }]) => {
+  const rows = Object.entries<MetricRow>(table).map(([name, { type, labels = {}, across, help, question }]) => {
     const named = Object.keys(labels).map((label) => `\`${label}\``);
+    if (across === "worker") named.push("(`worker`)");
     return `| \`${name}\` | ${type} | ${named.join(", ")} | ${help.replace(/\.$/, "")} | ${question} |\n`;
   });
   return head + rows.join("");

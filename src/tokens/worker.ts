@@ -1,5 +1,6 @@
 /** The worker: one body after the other, each answered by its number. An entry point of its own (scripts/build.ts). */
 
+import { fullGC } from "bun:jsc";
 import { compact } from "../inference/compact.ts";
 import { asFault } from "../inference/fault.ts";
 import type { Answer, Question } from "./counter.ts";
@@ -17,7 +18,11 @@ self.onmessage = ({ data: { number, asked } }) => {
   void answered(number, asked).then((answer) => self.postMessage(answer));
 };
 
+/** What such a body leaves behind is collected before the next: the worker serves nobody meanwhile. */
+const large_bytes = 2 * 1024 * 1024;
+
 async function answered(number: number, asked: Asked): Promise<Answer> {
+  const bytes = asked.body.byteLength;
   try {
     return { number, examined: await examine(asked, known) };
   } catch (thrown) {
@@ -26,5 +31,7 @@ async function answered(number: number, asked: Asked): Promise<Answer> {
     if (code === "internal_error") throw thrown;
     // What a Fault knows beside this (a cause, for the log) may be anything, and not all of that can be sent.
     return { number, refused: { code, message, ...compact({ param, body }) } };
+  } finally {
+    if (bytes >= large_bytes) fullGC();
   }
 }

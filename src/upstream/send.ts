@@ -1,7 +1,10 @@
 /** One request to one engine, once: whether it may be sent again is decided by whoever knows what was shown. */
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
+import { jsonPieces } from "../protocol/json-pieces.ts";
+import { breather } from "../time/breather.ts";
 import type { Client, Post } from "./http1/client.ts";
+import type { RequestBody } from "./http1/connection.ts";
 import type { Reply } from "./http1/exchange.ts";
 import type { Upstream } from "./target.ts";
 
@@ -10,6 +13,8 @@ export interface Sending extends UpstreamAsk {
   upstream: Upstream;
   codec: UpstreamCodec;
   request: InferenceRequest;
+  /** Size of what the caller asked. */
+  inputBytes: number;
   /** For whom it is. */
   identified?: { organization: string; plan: string };
   /** What divides the engine's prefix cache, as vLLM names it; null where nothing does. */
@@ -23,6 +28,10 @@ export interface Sending extends UpstreamAsk {
 export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "connected" | "signal">): Promise<Reply> {
   const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = sending;
   const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
+  const body = await bodyOf(
+    sending.cacheSalt ? { ...(asked as object), cache_salt: sending.cacheSalt } : asked,
+    sending,
+  );
   return client.post({
     url: upstream.url + codec.path,
     address: upstream.address,
@@ -35,11 +44,24 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
       ...upstream.headers,
       ...identityHeaders(sending),
     },
-    body: JSON.stringify(sending.cacheSalt ? { ...(asked as object), cache_salt: sending.cacheSalt } : asked),
+    body,
     tls: upstream.tls ?? null,
     isFresh: sending.isFresh ?? false,
     ...line,
   });
+}
+
+/** Smaller ones are written at once, which is quicker. */
+const pieced_bytes = 1024 * 1024;
+
+async function bodyOf(asked: unknown, { inputBytes }: Sending): Promise<RequestBody> {
+  if (inputBytes < pieced_bytes) return JSON.stringify(asked);
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for (const piece of jsonPieces(asked)) {
+    pieces.push(piece);
+    await breather(inputBytes);
+  }
+  return pieces;
 }
 
 function identityHeaders({ upstream: { identityHeaders = {} }, identified }: Sending): Record<string, string> {

@@ -9,6 +9,8 @@ import type { RunTrace } from "./trace.ts";
 export interface Errand {
   model: CatalogModel;
   request: InferenceRequest;
+  /** Size of what the caller asked. */
+  inputBytes: number;
   /** Estimate of the input. */
   inputTokens: number;
   identity: ResponseIdentity;

@@ -193,6 +193,7 @@ class Walk implements Opened, OpenedEvents {
       ...{
         identity: errand.identity,
         signal: errand.signal,
+        inputBytes: errand.inputBytes,
         isFresh,
         stream: this.#asking.stream,
         gather_ms: this.#asking.gather_ms,

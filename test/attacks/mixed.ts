@@ -1,6 +1,7 @@
 // All attacks at once, again and again, until it is killed: `bun test/attacks/mixed.ts` with an ATTACK_TARGET in JSON, and
-// ATTACK_ROUND_MS. In each round every body is sent once, in the same order, so that rounds can be compared. A process of
-// its own, so that honest clients in another one don't wait for it. Prints what it was answered, when it changes.
+// ATTACK_ROUND_MS. In each round every body is sent once, in the same order, so that rounds can be compared; its last part
+// is a rest, in which all other attacks go on, but no large body is under way. A process of its own, so that honest clients
+// in another one don't wait for it. Prints what it was answered, every two seconds, and when a rest begins or ends.
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack, Target } from "./attack.ts";
@@ -14,7 +15,14 @@ import { chatWith } from "./talk.ts";
 /** The largest bodies take the attacker longer to write than the node to answer. */
 const bodies: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];
 const round_ms = Number(process.env.ATTACK_ROUND_MS);
+const rest_ms = 20_000;
 const mib = 1024 * 1024;
+
+export interface AttackersSay {
+  isResting: boolean;
+  /** How often each thing was answered, or happened. */
+  counts: Record<string, number>;
+}
 
 type Told = (what: string, count?: number) => void;
 type Assault = (target: Target, told: Told) => Promise<void>;
@@ -22,22 +30,12 @@ type Assault = (target: Target, told: Told) => Promise<void>;
 const assaults: Record<string, Assault> = {
   async bodies(target, told) {
     const began = performance.now();
-    for (const [index, attack] of bodies.entries()) {
-      await Bun.sleep(Math.max(0, began + (index * round_ms) / bodies.length - performance.now()));
-      const { answers } = await attack.run(target);
-      for (const answer of answers) told(`body ${answer}`);
-    }
-    const late_ms = performance.now() - began - round_ms;
-    if (late_ms > 0) told("rounds late");
-    await Bun.sleep(Math.max(0, -late_ms));
-  },
-  async held({ url, pid, key }, told) {
-    for (const isChunked of [false, true]) {
-      const size = { announced_bytes: 31 * mib, sent_bytes: 4 * mib, chunked: isChunked };
-      const { refused } = await heldBodies({ url, pid, key, connections: 40, ...size });
-      for (const [code, count] of Object.entries(refused)) told(`held ${code}`, count);
-      await Bun.sleep(20_000);
-    }
+    await Promise.all([allBodies(target, told), allHeld(target, told)]);
+    told("resting", 1);
+    const left_ms = began + round_ms - performance.now();
+    if (left_ms < rest_ms) told("rounds late");
+    await Bun.sleep(Math.max(rest_ms, left_ms));
+    told("resting", -1);
   },
   async idle({ url, key, model }, told) {
     const wanting = { url, connections: 200, patience_ms: 90_000 };
@@ -74,16 +72,39 @@ const assaults: Record<string, Assault> = {
   },
 };
 
+async function allBodies(target: Target, told: Told): Promise<void> {
+  const began = performance.now();
+  const every_ms = (round_ms - rest_ms) / bodies.length;
+  for (const [index, attack] of bodies.entries()) {
+    await Bun.sleep(Math.max(0, began + index * every_ms - performance.now()));
+    const { answers } = await attack.run(target);
+    for (const answer of answers) told(`body ${answer}`);
+  }
+}
+
+async function allHeld({ url, pid, key }: Target, told: Told): Promise<void> {
+  for (const isChunked of [false, true]) {
+    const size = { announced_bytes: 31 * mib, sent_bytes: 4 * mib, chunked: isChunked };
+    const { refused } = await heldBodies({ url, pid, key, connections: 40, ...size });
+    for (const [code, count] of Object.entries(refused)) told(`held ${code}`, count);
+  }
+}
+
 async function main(): Promise<void> {
   const target = JSON.parse(process.env.ATTACK_TARGET!) as Target;
   const counts: Record<string, number> = {};
+  let isResting = false;
+  const say = () => console.log(JSON.stringify({ isResting, counts } satisfies AttackersSay));
   const told: Told = (what, count = 1) => {
-    counts[what] = (counts[what] ?? 0) + count;
+    if (what === "resting") {
+      isResting = count > 0;
+      say();
+    } else counts[what] = (counts[what] ?? 0) + count;
   };
   const { answered } = await flood(target.url, 100);
   setInterval(() => {
     for (const [status, count] of answered) counts[`made-up key ${status}`] = count;
-    console.log(JSON.stringify(counts));
+    say();
   }, 2000);
   const again = async ([name, assault]: [string, Assault]) => {
     for (;;)

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { type AuthenticatorLimits, authenticator, requireScope } from "../../src/auth/authenticate.ts";
 import { hashKey, newKey } from "../../src/auth/key.ts";
 import { Fault } from "../../src/inference/fault.ts";
-import type { Credential, Directory, Scope } from "../../src/store/directory.ts";
+import { type Credential, type Directory, type Scope, useNoted_ms } from "../../src/store/directory.ts";
 import { until } from "../harness/until.ts";
 
 const start = Date.UTC(2026, 10, 21, 3);
@@ -14,6 +15,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
   const asked: string[] = [];
   const touched: string[][] = [];
   let before: () => Promise<void> = async () => {};
+  let note: Directory["touch"] = async () => {};
   const directory: Directory = {
     async credential(hash) {
       asked.push(hash.toHex());
@@ -22,19 +24,24 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
       await before();
       return credential;
     },
-    async touch(uses) {
+    async touch(uses, how) {
       touched.push([...uses.keys()]);
+      await note(uses, how);
     },
   };
   const auth = authenticator({ directory, now_ms: () => clock.node_ms, limits });
   let made = 0;
   return {
     auth,
+    clock,
     directory,
     asked,
     touched,
     hold(gate: () => Promise<void>) {
       before = gate;
+    },
+    noting(write: Directory["touch"]) {
+      note = write;
     },
     pass(ms: number) {
       clock.node_ms += ms;
@@ -51,8 +58,10 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
           allowedAddresses: null,
           expiresAt: null,
           revokedAt: null,
+          lastUsedAt: null,
         },
         secret: { expiresAt: null, revokedAt: null },
+        ends: { lifetimeAt: null, unusedAt: null },
         organization: {
           id: organizationId,
           slug: "acme",
@@ -60,6 +69,10 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
           status: "active",
           plan: "pro",
           extraUsage: { enabled: false, capUnits: null },
+          keyLifetimeMaxDays: null,
+          keyUnusedMaxDays: null,
+          keepsContent: true,
+          closedAt: null,
           createdAt: new Date(start),
         },
         rates: [],
@@ -393,5 +406,116 @@ describe("last use", () => {
     await fault(it.with(key));
     await it.auth.stop();
     expect(it.touched).toEqual([]);
+  });
+});
+
+describe("a key that ends by policy", () => {
+  const day_ms = 86_400_000;
+
+  test("is refused from its millisecond on, cached or not, and is told what ended it", async () => {
+    for (const [end, says] of [
+      ["lifetimeAt", "is older than its organization allows"],
+      ["unusedAt", "was not used for longer than its organization allows"],
+    ] as const) {
+      const { add, with: use, pass } = house();
+      const { key, row } = add();
+      row.ends[end] = new Date(start + 500);
+      await use(key);
+      pass(499);
+      await use(key);
+      pass(1);
+      const refused = await fault(use(key));
+      expect(refused.code).toBe("expired_api_key");
+      expect(refused.message).toContain(says);
+    }
+  });
+
+  /** As the store has it: the use that is written down counts. */
+  function policed(unusedMaxDays: number) {
+    const at = house({ touch_ms: 3_600_000 });
+    const { key, row } = at.add();
+    const counted = () => {
+      const last = row.key.lastUsedAt ?? new Date(start);
+      row.ends.unusedAt = new Date(last.getTime() + unusedMaxDays * day_ms + useNoted_ms);
+    };
+    row.organization.keyUnusedMaxDays = unusedMaxDays;
+    counted();
+    return { ...at, key, row, counted };
+  }
+
+  test("has its use written down before it is served, once an hour, once for all that ask at the same time", async () => {
+    const { with: use, key, row, counted, pass, noting, touched, auth, asked } = policed(1);
+    const writes: (string | undefined)[] = [];
+    const gate = Promise.withResolvers<void>();
+    noting(async (_, how) => {
+      writes.push(how);
+      await gate.promise;
+      row.key.lastUsedAt = new Date(start);
+      counted();
+    });
+    let served = 0;
+    const asking = Array.from({ length: 5 }, () => use(key).then(() => served++));
+    await until(() => writes.length === 1);
+    expect([served, writes]).toEqual([0, ["certain"]]);
+    gate.resolve();
+    await Promise.all(asking);
+    await use(key);
+    pass(useNoted_ms - 1);
+    await use(key);
+    expect(writes).toEqual(["certain"]);
+    pass(1001);
+    await use(key);
+    expect([writes, touched.length]).toEqual([["certain", "certain"], 2]);
+    expect(asked.length).toBeLessThan(6);
+    await auth.stop();
+  });
+
+  test("is served where its use cannot be written in time, which is then tried again", async () => {
+    const { with: use, key, noting, touched, auth } = policed(1);
+    let isAway = true;
+    noting(async () => {
+      if (isAway) throw new Error("away");
+    });
+    expect((await use(key)).key.id).toBe("key_1");
+    isAway = false;
+    await auth.stop();
+    expect(touched.length).toBe(2);
+  });
+
+  test("without such a policy nobody waits for a note", async () => {
+    const { add, with: use, noting, auth } = house();
+    const writes: (string | undefined)[] = [];
+    noting(async (_, how) => void writes.push(how));
+    await use(add().key);
+    await auth.stop();
+    expect(writes).toEqual([undefined]);
+  });
+
+  test("never ends within its days after a use, whatever notes are lost", async () => {
+    const hours = fc.array(fc.tuple(fc.integer({ min: 0, max: 60 }), fc.boolean()), { minLength: 1, maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(hours, async (uses) => {
+        const { with: use, key, row, counted, pass, noting, clock } = policed(2);
+        noting(async (_, how) => {
+          // A node that dies loses what it would have written with others.
+          if (how !== "certain") return;
+          row.key.lastUsedAt = new Date(clock.store_ms);
+          counted();
+        });
+        let last_ms = start;
+        for (const [after, isShortly] of uses) {
+          pass(isShortly ? after * 60_000 : after * 3_600_000);
+          const idle_ms = clock.store_ms - last_ms;
+          const isServed = await use(key).then(
+            () => true,
+            () => false,
+          );
+          if (idle_ms < 2 * day_ms) expect(isServed).toBeTrue();
+          if (idle_ms >= 2 * day_ms + useNoted_ms) expect(isServed).toBeFalse();
+          if (!isServed) return;
+          last_ms = clock.store_ms;
+        }
+      }),
+    );
   });
 });

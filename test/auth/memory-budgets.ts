@@ -21,7 +21,7 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
   return {
     async createTeam({ id, organizationId, name, budget, keyDefault }) {
       if (isTaken(organizationId, name)) return "name_taken";
-      teams.set(id, { id, organizationId, name, budget, keyDefault, createdAt: now(), keys: 0 });
+      teams.set(id, { id, organizationId, name, budget, keyDefault, createdAt: now(), keys: 0, version: 1 });
       return current(id)!;
     },
     listTeams: async (organizationId) =>
@@ -38,7 +38,7 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
       if (!is) return null;
       if (!isDeepStrictEqual(is, before)) return { now: is };
       if (change.name !== is.name && isTaken(is.organizationId, change.name)) return "name_taken";
-      teams.set(before.id, { ...is, ...change });
+      teams.set(before.id, { ...is, ...change, version: is.version + 1 });
       return current(before.id);
     },
     async removeTeam(id) {
@@ -58,6 +58,7 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
     async setKeyDefault(organizationId, budget) {
       if (budget) defaults.set(organizationId, budget);
       else defaults.delete(organizationId);
+      return null;
     },
   };
 }

@@ -1,15 +1,19 @@
 /** Directory and Administration over maps, with a clock that a test moves: the rules of src/store/directory.ts, nothing more. */
 import { chainBeginning, chainedHash } from "../../src/store/audit-chain.ts";
-import type {
-  Administration,
-  AuditEntry,
-  Credential,
-  Directory,
-  Key,
-  Organization,
+import {
+  type Administration,
+  type AuditEntry,
+  type Credential,
+  type Directory,
+  type Key,
+  type Organization,
+  type Secret,
+  useNoted_ms,
 } from "../../src/store/directory.ts";
 import type { Page, PageOf } from "../../src/store/page.ts";
 import { memoryBudgets } from "./memory-budgets.ts";
+
+const day_ms = 86_400_000;
 
 export interface MemoryDirectory extends Directory, Administration {
   clock: { now_ms: number };
@@ -34,13 +38,35 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     actor: string,
     action: string,
     change: (organization: Organization) => void,
-  ): Organization | null {
+  ): Organization | "closed" | null {
     const organization = organizations.get(id);
     if (!organization) return null;
+    if (organization.status === "closed") return "closed";
     change(organization);
     organization.version++;
     note(actor, action, id, id);
     return structuredClone(organization);
+  }
+  const isTaken = (slug: string, id?: string) =>
+    [...organizations.values()].some((one) => one.id !== id && [one.slug, ...one.formerSlugs].includes(slug));
+  function endsOf(
+    { lastUsedAt }: Key,
+    { createdAt }: Pick<Secret, "createdAt">,
+    { keyLifetimeMaxDays, keyUnusedMaxDays }: Organization,
+  ): Credential["ends"] {
+    const used = Math.max(createdAt.getTime(), lastUsedAt?.getTime() ?? 0);
+    return {
+      lifetimeAt: keyLifetimeMaxDays === null ? null : new Date(createdAt.getTime() + keyLifetimeMaxDays * day_ms),
+      unusedAt: keyUnusedMaxDays === null ? null : new Date(used + keyUnusedMaxDays * day_ms + useNoted_ms),
+    };
+  }
+  function seen(key: Key): Key {
+    const { lifetimeAt, unusedAt } = endsOf(key, key.secrets[0]!, organizations.get(key.organizationId)!);
+    const over = (...instants: (Date | null)[]) => instants.some((at) => at !== null && at <= now());
+    const expired = over(key.expiresAt, lifetimeAt) ? "expired" : over(unusedAt) ? "unused" : "active";
+    const all = [key.expiresAt, lifetimeAt, unusedAt].flatMap((at) => (at ? [at.getTime()] : []));
+    const endsAt = key.revokedAt ?? (all.length === 0 ? null : new Date(Math.min(...all)));
+    return structuredClone({ ...key, state: key.revokedAt ? "revoked" : expired, endsAt });
   }
   function addSecret(key: Key, secret: { hash: Uint8Array; prefix: string; suffix: string }): void {
     const shown = { prefix: secret.prefix, suffix: secret.suffix, createdAt: now(), expiresAt: null, revokedAt: null };
@@ -56,16 +82,18 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       if (!found) return null;
       const key = keys.get(found.keyId)!;
       const organization = organizations.get(key.organizationId)!;
-      return structuredClone({ key, secret: found.secret, organization, rates: [], readAt: now() });
+      const ends = endsOf(key, found.secret, organization);
+      return structuredClone({ key, secret: found.secret, ends, organization, rates: [], readAt: now() });
     },
     async touch(uses) {
       for (const [id, from] of uses) Object.assign(keys.get(id)!, { lastUsedAt: now(), lastUsedFrom: from });
     },
     async createOrganization({ id, slug, name, plan, actor }) {
-      if ([...organizations.values()].some((one) => one.slug === slug)) return "slug_taken";
+      if (isTaken(slug)) return "slug_taken";
       const extraUsage = { enabled: false, capUnits: null };
       const organization: Organization = {
-        ...{ id, slug, name, status: "active", plan, extraUsage, createdAt: now() },
+        ...{ id, slug, formerSlugs: [], name, status: "active", plan, extraUsage, createdAt: now(), closedAt: null },
+        ...{ keyLifetimeMaxDays: null, keyUnusedMaxDays: null, keepsContent: true },
         ...{ anchorAt: now(), nextAnchor: null, version: 1 },
       };
       organizations.set(id, organization);
@@ -82,6 +110,24 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       const found = [...organizations.values()].find((one) => one.slug === slugOrId || one.id === slugOrId);
       return structuredClone(found ?? null);
     },
+    async formerOwner(slug) {
+      return structuredClone([...organizations.values()].find((one) => one.formerSlugs.includes(slug)) ?? null);
+    },
+    async renameOrganization(id, names, actor) {
+      if (names.slug !== undefined && isTaken(names.slug, id)) return "slug_taken";
+      return changed(id, actor, "organization.rename", (one) => {
+        if (names.slug !== undefined && names.slug !== one.slug) one.formerSlugs.push(one.slug);
+        Object.assign(one, names);
+      });
+    },
+    setPolicies: async (id, policies, actor) =>
+      changed(id, actor, "organization.policies", (one) => Object.assign(one, policies)),
+    closeOrganization: async (id, actor) =>
+      changed(id, actor, "organization.close", (one) => {
+        Object.assign(one, { status: "closed", closedAt: now(), plan: null });
+        for (const key of keys.values()) if (key.organizationId === id) key.revokedAt ??= now();
+      }),
+    async purgeContent() {},
     setOrganizationStatus: async (id, status, actor) =>
       changed(id, actor, `organization.${status === "active" ? "resume" : "suspend"}`, (one) => {
         one.status = status;
@@ -104,35 +150,39 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
         note(actor, "usage.adjust", organizationId, entryId, { window: kind, units, added: units, reason });
       return entries.map((entry) => ({ ...entry, added: units }));
     },
-    async createKey({ id, organizationId, name, scopes, allowedModels, expiresAt, secret, actor }) {
-      const life = { createdAt: now(), expiresAt, revokedAt: null, lastUsedAt: null };
-      const open = { lastUsedFrom: null, createdBy: actor, owner: null, labels: {}, allowedAddresses: null };
-      const key: Key = { id, organizationId, name, scopes, allowedModels, ...life, ...open, secrets: [] };
+    async createKey({ id, organizationId, name, scopes, allowedModels, expiresAt, secret, actor, ...input }) {
+      if (organizations.get(organizationId)?.status === "closed") return "closed";
+      const life = { createdAt: now(), expiresAt, revokedAt: null, lastUsedAt: null, lastUsedFrom: null };
+      const { owner, labels, allowedAddresses } = input;
+      const open = { createdBy: actor, owner, labels, allowedAddresses, version: 1 };
+      const read = { state: "active", endsAt: null } as const;
+      const key: Key = { id, organizationId, name, scopes, allowedModels, ...life, ...open, ...read, secrets: [] };
       addSecret(key, secret);
       keys.set(id, key);
       note(actor, "key.create", organizationId, id);
-      return structuredClone(key);
+      return seen(key);
     },
     async pageKeys({ organizationId, state, unusedFor_ms = 0, ...page }) {
-      const stateOf = ({ revokedAt, expiresAt }: Key) =>
-        revokedAt ? "revoked" : expiresAt && expiresAt <= now() ? "expired" : "active";
-      const found = [...keys.values()].filter(
-        (key) =>
-          (!organizationId || key.organizationId === organizationId) &&
-          (!state || stateOf(key) === state) &&
-          clock.now_ms - (key.lastUsedAt ?? key.createdAt).getTime() >= unusedFor_ms,
-      );
+      const found = [...keys.values()]
+        .map(seen)
+        .filter(
+          (key) =>
+            (!organizationId || key.organizationId === organizationId) &&
+            (!state || key.state === state) &&
+            clock.now_ms - (key.lastUsedAt ?? key.createdAt).getTime() >= unusedFor_ms,
+        );
       return part(found, page);
     },
     async updateKey(id, change, actor) {
       const key = keys.get(id);
       if (!key) return null;
-      Object.assign(key, change);
+      Object.assign(key, change, { version: key.version + 1 });
       note(actor, "key.update", key.organizationId, id);
-      return structuredClone(key);
+      return seen(key);
     },
     async findKey(id) {
-      return structuredClone(keys.get(id) ?? null);
+      const key = keys.get(id);
+      return key ? seen(key) : null;
     },
     async rotateKey({ id, secret, graceEndsAt, actor }) {
       const key = keys.get(id);
@@ -143,8 +193,9 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
         if (graceEndsAt && !(old.expiresAt && old.expiresAt < graceEndsAt)) old.expiresAt = graceEndsAt;
       }
       addSecret(key, secret);
+      key.version++;
       note(actor, "key.rotate", key.organizationId, id);
-      return structuredClone(key);
+      return seen(key);
     },
     async revokeKey({ id, old, actor }) {
       const key = keys.get(id);
@@ -152,7 +203,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       if (old) for (const secret of key.secrets.slice(1)) secret.revokedAt ??= now();
       else key.revokedAt ??= now();
       note(actor, old ? "key.revoke_old" : "key.revoke", key.organizationId, id);
-      return structuredClone(key);
+      return seen(key);
     },
     async listAudit({ organizationId, limit }) {
       const wanted = audit.filter((entry) => !organizationId || entry.organizationId === organizationId);

@@ -55,9 +55,18 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
 }
 
 const credential = {
-  key: { id: "key_1", name: "test", scopes: [], allowedModels: null, expiresAt: null, revokedAt: null },
+  key: {
+    id: "key_1",
+    name: "test",
+    scopes: [],
+    allowedModels: null,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
+  },
   secret: { expiresAt: null, revokedAt: null },
-  organization: { id: "org_1", status: "active" },
+  ends: { lifetimeAt: null, unusedAt: null },
+  organization: { id: "org_1", status: "active", keyUnusedMaxDays: null },
 };
 
 describe("look-ups of strangers", () => {

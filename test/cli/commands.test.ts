@@ -17,13 +17,18 @@ describe("what scripts rely on", () => {
     expect(JSON.parse(out)).toEqual({
       id: expect.stringMatching(/^org_[0-9a-f]{32}$/),
       slug: "acme",
+      former_slugs: [],
       name: "Acme, Inc.",
       status: "active",
       plan: "starter",
       anchor_at: expect.stringMatching(instant),
       next_anchor: null,
       extra_usage: { enabled: false, cap_units: null },
+      key_lifetime_max_days: null,
+      key_unused_max_days: null,
+      keeps_content: true,
       created_at: expect.stringMatching(instant),
+      closed_at: null,
       version: expect.any(Number),
     });
     expect((await shell().json("org create b --plan unlimited --json")).plan).toBe("unlimited");
@@ -305,7 +310,7 @@ describe("tables", () => {
   test("are a line a row where nothing has to fit, with no colour", async () => {
     const lines = (await listed(null)).trimEnd().split("\n");
     expect(lines).toHaveLength(3);
-    expect(lines[0]).toMatch(/^ID +ORG +NAME +STATE +KEY +SCOPES +LAST USED$/);
+    expect(lines[0]).toMatch(/^ID +ORG +NAME +STATE +KEY +SCOPES +LAST USED +ENDS$/);
     expect(lines.join("")).not.toContain("\u001b");
   });
 

@@ -177,6 +177,23 @@ describe("doctor", () => {
     }
   });
 
+  test("says how many processes will serve, and warns where they have too little memory", async () => {
+    const settings = await shell().services.configuration();
+    const told = async (workers: number | "auto", memory_bytes: number) => {
+      const server = { ...settings.server, workers };
+      const room = () => ({ cores: 4, memory_bytes });
+      return (await examined({ configuration: async () => ({ ...settings, server }), room })).of("workers");
+    };
+    const GiB = 1024 ** 3;
+    expect(await told("auto", 8 * GiB)).toMatchObject({
+      status: "ok",
+      says: "4 processes share the port, 4 cores to run on",
+    });
+    expect(await told("auto", 0.6 * GiB)).toMatchObject({ status: "ok", says: expect.stringMatching(/^2 processes/) });
+    expect(await told(8, GiB)).toMatchObject({ status: "warning", says: expect.stringContaining("SLUICE_WORKERS") });
+    expect(await told(1, GiB)).toBeUndefined();
+  });
+
   test("warns of few descriptors, and says what to do", async () => {
     const { of } = await examined({ upstreams: [], descriptorLimit: () => 1024 });
     expect(of("descriptors")).toMatchObject({ status: "warning", says: expect.stringContaining("ulimit -n") });

@@ -46,6 +46,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
     inspectDatabase: async () => ({ says: "reachable", schema: { is: "current", problem: null } }),
     inspectRedis: async () => "reachable",
     descriptorLimit: () => 65_536,
+    room: () => ({ cores: 4, memory_bytes: 4 * 1024 ** 3 }),
     certificates: async () => [],
     draftConfiguration: () => Promise.reject(new Error("no engine")),
     openapi: async () => '{"openapi":"3.1.0"}\n',
@@ -131,7 +132,7 @@ const configuration: Configuration = {
   images: { denyPrivate: false, deniedHosts: [] },
   reports: null,
   webhooks: { allowPrivate: false },
-  server: { host: "127.0.0.1", port: 8080, operator: null, migrates: true, trustedProxies: [] },
+  server: { host: "127.0.0.1", port: 8080, operator: null, migrates: true, trustedProxies: [], workers: 1 },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
   notices: [],
 };

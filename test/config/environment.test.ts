@@ -4,7 +4,8 @@ import { configured, problemsOf } from "./reading.ts";
 describe("the environment", () => {
   test("when it says nothing, the service listens on 127.0.0.1:8080 and keeps its data in ./data", () => {
     const { server, storage, notices } = configured(null);
-    expect(server).toEqual({ host: "127.0.0.1", port: 8080, operator: null, migrates: true, trustedProxies: [] });
+    const standing = { operator: null, migrates: true, trustedProxies: [], workers: 1 };
+    expect(server).toEqual({ host: "127.0.0.1", port: 8080, ...standing });
     expect(storage).toEqual({ databaseUrl: null, redisUrl: null, dataDir: "./data" });
     expect(notices).toEqual([]);
   });
@@ -25,6 +26,7 @@ describe("the environment", () => {
       SLUICE_OPERATOR_HOST: "10.0.0.1",
       SLUICE_MIGRATE: "false",
       SLUICE_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.1 ::1",
+      SLUICE_WORKERS: "auto",
     });
     expect(server).toEqual({
       host: "::",
@@ -32,6 +34,7 @@ describe("the environment", () => {
       operator: { host: "10.0.0.1", port: 9090 },
       migrates: false,
       trustedProxies: ["10.0.0.0/8", "192.0.2.1", "::1"],
+      workers: "auto",
     });
     expect(storage).toEqual({
       databaseUrl: "postgres://sluice@db.example:5432/sluice",

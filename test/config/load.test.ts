@@ -245,6 +245,42 @@ describe("a reload", () => {
     expect([...configuration.current().catalog.plans.keys()]).not.toContain("two");
   });
 
+  test("is put to those who must agree, who hear of every refusal, and nothing changes where they don't", async () => {
+    let text = "plans: { one: {} }";
+    const first = configured(text);
+    const configuration = reloadable(first, { load: () => load(text) });
+    const asked: (readonly string[])[] = [];
+    const agree = (answer: string[]) => async (own: readonly string[]) => {
+      asked.push(own);
+      return [...own, ...answer];
+    };
+    text = "plans: { two: {} }";
+    expect(await configuration.reload(undefined, agree(["worker 2: no"]))).toEqual({
+      ok: false,
+      problems: ["worker 2: no"],
+    });
+    expect(configuration.current()).toBe(first);
+    const throws = () => Promise.reject(new Error("the database is away"));
+    expect((await configuration.reload(throws, agree([]))).ok).toBe(false);
+    text = "plans: { three: { session: 0 } }";
+    expect((await configuration.reload(undefined, agree([]))).ok).toBe(false);
+    expect(asked).toEqual([[], ["the database is away"], [expect.stringContaining("plans.three.session")]]);
+    text = "plans: { two: {} }";
+    expect((await configuration.reload(undefined, agree([]))).ok).toBe(true);
+  });
+
+  test("does not change the number of workers, and says so", async () => {
+    let text = "server: { workers: 2 }";
+    const stores = { DATABASE_URL: "postgres://x@y/z", REDIS_URL: "redis://x" };
+    expect(configured("server: { workers: auto }", stores).server.workers).toBe("auto");
+    expect(configured(text, { ...stores, SLUICE_WORKERS: "3" }).server.workers).toBe(3);
+    const configuration = reloadable(configured(text, stores), { load: () => load(text, stores) });
+    text = "server: { workers: 4 }";
+    await configuration.reload();
+    expect(configuration.current().server.workers).toBe(2);
+    expect(configuration.current().notices).toEqual(["server changed in the file; restart the service to apply this"]);
+  });
+
   test("comes into force only when what it needs is ready, and not at all where that fails", async () => {
     const first = configured(null);
     let fails = true;

@@ -12,6 +12,8 @@ const anyBytes = fc.oneof(
   fc.array(fc.constantFrom(...bytesOf('"\\[]{},:ax ')), { maxLength: 400 }).map((bytes) => Uint8Array.from(bytes)),
   fc.uint8Array({ maxLength: 200 }),
 );
+/** How much is done at once, and from where on a string is long. */
+const pace = fc.record({ step_ns: fc.integer({ min: 1, max: 5_000 }), long_bytes: fc.nat(20) });
 const cuts = fc.array(fc.nat(), { maxLength: 8 });
 
 export const bodyScanFuzzer: Fuzzer = {
@@ -30,16 +32,16 @@ export const bodyScanFuzzer: Fuzzer = {
     ),
     "parsed in steps, a text is what JSON.parse makes of it": law(
       fc.oneof(soundText, brokenText),
-      fc.integer({ min: 1, max: 5_000 }),
-      (text, step_ns) =>
+      pace,
+      (text, { step_ns, long_bytes }) =>
         same(
-          outcome(() => inSteps(bytesOf(text), step_ns)),
+          outcome(() => inSteps(bytesOf(text), step_ns, long_bytes)),
           outcome(() => parsed(bytesOf(text))),
         ),
     ),
-    "and what is no UTF-8 is none": law(anyBytes, fc.integer({ min: 1, max: 5_000 }), (bytes, step_ns) => {
+    "and what is no UTF-8 is none": law(anyBytes, pace, (bytes, { step_ns, long_bytes }) => {
       same(
-        outcome(() => inSteps(bytes, step_ns)),
+        outcome(() => inSteps(bytes.slice(), step_ns, long_bytes)),
         outcome(() => parsed(bytes)),
       );
     }),
@@ -91,8 +93,8 @@ function walked(bytes: Uint8Array): BodyShape {
   return shape;
 }
 
-function inSteps(bytes: Uint8Array, step_ns: number): unknown {
-  const steps = parseInSteps(bytes, step_ns);
+function inSteps(bytes: Uint8Array, step_ns: number, long_bytes: number): unknown {
+  const steps = parseInSteps(bytes, step_ns, long_bytes);
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;

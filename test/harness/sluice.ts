@@ -51,7 +51,9 @@ export interface Sluice {
 const start_ms = 30_000;
 const root = join(import.meta.dir, "../..");
 
-const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
+export const program = process.env.TEST_SLUICE
+  ? [process.env.TEST_SLUICE]
+  : [process.execPath, join(root, "src/main.ts")];
 const standardStore = process.env.TEST_STORE === "postgres" ? "postgres" : "pglite";
 
 export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> {

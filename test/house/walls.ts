@@ -27,6 +27,7 @@ const sights: Record<string, readonly string[]> = {
   sse: [],
   ...Object.fromEntries(spine.map((room) => [room, leftOf(room)])),
   cli: [...leftOf("http"), "http", "config", "simulator"],
+  workers: [...leftOf("http"), "http"],
   config: leftOf("http"),
   simulator: ["inference", "sse", "protocol"],
   memory: ["time", "inference", "store"],

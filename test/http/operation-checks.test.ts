@@ -64,6 +64,7 @@ function dependencies(): Dependencies {
     metrics: { decision() {}, unauthenticated() {} } as never,
     log: { request() {}, event() {}, flush() {} },
     closed() {},
+    letsGo: () => false,
     traces: null,
     newId: () => "0".repeat(32),
   };

@@ -104,6 +104,7 @@ function dependencies(): Dependencies {
     metrics: {} as never,
     log: { request() {}, event() {}, flush() {} },
     closed() {},
+    letsGo: () => false,
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
   return needed as Dependencies;

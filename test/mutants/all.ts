@@ -11,6 +11,7 @@ import { memory } from "./memory.ts";
 import type { Mutants } from "./mutant.ts";
 import { notices } from "./notices.ts";
 import { plans } from "./plans.ts";
+import { policies } from "./policies.ts";
 import { protocol } from "./protocol.ts";
 import { rates } from "./rates.ts";
 import { routing } from "./routing.ts";
@@ -18,6 +19,7 @@ import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { sse, upstream } from "./wire.ts";
+import { workers } from "./workers.ts";
 
 export const mutants: Mutants = {
   sse,
@@ -37,5 +39,7 @@ export const mutants: Mutants = {
   budgets,
   rates,
   plans,
+  policies,
   notices,
+  workers,
 };

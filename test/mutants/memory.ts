@@ -4,7 +4,49 @@ const budget = "test/http/memory.test.ts";
 const held = "test/attacks/held-bodies.test.ts";
 const rule = "docs/design/service.md, Memory in flight";
 
+const bodyRule = "docs/design/service.md, Cost before trust";
+
 export const memory: Mutant[] = [
+  {
+    name: "what large bodies leave behind is not collected",
+    file: "src/serve.ts",
+    find: "collect: fullGC",
+    replace: "collect: () => Bun.gc(false)",
+    caughtBy: ["test/attacks/given-back.test.ts"],
+    rule,
+  },
+  {
+    name: "small bodies that end are collected",
+    file: "src/http/leftovers.ts",
+    find: "if (bytes >= large_bytes) left_bytes",
+    replace: "left_bytes",
+    caughtBy: ["test/http/leftovers.test.ts"],
+    rule,
+  },
+  {
+    name: "a string is cut between the halves of a character",
+    file: "src/protocol/json-pieces.ts",
+    find: "return isTrailing ? at - 1 : at;",
+    replace: "return at;",
+    caughtBy: ["test/protocol/json-pieces.test.ts"],
+    rule: bodyRule,
+  },
+  {
+    name: "a long name is taken for a value",
+    file: "src/protocol/json-steps.ts",
+    find: "return top.isArray || top.colon >= Math.max(top.from, top.comma);",
+    replace: "return true;",
+    caughtBy: ["test/protocol/json-steps.test.ts"],
+    rule: bodyRule,
+  },
+  {
+    name: "a control character passes in a long string",
+    file: "src/protocol/json-string.ts",
+    find: "if (byte < 0x20) throw",
+    replace: "if (byte < 0) throw",
+    caughtBy: ["test/protocol/json-steps.test.ts"],
+    rule: bodyRule,
+  },
   {
     name: "a key has no share of the memory",
     file: "src/http/memory.ts",
@@ -32,7 +74,7 @@ export const memory: Mutant[] = [
   {
     name: "what a request held stays reserved after it",
     file: "src/http/memory.ts",
-    find: "if (this.#bytes > 0) this.#hold(-this.#bytes);",
+    find: "this.#hold(-bytes);",
     replace: "",
     caughtBy: [budget],
     rule,

@@ -92,6 +92,10 @@ async function administers(sluice: Sluice): Promise<void> {
   await sluice.json("org", "suspend", "narrow");
   await sluice.json("key", "rotate", id);
   await sluice.json("key", "revoke", id);
+  await sluice.json("org", "policy", "narrow", "--key-unused", "30d", "--content", "none");
+  await sluice.json("org", "rename", "narrow", "--slug", "slim");
+  expect((await sluice.cli("org", "create", "narrow")).stderr).toContain("is not used again");
+  await sluice.json("org", "close", "slim", "--yes");
   expect((await runner.query("select 1 from audit_entry")).length).toBeGreaterThan(3);
 }
 
@@ -125,6 +129,7 @@ test("its upkeep makes partitions that are missing and drops those that are too 
   await owner.exec(`drop table ${name}`);
   await owner.exec(`create table usage_record_2001_01 partition of usage_record
     for values from (usage_record_id('2001-01-01')) to (usage_record_id('2001-02-01'))`);
+  await owner.exec("update organization set closed_at = closed_at - interval '16 months' where slug = 'slim'");
   const book = ledger(runner, { recovery: "checkpoint" });
   expect(await book.maintain()).toEqual({ monthsAhead: 6, putOff: [] });
   await book.audit();
@@ -132,6 +137,10 @@ test("its upkeep makes partitions that are missing and drops those that are too 
   const names = (await runner.query<{ name: string }>("select name from usage_partitions()")).map((one) => one.name);
   expect(names).toContain(name);
   expect(names).not.toContain("usage_record_2001_01");
+  // And what is left of an organization that was closed so long ago; of one that was not, nothing.
+  expect(await runner.query("select 1 from organization where slug = 'slim'")).toEqual([]);
+  await runner.query("select organization_forget(id) from organization");
+  expect(await runner.query("select 1 from organization where slug = 'test'")).toHaveLength(1);
   // What is not due stays, whoever asks.
   await runner.query("select usage_drop_month($1)", [name]);
   expect((await runner.query("select to_regclass($1) as there", [name]))[0]).toEqual({ there: name });
@@ -172,6 +181,7 @@ test("a temporary object of its own does not come before the owner's in the func
     "select proname || ': ' || array_to_string(proconfig, ';') as path from pg_proc where prosecdef order by 1",
   );
   expect(found.map(({ path }) => path)).toEqual([
+    "organization_forget: search_path=public, pg_temp",
     "usage_drop_month: search_path=public, pg_temp",
     "usage_partition: search_path=public, pg_temp",
   ]);

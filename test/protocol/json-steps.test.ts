@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { parseInSteps } from "../../src/protocol/json-steps.ts";
 
-function parsed(text: string, step_ns: number): { value: unknown; steps: number } {
-  const walk = parseInSteps(new TextEncoder().encode(text), step_ns);
+function parsed(text: string, step_ns: number, long_bytes?: number): { value: unknown; steps: number } {
+  const walk = parseInSteps(new TextEncoder().encode(text), step_ns, long_bytes);
   for (let steps = 0; ; steps++) {
     const step = walk.next();
     if (step.done) return { value: step.value, steps };
@@ -42,6 +42,39 @@ describe("in steps", () => {
     const { value, steps } = parsed(text, 1_000_000);
     expect(JSON.stringify(value)).toBe(text);
     expect(steps).toBeGreaterThan(10);
+  });
+
+  test.each([
+    '["aaaa", "b\\n\\u00e9\\ud83d\\ude00\\/ccc", 1]',
+    '{"a long name":"a long value", "b":["long text", {"c":"long\\ttext"}], "another name":2}',
+    '["half \\ud83d of a pair", "and \\ude00 the other"]',
+    ' "a text by itself" ',
+    '["é€😀 beyond Latin"]',
+    '["", "", "x"]',
+  ])("%p, where every string is a long one", (text) => {
+    expect(parsed(text, 1_000_000, 0).value).toEqual(JSON.parse(text));
+    expect(parsed(text, 1, 3).value).toEqual(JSON.parse(text));
+  });
+
+  test.each([
+    '["a\u0001b"]',
+    '["a\nb"]',
+    '["\\x41"]',
+    '["\\u12"]',
+    '["\\u00g0"]',
+    '["\\ud83d\\u00"]',
+    '["aaaa" "bbbb"]',
+    '["aaaa":"bbbb"]',
+    '{"aaaa"}',
+    '{"aaaa" "bbbb"}',
+    '{"aaaa":"bbbb" "cccc":1}',
+    '{"aaaa":1 "bbbb"}',
+    '["aaaa',
+    '"aaaa" "bbbb"',
+    '["aaaa"],',
+  ])("%p is no JSON, where every string is a long one", (text) => {
+    expect(() => parsed(text, 1_000_000, 0)).toThrow(SyntaxError);
+    expect(() => parsed(text, 1, 0)).toThrow(SyntaxError);
   });
 
   test("a name that repeats keeps its first place and its last value; __proto__ is a name like any other", () => {

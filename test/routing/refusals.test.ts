@@ -69,7 +69,7 @@ test("of several engines the one that can be asked is asked, whatever the draw",
     const asked = { ...request, ...cited, cacheKey };
     const leaving = new AbortController();
     const opened = walk(walking(), {
-      ...{ model: two, request: asked, inputTokens: 1, room: { allowed: 100, held: 100 } },
+      ...{ model: two, request: asked, inputBytes: 1, inputTokens: 1, room: { allowed: 100, held: 100 } },
       affinity: { organizationId: "o", session: null },
       identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
       signal: leaving.signal,

@@ -6,7 +6,7 @@ import { directory } from "../../src/postgres/directory.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
 import { chainedHash } from "../../src/store/audit-chain.ts";
-import { noBudget } from "../../src/store/budget.ts";
+import { type Budget, noBudget } from "../../src/store/budget.ts";
 import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
@@ -46,14 +46,15 @@ function contract(open: Open): void {
   async function key(
     owner: Organization,
     secret: NewSecret,
-    more: { expiresAt?: Date; allowedModels?: string[] } = {},
+    more: { expiresAt?: Date; allowedModels?: string[]; budget?: Budget } = {},
   ): Promise<Key> {
     const made = await admin.createKey({
       id: newId("key_"),
       organizationId: owner.id,
       name: "laptop",
       teamId: null,
-      budget: noBudget,
+      budget: more.budget ?? noBudget,
+      ...{ owner: null, labels: {}, allowedAddresses: null },
       scopes: ["models:read", "inference:create"],
       allowedModels: more.allowedModels ?? null,
       expiresAt: more.expiresAt ?? null,
@@ -210,7 +211,7 @@ function contract(open: Open): void {
       const expiresAt = new Date("2031-02-03T04:05:06.789Z");
       const made = await key(owner, secret, { expiresAt, allowedModels: ["acme/writer-1", 'odd,"{name}\\'] });
       const found = (await at(new Date("2030-01-01T00:00:00.001Z"), () => store.credential(secret.hash)))!;
-      const { anchorAt: _at, nextAnchor: _next, version: _version, ...caller } = owner;
+      const { anchorAt: _at, nextAnchor: _next, version: _version, formerSlugs: _, ...caller } = owner;
       expect(found.organization).toEqual(caller);
       expect(found.key).toEqual({
         id: made.id,
@@ -220,7 +221,9 @@ function contract(open: Open): void {
         allowedAddresses: null,
         expiresAt,
         revokedAt: null,
+        lastUsedAt: null,
       });
+      expect(found.ends).toEqual({ lifetimeAt: null, unusedAt: null });
       expect(found.secret).toEqual({ expiresAt: null, revokedAt: null });
       expect(found.readAt).toEqual(new Date("2030-01-01T00:00:00.001Z"));
     });
@@ -301,7 +304,12 @@ function contract(open: Open): void {
         ...{ name: "renamed", owner: "ann", labels: { stage: "test" }, allowedAddresses: ["10.0.0.0/8"] },
         expiresAt: new Date("2031-02-03T04:05:06.789Z"),
       };
-      expect(await admin.updateKey(made.id, change, actor)).toEqual({ ...made, ...change });
+      expect(await admin.updateKey(made.id, change, actor)).toEqual({
+        ...made,
+        ...change,
+        endsAt: change.expiresAt,
+        version: 2,
+      });
       expect(await store.credential(secret.hash)).toMatchObject({ key: { allowedAddresses: ["10.0.0.0/8"] } });
       const [entry] = await changesOf(owner);
       expect(entry).toMatchObject({

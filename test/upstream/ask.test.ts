@@ -120,6 +120,7 @@ async function outcomeOf(
     request,
     model: "m",
     stream: true,
+    inputBytes: 100,
     outputTokens_max: 1024,
     identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
     client: engines,

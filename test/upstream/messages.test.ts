@@ -58,6 +58,7 @@ async function events(protocol: "openai-chat" | "anthropic-messages", more: Part
     request: { ...request, ...more },
     model: "engine-model",
     stream: true,
+    inputBytes: 100,
     outputTokens_max: 777,
     identity: { responseId: "msg_1", createdAtSeconds: 1, model: "acme/writer-1" },
     client: engines,

@@ -58,7 +58,7 @@ function rig(more: Partial<Upstream> = {}) {
         ...{ tools: [], sampling: {}, stop: [], extra: {}, needs: [] },
       };
       const opened = walk(parts, {
-        ...{ model, request, inputTokens: 10, plan: { name: "pro" }, granted: Promise.resolve() },
+        ...{ model, request, inputBytes: 40, inputTokens: 10, plan: { name: "pro" }, granted: Promise.resolve() },
         identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
         room: { allowed: 1000, held: 1000 },
         affinity: { organizationId: "o", session: null },

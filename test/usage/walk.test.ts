@@ -97,6 +97,7 @@ async function walks(ways: readonly Way[], options: Options = {}): Promise<Told>
         ...{ model: model.id, stream: true, turns: [{ role: "user", parts: [{ kind: "text", text: "hi" }] }] },
         ...{ tools: [], sampling: {}, stop: [], extra: {}, needs: [], ...options.request },
       },
+      inputBytes: 40,
       inputTokens: options.inputTokens ?? 10,
       identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
       room: { allowed: 1000, held: 1000 },

@@ -1,6 +1,7 @@
 /** Teams and limits as the management interface answers them and `--json` prints them, and back. Pure. */
 import type { LimitName } from "../../management/budget-limits.ts";
-import type { BudgetedKey, OrganizationDefault, OwnedTeam } from "../../management/budgets.ts";
+import type { OrganizationDefault } from "../../management/budgets.ts";
+import type { BudgetedKey, OwnedTeam } from "../../management/owned.ts";
 import type { Budget, KeyBudget } from "../../store/budget.ts";
 import { type ReadKey, readKey } from "./read-key.ts";
 import { keyJson } from "./records.ts";
@@ -28,6 +29,7 @@ export function teamJson({ team, organization }: OwnedTeam) {
     limits: limitsJson(team.budget),
     key_limits: team.keyDefault && limitsJson(team.keyDefault),
     created_at: team.createdAt,
+    version: team.version,
   };
 }
 
@@ -37,7 +39,8 @@ export function budgetedKeyJson(key: BudgetedKey) {
 }
 
 export function keyDefaultJson({ organization, limits }: OrganizationDefault) {
-  return { organization_id: organization.id, organization: organization.slug, limits: limits && limitsJson(limits) };
+  const { id, slug, version } = organization;
+  return { organization_id: id, organization: slug, limits: limits && limitsJson(limits), version };
 }
 
 export interface ReadTeam {
@@ -49,6 +52,7 @@ export interface ReadTeam {
   limits: Budget;
   keyLimits: Budget | null;
   createdAt: Date;
+  version: number;
 }
 
 export function readTeam({ organization, limits, keyLimits, ...team }: ReadTeam): OwnedTeam {
@@ -68,8 +72,9 @@ export interface ReadKeyDefault {
   organizationId: string;
   organization: string;
   limits: Budget | null;
+  version: number;
 }
 
-export function readKeyDefault({ organizationId, organization, limits }: ReadKeyDefault): OrganizationDefault {
-  return { organization: { id: organizationId, slug: organization }, limits };
+export function readKeyDefault({ organizationId, organization, limits, version }: ReadKeyDefault): OrganizationDefault {
+  return { organization: { id: organizationId, slug: organization, version }, limits };
 }

@@ -3,7 +3,7 @@ import Type from "typebox";
 import { count, nullable } from "../../protocol/shapes/contract.ts";
 import { units_max } from "../../store/ledger.ts";
 import { instant } from "../shapes.ts";
-import { id, keyFields, limit } from "./shapes.ts";
+import { id, keyFields, limit, version } from "./shapes.ts";
 
 const LimitsRecord = Type.Object(
   {
@@ -43,6 +43,7 @@ export const TeamRecord = Type.Object(
     limits: LimitsRecord,
     key_limits: nullable(LimitsRecord),
     created_at: instant("When it was created."),
+    version: version(),
   },
   { $id: "Team" },
 );
@@ -57,6 +58,11 @@ export const BudgetedKeyRecord = Type.Object(
 );
 
 export const KeyDefaultRecord = Type.Object(
-  { organization_id: id("org"), organization: Type.String(), limits: nullable(LimitsRecord) },
+  {
+    organization_id: id("org"),
+    organization: Type.String(),
+    limits: nullable(LimitsRecord),
+    version: Type.Integer({ minimum: 1, description: "That of the organization; also sent as `etag`." }),
+  },
   { $id: "KeyDefault", description: "What a new key of the organization gets, unless its team says otherwise." },
 );

@@ -7,8 +7,9 @@ import { nullable } from "../../protocol/shapes/contract.ts";
 import { Components, type Json, type JsonObject } from "../openapi/components.ts";
 import { codesOf, faultDescription, statusesOf } from "../openapi/faults.ts";
 import { parametersOf } from "../parameters.ts";
+import { BudgetedKeyRecord, TeamRecord } from "./budget-shapes.ts";
 import { type ManagementOperation, managementPath } from "./operation.ts";
-import { OrganizationRecord, PlanRecord } from "./shapes.ts";
+import { KeyRecord, OrganizationRecord, PlanRecord } from "./shapes.ts";
 import type { ManagementTag } from "./tag.ts";
 
 export const contractPath = "/management.json";
@@ -88,9 +89,10 @@ export function faultsOf({ method, kind, id, takes, verb }: ManagementOperation)
   const names = id !== undefined || Object.hasOwn(takes?.properties ?? {}, "organization");
   if (names || verb.startsWith("page")) of.push("resource_not_found");
   if (kind === "creation") of.push("already_exists", "idempotency_key_reused");
-  if (kind === "change" || kind === "setting") of.push("version_conflict");
-  if (verb === "updateTeam") of.push("already_exists");
-  if (kind === "act" || verb === "updatePlan" || verb === "removePlan") of.push("wrong_state");
+  if (kind === "change") of.push("version_conflict");
+  if (verb === "updateTeam" || verb === "renameOrganization") of.push("already_exists");
+  // Nothing is made in an organization that is closed.
+  if (kind === "act" || kind === "change" || verb === "createKey" || verb === "createTeam") of.push("wrong_state");
   return of;
 }
 
@@ -102,7 +104,7 @@ const ManagementFault = Type.Object(
       param: nullable(Type.String({ description: "Path of the first offending field." })),
       code: Type.String(),
       request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
-      current: Type.Optional(Type.Union([OrganizationRecord, PlanRecord])),
+      current: Type.Optional(Type.Union([OrganizationRecord, PlanRecord, TeamRecord, KeyRecord, BudgetedKeyRecord])),
     }),
   },
   { $id: "Error" },
@@ -129,7 +131,7 @@ function operationObject(operation: ManagementOperation, components: Components)
 }
 
 function success({ summary, example, answers, formats = {} }: ManagementOperation, schema: JsonObject): JsonObject {
-  const isVersioned = answers === OrganizationRecord || answers === PlanRecord;
+  const isVersioned = Object.hasOwn((answers as { properties?: object }).properties ?? {}, "version");
   const etag = { etag: { description: "The version, for `if-match`.", schema: { type: "string" } } };
   return {
     description: summary,

@@ -30,9 +30,8 @@ interface Declared<V extends Verb, Answer extends TSchema> {
   takes?: TObject;
   /**
    * `creation`: an `idempotency-key` makes a repeat harmless. `change`: takes the version that was read, as `if-match`.
-   * `setting`: is refused if somebody else changed the same meanwhile.
    */
-  kind: "reading" | "creation" | "change" | "setting" | "act";
+  kind: "reading" | "creation" | "change" | "act";
   answers: Answer;
   /** An answer as it looks, and what was asked for it. */
   example: { id?: string; takes?: Record<string, unknown>; answer: Static<Answer> };

@@ -1,5 +1,5 @@
 /** A key as another node answered it, as the verbs' result: records.ts the other way round. Pure. */
-import type { OwnedKey } from "../../management/context.ts";
+import type { OwnedKey } from "../../management/owned.ts";
 import type { Key } from "../../store/directory.ts";
 
 export type ReadKey = Key & { organization: string };

@@ -2,11 +2,12 @@
  * What the management interface answers and `--json` prints: the stable formats that scripts read. Only `newKeyJson`,
  * `newOperatorJson` and `setNoticesJson` contain a secret. Pure.
  */
+
 import { percentOf } from "../../admission/amounts.ts";
-import type { OwnedKey } from "../../management/context.ts";
 import type { NewKey } from "../../management/keys.ts";
 import type { OwnedHook, SetHook } from "../../management/notices.ts";
 import type { NewOperator } from "../../management/operators.ts";
+import type { OwnedKey } from "../../management/owned.ts";
 import type {
   FoundRequest,
   OrganizationUsage,
@@ -24,6 +25,7 @@ export function organizationJson(organization: Organization) {
   return {
     id: organization.id,
     slug: organization.slug,
+    former_slugs: organization.formerSlugs,
     name: organization.name,
     status: organization.status,
     plan: organization.plan,
@@ -33,7 +35,11 @@ export function organizationJson(organization: Organization) {
       counts_from: organization.nextAnchor.countsFrom,
     },
     extra_usage: { enabled: organization.extraUsage.enabled, cap_units: organization.extraUsage.capUnits },
+    key_lifetime_max_days: organization.keyLifetimeMaxDays,
+    key_unused_max_days: organization.keyUnusedMaxDays,
+    keeps_content: organization.keepsContent,
     created_at: organization.createdAt,
+    closed_at: organization.closedAt,
     version: organization.version,
   };
 }
@@ -55,6 +61,9 @@ export function keyJson({ key, organization }: OwnedKey) {
     owner: key.owner,
     labels: key.labels,
     allowed_addresses: key.allowedAddresses,
+    state: key.state,
+    ends_at: key.endsAt,
+    version: key.version,
     secrets: key.secrets.map(secretJson),
   };
 }

@@ -16,8 +16,9 @@ import type { Dependencies } from "../dependencies.ts";
 import { json } from "../json.ts";
 import { guard } from "../parameters.ts";
 import { idIn, queryOf } from "../path.ts";
+import { budgetedKeyJson, teamJson } from "./budget-records.ts";
 import { type ManagementOperation, managementPath } from "./operation.ts";
-import { organizationJson, planJson } from "./records.ts";
+import { keyJson, organizationJson, planJson } from "./records.ts";
 import { argumentsOf } from "./revived.ts";
 
 export interface ManagementEntrance {
@@ -160,8 +161,12 @@ async function refusedAsFault<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-const currentJson = (current: NonNullable<ManagementError["current"]>) =>
-  "slug" in current ? organizationJson(current) : planJson(current);
+function currentJson(current: NonNullable<ManagementError["current"]>) {
+  if ("slug" in current) return organizationJson(current);
+  if ("budget" in current) return budgetedKeyJson(current);
+  if ("team" in current) return teamJson(current);
+  return "key" in current ? keyJson(current) : planJson(current);
+}
 
 const refusals: Record<RefusalKind, { code: FaultCode }> = {
   invalid: { code: "invalid_value" },

@@ -1,7 +1,7 @@
 /** What the management interface answers, as schemas; records.ts makes the values. */
 import Type from "typebox";
 import { count, nullable, oneOf } from "../../protocol/shapes/contract.ts";
-import { scopes } from "../../store/directory.ts";
+import { keyStates, organizationStatuses, scopes } from "../../store/directory.ts";
 import { windowKinds } from "../../store/ledger.ts";
 import { roles } from "../../store/operators.ts";
 import { RequestReceipt } from "../receipt-shape.ts";
@@ -11,20 +11,28 @@ export const units = () => Type.Integer({ minimum: 0, description: "Micro-units.
 export const id = (prefix: string) => Type.String({ pattern: `^${prefix}_[0-9a-f]{32}$` });
 export const limit = () => nullable(Type.Integer({ minimum: 0, description: "Null: no limit." }));
 
+const days = (description: string) => nullable(Type.Integer({ minimum: 1, description }));
+export const version = () => Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." });
+
 export const OrganizationRecord = Type.Object(
   {
     id: id("org"),
     slug: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
+    former_slugs: Type.Array(Type.String(), { description: "Those that it had before. None is ever another's." }),
     name: Type.String(),
-    status: oneOf(["active", "suspended"]),
+    status: oneOf([...organizationStatuses]),
     plan: nullable(Type.String({ description: "Null: inference is refused." })),
     anchor_at: instant("Where weeks and months are counted from."),
     next_anchor: nullable(
       Type.Object({ anchor_at: instant("A new anchor."), counts_from: instant("When it begins to count.") }),
     ),
     extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()) }),
+    key_lifetime_max_days: days("How long a key works from when it is made or rotated. Null: no limit."),
+    key_unused_max_days: days("How long a key works from its last use. Null: no limit."),
+    keeps_content: Type.Boolean({ description: "False: no word of a request or an answer is stored." }),
     created_at: instant("When it was created."),
-    version: Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." }),
+    closed_at: nullable(instant("When it was closed.")),
+    version: version(),
   },
   { $id: "Organization" },
 );
@@ -60,6 +68,13 @@ export const keyFields = {
   owner: nullable(Type.String()),
   labels: Type.Record(Type.String(), Type.String()),
   allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
+  state: oneOf([...keyStates], { description: "When this was read." }),
+  ends_at: nullable(
+    instant(
+      "When it ended or will, as things stand: revoked, expired, older or longer unused than its organization allows.",
+    ),
+  ),
+  version: version(),
   secrets: Type.Array(SecretRecord, { description: "Newest first." }),
 };
 export const KeyRecord = Type.Object(keyFields, { $id: "Key" });
@@ -91,7 +106,7 @@ export const PlanRecord = Type.Object(
     source: oneOf(["file", "management"], {
       description: "`file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made here.",
     }),
-    version: Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." }),
+    version: version(),
     changed_at: nullable(instant("From when on these limits count. Null: not in force yet.")),
     session: limit(),
     week: limit(),

@@ -102,7 +102,7 @@ export const operatorReadiness: Operation = {
   ...readiness,
   handle: async (dependencies, _call, { query }) => {
     const isVerbose = query.verbose !== undefined;
-    return told(dependencies, isVerbose, isVerbose ? { routes: dependencies.routes() } : {});
+    return told(dependencies, isVerbose, isVerbose ? { routes: await dependencies.routes() } : {});
   },
 };
 

@@ -23,7 +23,7 @@ export function responsesAdapter(
     operation: metered,
     idPrefix: "resp_",
     codec: openaiResponsesCaller,
-    resolve: (wire, organizationId) => resolveReferences(dependencies, wire, organizationId),
+    resolve: (wire, owner) => resolveReferences(dependencies, wire, owner),
     saver: (wire, organizationId) => saver(dependencies, wire, organizationId),
   };
 }

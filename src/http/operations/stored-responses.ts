@@ -147,6 +147,7 @@ async function storedResponse(
   { organization }: Principal,
   id: string,
 ): Promise<KeptResponse> {
+  if (!organization.keepsContent) throw notFound();
   const stored = await lookUp(() => dependencies.responses.store.find(organization.id, id));
   if (!stored) throw notFound();
   reserve(dependencies, call, stored.input.length + stored.output.length + stored.response.length);
@@ -155,6 +156,6 @@ async function storedResponse(
 
 function notFound(): Fault {
   const message =
-    "There is no such response in this organization. It was sent with 'store': false, was deleted, or has expired.";
+    "There is no such response in this organization. It was sent with 'store': false, was deleted, or has expired, or the organization keeps no content.";
   return new Fault("response_not_found", message, { param: "id" });
 }

@@ -14,6 +14,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
     request: {
       decode: (wire) => decodeRequest(wire, options),
       decodingSteps: (wire) => decodingSteps(wire, options),
+      remainder: (wire) => ({ ...wire, messages: [] }),
     },
     response: { encode: encodeResponse },
     stream: { encoder: streamEncoder },

@@ -109,15 +109,14 @@ function* decodeMessages(
   for (let at = 0; at < messages.length; at++) {
     if (at > 0 && at % messagesInStep === 0) yield;
     const message = messages[at]!;
-    const path = `messages[${at}].content`;
     if (message.role === "user") {
-      const { results, said } = userTurns(message.content, path, needs);
+      const { results, said } = userTurns(message.content, at, needs);
       // Results that come late, after text of the same turn, still belong before it.
       if (results.length > 0) insertResults(turns, results);
       if (said.length > 0) append(turns, { role: "user", parts: said });
     } else if (message.role === "assistant") {
       const parts = assistantParts(message.content);
-      if (parts.some((part) => part.kind === "tool-call")) needs.add("call or result", path);
+      if (parts.some((part) => part.kind === "tool-call")) needs.add("call or result", `messages[${at}].content`);
       if (parts.length > 0) append(turns, { role: "assistant", parts });
     } else {
       const parts = textParts(message.content).filter((part) => part.text !== "");
@@ -139,10 +138,12 @@ function insertResults(turns: Turn[], results: ToolTurn[]): void {
   else turns.push(...results);
 }
 
-function userTurns(content: string | readonly UserContentBlock[], path: string, needs: MessagesNeeds) {
+function userTurns(content: string | readonly UserContentBlock[], messageAt: number, needs: MessagesNeeds) {
   const results: ToolTurn[] = [];
   const said: InputPart[] = [];
+  // Of a text no path is told: for each of a hundred thousand messages that would be dear.
   if (typeof content === "string") return { results, said: [{ kind: "text" as const, text: content }] };
+  const path = `messages[${messageAt}].content`;
   for (const [at, block] of content.entries()) {
     if (block.type !== "tool_result") {
       said.push(...inputParts(block, `${path}[${at}]`, needs));

@@ -17,9 +17,9 @@ export function encodeTurns(turns: Turn[], ask: UpstreamAsk): Record<string, unk
       continue;
     }
     if (attached.length > 0 && turn.role !== "user") messages.push({ role: "user", content: encodeInput(attached) });
-    const parts = turn.role === "user" ? [...attached, ...turn.parts] : [];
+    const isJoined = attached.length > 0 && turn.role === "user";
+    messages.push(encodeTurn(isJoined ? { ...turn, parts: [...attached, ...turn.parts] } : turn));
     attached = [];
-    messages.push(encodeTurn(turn.role === "user" ? { ...turn, parts } : turn));
   }
   if (attached.length > 0) messages.push({ role: "user", content: encodeInput(attached) });
   return messages;
@@ -55,6 +55,9 @@ function attachments({ callId, parts }: ToolTurn): InputPart[] {
 }
 
 function encodeAssistant(turn: AssistantTurn): Record<string, unknown> {
+  const [first] = turn.parts;
+  if (first?.kind === "text" && turn.parts.length === 1)
+    return { role: "assistant", content: first.text, name: turn.name };
   const text = turn.parts.filter((part) => part.kind === "text");
   const reasoning = turn.parts.flatMap((part) => (part.kind === "reasoning" && part.text !== "" ? [part.text] : []));
   const refusals = turn.parts.filter((part) => part.kind === "refusal");

@@ -7,9 +7,10 @@ import { encodeRequest, refusalOf } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
+import { remainder } from "./references.ts";
 
 export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject> = {
-  request: { decode: decodeRequest },
+  request: { decode: decodeRequest, remainder },
   response: { encode: encodeResponse },
   stream: { encoder: streamEncoder },
   fault: { encode: encodeFault },

@@ -5,10 +5,12 @@ import { type InputItem, userParts } from "./contract.ts";
 /** The first output of a tool that answers no call before it. */
 export function firstOrphan(told: readonly { item: InputItem; param: string }[]): Violation | null {
   const calls = new Set<string>();
-  for (const { item, param } of told) {
+  for (const one of told) {
+    const { item } = one;
     if (item.type === "function_call" || item.type === "custom_tool_call") calls.add(item.call_id);
     if (item.type !== "function_call_output" && item.type !== "custom_tool_call_output") continue;
     if (calls.has(item.call_id)) continue;
+    const { param } = one;
     const message = `'${param}.call_id' must be the id of an earlier call, but is ${describe(item.call_id)}. Send the item of the call too.`;
     return { code: "invalid_value", param: `${param}.call_id`, message };
   }

@@ -14,7 +14,6 @@ import type {
 } from "../../inference/request.ts";
 import { type Violation, violationFault } from "../violation.ts";
 import type {
-  InputItem,
   MessageItem,
   NamedTool,
   OutputPart,
@@ -89,8 +88,8 @@ interface Reading {
 function decodeItems(told: readonly Told[], reading: Reading): Turn[] {
   const turns: Turn[] = [];
   const results = new Results();
-  for (const { item, param } of told) {
-    const said = assistantParts(item, param, reading);
+  for (const one of told) {
+    const said = assistantParts(one, reading);
     if (said) {
       results.called(said);
       const last = turns.at(-1);
@@ -98,23 +97,27 @@ function decodeItems(told: readonly Told[], reading: Reading): Turn[] {
       else if (said.length > 0) turns.push({ role: "assistant", parts: said });
       continue;
     }
-    const turn = decodeItem(item, param, reading);
+    const turn = decodeItem(one, reading);
     if (turn && !(turn.role === "tool" && results.joins(turn))) turns.push(turn);
   }
   return turns;
 }
 
-function decodeItem(item: InputItem, param: string, { needs }: Reading): Turn | null {
+function decodeItem(told: Told, { needs }: Reading): Turn | null {
+  const { item } = told;
   switch (item.type) {
     case "message": {
-      const parts = contentParts(item.content, `${param}.content`, needs);
+      const parts = contentParts(item.content, () => `${told.param}.content`, needs);
       if (item.role === "user") return { role: "user", parts };
       return { role: item.role === "developer" ? "developer" : "system", parts: parts.filter(isText) };
     }
     case "function_call_output":
     case "custom_tool_call_output":
-      needs.add("call or result", param);
-      return { role: "tool", callId: item.call_id, parts: contentParts(item.output, `${param}.output`, needs) };
+      needs.add("call or result", told.param);
+      return {
+        ...{ role: "tool", callId: item.call_id },
+        parts: contentParts(item.output, () => `${told.param}.output`, needs),
+      };
     default:
       return null;
   }
@@ -123,14 +126,15 @@ function decodeItem(item: InputItem, param: string, { needs }: Reading): Turn | 
 const isText = (part: InputPart): part is TextPart => part.kind === "text";
 
 /** Null for what no assistant says. */
-function assistantParts(item: InputItem, param: string, { book, needs, model }: Reading): AssistantPart[] | null {
+function assistantParts(told: Told, { book, needs, model }: Reading): AssistantPart[] | null {
+  const { item } = told;
   switch (item.type) {
     case "message":
       return item.role === "assistant" ? answerParts(item) : null;
     case "reasoning":
       return reasoningParts(item, model);
     case "function_call": {
-      needs.add("call or result", param);
+      needs.add("call or result", told.param);
       const { call_id: callId, name, namespace } = item;
       const wire = {
         type: item.type,
@@ -143,7 +147,7 @@ function assistantParts(item: InputItem, param: string, { book, needs, model }: 
       return [{ kind: "tool-call", callId, toolName, arguments: item.arguments, native: native(wire) }];
     }
     case "custom_tool_call": {
-      needs.add("call or result", param);
+      needs.add("call or result", told.param);
       const { call_id: callId, name, input, namespace } = item;
       const wire = { type: item.type, call_id: callId, name, input, namespace: namespace ?? undefined };
       const toolName = book.nameOf(name, namespace);
@@ -174,12 +178,15 @@ function reasoningParts(
   return part.text === "" && part.signature === undefined && part.encrypted === undefined ? [] : [part];
 }
 
-function contentParts(content: string | readonly (WirePart | OutputPart)[], path: string, needs: Needs): InputPart[] {
+/** Paths are written where they are told. */
+type Path = () => string;
+
+function contentParts(content: string | readonly (WirePart | OutputPart)[], path: Path, needs: Needs): InputPart[] {
   if (typeof content === "string") return [{ kind: "text", text: content }];
-  return content.map((part, at) => contentPart(part, `${path}[${at}]`, needs));
+  return content.map((part, at) => contentPart(part, () => `${path()}[${at}]`, needs));
 }
 
-function contentPart(part: WirePart | OutputPart, path: string, needs: Needs): InputPart {
+function contentPart(part: WirePart | OutputPart, path: Path, needs: Needs): InputPart {
   switch (part.type) {
     case "input_text":
     case "output_text":
@@ -187,10 +194,10 @@ function contentPart(part: WirePart | OutputPart, path: string, needs: Needs): I
     case "refusal":
       return { kind: "text", text: part.refusal };
     case "input_image":
-      needs.add("image", path);
+      needs.add("image", path());
       return { kind: "image", url: part.image_url, ...compact({ detail: part.detail }) };
     case "input_file":
-      needs.add("file", path);
+      needs.add("file", path());
       return { kind: "file", data: part.file_data, ...compact({ filename: part.filename }) };
   }
 }

@@ -58,10 +58,17 @@ export function notFound(param: string): Fault {
   return new Fault("previous_response_not_found", message, { param });
 }
 
-/** An item as it was told, with its path in the body; what the store told has the path of what refers to it. */
-export interface Told {
-  item: Exclude<InputItem, ItemReference>;
-  param: string;
+/** An item as it was told. There may be a hundred thousand, so nothing else is kept of each. */
+export class Told {
+  constructor(
+    readonly item: Exclude<InputItem, ItemReference>,
+    readonly place: number | "input" | "previous_response_id",
+  ) {}
+
+  /** Its path in the body; what the store told has the path of what refers to it. */
+  get param(): string {
+    return typeof this.place === "number" ? `input[${this.place}]` : this.place;
+  }
 }
 
 /** All items, oldest first. Throws where something stored is referred to and was not resolved. */
@@ -70,19 +77,26 @@ export function conversationOf(wire: ResponsesRequest): Told[] {
   if (wire.previous_response_id && !known) throw notFound("previous_response_id");
   const told: Told[] = [];
   for (const item of known?.history ?? []) {
-    if (item.type !== "item_reference") told.push({ item, param: "previous_response_id" });
+    if (item.type !== "item_reference") told.push(new Told(item, "previous_response_id"));
   }
   if (typeof wire.input === "string") {
-    told.push({ item: { type: "message", role: "user", content: wire.input }, param: "input" });
+    told.push(new Told({ type: "message", role: "user", content: wire.input }, "input"));
     return told;
   }
   for (const [at, item] of wire.input.entries()) {
-    const param = `input[${at}]`;
     const real = item.type === "item_reference" ? known?.items.get(item.id) : item;
-    if (!real || real.type === "item_reference") throw notFound(`${param}.id`);
-    told.push({ item: real, param });
+    if (!real || real.type === "item_reference") throw notFound(`input[${at}].id`);
+    told.push(new Told(real, at));
   }
   return told;
+}
+
+/** Lists of tools among the items say what calls are named; what is to be stored needs all of it. */
+export function remainder(wire: ResponsesRequest): ResponsesRequest {
+  if (wire.store !== false) return wire;
+  const lists = conversationOf(wire).flatMap(({ item }) => (item.type === "additional_tools" ? [item] : []));
+  const rest: ResponsesRequest & Resolved = { ...wire, input: lists, [resolved]: { history: [], items: new Map() } };
+  return rest;
 }
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
@@ -107,7 +121,7 @@ export interface Stored extends StoredTurn {
 /** Null where nothing is to be kept: `store: false`, or an answer that failed. */
 export function storable(wire: ResponsesRequest, response: ResponseObject): Stored | null {
   if (wire.store === false || response.status === "failed" || response.status === "in_progress") return null;
-  const own = conversationOf(wire).filter(({ param }) => param !== "previous_response_id");
+  const own = conversationOf(wire).filter(({ place }) => place !== "previous_response_id");
   const input = own.map(({ item }, at): StoredItem => ({ ...item, id: itemIdOf(response.id, item.type, at, "input") }));
   const { output, ...rest } = response;
   return { id: response.id, previousResponseId: wire.previous_response_id ?? null, input, output, response: rest };

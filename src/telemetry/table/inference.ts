@@ -53,6 +53,7 @@ export const inferenceMetrics = {
   },
   upstream_routes: {
     type: "gauge",
+    across: "worker",
     help: "Routes by public model, upstream, and how they are: closed (asked), crowded, open, half-open, resting (full, for as long as it said), down (its check fails) or unresolved (no address of its name is known).",
     question: "Which engines are asked now?",
     labels: { model, upstream, state: bounds.routeState },
@@ -97,6 +98,7 @@ export const inferenceMetrics = {
   },
   upstream_addresses: {
     type: "gauge",
+    across: "max",
     help: "Addresses in use of an upstream whose name is resolved anew (resolve).",
     question: "How many engines does the name have?",
     labels: { upstream },

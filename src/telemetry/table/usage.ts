@@ -46,6 +46,7 @@ export const usageMetrics = {
   },
   usage_report_divergence: {
     type: "gauge",
+    across: "worker",
     help: "Output tokens that engines reported divided by those that were counted, of the last 256 complete answers of a public model, by statistic.",
     question: "Do engines and Sluice count alike?",
     labels: { model: bounds.model, statistic: ["p50", "p99"] },
@@ -57,16 +58,19 @@ export const usageMetrics = {
   },
   usage_ledger_mismatch: {
     type: "gauge",
+    across: "max",
     help: "Totals of recent windows that differ from the sum of their records, at the last hourly check.",
     question: "Are the books right?",
   },
   usage_seals_behind: {
     type: "gauge",
+    across: "max",
     help: "Ended windows that the last hourly check could not seal yet: a request still runs that began in them, or they differ.",
     question: "Do requests never end?",
   },
   usage_partitions_ahead: {
     type: "gauge",
+    across: "max",
     help: "Coming months that have a partition for their records, 6 at best, at the last hourly upkeep.",
     question: "Does upkeep work?",
   },

@@ -2,7 +2,7 @@
  * HTTP/1.1 to engines, over sockets of our own: whether a connection was made or reused, and how far it came, is what
  * decides if a request may be sent again, and `fetch` tells neither: docs/decisions/2026-11-22-upstream-client.md.
  */
-import type { Connection } from "./connection.ts";
+import type { Connection, RequestBody } from "./connection.ts";
 import { dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
 
@@ -12,7 +12,7 @@ export interface Post {
   /** Where the URL's host is, if that is decided already. Null: nowhere that is known. */
   address?: string | null | undefined;
   headers: Readonly<Record<string, string>>;
-  body: string;
+  body: RequestBody;
   /** Of https; null: the system's authorities, no certificate of ours. */
   tls: TlsSettings | null;
   connect_ms: number;
@@ -154,7 +154,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
       const { pool, opening } = destination;
       const connection = (isFresh ? undefined : taken(pool)) ?? (await dialled(destination, { connect_ms, signal }));
       connected();
-      return connection.ask(opening + fieldsOf(headers, body), body, signal);
+      return connection.ask(opening + fieldsOf(headers, bytesOf(body)), body, signal);
     },
     origins: () => pools.size,
     idle: () => [...pools.values()].reduce((sum, { idle }) => sum + idle.length, 0),
@@ -182,8 +182,13 @@ function trustOf({ ca, certificate }: TlsSettings): string {
   return String(Bun.hash(JSON.stringify([ca, certificate])));
 }
 
-function fieldsOf(headers: Post["headers"], body: string): string {
-  return `${linesOf(headers)}content-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+function fieldsOf(headers: Post["headers"], bytes: number): string {
+  return `${linesOf(headers)}content-length: ${bytes}\r\n\r\n`;
+}
+
+function bytesOf(body: RequestBody): number {
+  if (typeof body === "string") return Buffer.byteLength(body);
+  return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 function linesOf(headers: Post["headers"]): string {

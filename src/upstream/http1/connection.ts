@@ -1,5 +1,6 @@
 /** A connection to an engine. It carries one exchange at a time, and says whether another may follow. */
 import type { Socket } from "bun";
+import { release } from "../../protocol/release.ts";
 import { Exchange, type Reply } from "./exchange.ts";
 import { MalformedResponse, type ResponseHead } from "./head.ts";
 
@@ -15,6 +16,9 @@ export class ConnectionLost extends Error {
   }
 }
 
+/** The whole, or its pieces, which are used up. */
+export type RequestBody = string | Uint8Array<ArrayBuffer>[];
+
 /** Who keeps the connections. */
 export interface Owner {
   /** It may serve again. */
@@ -26,7 +30,8 @@ export class Connection {
   readonly #socket: Socket<Connection | null>;
   readonly #owner: Owner;
   #exchange: Exchange | null = null;
-  #unsent: Uint8Array | null = null;
+  /** What waits for the socket to drain. */
+  #unsent: Uint8Array<ArrayBuffer>[] = [];
   #served = 0;
   #isClosed = false;
   /** How long the engine says that it keeps the connection open, in milliseconds; null where it doesn't say. */
@@ -45,7 +50,7 @@ export class Connection {
   }
 
   /** Sends a request, head and body. Its answer fails with ConnectionLost, MalformedResponse or the reason of the signal. */
-  async ask(head: string, body: string, signal: AbortSignal): Promise<Reply> {
+  async ask(head: string, body: RequestBody, signal: AbortSignal): Promise<Reply> {
     signal.throwIfAborted();
     const abort = () => this.#end(signal.reason);
     const exchange = new Exchange({
@@ -60,9 +65,11 @@ export class Connection {
     this.#exchange = exchange;
     signal.addEventListener("abort", abort, { once: true });
     exchange.failed = () => signal.removeEventListener("abort", abort);
-    const request = head + body;
-    const sent = this.#socket.write(request);
-    if (sent < request.length || sent < Buffer.byteLength(request)) this.#sent(Buffer.from(request), sent);
+    if (typeof body === "string") this.#write(head + body);
+    else {
+      this.#unsent = [new TextEncoder().encode(head), ...body.splice(0)];
+      this.drained();
+    }
     return exchange.replied;
   }
 
@@ -83,7 +90,14 @@ export class Connection {
   }
 
   drained(): void {
-    if (this.#unsent) this.#sent(this.#unsent, this.#socket.write(this.#unsent));
+    for (let next = this.#unsent[0]; next; next = this.#unsent[0]) {
+      const sent = this.#socket.write(next);
+      if (sent < 0) this.#deaf();
+      else if (sent < next.length) this.#unsent[0] = next.subarray(sent);
+      if (sent < next.length) return;
+      this.#unsent.shift();
+      release(next);
+    }
   }
 
   /** The engine has closed its side, orderly. */
@@ -105,17 +119,23 @@ export class Connection {
     this.#end(new ConnectionLost(cause, this.#served > 0 && this.#exchange?.isBegun === false));
   }
 
-  /** What did not go out waits for the socket to drain. */
-  #sent(bytes: Uint8Array, sent: number): void {
-    if (sent < 0) this.#lost(new Error("the connection does not take what is written"));
-    else this.#unsent = sent < bytes.length ? bytes.subarray(sent) : null;
+  /** In one write, for nearly every request is small. */
+  #write(request: string): void {
+    const sent = this.#socket.write(request);
+    if (sent < 0) this.#deaf();
+    else if (sent < request.length || sent < Buffer.byteLength(request))
+      this.#unsent = [new TextEncoder().encode(request).subarray(sent)];
+  }
+
+  #deaf(): void {
+    this.#lost(new Error("the connection does not take what is written"));
   }
 
   #over({ keepsOpen, headers }: ResponseHead): void {
     this.#exchange = null;
     this.#served += 1;
     // An engine that has answered before it had read the request reads the rest of it as the next.
-    if (!keepsOpen || this.#unsent || this.#isClosed) {
+    if (!keepsOpen || this.#unsent.length > 0 || this.#isClosed) {
       this.#end(null);
       return;
     }
@@ -127,7 +147,7 @@ export class Connection {
   #end(cause: unknown): void {
     const exchange = this.#exchange;
     this.#exchange = null;
-    this.#unsent = null;
+    this.#unsent = [];
     if (!this.#isClosed) {
       this.#isClosed = true;
       this.#socket.terminate();

@@ -96,6 +96,29 @@ describe("the way back of tools", () => {
     expect(item).not.toHaveProperty("namespace");
   });
 
+  test("what is left of a request, of which nothing is stored, knows the tools of its conversation and none of its words", () => {
+    const input = [
+      { type: "additional_tools", role: "developer", tools },
+      { role: "user", content: "a secret" },
+    ];
+    const asked = request({ input, store: false, previous_response_id: responseId });
+    const known = withResolved(asked, {
+      history: [{ type: "message", role: "user", content: "another" }],
+      items: new Map(),
+    });
+    const rest = openaiResponsesCaller.request.remainder(known);
+    const events = [
+      start,
+      ...part(0, call("agents__spawn"), "{}"),
+      { type: "response-end", reason: "tool_calls" } as const,
+    ];
+    expect(whole(rest, ...events)).toEqual(whole(known, ...events));
+    expect(streamed(rest, ...events)).toEqual(streamed(known, ...events));
+    expect(JSON.stringify(rest)).not.toContain("secret");
+    const stored = request({ input });
+    expect(openaiResponsesCaller.request.remainder(stored)).toBe(stored);
+  });
+
   test("an engine that speaks of namespaces and custom tools itself is taken at its word", () => {
     const head: PartHead = { kind: "tool-call", callId: "c1", toolName: "spawn", namespace: "agents", custom: true };
     const [item] = whole(request({ tools }), start, ...part(0, head, '{"input":"x"}'), {

@@ -123,6 +123,22 @@ test("a request of many megabytes goes out whole, however slowly it is read", as
   expect(length).toBeGreaterThan(body.length);
 });
 
+test("a request in pieces goes out whole and in order, and its pieces are used up", async () => {
+  let seen = "";
+  const { url } = await engine((socket, request, nth) => {
+    seen = Buffer.from(request, "latin1").toString();
+    ok(socket, request, nth);
+  });
+  const texts = Array.from({ length: 40 }, (_, at) => `${at}é`.repeat(100_000));
+  const body = texts.map((text) => new TextEncoder().encode(text));
+  const bytes = body.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  expect(await textOf(await post(fresh(), url, { body }))).toBe("ok");
+  const [head, sent] = seen.split("\r\n\r\n");
+  expect(head).toContain(`content-length: ${bytes}`);
+  expect(sent === texts.join("")).toBe(true);
+  expect(body).toEqual([]);
+});
+
 describe("a connection", () => {
   test("whose answer was read serves the next request, and one of its own is a new one", async () => {
     const { url, requests } = await engine(ok);

@@ -20,7 +20,7 @@ const exampleBudget: Type.Static<typeof BudgetedKeyRecord> = {
   team: { id: exampleIds.team, name: "research" },
   limits,
 };
-const exampleDefault = { organization_id: exampleIds.organization, organization: "acme", limits };
+const exampleDefault = { organization_id: exampleIds.organization, organization: "acme", limits, version: 3 };
 
 const seen = ["viewer", "organization-admin"] as const;
 const also = ["organization-admin"] as const;
@@ -38,7 +38,7 @@ export const budgetOperations: readonly ManagementOperation[] = [
     read: readBudgetedKey,
   }),
   managementOperation({
-    ...{ ...key, verb: "updateKeyBudget", method: "patch", kind: "setting", also },
+    ...{ ...key, verb: "updateKeyBudget", method: "patch", kind: "change", also },
     summary: "Change the team or the limits of a key",
     description: "They count at once, for running requests too. What runs goes on counting where it was admitted.",
     takes: Type.Object({
@@ -59,7 +59,7 @@ export const budgetOperations: readonly ManagementOperation[] = [
     read: readKeyDefault,
   }),
   managementOperation({
-    ...{ ...byDefault, verb: "updateKeyDefault", method: "patch", kind: "act", also },
+    ...{ ...byDefault, verb: "updateKeyDefault", method: "patch", kind: "change", also },
     summary: "Change the limits that new keys get",
     description: "Keys that exist keep theirs.",
     takes: Type.Object({ limits: changes() }),

@@ -33,6 +33,9 @@ export const exampleKey: Type.Static<typeof KeyRecord> = {
   owner: null,
   labels: {},
   allowed_addresses: null,
+  state: "active",
+  ends_at: null,
+  version: 1,
   secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
 };
 const secret = `slk_${"x".repeat(38)}`;
@@ -41,6 +44,16 @@ const readNew = ({ key: secret, ...rest }: ReadKey & { key: string | null }) => 
   ...readKey(rest),
   secret: secret ?? "",
 });
+
+const owner = Type.Optional(nullable(words("A person or a team, in any words.")));
+const addresses = Type.Optional(
+  nullable(
+    Type.Array(Type.String(), {
+      maxItems: 100,
+      description: "Addresses and networks of its clients, such as `10.0.0.0/8`. Null: all.",
+    }),
+  ),
+);
 
 const tag = "Keys";
 const also = ["organization-admin"] as const;
@@ -56,8 +69,9 @@ export const keyOperations: readonly ManagementOperation[] = [
       organization: Type.Optional(words("Slug or ID.")),
       state: Type.Optional(
         oneOf([...keyStates], {
-          description: "`active`: neither revoked nor expired.",
-          "x-must-be": "active, revoked or expired",
+          description:
+            "`active`: it works. `expired`: or older than its organization allows. `unused`: for longer than that.",
+          "x-must-be": "active, revoked, expired or unused",
         }),
       ),
       unused_for: Type.Optional(
@@ -81,6 +95,9 @@ export const keyOperations: readonly ManagementOperation[] = [
         nullable(Type.Array(Type.String(), { maxItems: 1000, description: "IDs of models; else every model." })),
       ),
       expires: Type.Optional(nullable(words("ISO 8601 with a time zone, or a date in UTC; else never."))),
+      owner,
+      labels: Type.Optional(Type.Record(Type.String(), nullable(Type.String()))),
+      addresses,
       team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
       limits: Type.Optional(
         nullable(limitChanges("On top of what its team or its organization gives a new key. Null takes a limit away.")),
@@ -104,7 +121,7 @@ export const keyOperations: readonly ManagementOperation[] = [
     read: readKey,
   }),
   managementOperation({
-    ...{ verb: "updateKey", method: "patch", path: "/keys/{id}", id: "id", tag, kind: "act", also },
+    ...{ verb: "updateKey", method: "patch", path: "/keys/{id}", id: "id", tag, kind: "change", also },
     summary: "Change a key",
     description:
       "What is left out stays. Every node knows within a second; what runs goes on. Its team and limits: `updateKeyBudget`.",
@@ -115,20 +132,13 @@ export const keyOperations: readonly ManagementOperation[] = [
         nullable(Type.Array(Type.String(), { maxItems: 1000, description: "IDs of models. Null: every model." })),
       ),
       expires: Type.Optional(nullable(words("ISO 8601 with a time zone, or a date in UTC. Null: never."))),
-      owner: Type.Optional(nullable(words("A person or a team, in any words."))),
+      owner,
       labels: Type.Optional(
         Type.Record(Type.String(), nullable(Type.String()), {
           description: "Labels that are not named stay; null takes one away.",
         }),
       ),
-      addresses: Type.Optional(
-        nullable(
-          Type.Array(Type.String(), {
-            maxItems: 100,
-            description: "Addresses and networks of its clients, such as `10.0.0.0/8`. Null: all.",
-          }),
-        ),
-      ),
+      addresses,
     }),
     answers: KeyRecord,
     example: {

@@ -1,7 +1,8 @@
-/** Organizations: create, list, show, suspend, resume, and what they may use. */
+/** Organizations: create, list, show, rename, suspend, resume, close, what they may use, and what they ask of keys. */
 import Type from "typebox";
+import { policyDays_max } from "../../../management/organization-changes.ts";
 import { nullable, oneOf } from "../../../protocol/shapes/contract.ts";
-import type { Organization } from "../../../store/directory.ts";
+import { type Organization, organizationStatuses } from "../../../store/directory.ts";
 import { units_max } from "../../../store/ledger.ts";
 import { exampleAt, exampleIds } from "../examples.ts";
 import {
@@ -19,16 +20,23 @@ import { OrganizationRecord } from "../shapes.ts";
 const acme: Type.Static<typeof OrganizationRecord> = {
   id: exampleIds.organization,
   slug: "acme",
+  former_slugs: [],
   name: "Acme, Inc.",
   status: "active",
   plan: "pro",
   anchor_at: exampleAt,
   next_anchor: null,
   extra_usage: { enabled: false, cap_units: null },
+  key_lifetime_max_days: null,
+  key_unused_max_days: null,
+  keeps_content: true,
   created_at: exampleAt,
+  closed_at: null,
   version: 1,
 };
 
+const days = (description: string) =>
+  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: policyDays_max, description })));
 const read = (value: Organization) => value;
 const tag = "Organizations";
 const one = { tag, id: "organization", answers: OrganizationRecord, encode: organizationJson, read, also: [] } as const;
@@ -42,7 +50,7 @@ export const organizationOperations: readonly ManagementOperation[] = [
     also: ["viewer", "organization-admin"],
     takes: Type.Object({
       ...pageParameters,
-      status: Type.Optional(oneOf(["active", "suspended"], { "x-must-be": "active or suspended" })),
+      status: Type.Optional(oneOf([...organizationStatuses], { "x-must-be": "active, suspended or closed" })),
       plan: Type.Optional(words("Only organizations on this plan.")),
     }),
     answers: pageSchema(OrganizationRecord, "Organizations"),
@@ -85,6 +93,47 @@ export const organizationOperations: readonly ManagementOperation[] = [
     description: "Its requests are served again.",
     takes: Type.Object({}),
     example: { id: "acme", takes: {}, answer: { ...acme, version: 3 } },
+  }),
+  managementOperation({
+    ...{ ...change, verb: "renameOrganization", method: "patch", path: "/organizations/{id}" },
+    summary: "Rename an organization",
+    description:
+      "What is left out stays. Its ID stays, and with it its keys, records and reports. Its old slug names it no more, and is never another organization's.",
+    takes: Type.Object({
+      slug: Type.Optional(nullable(words("1 to 63 lowercase letters, digits, and hyphens."))),
+      name: Type.Optional(nullable(words("Display name."))),
+    }),
+    example: {
+      id: "acme",
+      takes: { slug: "acme-eu" },
+      answer: { ...acme, slug: "acme-eu", former_slugs: ["acme"], version: 2 },
+    },
+  }),
+  managementOperation({
+    ...{ ...change, verb: "updatePolicies", method: "patch", path: "/organizations/{id}/policies" },
+    summary: "Change what an organization asks of its keys, and whether content is kept",
+    description:
+      "What is left out stays; null lifts a limit. Limits count at once, for the keys that there are, too; those that a limit ended work again when it is lifted. Once it keeps no content, its stored responses are deleted before this is answered.",
+    takes: Type.Object({
+      key_lifetime_max_days: days("How long a key works from when it is made or rotated."),
+      key_unused_max_days: days("How long a key works from its last use, or from its creation."),
+      keeps_content: Type.Optional(nullable(Type.Boolean({ description: "False: no word is stored." }))),
+    }),
+    example: {
+      ...{ id: "acme", takes: { key_lifetime_max_days: 90 } },
+      answer: { ...acme, key_lifetime_max_days: 90, version: 3 },
+    },
+  }),
+  managementOperation({
+    ...{ ...change, verb: "closeOrganization", method: "post", path: "/organizations/{id}/close" },
+    summary: "Close an organization",
+    description:
+      "For good. Its keys are revoked, what runs ends, and nothing can be made or changed in it. Its records and reports stay for their time, 13 months; 15 months after, all that is left of it goes, but for the audit log and its slug, which is never another's. Repeating it changes nothing.",
+    takes: Type.Object({}),
+    example: {
+      ...{ id: "acme", takes: {} },
+      answer: { ...acme, status: "closed", plan: null, closed_at: exampleAt, version: 4 },
+    },
   }),
   managementOperation({
     ...{ ...change, verb: "setPlan", method: "put", path: "/organizations/{id}/plan" },

@@ -31,6 +31,7 @@ const research: Type.Static<typeof TeamRecord> = {
   limits: { ...unlimited, week: 2_000_000_000 },
   key_limits: null,
   created_at: exampleAt,
+  version: 1,
 };
 
 const seen = ["viewer", "organization-admin"] as const;
@@ -75,7 +76,7 @@ export const teamOperations: readonly ManagementOperation[] = [
     example: { id: exampleIds.team, answer: research },
   }),
   managementOperation({
-    ...{ ...one, verb: "updateTeam", method: "patch", path: "/teams/{id}", kind: "setting" },
+    ...{ ...one, verb: "updateTeam", method: "patch", path: "/teams/{id}", kind: "change" },
     summary: "Change a team",
     description: "What is left out stays. New limits count at once, for running requests too.",
     takes: Type.Object({

@@ -1,0 +1,99 @@
+/** A key in words: what it is, what it may, and how long it lives. */
+
+import type { NewKey } from "../management/keys.ts";
+import type { BudgetedKey, OwnedKey } from "../management/owned.ts";
+import type { Key, Secret } from "../store/directory.ts";
+import { limitsInWords } from "./limits.ts";
+import type { Services } from "./services.ts";
+import { type Column, facts, instant, table } from "./table.ts";
+import { painted } from "./terminal.ts";
+
+/** What `key update` changes, but for team and limits. */
+export function keyFacts(key: Key): [string, string | null][] {
+  const labels = Object.entries(key.labels).map(([label, text]) => `${label}=${text}`);
+  return [
+    ["name", key.name],
+    ["owner", key.owner],
+    ["labels", labels.join(", ") || null],
+    ["scopes", key.scopes.join(", ")],
+    ["models", key.allowedModels?.join(", ") ?? "every model"],
+    ["allowed from", key.allowedAddresses?.join(", ") ?? "every address"],
+    ["expires", instant(key.expiresAt) ?? "never"],
+  ];
+}
+
+export function budgetFacts({ budget: { team, budget } }: BudgetedKey): [string, string | null][] {
+  return [
+    ["team", team && `${team.name} (${team.id})`],
+    ["limits", limitsInWords(budget) ?? "none of its own"],
+  ];
+}
+
+/** Of a secret, by this machine's clock, for display; requests are judged by the store's clock. */
+function stateOf({ revokedAt, expiresAt }: Pick<Secret, "revokedAt" | "expiresAt">, now_ms: number): string {
+  if (revokedAt) return "revoked";
+  return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
+}
+
+export function describeKey({ terminal, now_ms }: Services, budgeted: BudgetedKey): string {
+  const { key, organization } = budgeted;
+  const head = facts(terminal, [
+    ["id", key.id],
+    ["organization", organization.slug],
+    ["state", key.state],
+    ...keyFacts(key),
+    ...budgetFacts(budgeted),
+    ["created", [instant(key.createdAt), key.createdBy && `by ${key.createdBy}`].filter(Boolean).join(" ")],
+    ["revoked", instant(key.revokedAt)],
+    ["ends", instant(key.endsAt)],
+    [
+      "last used",
+      [instant(key.lastUsedAt) ?? "never", key.lastUsedFrom && `from ${key.lastUsedFrom}`].filter(Boolean).join(" "),
+    ],
+    ["version", String(key.version)],
+  ]);
+  const secrets: Column<Secret>[] = [
+    { head: "SECRET", cell: (secret) => `${secret.prefix}…${secret.suffix}` },
+    { head: "STATE", cell: (secret) => stateOf(key.revokedAt ? key : secret, now_ms()) },
+    { head: "CREATED", cell: (secret) => instant(secret.createdAt) ?? "" },
+    { head: "ENDS", cell: (secret) => instant(secret.revokedAt ?? key.revokedAt ?? secret.expiresAt) ?? "" },
+  ];
+  return `${head}\n${table(terminal, secrets, key.secrets)}`;
+}
+
+export const keyColumns: Column<OwnedKey>[] = [
+  { head: "ID", cell: ({ key }) => key.id },
+  { head: "ORG", cell: ({ organization }) => organization.slug },
+  { head: "NAME", cell: ({ key }) => key.name, breaks: true },
+  { head: "STATE", cell: ({ key }) => key.state },
+  {
+    head: "KEY",
+    optional: true,
+    cell: ({ key }) =>
+      key.secrets
+        .slice(0, 1)
+        .map((one) => `${one.prefix}…${one.suffix}`)
+        .join(""),
+  },
+  { head: "SCOPES", cell: ({ key }) => key.scopes.join(" "), breaks: true, optional: true },
+  { head: "LAST USED", optional: true, cell: ({ key }) => key.lastUsedAt?.toISOString().slice(0, 10) ?? "never" },
+  { head: "ENDS", optional: true, cell: ({ key }) => key.endsAt?.toISOString().slice(0, 10) ?? "never" },
+];
+
+/** The only words with a secret. */
+export function secretWords({ terminal }: Services, made: NewKey, first: string): string {
+  return (
+    `${first}\n\n  ${painted(terminal, "bold", made.secret)}\n\n` +
+    `Store it now: it cannot be shown again. If you lose it or it leaks, run: sluice key rotate ${made.key.id}\n`
+  );
+}
+
+export function describeOldSecrets({ key }: NewKey, now_ms: number): string {
+  const old = key.secrets.slice(1).filter((secret) => stateOf(secret, now_ms) === "active");
+  if (old.length === 0) return "The old secret no longer works.\n";
+  if (old.every((secret) => secret.expiresAt)) {
+    const last_ms = Math.max(...old.map((secret) => secret.expiresAt?.getTime() ?? 0));
+    return `The old secret works until ${instant(new Date(last_ms))}.\n`;
+  }
+  return `The old secret works until you revoke it. To revoke it, run: sluice key revoke ${key.id} --old\n`;
+}

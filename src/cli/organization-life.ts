@@ -1,0 +1,145 @@
+/** `sluice org rename|policy|close`: what an organization is called, what it asks of its keys, and its end. */
+import { type Command, InvalidArgumentError } from "commander";
+import { organizationJson } from "../http/management/records.ts";
+import { compact } from "../inference/compact.ts";
+import type { Organization } from "../store/directory.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { type JsonFlag, jsonOption, missing, tell, type VersionFlag, versionOption } from "./option.ts";
+import type { Services } from "./services.ts";
+import { facts } from "./table.ts";
+
+const argument = ["<org>", "slug or ID of the organization"] as const;
+
+export function addLifeCommands(org: Command, { services }: CommandContext): void {
+  addRename(org, services);
+  addPolicy(org, services);
+  addClose(org, services);
+}
+
+interface Names extends JsonFlag, VersionFlag {
+  slug?: string;
+  name?: string;
+}
+
+function addRename(org: Command, services: Services): void {
+  org
+    .command("rename")
+    .description("change the slug or the name of an organization; its ID, keys and records stay")
+    .argument(...argument)
+    .option("--slug <slug>", "new short name; the old one names it no more, and is never another's")
+    .option("--name <name>", "new display name")
+    .addOption(versionOption("organization"))
+    .addOption(jsonOption())
+    .action(async (organization: string, { slug, name, ifVersion, ...flags }: Names, command: Command) => {
+      if (slug === undefined && name === undefined) missing(command, "--slug or --name");
+      const input = { organization, ...compact({ slug, name, version: ifVersion }) };
+      const renamed = await withManagement(services, (manage) => manage.renameOrganization(input));
+      const words = `Organization ${renamed.id} is now ${renamed.slug} (${renamed.name}).\n`;
+      tell(services.terminal, flags, organizationJson(renamed), words);
+    });
+}
+
+interface PolicyFlags extends JsonFlag, VersionFlag {
+  keyLifetime?: Days;
+  keyUnused?: Days;
+  content?: boolean;
+}
+
+function addPolicy(org: Command, services: Services): void {
+  org
+    .command("policy")
+    .description("show or set how long the keys of an organization live, and whether content is kept")
+    .argument(...argument)
+    .option("--key-lifetime <days>", "how long a key works from when it is made or rotated: 90d, or none", days)
+    .option("--key-unused <days>", "how long a key works from its last use: 30d, or none", days)
+    .option("--content <keep|none>", "none deletes the stored responses and stores no more", contentFlag)
+    .addOption(versionOption("organization"))
+    .addOption(jsonOption())
+    .addHelpText("after", policyExamples)
+    .action(async (organization: string, options: PolicyFlags) => {
+      const { keyLifetime, keyUnused, content, ifVersion } = options;
+      const changes = {
+        ...(keyLifetime === undefined ? {} : { keyLifetimeMaxDays: daysOf(keyLifetime) }),
+        ...(keyUnused === undefined ? {} : { keyUnusedMaxDays: daysOf(keyUnused) }),
+        ...(content === undefined ? {} : { keepsContent: content }),
+      };
+      const isRead = Object.keys(changes).length === 0;
+      const found = await withManagement(services, (manage) =>
+        isRead
+          ? manage.findOrganization({ organization })
+          : manage.updatePolicies({ organization, ...changes, version: ifVersion ?? null }),
+      );
+      const next = isRead ? "" : endedBy(found);
+      tell(services.terminal, options, organizationJson(found), facts(services.terminal, policyFacts(found)) + next);
+    });
+}
+
+/** What it is worth to look at after a change. */
+function endedBy({ slug, keyLifetimeMaxDays, keyUnusedMaxDays }: Organization): string {
+  const states = [
+    ...(keyLifetimeMaxDays === null ? [] : ["expired"]),
+    ...(keyUnusedMaxDays === null ? [] : ["unused"]),
+  ];
+  return states
+    .map((state) => `To list keys that it ended, run: sluice key list --org ${slug} --state ${state}\n`)
+    .join("");
+}
+
+export function policyFacts(organization: Organization): [string, string][] {
+  const limit = (count: number | null) => (count === null ? "no limit" : `${count} days`);
+  return [
+    ["key lifetime", limit(organization.keyLifetimeMaxDays)],
+    ["unused keys", limit(organization.keyUnusedMaxDays)],
+    ["content", organization.keepsContent ? "kept" : "none is kept"],
+  ];
+}
+
+function addClose(org: Command, services: Services): void {
+  org
+    .command("close")
+    .description("close an organization for good: its keys are revoked, and its records stay for their time")
+    .argument(...argument)
+    .option("-y, --yes", "skip the confirmation prompt")
+    .addOption(versionOption("organization"))
+    .addOption(jsonOption())
+    .action(async (organization: string, options: JsonFlag & VersionFlag & { yes?: boolean }) => {
+      if (!options.yes) await confirmClosing(services, organization, options);
+      const input = { organization, version: options.ifVersion ?? null };
+      const closed = await withManagement(services, (manage) => manage.closeOrganization(input));
+      tell(services.terminal, options, organizationJson(closed), `Organization ${closed.slug} is closed.\n`);
+    });
+}
+
+/** It cannot be undone: where nobody can be asked, it has to be said. */
+async function confirmClosing(services: Services, organization: string, { json }: JsonFlag): Promise<void> {
+  if (json || !services.terminal.interactive) {
+    throw new Error("Closing an organization cannot be undone. To close it without a prompt, use --yes.");
+  }
+  const { slug } = await withManagement(services, (manage) => manage.findOrganization({ organization }));
+  const question = `Close ${slug} for good? Its keys are revoked, its stored responses are deleted, and it cannot be opened again.`;
+  if (!(await (await services.prompts()).confirm(question))) throw new Error("Nothing was closed.");
+}
+
+/** The parser of options makes an empty text of null. */
+type Days = number | "none";
+const daysOf = (given: Days) => (given === "none" ? null : given);
+
+/** `90d`, `90` or `none`. */
+function days(value: string): Days {
+  const count = /^(\d{1,4})d?$/.exec(value.trim())?.[1];
+  if (value.trim() === "none") return "none";
+  if (count !== undefined && Number(count) > 0) return Number(count);
+  throw new InvalidArgumentError("Specify days, such as 90d, or none.");
+}
+
+function contentFlag(value: string): boolean {
+  if (value === "keep" || value === "none") return value === "keep";
+  throw new InvalidArgumentError("Specify keep or none.");
+}
+
+const policyExamples = `
+Examples:
+  $ sluice org policy acme --key-lifetime 90d --key-unused 30d
+  $ sluice org policy acme --key-unused none
+  $ sluice org policy acme --content none`;

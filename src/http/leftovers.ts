@@ -1,0 +1,47 @@
+/**
+ * What large bodies leave behind. The collector comes by itself when as much again has been asked for as is in use, which
+ * may be never; so it is asked when there is much to find. A collection stops the node for a few milliseconds.
+ */
+export interface Leftovers {
+  /** A body of this size was parsed and translated: its text, and its values as the wire had them, are not needed any more. */
+  translated(bytes: number): void;
+  /** A request has ended that held so many bytes. */
+  ended(bytes: number): void;
+}
+
+export interface LeftoverSettings {
+  /** Smaller bodies leave little, and the collector comes in time by itself. */
+  large_bytes: number;
+  /** So much has to end, in large bodies, before they are collected. */
+  ended_bytes: number;
+  /** An ended request is still being let go, and another may follow it at once. */
+  wait_ms: number;
+}
+
+const mib = 1024 * 1024;
+export const leftoverSettings: LeftoverSettings = { large_bytes: 2 * mib, ended_bytes: 16 * mib, wait_ms: 250 };
+
+export function leftovers(collect: () => void, settings = leftoverSettings): Leftovers {
+  const { large_bytes, ended_bytes, wait_ms } = settings;
+  let left_bytes = 0;
+  let isWaiting = false;
+
+  function collectLater(): void {
+    isWaiting = true;
+    const waiting = setTimeout(() => {
+      [left_bytes, isWaiting] = [0, false];
+      collect();
+    }, wait_ms);
+    waiting.unref();
+  }
+
+  return {
+    translated(bytes) {
+      if (bytes >= large_bytes) collect();
+    },
+    ended(bytes) {
+      if (bytes >= large_bytes) left_bytes += bytes;
+      if (left_bytes >= ended_bytes && !isWaiting) collectLater();
+    },
+  };
+}

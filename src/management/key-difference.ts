@@ -1,0 +1,63 @@
+/** What has to change so that an organization's keys are as somebody wants them. Pure. */
+import { canonical } from "../store/audit-chain.ts";
+import type { Key, KeyChange } from "../store/directory.ts";
+import { fail } from "./error.ts";
+import { changeOf, type KeyChanges, newKeyOf } from "./key-change.ts";
+
+/** Found by its name among the keys that are not revoked. What is absent may be anything, and stays as it is. */
+export interface WantedKey extends KeyChanges {
+  name: string;
+}
+
+export interface KeyDifference {
+  slug: string;
+  /** Null: there is no such key, and it is to be made. */
+  key: Pick<Key, "id" | "version"> | null;
+  /** All that is to be set. */
+  wanted: WantedKey;
+  changed: { field: string; from: unknown; to: unknown }[];
+}
+
+/** In the order of `wanted`. Throws a ManagementError where that cannot be had. */
+export function keyDifferences(
+  slug: string,
+  wanted: readonly WantedKey[],
+  existing: readonly Key[],
+  now_ms: number,
+): KeyDifference[] {
+  return wanted.flatMap((one) => {
+    const named = existing.filter(({ name, state }) => name === one.name && state !== "revoked");
+    if (named.length > 1) {
+      fail(`${slug} has ${named.length} keys '${one.name}', so it isn't said which is meant. Rename one of them.`);
+    }
+    return differenceOf(slug, one, named[0] ?? null, now_ms);
+  });
+}
+
+function differenceOf(slug: string, wanted: WantedKey, key: Key | null, now_ms: number): KeyDifference[] {
+  // Which models there are, the service knows.
+  const known = { models: wanted.models ?? [], now_ms };
+  if (!key) {
+    newKeyOf(wanted, known);
+    return [{ slug, key, wanted, changed: [{ field: "key", from: null, to: wanted.name }] }];
+  }
+  const change = changeOf(withoutSameExpiry(wanted, key), key, known);
+  const changed = (Object.keys(change) as (keyof typeof change)[]).flatMap((field) =>
+    canonical(key[field]) === canonical(change[field])
+      ? []
+      : [{ field: shownNames[field], from: key[field], to: change[field] }],
+  );
+  return changed.length === 0 ? [] : [{ slug, key, wanted: withoutSameExpiry(wanted, key), changed }];
+}
+
+/** As the interfaces write them. */
+const shownNames: Record<keyof KeyChange, string> = {
+  ...{ name: "name", scopes: "scopes", owner: "owner", labels: "labels" },
+  ...{ allowedModels: "allowed_models", allowedAddresses: "allowed_addresses", expiresAt: "expires_at" },
+};
+
+/** One that has passed since it was set is no change. */
+function withoutSameExpiry({ expires, ...wanted }: WantedKey, { expiresAt }: Key): WantedKey {
+  const isSame = typeof expires === "string" && expiresAt?.getTime() === Date.parse(expires);
+  return expires === undefined || isSame ? wanted : { ...wanted, expires };
+}

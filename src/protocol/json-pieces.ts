@@ -1,0 +1,113 @@
+/**
+ * A large value → its JSON, in pieces of bytes: as one string it would be held two or three times, and stop everybody else
+ * for as long as it takes. What JSON.stringify writes, for data that came from JSON. Pure.
+ */
+
+/** Characters that become one piece, roughly. */
+const piece_characters = 256 * 1024;
+
+/** What a value costs beside its characters. */
+const value_characters = 8;
+
+export function* jsonPieces(value: unknown, piece = piece_characters): Generator<Uint8Array<ArrayBuffer>, void, void> {
+  const encoder = new TextEncoder();
+  let text = "";
+  for (const part of parts(value, piece)) {
+    text += part;
+    if (text.length < piece) continue;
+    yield encoder.encode(text);
+    text = "";
+  }
+  if (text !== "") yield encoder.encode(text);
+}
+
+/** Texts of about a piece at most. */
+function* parts(value: unknown, piece: number): Generator<string, void, void> {
+  if (typeof value === "string") yield* ofString(value, piece);
+  else if (typeof value !== "object" || value === null) yield JSON.stringify(value) ?? "null";
+  else if (Array.isArray(value)) yield* ofArray(value, piece);
+  else yield* ofObject(value as Record<string, unknown>, piece);
+}
+
+function* ofString(value: string, piece: number): Generator<string, void, void> {
+  yield '"';
+  for (let from = 0; from < value.length; ) {
+    const to = cutBefore(value, from + Math.max(2, piece));
+    yield JSON.stringify(value.slice(from, to)).slice(1, -1);
+    from = to;
+  }
+  yield '"';
+}
+
+/** Never between the two halves of a character beyond the basic plane: alone, each would be written as an escape. */
+function cutBefore(value: string, at: number): number {
+  if (at >= value.length) return value.length;
+  const isTrailing = (value.charCodeAt(at) & 0xfc00) === 0xdc00;
+  return isTrailing ? at - 1 : at;
+}
+
+function* ofArray(items: readonly unknown[], piece: number): Generator<string, void, void> {
+  let comma = "[";
+  for (let from = 0; from < items.length; ) {
+    const to = lightTo(items, from, piece);
+    yield comma;
+    if (to > from) yield JSON.stringify(items.slice(from, to)).slice(1, -1);
+    else yield* parts(items[from], piece);
+    comma = ",";
+    from = Math.max(to, from + 1);
+  }
+  yield comma === "[" ? "[]" : "]";
+}
+
+/** Up to where items are light together. */
+function lightTo(items: readonly unknown[], from: number, piece: number): number {
+  let at = from;
+  for (let room = piece; at < items.length; at++) {
+    room = left(items[at], room);
+    if (room < 0) break;
+  }
+  return at;
+}
+
+function* ofObject(value: Readonly<Record<string, unknown>>, piece: number): Generator<string, void, void> {
+  const names = Object.keys(value).filter((name) => value[name] !== undefined);
+  let comma = "{";
+  for (let from = 0; from < names.length; ) {
+    const light: Record<string, unknown> = Object.create(null);
+    let at = from;
+    for (let room = piece; at < names.length; at++) {
+      room = left(value[names[at]!], room - names[at]!.length);
+      if (room < 0) break;
+      light[names[at]!] = value[names[at]!];
+    }
+    yield comma;
+    if (at > from) yield JSON.stringify(light).slice(1, -1);
+    else {
+      yield* ofString(names[from]!, piece);
+      yield ":";
+      yield* parts(value[names[from]!], piece);
+    }
+    comma = ",";
+    from = Math.max(at, from + 1);
+  }
+  yield comma === "{" ? "{}" : "}";
+}
+
+/** What is left of so much room with this in it; below 0 where it does not fit, and then not all of it was looked at. */
+function left(value: unknown, room: number): number {
+  if (typeof value === "string") return room - value_characters - value.length;
+  if (typeof value !== "object" || value === null) return room - value_characters;
+  let rest = room - value_characters;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      rest = left(item, rest);
+      if (rest < 0) return rest;
+    }
+    return rest;
+  }
+  for (const name in value) {
+    rest = left((value as Record<string, unknown>)[name], rest - name.length);
+    if (rest < 0) return rest;
+  }
+  return rest;
+}

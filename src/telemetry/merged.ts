@@ -1,0 +1,106 @@
+/**
+ * The metrics of a node of several workers: what each told, as one text. Counters and histograms are added up, gauges as
+ * their rows say (`across`). What workers that are gone had counted is still counted: a sum that fell would look like a
+ * restart of the node, and all that it counted before like news.
+ */
+import { Registry, type RegistryContentType } from "prom-client";
+import type { Across, MetricRow } from "./metric.ts";
+import type { Format, Told, ToldValue } from "./registry.ts";
+import { table } from "./table.ts";
+
+export interface Merger {
+  /** What a worker told; null: it did not answer, and what it had counted before still counts. */
+  text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string>;
+  /** A worker is gone. */
+  gone(worker: number): void;
+}
+
+export function merger(): Merger {
+  const last = new Map<number, Told[]>();
+  let departed: Told[] = [];
+  return {
+    text(told, format) {
+      for (const [worker, metrics] of told) if (metrics) last.set(worker, metrics);
+      const silent = [...told].flatMap(([worker, metrics]) => (metrics ? [] : countedBy(last.get(worker) ?? [])));
+      const present = [...told].flatMap(([worker, metrics]) => (metrics ?? []).map((one) => labelled(one, worker)));
+      return rendered(together([...present, ...silent, ...departed]), format);
+    },
+    gone(worker) {
+      departed = together([...departed, ...countedBy(last.get(worker) ?? [])]);
+      last.delete(worker);
+    },
+  };
+}
+
+function acrossOf(name: string): Across {
+  const row: MetricRow | undefined = table[name as keyof typeof table];
+  return row?.across ?? "sum";
+}
+
+/** What only grows, and is no process's own. */
+function countedBy(metrics: readonly Told[]): Told[] {
+  return metrics.filter(({ name, type }) => type !== "gauge" && acrossOf(name) === "sum");
+}
+
+function labelled(metric: Told, worker: number): Told {
+  if (acrossOf(metric.name) !== "worker") return metric;
+  const values = metric.values.map((one) => ({ ...one, labels: { ...one.labels, worker: String(worker) } }));
+  return { ...metric, values };
+}
+
+/** Each metric once, and each of its sets of labels once. In the table's order. */
+function together(metrics: readonly Told[]): Told[] {
+  const named = Map.groupBy(metrics, ({ name }) => name);
+  return Object.keys(table).flatMap((name) => {
+    const some = named.get(name);
+    return some
+      ? [
+          {
+            ...some[0]!,
+            values: merged(
+              some.flatMap(({ values }) => values),
+              acrossOf(name),
+            ),
+          },
+        ]
+      : [];
+  });
+}
+
+function merged(values: readonly ToldValue[], across: Across): ToldValue[] {
+  const found = new Map<string, ToldValue>();
+  for (const one of values) {
+    const key = `${one.metricName ?? ""} ${JSON.stringify(Object.entries(one.labels).sort(byName))}`;
+    const before = found.get(key);
+    if (!before) found.set(key, { ...one });
+    else {
+      before.value = put(before.value, one.value, across);
+      before.exemplar = one.exemplar ?? before.exemplar;
+    }
+  }
+  return [...found.values()];
+}
+
+/** NaN is of a process that does not know, as of a check that another one makes. */
+function put(one: number, other: number, across: Across): number {
+  if (Number.isNaN(one)) return other;
+  if (Number.isNaN(other)) return one;
+  return across === "sum" ? one + other : Math.max(one, other);
+}
+
+function byName([one]: [string, unknown], [other]: [string, unknown]): number {
+  return one < other ? -1 : 1;
+}
+
+function rendered(metrics: readonly Told[], format: Format): Promise<string> {
+  const registry = new Registry<RegistryContentType>();
+  if (format === "openmetrics") registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  for (const metric of metrics) {
+    // prom-client puts `_total` back where OpenMetrics has it.
+    const name =
+      format === "openmetrics" && metric.type === "counter" ? metric.name.replace(/_total$/, "") : metric.name;
+    const named = { ...metric, name };
+    registry.registerMetric({ ...named, get: async () => named } as never);
+  }
+  return registry.metrics();
+}

@@ -1,0 +1,39 @@
+/**
+ * The votes over a reload: each worker has read the new configuration and says what speaks against it, and all take it or
+ * none does. A worker that says nothing for long is not waited for; it will not have taken it, and says so in its log.
+ */
+
+export interface Ballot {
+  vote(worker: number, problems: readonly string[]): void;
+  /** It is gone, and what comes in its place reads what is in force then. */
+  leave(worker: number): void;
+}
+
+/** `counted` is called once. */
+export function ballot(voters: Iterable<number>, wait_ms: number, counted: (problems: string[]) => void): Ballot {
+  const open = new Set(voters);
+  const problems = new Set<string>();
+  let isCounted = false;
+  const count = () => {
+    if (isCounted) return;
+    isCounted = true;
+    clearTimeout(timer);
+    counted([...problems]);
+  };
+  const timer = setTimeout(() => {
+    problems.add(`no word from worker ${[...open].join(", ")} within ${wait_ms / 1000} s; reload again`);
+    count();
+  }, wait_ms);
+  const close = (worker: number) => {
+    open.delete(worker);
+    if (open.size === 0) count();
+  };
+  return {
+    vote(worker, said) {
+      if (!open.has(worker)) return;
+      for (const problem of said) problems.add(problem);
+      close(worker);
+    },
+    leave: close,
+  };
+}

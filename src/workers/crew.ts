@@ -1,0 +1,157 @@
+/**
+ * Who works: starts the workers of a node, starts others in place of those that end, and ends when none can start any more
+ * or all were told to stop.
+ */
+import type { Log } from "../http/log.ts";
+import type { FileRead, Order } from "./messages.ts";
+import { isQuick, pauseAfter } from "./pause.ts";
+
+/** A process that was started. */
+export interface Child {
+  send(order: Order): void;
+  kill(): void;
+  /** Its exit code, and the signal that ended it. */
+  ended: Promise<{ code: number; signal: string | null }>;
+}
+
+export interface Worker {
+  number: number;
+  child: Child;
+  /** Null: it does not accept connections yet. */
+  serving_ms: number | null;
+  /** Why it cannot admit requests. */
+  problem: string | null;
+  /** Open requests, on average. */
+  open: number;
+  silent_s: number;
+  /** What it began with. */
+  file: FileRead | null;
+}
+
+export interface CrewParts {
+  workers: number;
+  start(worker: () => Worker, number: number): Child;
+  log: Pick<Log, "event">;
+  now_ms(): number;
+  /** One has ended; another may come in its place. */
+  gone(number: number): void;
+}
+
+export interface Crew {
+  serving(): Worker[];
+  serves(worker: Worker, url: string): void;
+  /** Of workers that served. */
+  deaths(): number;
+  stop(signal: NodeJS.Signals): void;
+  /** Resolves with the URL when every worker serves or has tried to; null: none can start. */
+  began: Promise<string | null>;
+  /** The exit code of the node, when no worker is left. */
+  ended: Promise<number>;
+}
+
+type End = Awaited<Child["ended"]>;
+
+export function crew(parts: CrewParts): Crew {
+  const { workers, log, now_ms } = parts;
+  const running = new Map<number, Worker>();
+  /** How many of each number's ended at once, one after the other. */
+  const quick = new Map<number, number>();
+  const pauses = new Set<ReturnType<typeof setTimeout>>();
+  /** Those whose first attempt to start is over, and those that wait for another because the last one failed. */
+  const tried = new Set<number>();
+  const unstarted = new Set<number>();
+  const began = Promise.withResolvers<string | null>();
+  const ended = Promise.withResolvers<number>();
+  let url: string | null = null;
+  let deaths = 0;
+  let exitCode = 0;
+  let isStopping = false;
+
+  function start(number: number): void {
+    unstarted.delete(number);
+    const child = parts.start(() => worker, number);
+    const worker: Worker = { number, child, serving_ms: null, problem: null, open: 0, silent_s: 0, file: null };
+    running.set(number, worker);
+    void child.ended.then((end) => lost(worker, end));
+  }
+
+  function lost(worker: Worker, end: End): void {
+    running.delete(worker.number);
+    parts.gone(worker.number);
+    if (isStopping) left(worker, end);
+    else if (isReplaceable(worker)) replace(worker, end);
+    else {
+      // It has said why; whoever started the node decides what comes next.
+      clearPauses();
+      began.resolve(null);
+      ended.resolve(codeOf(end) || 1);
+    }
+  }
+
+  function left({ serving_ms }: Worker, end: End): void {
+    if (serving_ms !== null) exitCode = Math.max(exitCode, codeOf(end));
+    if (running.size === 0) ended.resolve(exitCode);
+  }
+
+  /** Not where nobody could start: what keeps all of them from it will not go away by itself. */
+  function isReplaceable({ number, serving_ms }: Worker): boolean {
+    attempted(number);
+    if (serving_ms === null) unstarted.add(number);
+    else deaths += 1;
+    return unstarted.size < tried.size;
+  }
+
+  function replace({ number, serving_ms }: Worker, { code, signal }: End): void {
+    const failures = isQuick(serving_ms === null ? null : now_ms() - serving_ms) ? (quick.get(number) ?? 0) + 1 : 0;
+    quick.set(number, failures);
+    const again_ms = pauseAfter(failures);
+    log.event("error", "worker_lost", { worker: number, ...(signal === null ? { code } : { signal }), again_ms });
+    const pause = setTimeout(() => {
+      pauses.delete(pause);
+      start(number);
+    }, again_ms);
+    pauses.add(pause);
+  }
+
+  /** Whether it serves or not, its first attempt is over. */
+  function attempted(number: number): void {
+    tried.add(number);
+    if (url !== null && tried.size === workers) began.resolve(url);
+  }
+
+  function clearPauses(): void {
+    for (const pause of pauses) clearTimeout(pause);
+  }
+
+  // The first alone: it brings the schema up to date, and what keeps it from starting is said once.
+  start(1);
+  return {
+    serving: () => [...running.values()].filter(({ serving_ms }) => serving_ms !== null),
+    serves(worker, at) {
+      worker.serving_ms = now_ms();
+      unstarted.delete(worker.number);
+      log.event("info", "worker_serving", { worker: worker.number });
+      const isFirst = url === null;
+      url ??= at;
+      if (isFirst) for (let number = 2; number <= workers; number++) start(number);
+      attempted(worker.number);
+    },
+    deaths: () => deaths,
+    stop(signal) {
+      isStopping = true;
+      clearPauses();
+      for (const { serving_ms, child } of running.values()) {
+        if (serving_ms !== null) child.send({ order: "stop", signal });
+        // It has admitted nothing yet.
+        else child.kill();
+      }
+      if (running.size === 0) ended.resolve(exitCode);
+    },
+    began: began.promise,
+    ended: ended.promise,
+  };
+}
+
+function codeOf({ code, signal }: End): number {
+  return signal === null ? code : 1;
+}

@@ -1,0 +1,147 @@
+/** A worker's side of the channel: what it is told to do, what it tells of itself, and what it asks of the others. */
+import type { RouteView } from "../routing/view.ts";
+import type { Format, Told } from "../telemetry/registry.ts";
+import { within } from "../time/deadline.ts";
+import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
+import { surplusOf } from "./surplus.ts";
+
+const sample_ms = 100;
+const samples_per_word = 10;
+/** Longer than the supervisor waits for the others. */
+const answer_ms = 5000;
+
+/** The channel to the supervisor. */
+export interface Channel {
+  send(word: Word): void;
+  onOrder(take: (order: Order) => void): void;
+  /** The supervisor is gone. */
+  onLost(lost: () => void): void;
+}
+
+/** What a serving process tells of itself. */
+export interface Own {
+  /** Why it cannot admit requests exactly; null: it can. */
+  problem(): string | null;
+  openCount(): number;
+  values(): Promise<Told[]>;
+  routes(): RouteView[];
+}
+
+export interface Member {
+  number: number;
+  workers: number;
+  port: number;
+  operatorPort: number | null;
+  /** What sluice.yaml says, now or at the last reload. */
+  file(): FileRead;
+  /** What a client that asks the node gets: of all workers. */
+  metrics(format: Format): Promise<string>;
+  routes(): Promise<WorkerRoute[]>;
+  node(): NodeState;
+  /** Whether the connection of this answer should be made anew, where another worker may get it. */
+  letsGo(): boolean;
+  onReload(reload: () => void): void;
+  /** All take a new configuration, or none does. */
+  agree(problems: readonly string[]): Promise<readonly string[]>;
+  /** From now on the supervisor hears of it. */
+  serving(url: string, own: Own): void;
+  /** Resolves with why it is to stop; called again, when it is not to wait for its requests any longer. */
+  stopAsked(): Promise<NodeJS.Signals>;
+  isAlone(): boolean;
+}
+
+/** Resolves when the supervisor has said what to begin with. `signalled`: a signal to this process itself. */
+export async function joined(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>): Promise<Member> {
+  const begun = Promise.withResolvers<Extract<Order, { order: "begin" }>>();
+  const stopped = Promise.withResolvers<NodeJS.Signals>();
+  const hurried = Promise.withResolvers<NodeJS.Signals>();
+  const questions = new Map<number, (answer: string | WorkerRoute[]) => void>();
+  const reloads: (() => void)[] = [];
+  let asked = 0;
+  let file: FileRead = { bytes: null };
+  let node: NodeState = { wanted: 1, serving: 1, deaths: 0, failing: [], open_mean: 0 };
+  /** By round; one may come before this worker has voted. */
+  const verdicts = new Map<number, PromiseWithResolvers<readonly string[]>>();
+  const rounds: number[] = [];
+  let own: Own | null = null;
+  let open = 0;
+  let surplus = 0;
+  let isAlone = false;
+  let stops = 0;
+
+  async function tell(question: number, what: "values" | "routes"): Promise<void> {
+    if (own) channel.send({ word: "told", question, told: what === "values" ? await own.values() : own.routes() });
+  }
+  channel.onOrder((order) => {
+    if (order.order === "begin") {
+      file = order.file;
+      begun.resolve(order);
+    } else if (order.order === "reload") {
+      file = order.file;
+      rounds.push(order.round);
+      verdicts.set(order.round, Promise.withResolvers());
+      for (const reload of reloads) reload();
+    } else if (order.order === "verdict") verdicts.get(order.round)?.resolve(order.problems);
+    else if (order.order === "tell") void tell(order.question, order.what);
+    else if (order.order === "answer") questions.get(order.question)?.(order.answer);
+    else if (order.order === "know") {
+      node = order.node;
+      surplus = surplusOf(open, node.open_mean);
+    } else if (order.order === "stop") stopped.resolve(order.signal);
+    else if (order.order === "hurry") hurried.resolve("SIGTERM");
+  });
+  channel.onLost(() => {
+    isAlone = true;
+    for (const { resolve } of verdicts.values()) resolve(["the supervisor is gone"]);
+    // Without the delay for balancers: another node may be started in this one's place, and needs the port.
+    stopped.resolve("SIGINT");
+  });
+  void signalled.then(stopped.resolve);
+  channel.send({ word: "here" });
+  const { workers, port, operatorPort } = await begun.promise;
+
+  async function ask(what: Format | "routes"): Promise<string | WorkerRoute[]> {
+    const question = asked++;
+    const { promise, resolve } = Promise.withResolvers<string | WorkerRoute[]>();
+    questions.set(question, resolve);
+    channel.send({ word: "asks", question, what });
+    return within(promise, answer_ms, "the supervisor").finally(() => questions.delete(question));
+  }
+
+  return {
+    ...{ number, workers, port, operatorPort },
+    file: () => file,
+    metrics: async (format) => (await ask(format)) as string,
+    routes: async () => (await ask("routes")) as WorkerRoute[],
+    node: () => node,
+    letsGo() {
+      if (surplus === 0) return false;
+      surplus -= 1;
+      return true;
+    },
+    onReload: (reload) => void reloads.push(reload),
+    async agree(problems) {
+      const round = rounds.shift()!;
+      if (!isAlone) channel.send({ word: "vote", round, problems });
+      const verdict = await verdicts.get(round)!.promise;
+      verdicts.delete(round);
+      return verdict;
+    },
+    serving(url, itself) {
+      own = itself;
+      channel.send({ word: "serving", url });
+      let [sum, samples] = [0, 0];
+      const sampling = setInterval(() => {
+        sum += itself.openCount();
+        samples += 1;
+        if (samples < samples_per_word) return;
+        open = sum / samples;
+        [sum, samples] = [0, 0];
+        channel.send({ word: "well", problem: itself.problem(), open });
+      }, sample_ms);
+      sampling.unref();
+    },
+    stopAsked: () => (stops++ === 0 ? stopped.promise : hurried.promise),
+    isAlone: () => isAlone,
+  };
+}

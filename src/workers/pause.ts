@@ -1,0 +1,16 @@
+/** How long the supervisor waits before it starts a worker again. Pure. */
+
+const first_ms = 100;
+const longest_ms = 30_000;
+/** Whoever has served for so long did not die of its start. */
+const sound_ms = 10_000;
+
+/** `quick`: how many of its predecessors ended at once, one after the other. */
+export function pauseAfter(quick: number): number {
+  return quick === 0 ? 0 : Math.min(longest_ms, first_ms * 2 ** (quick - 1));
+}
+
+/** `served_ms`: null if it never served. */
+export function isQuick(served_ms: number | null): boolean {
+  return served_ms === null || served_ms < sound_ms;
+}

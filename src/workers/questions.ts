@@ -1,0 +1,46 @@
+/** Questions that all workers answer, gathered: whoever has not answered in time is not waited for. */
+
+export interface Questions<Told> {
+  /** Resolves when all have answered, are gone, or the time is over; null stands for those without an answer. */
+  ask(workers: readonly number[], send: (question: number) => void): Promise<Map<number, Told | null>>;
+  told(worker: number, question: number, told: Told): void;
+  gone(worker: number): void;
+}
+
+interface Open<Told> {
+  answers: Map<number, Told | null>;
+  waiting: Set<number>;
+  done(): void;
+}
+
+export function questions<Told>(wait_ms: number): Questions<Told> {
+  const open = new Map<number, Open<Told>>();
+  let asked = 0;
+  const closed = (one: Open<Told>, worker: number) => {
+    one.waiting.delete(worker);
+    if (one.waiting.size === 0) one.done();
+  };
+  return {
+    async ask(workers, send) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const answers = new Map<number, Told | null>(workers.map((worker) => [worker, null]));
+      const question = asked++;
+      open.set(question, { answers, waiting: new Set(workers), done: resolve });
+      const timer = setTimeout(resolve, workers.length > 0 ? wait_ms : 0);
+      send(question);
+      await promise;
+      clearTimeout(timer);
+      open.delete(question);
+      return answers;
+    },
+    told(worker, question, told) {
+      const one = open.get(question);
+      if (!one?.waiting.has(worker)) return;
+      one.answers.set(worker, told);
+      closed(one, worker);
+    },
+    gone(worker) {
+      for (const one of open.values()) closed(one, worker);
+    },
+  };
+}

@@ -1,0 +1,35 @@
+// A node that had large bodies gives their memory back, though nothing else asks for any.
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { until } from "../harness/until.ts";
+import { filled, mib, paths } from "./body.ts";
+import { type AttackedNode, startAttackedNode } from "./node.ts";
+import { resident_bytes } from "./process.ts";
+import { chatWith } from "./talk.ts";
+
+setDefaultTimeout(120_000);
+
+let node: AttackedNode;
+beforeAll(async () => {
+  node = await startAttackedNode();
+});
+afterAll(async () => {
+  await node?.stop();
+});
+
+test("after three bodies of 30 MiB, within seconds", async () => {
+  const { target } = node;
+  const before_bytes = resident_bytes(target.pid);
+  const headers = { authorization: `Bearer ${target.key}`, "content-type": "application/json" };
+  // One letter that is no Latin doubles what the text takes in memory.
+  const content = `${filled("hello world ", 30 * mib - 1000)}€`;
+  const body = JSON.stringify({ model: target.model, max_tokens: 10, messages: [{ role: "user", content }] });
+  for (let count = 0; count < 3; count++) {
+    const answer = await fetch(target.url + paths.chat, { method: "POST", headers, body });
+    expect(answer.status).toBe(200);
+    await answer.text();
+  }
+  // The runtime holds the last request until another comes.
+  for (let count = 0; count < 2; count++) await (await chatWith(target, { model: target.model })).text();
+  await until(() => resident_bytes(target.pid) < before_bytes + 32 * mib, 5_000, "the memory");
+});

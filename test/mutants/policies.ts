@@ -1,0 +1,132 @@
+// Lines of what organizations ask of their keys and of what is kept, of renaming and of closing.
+
+import type { Mutant } from "./mutant.ts";
+
+const authenticate = "test/auth/authenticate.test.ts";
+const store = "test/store/policies.test.ts";
+const served = "test/http/policies.test.ts";
+const life = "docs/design/keys.md, Keys end by policy";
+const organizations = "docs/design/keys.md, Organizations";
+
+export const policies: Mutant[] = [
+  {
+    name: "a key that is too old is served",
+    file: "src/auth/verdict.ts",
+    find: '  if (over(ends.lifetimeAt)) return "too_old";\n',
+    replace: "",
+    caughtBy: [`${authenticate} > a key that ends by policy`],
+    rule: life,
+  },
+  {
+    name: "a key that nobody used is served",
+    file: "src/auth/verdict.ts",
+    find: '  if (over(ends.unusedAt)) return "unused";\n',
+    replace: "",
+    caughtBy: [`${authenticate} > a key that ends by policy`],
+    rule: life,
+  },
+  {
+    name: "a cached answer outlives the end by policy",
+    file: "src/auth/verdict.ts",
+    find: "const all = [key.expiresAt, secret.expiresAt, ends.lifetimeAt, ends.unusedAt];",
+    replace: "const all = [key.expiresAt, secret.expiresAt];",
+    caughtBy: [`${authenticate} > a key that ends by policy`],
+    rule: life,
+  },
+  {
+    name: "a use is noted with the others, however long ago the last one was",
+    file: "src/auth/verdict.ts",
+    find: "  if (organization.keyUnusedMaxDays === null) return false;\n",
+    replace: "  if (organization.keyUnusedMaxDays !== 0) return false;\n",
+    caughtBy: [`${authenticate} > never ends within its days after a use`],
+    rule: life,
+  },
+  {
+    name: "a request does not wait for the note of its use",
+    file: "src/auth/last-used.ts",
+    find: 'await within(work, options.note_ms, "the store of last uses");',
+    replace: "void work;",
+    caughtBy: [`${authenticate} > has its use written down before it is served`],
+    rule: life,
+  },
+  {
+    name: "a use that must be noted is left to whoever is changing the key",
+    file: "src/postgres/directory.ts",
+    find: 'how === "certain" ? touchingAll : touching',
+    replace: "touching",
+    caughtBy: [`${store} > a use that has to be noted waits`],
+    rule: life,
+  },
+  {
+    name: "a key ends as unused without the hour that a note may be late",
+    file: "src/postgres/key-life.ts",
+    find: " + interval '${useNoted_ms} ms')`",
+    replace: ")`",
+    caughtBy: [`${store} > end a key to the millisecond`],
+    rule: life,
+  },
+  {
+    name: "a rotation does not begin anew",
+    file: "src/postgres/key-life.ts",
+    find: '"(select max(s.created_at) from key_secret s',
+    replace: '"(select min(s.created_at) from key_secret s',
+    caughtBy: [`${store} > a rotation begins anew`],
+    rule: life,
+  },
+  {
+    name: "an expiry beyond the longest lifetime is taken",
+    file: "src/management/keys.ts",
+    find: "  if (expiresAt > last)\n",
+    replace: '  if (expiresAt > last && slug === "")\n',
+    caughtBy: [`${served} > an organization-admin sees them`],
+    rule: life,
+  },
+  {
+    name: "whoever changes a key overwrites what he has not seen",
+    file: "src/postgres/keys.ts",
+    find: 'if (typeof version === "number" && key.version !== version) return',
+    replace: "if (version === -1) return",
+    caughtBy: [`${store} > is refused where somebody changed the key since`],
+    rule: "docs/design/keys.md, Changes and last use",
+  },
+  {
+    name: "a slug that was given up is another's",
+    file: "src/postgres/organizations.ts",
+    find: "if (!made || (await isFormer(tx, made))) throw",
+    replace: "if (!made) throw",
+    caughtBy: [`${store} > keeps the ID and the keys`],
+    rule: organizations,
+  },
+  {
+    name: "a closed organization is changed",
+    file: "src/postgres/organization-change.ts",
+    find: '    if (row.status === "closed") return "closed";\n',
+    replace: "",
+    caughtBy: [`${store} > revokes every key`],
+    rule: organizations,
+  },
+  {
+    name: "a key is made in an organization that is closed",
+    file: "src/postgres/keys.ts",
+    find: '  if (row?.status === "closed") return "closed";\n',
+    replace: "",
+    caughtBy: [`${store} > revokes every key`],
+    rule: organizations,
+  },
+  {
+    name: "an organization that keeps no content may look for what it stored",
+    file: "src/http/stored-responses.ts",
+    find: "const keeps = owner.keepsContent && dependencies.responses.settings().store;",
+    replace: "const keeps = dependencies.responses.settings().store;",
+    caughtBy: [`${served} > answers store: false`],
+    rule: "docs/design/protocols.md, Responses state",
+  },
+  {
+    name: "what is being stored while nothing is to be kept any more stays",
+    file: "db/migrations/0017_organization_policies.sql",
+    find: "where id = owner and (not keeps_content or status = 'closed')) then\n      return true;",
+    replace: "where id = owner and status = 'closed') then\n      return true;",
+    caughtBy: [`${store} > loses what is stored`],
+    rule: "docs/design/protocols.md, Responses state",
+  },
+];
