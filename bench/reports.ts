@@ -116,7 +116,7 @@ for (let batch = 0; batch < 400; batch++) {
     `insert into usage_record select overlay(gen_random_uuid()::text placing left(usage_record_id(now())::text, 13) from 1 for 13)::uuid, k.organization_id, k.id, 'chat.completions', 'acme/writer-' || n % 3 + 1,
        true, 1, 1, 1, 1, 'plan', 900, 700, 0, now() - n * interval '1 second', now(), 'completed', null, null, false, 800, 90, 0, 300, 0,
        'reported', now(), now() + interval '5 hours', null, 0, 700, now(), now() + interval '7 days', null, 0, 700,
-       now(), now() + interval '30 days', null, 0, 700, 'main', 1, 12, null
+       now(), now() + interval '30 days', null, 0, 700, 'main', 1, null, 12, null
      from generate_series(1, 500) n join bench_key k on k.number = ($1::int * 7 + n) % ${keys} + 1`,
     [batch],
   );

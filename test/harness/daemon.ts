@@ -68,15 +68,22 @@ export function serviceFolder(name: string): string {
   return folder;
 }
 
-/** A TCP port of 127.0.0.1 that nobody listens on. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** Below those that the system gives to whoever connects: one of them may be taken until the service listens. */
+const ports = { from: 10_000, count: 22_000 };
+
+/** A port where nobody listens. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = ports.from + Math.floor(Math.random() * ports.count);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 }
 
