@@ -57,7 +57,11 @@ function operatorUrl(environment: Readonly<Record<string, string | undefined>>):
   const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new Error(read.problems.join("; "));
   const { operator } = read.settings.server;
-  if (!operator) throw new Error("SLUICE_OPERATOR_PORT is not set: engines are named on the operator's port alone");
+  if (!operator) {
+    throw new Error(
+      "engines are shown on the operator's port alone: start the server with SLUICE_OPERATOR_PORT, and set it for this command too",
+    );
+  }
   const host = ["0.0.0.0", "::"].includes(operator.host) ? "127.0.0.1" : operator.host;
   return `http://${host.includes(":") ? `[${host}]` : host}:${operator.port}`;
 }
