@@ -144,10 +144,10 @@ export class Judge {
   }
 
   /** Its node has given the hold up for lost. */
-  lost({ plan, node, setBackAt_ms }: Account): void {
+  lost({ plan, node, setBackAt_ms, askedAt_ms }: Account): void {
     this.counts["given up for lost by their node"] += 1;
     this.world.tell(() => `${plan.id} is lost to its node`);
-    if (setBackAt_ms !== null) return;
+    if (setBackAt_ms !== null || wasSetUnseen(this.world, askedAt_ms)) return;
     if (!isHindered(this.world, node, this.world.time.now_ms - lease_ms - retry_ms) && !node.drains)
       this.say("available", `${plan.id} lost its lease, and nothing stood in its way`);
   }
