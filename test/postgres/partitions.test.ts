@@ -36,15 +36,18 @@ describe("upkeep", () => {
     await book.run([command]);
     expect((await book.run([settleOf(command, 5)]))[0]).toMatchObject({ answer: "settled" });
   };
-  /** Requests are served as long as `work` is under way, and once more after it. */
-  const servingBeside = async <T>(work: Promise<T>): Promise<T> => {
+  /**
+   * Requests are served as long as `work` is under way, and before and after it. Their ids are of today, whatever the
+   * store's clock says: with a record of now, that month is kept.
+   */
+  const servingBeside = async <T>(work: () => Promise<T>): Promise<T> => {
+    await serve();
     let isOver = false;
-    const ended = work.finally(() => {
+    const ended = work().finally(() => {
       isOver = true;
     });
     ended.catch(() => {});
-    do await serve();
-    while (!isOver);
+    while (!isOver) await serve();
     await serve();
     return ended;
   };
@@ -54,7 +57,7 @@ describe("upkeep", () => {
   test("months are made ahead while somebody reads the records, and requests go on", async () => {
     await bystander.query("select count(*) from usage_record");
     await store.setClock(new Date("2031-03-31T23:59:00Z"));
-    expect(await servingBeside(book.maintain())).toMatchObject({ monthsAhead: 6 });
+    expect(await servingBeside(() => book.maintain())).toMatchObject({ monthsAhead: 6 });
     expect(await months()).toContain("usage_record_2031_09");
     // The reader was there all the time.
     await bystander.query("select count(*) from usage_record");
@@ -65,14 +68,14 @@ describe("upkeep", () => {
     await book.maintain();
     await bystander.query("select count(*) from usage_record");
     await store.setClock(new Date("2032-05-01T00:00:00Z"));
-    const { monthsAhead, putOff } = await servingBeside(book.maintain());
+    const { monthsAhead, putOff } = await servingBeside(() => book.maintain());
     expect(monthsAhead).toBe(6);
     expect(putOff).toContain("usage_record_2031_03");
     expect(await months()).toContain("usage_record_2031_03");
     // What was begun stays begun; a reader who goes on reading is not in the way of requests either.
-    expect((await servingBeside(book.maintain())).putOff).toContain("usage_record_2031_03");
+    expect((await servingBeside(() => book.maintain())).putOff).toContain("usage_record_2031_03");
     await bystander.query("commit");
-    expect(await servingBeside(book.maintain())).toEqual({ monthsAhead: 6, putOff: [] });
+    expect(await servingBeside(() => book.maintain())).toEqual({ monthsAhead: 6, putOff: [] });
     expect(await months()).not.toContain("usage_record_2031_03");
   });
 
