@@ -1,6 +1,7 @@
 /**
  * What large bodies leave behind. The collector comes by itself when as much again has been asked for as is in use, which
- * may be never; so it is asked when there is much to find. A collection stops the node for a few milliseconds.
+ * may be never; so it is asked when there is much to find. A collection stops the node for some milliseconds, more with
+ * all that is in use: after each one none is asked for until twenty times as long has passed.
  */
 export interface Leftovers {
   /** A body of this size was parsed and translated: its text, and its values as the wire had them, are not needed any more. */
@@ -16,32 +17,57 @@ export interface LeftoverSettings {
   ended_bytes: number;
   /** An ended request is still being let go, and another may follow it at once. */
   wait_ms: number;
+  /** How long a collection took, so often must pass until the next. */
+  rests: number;
 }
 
 const mib = 1024 * 1024;
-export const leftoverSettings: LeftoverSettings = { large_bytes: 2 * mib, ended_bytes: 16 * mib, wait_ms: 250 };
+export const leftoverSettings: LeftoverSettings = {
+  large_bytes: 2 * mib,
+  ended_bytes: 16 * mib,
+  wait_ms: 250,
+  rests: 20,
+};
 
-export function leftovers(collect: () => void, settings = leftoverSettings): Leftovers {
-  const { large_bytes, ended_bytes, wait_ms } = settings;
+export function leftovers(
+  collect: () => void,
+  settings = leftoverSettings,
+  now_ms: () => number = () => performance.now(),
+): Leftovers {
+  const { large_bytes, ended_bytes, wait_ms, rests } = settings;
+  let restsUntil_ms = Number.NEGATIVE_INFINITY;
   let left_bytes = 0;
   let isWaiting = false;
 
+  function collectNow(): void {
+    const began_ms = now_ms();
+    collect();
+    const ended_ms = now_ms();
+    restsUntil_ms = ended_ms + rests * (ended_ms - began_ms);
+  }
+
   function collectLater(): void {
+    if (isWaiting) return;
     isWaiting = true;
-    const waiting = setTimeout(() => {
-      [left_bytes, isWaiting] = [0, false];
-      collect();
-    }, wait_ms);
+    const waiting = setTimeout(
+      () => {
+        [left_bytes, isWaiting] = [0, false];
+        collectNow();
+      },
+      Math.max(wait_ms, restsUntil_ms - now_ms()),
+    );
     waiting.unref();
   }
 
   return {
     translated(bytes) {
-      if (bytes >= large_bytes) collect();
+      if (bytes < large_bytes) return;
+      if (now_ms() >= restsUntil_ms) collectNow();
+      else collectLater();
     },
     ended(bytes) {
       if (bytes >= large_bytes) left_bytes += bytes;
-      if (left_bytes >= ended_bytes && !isWaiting) collectLater();
+      if (left_bytes >= ended_bytes) collectLater();
     },
   };
 }

@@ -24,6 +24,14 @@ export const memory: Mutant[] = [
     rule,
   },
   {
+    name: "every large body is collected at once, however long it takes",
+    file: "src/http/leftovers.ts",
+    find: "if (now_ms() >= restsUntil_ms) collectNow();",
+    replace: "if (bytes > 0) collectNow();",
+    caughtBy: ["test/http/leftovers.test.ts"],
+    rule,
+  },
+  {
     name: "a string is cut between the halves of a character",
     file: "src/protocol/json-pieces.ts",
     find: "return isTrailing ? at - 1 : at;",
