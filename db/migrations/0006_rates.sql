@@ -41,10 +41,11 @@ create type usage_rate_count as (
   reset_ms bigint, requests_retry_ms bigint, tokens_retry_ms bigint
 );
 
--- Counts what the ledger admitted within the last minute and nobody counted here. An operator's entry in the book is no
--- request, though one that adjusts a session has the session's boundaries, as requests that ran have. Ids sort by their
--- nodes' clocks: one that is slow by more than a minute is not looked for.
-create function usage_rate_read(organization uuid, singly boolean, clock timestamptz) returns void
+-- Counts what the ledger admitted within the last minute and nobody counted here: of the organization, or of a subject that
+-- is a key or a team of it. An operator's entry in the book is no request, though one that adjusts a session has the
+-- session's boundaries, as requests that ran have. Ids sort by their nodes' clocks: one that is slow by more than a minute
+-- is not looked for.
+create function usage_rate_read(organization uuid, subject uuid, singly boolean, clock timestamptz) returns void
   language plpgsql volatile
   set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan
   as $$
@@ -54,10 +55,10 @@ create function usage_rate_read(organization uuid, singly boolean, clock timesta
   begin
     if not singly then
       -- Of a shared entry nobody knows whose requests it holds, so all of it is counted anew.
-      delete from usage_rate where organization_id = organization and counts_until > clock;
+      delete from usage_rate where organization_id = subject and counts_until > clock;
     end if;
     insert into usage_rate (organization_id, counts_until, entry, requests, tokens)
-    select organization, admitted.counts_until, admitted.entry, count(*), sum(admitted.tokens)
+    select subject, admitted.counts_until, admitted.entry, count(*), sum(admitted.tokens)
     from (
       select h.admitted_at, h.request_id, greatest(h.output_tokens, h.produced_tokens) + case when h.checkpoint > 0
         then h.input_tokens + h.cached_input_tokens + h.cache_write_tokens
@@ -65,12 +66,14 @@ create function usage_rate_read(organization uuid, singly boolean, clock timesta
           / nullif(greatest(h.price_input, h.price_cached_input, h.price_cache_write), 0), 0) end as tokens
       from usage_hold h
       where h.request_id >= oldest and h.organization_id = organization and h.admitted_at > since
+        and (subject = organization or h.key_id = subject or h.team_id = subject)
       union all
       select r.admitted_at, r.request_id,
         r.input_tokens + r.cached_input_tokens + r.cache_write_tokens + r.output_tokens
       from usage_record r
       where r.request_id >= oldest and r.organization_id = organization and r.admitted_at > since
         and r.session_starts_at is not null and r.operation <> 'adjustment'
+        and (subject = organization or r.key_id = subject or r.team_id = subject)
     ) book
     cross join lateral (
       select 'req_' || replace(book.request_id::text, '-', ''), book.admitted_at + interval '60 seconds', book.tokens
@@ -81,7 +84,7 @@ create function usage_rate_read(organization uuid, singly boolean, clock timesta
       where not singly
     ) admitted (entry, counts_until, tokens)
     where admitted.entry not in (
-      select r.entry from usage_rate r where r.organization_id = organization and r.counts_until > clock)
+      select r.entry from usage_rate r where r.organization_id = subject and r.counts_until > clock)
     group by 2, 3;
   end $$;
 
@@ -252,7 +255,7 @@ create function usage_rates(takes usage_rate_take[], changes usage_rate_change[]
           and coalesce(now.read_at < clock - (step.take).elsewhere_ms * interval '1 millisecond', true))
         or (now.read_at is null and pg_postmaster_start_time() > clock_timestamp() - interval '60 seconds')
       then
-        perform usage_rate_read(now.organization_id, (step.take).singly, clock);
+        perform usage_rate_read(now.organization_id, now.organization_id, (step.take).singly, clock);
         select coalesce(sum(r.requests), 0), coalesce(sum(r.tokens), 0) into now.requests, now.tokens
         from usage_rate r where r.organization_id = now.organization_id and r.counts_until > clock;
         now.read_at := clock;

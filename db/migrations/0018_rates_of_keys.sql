@@ -19,49 +19,6 @@ create type usage_rate_correction as (
   organization_id uuid, subject_id uuid, counts_until timestamptz, entry text, requests bigint, tokens bigint
 );
 
--- As `usage_rate_read`, for an organization or for a key or a team of it.
-create function usage_rate_read_subject(organization uuid, subject uuid, singly boolean, clock timestamptz) returns void
-  language plpgsql volatile
-  set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan
-  as $$
-  declare
-    since timestamptz := clock - interval '60 seconds';
-    oldest uuid := usage_record_id(since - interval '60 seconds');
-  begin
-    if not singly then
-      delete from usage_rate where organization_id = subject and counts_until > clock;
-    end if;
-    insert into usage_rate (organization_id, counts_until, entry, requests, tokens)
-    select subject, admitted.counts_until, admitted.entry, count(*), sum(admitted.tokens)
-    from (
-      select h.admitted_at, h.request_id, greatest(h.output_tokens, h.produced_tokens) + case when h.checkpoint > 0
-        then h.input_tokens + h.cached_input_tokens + h.cache_write_tokens
-        else coalesce((h.units - h.output_tokens * h.price_output)
-          / nullif(greatest(h.price_input, h.price_cached_input, h.price_cache_write), 0), 0) end as tokens
-      from usage_hold h
-      where h.request_id >= oldest and h.organization_id = organization and h.admitted_at > since
-        and (subject = organization or h.key_id = subject or h.team_id = subject)
-      union all
-      select r.admitted_at, r.request_id,
-        r.input_tokens + r.cached_input_tokens + r.cache_write_tokens + r.output_tokens
-      from usage_record r
-      where r.request_id >= oldest and r.organization_id = organization and r.admitted_at > since
-        and r.session_starts_at is not null and r.operation <> 'adjustment'
-        and (subject = organization or r.key_id = subject or r.team_id = subject)
-    ) book
-    cross join lateral (
-      select 'req_' || replace(book.request_id::text, '-', ''), book.admitted_at + interval '60 seconds', book.tokens
-      where singly
-      union all
-      select extract(epoch from date_trunc('second', book.admitted_at))::text,
-        date_trunc('second', book.admitted_at) + interval '61 seconds', book.tokens
-      where not singly
-    ) admitted (entry, counts_until, tokens)
-    where admitted.entry not in (
-      select r.entry from usage_rate r where r.organization_id = subject and r.counts_until > clock)
-    group by 2, 3;
-  end $$;
-
 -- The state of a subject as a claim meets it: loaded once a call, and with what was counted elsewhere if that is unknown.
 create function usage_rate_meet(
   claim usage_rate_claim, clock timestamptz, inout now usage_rate_now, inout last_end timestamptz
@@ -73,7 +30,7 @@ create function usage_rate_meet(
         and coalesce(now.read_at < clock - claim.elsewhere_ms * interval '1 millisecond', true))
       or (now.read_at is null and pg_postmaster_start_time() > clock_timestamp() - interval '60 seconds')
     then
-      perform usage_rate_read_subject(claim.organization_id, claim.subject_id, claim.singly, clock);
+      perform usage_rate_read(claim.organization_id, claim.subject_id, claim.singly, clock);
       select coalesce(sum(r.requests), 0), coalesce(sum(r.tokens), 0) into now.requests, now.tokens
       from usage_rate r where r.organization_id = claim.subject_id and r.counts_until > clock;
       now.read_at := clock;

@@ -84,7 +84,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "after an outage of Redis a key is counted what its organization did",
-    file: verbs,
+    file: "db/migrations/0006_rates.sql",
     find: "        and (subject = organization or h.key_id = subject or h.team_id = subject)\n",
     replace: "",
     caughtBy: ["test/postgres/rates.test.ts > postgres of a key and a team"],

@@ -49,3 +49,15 @@ export function temporaryFolder(): string {
 async function emptied(db: Database): Promise<void> {
   await db.exec("drop schema public cascade; create schema public");
 }
+
+/** Does `work` while the store's clock stands at `instant`. */
+export async function withClock<T>(db: Database, instant: Date, work: () => Promise<T>): Promise<T> {
+  const define = (body: string) =>
+    db.exec(`create or replace function store_now() returns timestamptz language sql volatile as $$ ${body} $$`);
+  await define(`select timestamptz '${instant.toISOString()}'`);
+  try {
+    return await work();
+  } finally {
+    await define("select date_trunc('milliseconds', clock_timestamp())");
+  }
+}

@@ -11,7 +11,7 @@ import type { Administration, Directory, Key, NewSecret, Organization } from "..
 import { idOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { until } from "../harness/until.ts";
-import { kinds, type Open, type Owned } from "../postgres/databases.ts";
+import { kinds, type Open, type Owned, withClock } from "../postgres/databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
@@ -65,19 +65,7 @@ function contract(open: Open): void {
     return made;
   }
 
-  /** The store's clock, moved. */
-  async function at<T>(instant: Date, work: () => Promise<T>): Promise<T> {
-    const define = (body: string) =>
-      owned.db.exec(
-        `create or replace function store_now() returns timestamptz language sql volatile as $$ ${body} $$`,
-      );
-    await define(`select timestamptz '${instant.toISOString()}'`);
-    try {
-      return await work();
-    } finally {
-      await define("select date_trunc('milliseconds', clock_timestamp())");
-    }
-  }
+  const at = <T>(instant: Date, work: () => Promise<T>): Promise<T> => withClock(owned.db, instant, work);
 
   describe("organizations", () => {
     test("one is found by slug and by id, as it was made", async () => {

@@ -11,7 +11,7 @@ import { keptResponses } from "../../src/postgres/responses.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { type Key, type NewSecret, type Organization, type Policies, useNoted_ms } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
-import { kinds, type Open, type Owned } from "../postgres/databases.ts";
+import { kinds, type Open, type Owned, withClock } from "../postgres/databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(120_000);
@@ -65,19 +65,7 @@ function contract(open: Open): void {
   const policies = async (owner: Organization, wanted: Partial<Policies>) =>
     changed(await admin.setPolicies(owner.id, wanted, actor));
 
-  /** The store's clock, moved. */
-  async function at<T>(instant: Date, work: () => Promise<T>): Promise<T> {
-    const define = (body: string) =>
-      owned.db.exec(
-        `create or replace function store_now() returns timestamptz language sql volatile as $$ ${body} $$`,
-      );
-    await define(`select timestamptz '${instant.toISOString()}'`);
-    try {
-      return await work();
-    } finally {
-      await define("select date_trunc('milliseconds', clock_timestamp())");
-    }
-  }
+  const at = <T>(instant: Date, work: () => Promise<T>): Promise<T> => withClock(owned.db, instant, work);
 
   describe("policies", () => {
     test("are off until they are set, are changed one by one, and written down with what was before", async () => {

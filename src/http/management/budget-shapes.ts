@@ -3,19 +3,9 @@ import Type from "typebox";
 import { count, nullable } from "../../protocol/shapes/contract.ts";
 import { units_max } from "../../store/ledger.ts";
 import { instant } from "../shapes.ts";
-import { id, keyFields, limit, version } from "./shapes.ts";
+import { id, keyFields, limitFields, version } from "./shapes.ts";
 
-const LimitsRecord = Type.Object(
-  {
-    session: limit(),
-    week: limit(),
-    month: limit(),
-    requests_per_minute: limit(),
-    tokens_per_minute: limit(),
-    concurrent_requests: limit(),
-  },
-  { $id: "Limits", description: "In the units of a plan." },
-);
+const LimitsRecord = Type.Object(limitFields(), { $id: "Limits", description: "In the units of a plan." });
 
 /** What is left out stays. */
 export function limitChanges(description: string) {

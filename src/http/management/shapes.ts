@@ -10,6 +10,15 @@ import { instant } from "../shapes.ts";
 export const units = () => Type.Integer({ minimum: 0, description: "Micro-units." });
 export const id = (prefix: string) => Type.String({ pattern: `^${prefix}_[0-9a-f]{32}$` });
 export const limit = () => nullable(Type.Integer({ minimum: 0, description: "Null: no limit." }));
+/** Of a plan, a key or a team. */
+export const limitFields = () => ({
+  session: limit(),
+  week: limit(),
+  month: limit(),
+  requests_per_minute: limit(),
+  tokens_per_minute: limit(),
+  concurrent_requests: limit(),
+});
 
 const days = (description: string) => nullable(Type.Integer({ minimum: 1, description }));
 export const version = () => Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." });
@@ -108,12 +117,7 @@ export const PlanRecord = Type.Object(
     }),
     version: version(),
     changed_at: nullable(instant("From when on these limits count. Null: not in force yet.")),
-    session: limit(),
-    week: limit(),
-    month: limit(),
-    requests_per_minute: limit(),
-    tokens_per_minute: limit(),
-    concurrent_requests: limit(),
+    ...limitFields(),
   },
   { $id: "Plan" },
 );
