@@ -1,8 +1,11 @@
 /**
  * What large bodies leave behind. The collector comes by itself when as much again has been asked for as is in use, which
  * may be never; so it is asked when there is much to find. A collection stops the node for some milliseconds, more with
- * all that is in use: after each one none is asked for until twenty times as long has passed.
+ * all that is in use: so collections have a budget of time, which a burst of large bodies may use up, and which fills up
+ * slowly. Rule: docs/design/service.md, Memory in flight.
  */
+import { Bucket, type BucketSize } from "../time/bucket.ts";
+
 export interface Leftovers {
   /** A body of this size was parsed and translated: its text, and its values as the wire had them, are not needed any more. */
   translated(bytes: number): void;
@@ -17,8 +20,8 @@ export interface LeftoverSettings {
   ended_bytes: number;
   /** An ended request is still being let go, and another may follow it at once. */
   wait_ms: number;
-  /** How long a collection took, so often must pass until the next. */
-  rests: number;
+  /** Milliseconds of collecting. */
+  budget: BucketSize;
 }
 
 const mib = 1024 * 1024;
@@ -26,7 +29,7 @@ export const leftoverSettings: LeftoverSettings = {
   large_bytes: 2 * mib,
   ended_bytes: 16 * mib,
   wait_ms: 250,
-  rests: 20,
+  budget: { burst: 1000, per_second: 50 },
 };
 
 export function leftovers(
@@ -34,16 +37,17 @@ export function leftovers(
   settings = leftoverSettings,
   now_ms: () => number = () => performance.now(),
 ): Leftovers {
-  const { large_bytes, ended_bytes, wait_ms, rests } = settings;
-  let restsUntil_ms = Number.NEGATIVE_INFINITY;
+  const { large_bytes, ended_bytes, wait_ms } = settings;
+  const budget = new Bucket(settings.budget, now_ms());
   let left_bytes = 0;
   let isWaiting = false;
+
+  const mayCollect = () => budget.tokens(now_ms()) > 0;
 
   function collectNow(): void {
     const began_ms = now_ms();
     collect();
-    const ended_ms = now_ms();
-    restsUntil_ms = ended_ms + rests * (ended_ms - began_ms);
+    budget.spend(now_ms() - began_ms, now_ms());
   }
 
   function collectLater(): void {
@@ -54,7 +58,7 @@ export function leftovers(
         [left_bytes, isWaiting] = [0, false];
         collectNow();
       },
-      Math.max(wait_ms, restsUntil_ms - now_ms()),
+      mayCollect() ? wait_ms : budget.waitSeconds(now_ms()) * 1000,
     );
     waiting.unref();
   }
@@ -62,7 +66,7 @@ export function leftovers(
   return {
     translated(bytes) {
       if (bytes < large_bytes) return;
-      if (now_ms() >= restsUntil_ms) collectNow();
+      if (mayCollect()) collectNow();
       else collectLater();
     },
     ended(bytes) {

@@ -30,6 +30,11 @@ export class Bucket {
     this.#tokens = Math.min(this.#size.burst, this.#tokens + 1);
   }
 
+  /** What turned out to be needed, more than there was too: then it takes longer until there is a token again. */
+  spend(tokens: number, now_ms: number): void {
+    this.#tokens = this.tokens(now_ms) - tokens;
+  }
+
   tokens(now_ms: number): number {
     const { burst, per_second } = this.#size;
     const passed_ms = Math.max(0, now_ms - this.#at_ms);

@@ -72,9 +72,7 @@ const mib = 1024 * 1024;
 /** The largest that must not be felt at all. */
 const small_bytes = 4.1 * mib;
 
-/** docs/design/service.md, Cost before trust. Of what is accepted the values stay, whatever their shape costs. */
-export function bodyBounds({ unpackedBytes, answers }: Sent, largest_bytes = unpackedBytes): Bounds {
-  const isAccepted = answers.some((answer) => answer.startsWith("2"));
-  const growth_bytes = isAccepted ? 4 * unpackedBytes + 48 * mib : 4 * unpackedBytes + 16 * mib;
-  return { step_ms: largest_bytes <= small_bytes ? 50 : 150, growth_bytes };
+/** docs/design/service.md, Cost before trust. */
+export function bodyBounds({ unpackedBytes }: Sent, largest_bytes = unpackedBytes): Bounds {
+  return { step_ms: largest_bytes <= small_bytes ? 50 : 150, growth_bytes: 4 * unpackedBytes + 16 * mib };
 }

@@ -26,7 +26,7 @@ export const memory: Mutant[] = [
   {
     name: "every large body is collected at once, however long it takes",
     file: "src/http/leftovers.ts",
-    find: "if (now_ms() >= restsUntil_ms) collectNow();",
+    find: "if (mayCollect()) collectNow();",
     replace: "if (bytes > 0) collectNow();",
     caughtBy: ["test/http/leftovers.test.ts"],
     rule,

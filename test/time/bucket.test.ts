@@ -26,6 +26,14 @@ test("it says how long to wait, in whole seconds", () => {
   expect(bucket.waitSeconds(3500)).toBe(1);
 });
 
+test("what was needed beyond what there was is waited for", () => {
+  const bucket = new Bucket({ burst: 2, per_second: 1 }, 0);
+  bucket.spend(5, 0);
+  expect(bucket.take(3000)).toBe(false);
+  expect(bucket.waitSeconds(3000)).toBe(1);
+  expect(bucket.take(4000)).toBe(true);
+});
+
 test("whatever is asked when, no span of time gets more than the burst and its rate", () => {
   fc.assert(
     fc.property(
