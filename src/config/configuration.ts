@@ -58,6 +58,7 @@ export interface ServiceLimits {
   body_depth_max: number;
   body_values_max: number;
   body_members_max: number;
+  body_names_max: number;
   body_ratio_max: number;
   memory_bytes: number;
   in_flight_bytes_max: number;

@@ -46,6 +46,13 @@ export const serviceLimits: Record<keyof ServiceLimits, Limit> = {
     description:
       "How many members the objects of a body may have together, and one more for each 160 bytes of it. Beyond, it is answered 413.",
   },
+  body_names_max: {
+    default: 10_000,
+    minimum: 100,
+    maximum: 100_000_000,
+    description:
+      "How many different names the members of a body may have, and one more for each 1,024 bytes of it. Beyond, it is answered 413.",
+  },
   body_ratio_max: {
     default: 100,
     minimum: 10,

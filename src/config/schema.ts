@@ -416,6 +416,7 @@ const limits = Type.Object(
     body_depth_max: limited(serviceLimits.body_depth_max),
     body_values_max: limited(serviceLimits.body_values_max),
     body_members_max: limited(serviceLimits.body_members_max),
+    body_names_max: limited(serviceLimits.body_names_max),
     body_ratio_max: limited(serviceLimits.body_ratio_max),
     memory_bytes: limited(serviceLimits.memory_bytes),
     in_flight_bytes_max: limited(serviceLimits.in_flight_bytes_max),

@@ -25,17 +25,16 @@ export interface JsonBody<Value = unknown> {
 export type Hold = (bytes: number) => void;
 
 export async function readJson(request: Request, limits: BodyLimits, hold: Hold): Promise<JsonBody> {
-  const { body_values_max, body_members_max } = limits;
-  const { bytes, shape } = await readBody(
-    request,
-    limits,
-    hold,
-    Math.min(small_bytes, body_values_max, body_members_max),
-  );
+  const { bytes, shape } = await readBody(request, limits, hold, unseenBytes(limits));
   const size = bytes.byteLength;
   const value = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
   if (size > slice_bytes) release(bytes);
   return { value, bytes: size };
+}
+
+/** So small a body is not felt, and cannot break a limit: a value takes a byte at least, a member five, a new name six. */
+function unseenBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
+  return Math.min(small_bytes, body_values_max, 5 * body_members_max, 6 * body_names_max);
 }
 
 /** The bytes of a body that says it is JSON, decompressed and looked over, not yet parsed. */

@@ -1,5 +1,5 @@
 /**
- * The bytes of a body, looked over once before anything is made of them: how deep it nests, how many values and members
+ * The bytes of a body, looked over once before anything is made of them: how deep it nests, how many values, members and names
  * it holds. What costs memory and time in a parser can be counted for a nanosecond a byte. Pure.
  * Rules: docs/design/service.md, Cost before trust.
  */
@@ -14,17 +14,21 @@ export interface BodyShape {
   values: number;
   /** Each colon: the members of all objects, repeated names too. */
   members: number;
+  /** Different names of members; a few percent too few where there are thousands. */
+  names: number;
 }
 
 export interface ShapeLimits {
   body_depth_max: number;
   body_values_max: number;
   body_members_max: number;
+  body_names_max: number;
 }
 
-/** A large body may hold more: beyond the limits, a value for each so many bytes, and a member. */
+/** A large body may hold more: beyond the limits, a value for each so many bytes, a member, and a name. */
 export const bytesPerValue = 128;
 export const bytesPerMember = 160;
+export const bytesPerName = 1024;
 
 /** Takes the bytes in pieces of any size. What is no JSON is counted too; the parser says so. */
 export class BodyScan implements BodyShape {
@@ -32,10 +36,15 @@ export class BodyScan implements BodyShape {
   depth = 0;
   values = 0;
   members = 0;
+  readonly #names = new Names();
   #level = 0;
   #inString = false;
   /** The piece before ended in a string, on a backslash that escapes what comes next. */
   #isEscaped = false;
+
+  get names(): number {
+    return this.#names.count;
+  }
 
   take(piece: Uint8Array): void {
     const end = piece.length;
@@ -43,12 +52,20 @@ export class BodyScan implements BodyShape {
     let at = this.#inString ? this.#pastString(piece, this.#isEscaped ? 1 : 0) : 0;
     let { depth, values, members } = this;
     let level = this.#level;
+    // The last string that began in this piece; what is left of a cut one counts as a name without letters.
+    let name = at;
+    let nameEnd = at;
     while (at < end) {
       const byte = piece[at++]!;
-      if (byte === quote) at = this.#pastString(piece, at);
-      else if (byte === comma) values++;
-      else if (byte === colon) members++;
-      else if (opens(byte)) {
+      if (byte === quote) {
+        name = at;
+        at = this.#pastString(piece, at);
+        nameEnd = at;
+      } else if (byte === comma) values++;
+      else if (byte === colon) {
+        members++;
+        this.#names.add(piece, name, nameEnd);
+      } else if (opens(byte)) {
         values++;
         if (++level > depth) depth = level;
       } else if (closes(byte)) level--;
@@ -70,17 +87,48 @@ export class BodyScan implements BodyShape {
   }
 }
 
+const places = 2 ** 17;
+/** Of a long name, so much decides, and its length. */
+const read_bytes = 48;
+
+/** Counts different names by where their hashes fall, in little memory: two that fall together count once. */
+class Names {
+  /** A bit for each place; made when it is needed. */
+  #taken: Uint8Array | null = null;
+  count = 0;
+
+  add(bytes: Uint8Array, from: number, to: number): void {
+    this.#taken ??= new Uint8Array(places / 8);
+    const place = hash(bytes, from, to) % places;
+    const bit = 1 << (place & 7);
+    const byte = this.#taken[place >>> 3]!;
+    if (byte & bit) return;
+    this.#taken[place >>> 3] = byte | bit;
+    this.count++;
+  }
+}
+
+/** FNV-1a, mixed once more so that its low bits are good, too. */
+function hash(bytes: Uint8Array, from: number, to: number): number {
+  let mixed = 0x811c9dc5 ^ (to - from);
+  for (let at = from; at < Math.min(to, from + read_bytes); at++) mixed = Math.imul(mixed ^ bytes[at]!, 0x01000193);
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
+  return (mixed ^ (mixed >>> 13)) >>> 0;
+}
+
 /**
  * Throws the Fault of the first limit that the body breaks: `invalid_json`, `request_too_large`. `bytes` is the size that it
  * has, or that it may still come to.
  */
 export function assertShape(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): void {
-  const { body_depth_max, body_values_max, body_members_max } = limits;
+  const { body_depth_max, body_values_max, body_members_max, body_names_max } = limits;
   if (shape.depth > body_depth_max) throw tooDeep(body_depth_max);
   const values_max = body_values_max + Math.floor(bytes / bytesPerValue);
   if (shape.values > values_max) throw tooMany(values_max, "values");
   const members_max = body_members_max + Math.floor(bytes / bytesPerMember);
   if (shape.members > members_max) throw tooMany(members_max, "members of objects");
+  const names_max = body_names_max + Math.floor(bytes / bytesPerName);
+  if (shape.names > names_max) throw tooMany(names_max, "different names of members");
 }
 
 export function tooDeep(depth_max: number): Fault {

@@ -25,24 +25,24 @@ export function* longString(
         at++;
         continue;
       }
-      const character = escaped(bytes, at, to);
-      // Half of a pair: UTF-8 has no bytes for it.
-      if (character.code >= 0xd800 && character.code <= 0xdfff) {
-        const rest = JSON.parse(`"${decoder.decode(bytes.subarray(at, to))}"`) as string;
-        return decoder.decode(bytes.subarray(from, written)) + rest;
+      // Numbers alone: an object for each escape would cost many times the string.
+      let code = unescaped(bytes, at, to);
+      at += bytes[at + 1] === letter_u ? 6 : 2;
+      if (isSurrogate(code)) {
+        const low = lowHalf(bytes, code, at, to);
+        // Half of a pair: UTF-8 has no bytes for it.
+        if (low < 0) {
+          const rest = JSON.parse(`"${decoder.decode(bytes.subarray(at - 6, to))}"`) as string;
+          return decoder.decode(bytes.subarray(from, written)) + rest;
+        }
+        code = 0x10000 + (code - 0xd800) * 0x400 + (low - 0xdc00);
+        at += 6;
       }
-      written = put(bytes, written, character.code);
-      at = character.after;
+      written = put(bytes, written, code);
     }
     yield;
   }
   return decoder.decode(bytes.subarray(from, written));
-}
-
-interface Escaped {
-  /** A code point. */
-  code: number;
-  after: number;
 }
 
 const letter_u = 0x75;
@@ -50,21 +50,24 @@ const letter_u = 0x75;
 const short = new Map([0x22, 0x5c, 0x2f].map((code) => [code, code]));
 for (const [at, letter] of [..."bfnrt"].entries()) short.set(letter.charCodeAt(0), [8, 12, 10, 13, 9][at]!);
 
-function escaped(bytes: Uint8Array, at: number, to: number): Escaped {
+/** What the escape stands for: a code point, or half of a pair. */
+function unescaped(bytes: Uint8Array, at: number, to: number): number {
   const mark = bytes[at + 1]!;
-  if (mark !== letter_u) {
-    const code = short.get(mark);
-    if (code === undefined) throw new SyntaxError("an escape is unknown");
-    return { code, after: at + 2 };
-  }
-  const unit = unitAt(bytes, at, to);
-  const isHigh = unit >= 0xd800 && unit <= 0xdbff;
-  if (isHigh && at + 12 <= to && bytes[at + 6] === backslash && bytes[at + 7] === letter_u) {
-    const low = unitAt(bytes, at + 6, to);
-    if (low >= 0xdc00 && low <= 0xdfff)
-      return { code: 0x10000 + (unit - 0xd800) * 0x400 + (low - 0xdc00), after: at + 12 };
-  }
-  return { code: unit, after: at + 6 };
+  if (mark === letter_u) return unitAt(bytes, at, to);
+  const code = short.get(mark);
+  if (code === undefined) throw new SyntaxError("an escape is unknown");
+  return code;
+}
+
+function isSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdfff;
+}
+
+/** The other half of a pair, where its escape stands at `at`; -1: there is none. */
+function lowHalf(bytes: Uint8Array, high: number, at: number, to: number): number {
+  if (high > 0xdbff || at + 6 > to || bytes[at] !== backslash || bytes[at + 1] !== letter_u) return -1;
+  const low = unitAt(bytes, at, to);
+  return low >= 0xdc00 && low <= 0xdfff ? low : -1;
 }
 
 /** The four digits of `\u1234`. */

@@ -1,7 +1,7 @@
 // Bodies just within the limits, at three sizes: as dense, as deep and as odd as may be.
 
 import { serviceLimits } from "../../src/config/limits.ts";
-import { bytesPerMember, bytesPerValue } from "../../src/protocol/body-scan.ts";
+import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/protocol/body-scan.ts";
 import type { Attack } from "./attack.ts";
 import { asking, type BodyOptions, body, filled, listed, mib, padded, paths, saying, schema } from "./body.ts";
 
@@ -14,6 +14,7 @@ function allowance(bytes: number) {
   const few = 100;
   return {
     members: serviceLimits.body_members_max.default + Math.floor(bytes / bytesPerMember) - few,
+    names: serviceLimits.body_names_max.default + Math.floor(bytes / bytesPerName) - few,
     values: serviceLimits.body_values_max.default + Math.floor(bytes / bytesPerValue) - few,
   };
 }
@@ -30,18 +31,20 @@ function ofSize(size_mib: number): Attack[] {
   const quick = { isQuick: size_mib === 4 };
   const turns = () => shortTurns(Math.min(100_000, members / 2));
   return [
-    one("chains of names of their own", quick, (model) => schema(model, `"x":[${chains(members)}]`)),
-    one("objects of one name each", {}, (model) => schema(model, `"x":[${listed(members, (at) => `{"k${at}":0}`)}]`)),
+    one("chains of names of their own", quick, (model) => schema(model, `"x":[${chains(members, allowed.names)}]`)),
+    one("objects of one name each", {}, (model) =>
+      schema(model, `"x":[${listed(Math.min(members, values / 2), (at) => `{"k${at % allowed.names}":0}`)}]`),
+    ),
     one("as many fields as may be", { path: responses }, (model) =>
       asking(
         model,
-        listed(members, (at) => `"k${at}":0`),
+        listed(members, (at) => `"k${at % allowed.names}":0`),
       ),
     ),
     one("as many unknown fields", { wanted: "400" }, (model) =>
       asking(
         model,
-        listed(members, (at) => `"k${at}":0`),
+        listed(members, (at) => `"k${at % allowed.names}":0`),
       ),
     ),
     one("empty arrays", {}, (model) => schema(model, `"x":[${listed(values / 2, () => "[]")}]`)),
@@ -73,11 +76,11 @@ function ofSize(size_mib: number): Attack[] {
   ];
 }
 
-/** Objects in objects, each with a name of its own: what a parser pays most for. */
-function chains(members: number): string {
+/** Objects in objects, each with a name of its own as long as there are names: what a parser pays most for. */
+function chains(members: number, names: number): string {
   const depth = 80;
   const chain = (at: number) => {
-    const opening = Array.from({ length: depth }, (_, level) => `{"a${at}_${level}":`).join("");
+    const opening = Array.from({ length: depth }, (_, level) => `{"a${(at * depth + level) % names}":`).join("");
     return `${opening}0${"}".repeat(depth)}`;
   };
   return listed(members / depth, chain);

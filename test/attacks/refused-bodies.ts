@@ -28,6 +28,9 @@ export const refusedBodies: readonly Attack[] = [
     asking(model, `"logit_bias":{${listed(2_900_000, (at) => `"${at}":0`)}}`),
   ),
   body("a million names", many, (model) => asking(model, `"metadata":{${listed(1_000_000, (at) => `"k${at}":0`)}}`)),
+  body("40,000 names in 1 MiB", many, (model) =>
+    asking(model, `"metadata":{${listed(40_000, (at) => `"a name of its own ${at}":0`)}}`),
+  ),
   body("a million times one name", many, (model) => asking(model, `"metadata":{${listed(1_000_000, () => '"k":0')}}`)),
   body("a million fields of the body", { ...many, path: responses }, (model) =>
     asking(

@@ -115,6 +115,7 @@ const configuration: Configuration = {
       body_depth_max: 64,
       body_values_max: 100_000,
       body_members_max: 60_000,
+      body_names_max: 60_000,
       body_ratio_max: 100,
       messages_max: 2000,
       grant_ms: 3000,

@@ -20,14 +20,18 @@ export const bodyScanFuzzer: Fuzzer = {
   name: "body-scan",
   properties: {
     "a sound text has the shape of its value": law(written, fc.constantFrom("", " \n"), (value, blank) => {
-      const { depth, values, members } = scanned([bytesOf(textOf(value, blank))]);
+      const { depth, values, members, names } = scanned([bytesOf(textOf(value, blank))]);
       same({ depth, values, members }, shapeOf(value));
+      const named = namesOf(value).size;
+      same({ none: names === 0, tooMany: names > named }, { none: named === 0, tooMany: false });
     }),
     "any bytes have the shape that a walk byte by byte finds, however they are cut": law(
       anyBytes,
       cuts,
       (bytes, at) => {
-        same(scanned(cut(bytes, at)), walked(bytes));
+        const { names, ...shape } = scanned(cut(bytes, at));
+        same(shape, walked(bytes));
+        same(names > shape.members, false);
       },
     ),
     "parsed in steps, a text is what JSON.parse makes of it": law(
@@ -51,8 +55,8 @@ export const bodyScanFuzzer: Fuzzer = {
 function scanned(pieces: Uint8Array[]): BodyShape {
   const scan = new BodyScan();
   for (const piece of pieces) scan.take(piece);
-  const { bytes, depth, values, members } = scan;
-  return { bytes, depth, values, members };
+  const { bytes, depth, values, members, names } = scan;
+  return { bytes, depth, values, members, names };
 }
 
 function cut(bytes: Uint8Array, at: number[]): Uint8Array[] {
@@ -60,11 +64,13 @@ function cut(bytes: Uint8Array, at: number[]): Uint8Array[] {
   return places.slice(1).map((place, index) => bytes.subarray(places[index], place));
 }
 
-function shapeOf(value: Written): Omit<BodyShape, "bytes"> {
+type CountedShape = Omit<BodyShape, "bytes" | "names">;
+
+function shapeOf(value: Written): CountedShape {
   if (typeof value !== "object" || value === null) return { depth: 0, values: 0, members: 0 };
   const inner = Array.isArray(value) ? value : value.members.map(([, item]) => item);
   const shapes = inner.map(shapeOf);
-  const sum = (of: (shape: Omit<BodyShape, "bytes">) => number) => shapes.reduce((all, shape) => all + of(shape), 0);
+  const sum = (of: (shape: CountedShape) => number) => shapes.reduce((all, shape) => all + of(shape), 0);
   return {
     depth: 1 + Math.max(0, ...shapes.map(({ depth }) => depth)),
     values: 1 + Math.max(0, inner.length - 1) + sum(({ values }) => values),
@@ -72,7 +78,13 @@ function shapeOf(value: Written): Omit<BodyShape, "bytes"> {
   };
 }
 
-function walked(bytes: Uint8Array): BodyShape {
+function namesOf(value: Written): Set<string> {
+  if (typeof value !== "object" || value === null) return new Set();
+  if (Array.isArray(value)) return new Set(value.flatMap((item) => [...namesOf(item)]));
+  return new Set(value.members.flatMap(([name, item]) => [name, ...namesOf(item)]));
+}
+
+function walked(bytes: Uint8Array): Omit<BodyShape, "names"> {
   const shape = { bytes: bytes.length, depth: 0, values: 0, members: 0 };
   let level = 0;
   let inString = false;

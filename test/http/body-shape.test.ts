@@ -8,7 +8,7 @@ let service: Service;
 beforeAll(async () => {
   service = await startService({
     limits:
-      "{ body_bytes_max: 3000000, body_depth_max: 20, body_values_max: 5000, body_members_max: 1000, body_ratio_max: 50 }",
+      "{ body_bytes_max: 3000000, body_depth_max: 20, body_values_max: 5000, body_members_max: 1000, body_names_max: 2600, body_ratio_max: 50 }",
   });
 }, 60_000);
 afterAll(async () => {
@@ -65,6 +65,18 @@ describe("a body", () => {
     expect(refused).toMatchObject({ status: 413, code: "request_too_large" });
   });
 
+  test("and so many different names, and one more for each 1,024 bytes", async () => {
+    const half = (count: number, from: 0 | 1) =>
+      Object.fromEntries(Object.entries(names(count)).filter((_, at) => at % 2 === from));
+    const named = (count: number, more_bytes: number) =>
+      withMetadata({ a: half(count, 0), b: half(count, 1), more: "x".repeat(more_bytes) });
+    expect(await outcome(named(3000, 700_000))).toMatchObject({ status: 200 });
+    const refused = await outcome(named(3600, 700_000));
+    expect(refused).toMatchObject({ status: 413, code: "request_too_large" });
+    expect(refused.message).toContain("names");
+    expect(await outcome(named(3600, 1_900_000))).toMatchObject({ status: 200 });
+  });
+
   test("unpacks to any ratio up to 1 MiB, and beyond to the limit", async () => {
     expect(await outcome(withMetadata({ a: "x".repeat(700_000) }), "gzip")).toMatchObject({ status: 200 });
     const refused = await outcome(withMetadata({ a: "x".repeat(2_000_000) }), "gzip");
@@ -95,7 +107,7 @@ describe("a body", () => {
 
   test("with too many names in an object is told how many there may be", async () => {
     const wide = await outcome(
-      `{"metadata":${JSON.stringify(names(5000))},"user":"${"x".repeat(1_000_000)}",${JSON.stringify(request).slice(1)}`,
+      `{"metadata":${JSON.stringify(names(4100))},"user":"${"x".repeat(1_900_000)}",${JSON.stringify(request).slice(1)}`,
     );
     expect(wide.message).toContain("'metadata' must be an object of at most 4096 properties");
   });

@@ -52,6 +52,7 @@ function dependencies(): Dependencies {
         body_depth_max: 100,
         body_values_max: 100_000,
         body_members_max: 60_000,
+        body_names_max: 60_000,
         body_ratio_max: 100,
         body_read_ms: 60_000,
       },

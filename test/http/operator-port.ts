@@ -95,6 +95,7 @@ function dependencies(): Dependencies {
   const needed: Partial<Dependencies> = {
     limits: {
       ...{ body_bytes_max: 1_000_000, body_depth_max: 100, body_values_max: 100_000, body_members_max: 60_000 },
+      ...{ body_names_max: 60_000 },
       ...{ body_ratio_max: 100, body_read_ms: 60_000 },
       ...{ first_event_hold_ms: 1_000, heartbeat_ms: 1_000, idle_ms: 60_000 },
     },

@@ -182,6 +182,7 @@ function serve(saboteur: Saboteur): Bench {
         body_depth_max: 100,
         body_values_max: 100_000,
         body_members_max: 60_000,
+        body_names_max: 60_000,
         body_ratio_max: 100,
         body_read_ms: 5_000,
       },

@@ -149,6 +149,14 @@ export const http: Mutant[] = [
     rule: "docs/design/service.md, Cost before trust",
   },
   {
+    name: "a body's names are not limited",
+    file: "src/protocol/body-scan.ts",
+    find: "if (shape.names > names_max)",
+    replace: "if (shape.names > 2 * names_max)",
+    caughtBy: ["test/http/body-shape.test.ts > and so many different names"],
+    rule: "docs/design/service.md, Cost before trust",
+  },
+  {
     name: "a quote after two backslashes is taken for escaped",
     file: "src/protocol/json-bytes.ts",
     find: "return (to - at) % 2 === 1;",
