@@ -20,7 +20,10 @@ import {
 } from "./limits.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith, sharesOf } from "./plans.ts";
-import type { ConfigurationFile, Metering, ModelEntry, UpstreamEntry } from "./schema.ts";
+import type { ModelEntry } from "./schema/model.ts";
+import type { Metering } from "./schema/service.ts";
+import type { UpstreamEntry } from "./schema/upstream.ts";
+import type { ConfigurationFile } from "./schema.ts";
 import { simulatorUpstream } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
 

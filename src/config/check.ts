@@ -7,7 +7,9 @@ import { checkedKey } from "./api-key.ts";
 import { didYouMean } from "./diagnose.ts";
 import { meteringLimits } from "./limits.ts";
 import { fieldOf } from "./problem.ts";
-import { Metering, Model, type ModelEntry, Upstream, type UpstreamEntry } from "./schema.ts";
+import { Model, type ModelEntry } from "./schema/model.ts";
+import { Metering } from "./schema/service.ts";
+import { Upstream, type UpstreamEntry } from "./schema/upstream.ts";
 import { simulatorName } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
 

@@ -1,7 +1,7 @@
 /** The plans of the default catalog. */
 import type { Share } from "../routing/fair-queue.ts";
 import { noLimits, type Plan } from "../store/plan.ts";
-import type { PlanEntry } from "./schema.ts";
+import type { PlanEntry } from "./schema/plan.ts";
 
 const shareDefaults = { queue_weight: 1, queue_priority: 0 };
 
