@@ -1,0 +1,92 @@
+/** Who administers, what was done, and who is told. */
+import { boolean, index, integer, jsonb, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
+import { bytes, instant, units } from "./columns.ts";
+
+export const auditEntry = pgTable(
+  "audit_entry",
+  {
+    id: units("id").primaryKey().generatedAlwaysAsIdentity(),
+    at: instant("at").notNull(),
+    actor: text("actor").notNull(),
+    action: text("action").notNull(),
+    organizationId: uuid("organization_id"),
+    subject: text("subject").notNull(),
+    details: jsonb("details").$type<Record<string, unknown>>().notNull(),
+    number: units("number").notNull().unique(),
+    address: text("address"),
+    hash: bytes("hash"),
+  },
+  (table) => [index("audit_entry_of_organization").on(table.organizationId, table.id.desc())],
+);
+
+export const auditHead = pgTable("audit_head", {
+  isOne: boolean("is_one").primaryKey().default(true),
+  number: units("number").notNull(),
+  hash: bytes("hash").notNull(),
+});
+
+export const operator = pgTable("operator", {
+  id: uuid("id").primaryKey(),
+  name: text("name").notNull().unique(),
+  role: text("role", { enum: ["admin", "viewer", "organization-admin"] }).notNull(),
+  organizationId: uuid("organization_id"),
+  createdBy: text("created_by").notNull(),
+  createdAt: instant("created_at").notNull(),
+  expiresAt: instant("expires_at"),
+  revokedAt: instant("revoked_at"),
+  lastUsedAt: instant("last_used_at"),
+  lastUsedFrom: text("last_used_from"),
+});
+
+export const operatorSecret = pgTable(
+  "operator_secret",
+  {
+    operatorId: uuid("operator_id").notNull(),
+    number: integer("number").notNull(),
+    hash: bytes("hash").notNull().unique(),
+    prefix: text("prefix").notNull(),
+    suffix: text("suffix").notNull(),
+    createdAt: instant("created_at").notNull(),
+    expiresAt: instant("expires_at"),
+    revokedAt: instant("revoked_at"),
+  },
+  (table) => [primaryKey({ columns: [table.operatorId, table.number] })],
+);
+
+export const administrationRepeat = pgTable(
+  "administration_repeat",
+  {
+    actor: text("actor").notNull(),
+    keyHash: bytes("key_hash").notNull(),
+    requestHash: bytes("request_hash").notNull(),
+    subject: text("subject").notNull(),
+    createdAt: instant("created_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.actor, table.keyHash] })],
+);
+
+export const noticeHook = pgTable("notice_hook", {
+  organizationId: uuid("organization_id").primaryKey(),
+  url: text("url").notNull(),
+  secret: text("secret").notNull(),
+  shares: integer("shares").array().notNull(),
+  keyExpiryDays: integer("key_expiry_days").notNull(),
+  changedAt: instant("changed_at").notNull(),
+});
+
+export const notice = pgTable(
+  "notice",
+  {
+    id: uuid("id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    kind: text("kind", { enum: ["usage.share_reached", "organization.suspended", "key.expiring"] }).notNull(),
+    about: text("about").notNull(),
+    details: jsonb("details").notNull(),
+    createdAt: instant("created_at").notNull(),
+    attempts: integer("attempts").notNull().default(0),
+    nextAttemptAt: instant("next_attempt_at"),
+    deliveredAt: instant("delivered_at"),
+    problem: text("problem"),
+  },
+  (table) => [unique().on(table.organizationId, table.about), index("notice_due").on(table.nextAttemptAt)],
+);

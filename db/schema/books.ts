@@ -1,0 +1,88 @@
+/** What is kept of the records: sums that are checked against the ledger, and sums that reports are made of. */
+import { boolean, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import { instant, units } from "./columns.ts";
+import { usageWindowKind } from "./usage.ts";
+
+/** How far the audit has read, and what its last look found: one row. */
+export const usageAudit = pgTable("usage_audit", {
+  id: boolean("id").primaryKey().default(true),
+  readUntil: units("read_until").notNull(),
+  lookedAt: instant("looked_at"),
+  differing: integer("differing").notNull().default(0),
+  unsealed: integer("unsealed").notNull().default(0),
+});
+
+const auditedWindow = {
+  subjectId: uuid("subject_id").notNull(),
+  kind: usageWindowKind("kind").notNull(),
+  startsAt: instant("starts_at").notNull(),
+  endsAt: instant("ends_at").notNull(),
+  recorded: units("recorded").notNull(),
+  records: units("records").notNull(),
+};
+
+export const usageTally = pgTable("usage_tally", auditedWindow, (table) => [
+  primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
+]);
+
+/** What a full check has counted anew. */
+export const usageRecount = pgTable("usage_recount", auditedWindow, (table) => [
+  primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
+]);
+
+export const usageSeal = pgTable(
+  "usage_seal",
+  { ...auditedWindow, sealedAt: instant("sealed_at").notNull() },
+  (table) => [
+    primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
+    index("usage_seal_by_end").using("brin", table.endsAt),
+  ],
+);
+
+export const usageLost = pgTable("usage_lost", {
+  requestId: uuid("request_id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  charged: units("charged").notNull(),
+  noticedAt: instant("noticed_at").notNull(),
+});
+
+const rolledUp = {
+  startsAt: instant("starts_at").notNull(),
+  organizationId: uuid("organization_id").notNull(),
+  keyId: uuid("key_id").notNull(),
+  model: text("model").notNull(),
+  operation: text("operation").notNull(),
+  outcome: text("outcome").notNull(),
+  records: units("records").notNull(),
+  requests: units("requests").notNull(),
+  inputTokens: units("input_tokens").notNull(),
+  cachedInputTokens: units("cached_input_tokens").notNull(),
+  cacheWriteTokens: units("cache_write_tokens").notNull(),
+  outputTokens: units("output_tokens").notNull(),
+  reasoningTokens: units("reasoning_tokens").notNull(),
+  units: units("units").notNull(),
+  extraUnits: units("extra_units").notNull(),
+  unchargedUnits: units("uncharged_units").notNull(),
+};
+
+const rolledUpKey = ["organizationId", "startsAt", "keyId", "model", "operation", "outcome"] as const;
+
+/** What was used, by the hour and by the day of admission. */
+export const usageHour = pgTable("usage_hour", rolledUp, (table) => [
+  primaryKey({ columns: rolledUpKey.map((name) => table[name]) as [typeof table.organizationId] }),
+  index("usage_hour_by_start").using("brin", table.startsAt),
+]);
+
+export const usageDay = pgTable("usage_day", rolledUp, (table) => [
+  primaryKey({ columns: rolledUpKey.map((name) => table[name]) as [typeof table.organizationId] }),
+  index("usage_day_by_start").using("brin", table.startsAt),
+]);
+
+/** What each day's roll-ups are made of, and whether they were compared with it. */
+export const usageRolled = pgTable("usage_rolled", {
+  startsAt: instant("starts_at").primaryKey(),
+  firstXact: units("first_xact").notNull(),
+  lastXact: units("last_xact").notNull(),
+  records: units("records").notNull(),
+  sealedAt: instant("sealed_at"),
+});

@@ -1,0 +1,103 @@
+/** Organizations, what they may use, their teams and their keys. */
+import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import { bytes, instant, limits, units } from "./columns.ts";
+
+export const organization = pgTable("organization", {
+  id: uuid("id").primaryKey(),
+  slug: text("slug").notNull().unique(),
+  name: text("name").notNull(),
+  status: text("status", { enum: ["active", "suspended", "closed"] })
+    .notNull()
+    .default("active"),
+  plan: text("plan"),
+  anchorAt: instant("anchor_at").notNull(),
+  extraUsageEnabled: boolean("extra_usage_enabled").notNull().default(false),
+  extraUsageCapUnits: units("extra_usage_cap_units"),
+  createdAt: instant("created_at").notNull(),
+  hasSubjects: boolean("has_subjects").notNull().default(false),
+  version: units("version").notNull().default(1),
+  keyLifetimeMaxDays: integer("key_lifetime_max_days"),
+  keyUnusedMaxDays: integer("key_unused_max_days"),
+  keepsContent: boolean("keeps_content").notNull().default(true),
+  closedAt: instant("closed_at"),
+});
+
+/** Slugs that organizations had before. */
+export const organizationSlug = pgTable(
+  "organization_slug",
+  {
+    slug: text("slug").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+  },
+  (table) => [index("organization_slug_of_organization").on(table.organizationId)],
+);
+
+export const plan = pgTable("plan", {
+  name: text("name").primaryKey(),
+  source: text("source", { enum: ["file", "management"] }).notNull(),
+  version: units("version").notNull(),
+  session: units("session_units"),
+  week: units("week_units"),
+  month: units("month_units"),
+  requestsPerMinute: units("requests_per_minute"),
+  tokensPerMinute: units("tokens_per_minute"),
+  concurrentRequests: units("concurrent_requests"),
+  changedAt: instant("changed_at").notNull(),
+});
+
+export const planFile = pgTable("plan_file", {
+  isOne: boolean("is_one").primaryKey().default(true),
+  changedAt: instant("changed_at").notNull(),
+});
+
+export const team = pgTable(
+  "team",
+  {
+    id: uuid("id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    name: text("name").notNull(),
+    createdAt: instant("created_at").notNull(),
+    removedAt: instant("removed_at"),
+    version: units("version").notNull().default(1),
+  },
+  (table) => [index("team_of_organization").on(table.organizationId, table.name)],
+);
+
+export const keyDefault = pgTable("key_default", { ownerId: uuid("owner_id").primaryKey(), ...limits });
+
+export const apiKey = pgTable(
+  "api_key",
+  {
+    id: uuid("id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    name: text("name").notNull(),
+    scopes: text("scopes").array().notNull(),
+    allowedModels: text("allowed_models").array(),
+    createdAt: instant("created_at").notNull(),
+    expiresAt: instant("expires_at"),
+    revokedAt: instant("revoked_at"),
+    lastUsedAt: instant("last_used_at"),
+    owner: text("owner"),
+    labels: jsonb("labels").$type<Record<string, string>>().notNull().default({}),
+    allowedAddresses: text("allowed_addresses").array(),
+    createdBy: text("created_by"),
+    lastUsedFrom: text("last_used_from"),
+    version: units("version").notNull().default(1),
+  },
+  (table) => [index("api_key_of_organization").on(table.organizationId, table.createdAt)],
+);
+
+export const keySecret = pgTable(
+  "key_secret",
+  {
+    keyId: uuid("key_id").notNull(),
+    number: integer("number").notNull(),
+    hash: bytes("hash").notNull().unique(),
+    prefix: text("prefix").notNull(),
+    suffix: text("suffix").notNull(),
+    createdAt: instant("created_at").notNull(),
+    expiresAt: instant("expires_at"),
+    revokedAt: instant("revoked_at"),
+  },
+  (table) => [primaryKey({ columns: [table.keyId, table.number] })],
+);
