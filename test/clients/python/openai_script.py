@@ -458,8 +458,9 @@ class Errors(unittest.TestCase):
         before, started = counts()["requests"], time.monotonic()
         ask = self.chat(client_with(max_retries=1), messages=says("status=503 retry-after=1"))
         self.refused(openai.InternalServerError, ask, status_code=503)
-        self.assertEqual(counts()["requests"] - before, 2)
-        self.assertGreater(time.monotonic() - started, 0.9)
+        # The SDK asks twice, and each time Sluice asks its only engine once more when that said to.
+        self.assertEqual(counts()["requests"] - before, 4)
+        self.assertGreater(time.monotonic() - started, 2.7)
 
     def test_what_cannot_succeed_is_not_tried_again(self):
         before = counts()["requests"]
