@@ -74,7 +74,7 @@ export async function startLitellm(engineUrl: string): Promise<Target> {
   };
 }
 
-const passes = { translates: false, speaks: ["chat"] as const };
+const passes = { isOthers: true, translates: false, speaks: ["chat"] as const };
 const engineModel = (_: Protocol, behaviour: Behaviour) => modelOf(behaviour);
 
 async function ended(child: Bun.Subprocess): Promise<void> {

@@ -64,7 +64,7 @@ export function askerOf(
     const reply = await connections.ask(request).catch((cause: unknown) => {
       throw new Error(`${target.name} did not answer request ${count.asked}: ${String(cause)}`);
     });
-    if (reply.status === 503) return null;
+    if (reply.status === 503 || (target.isOthers && reply.status >= 500)) return null;
     if (reply.status !== 200) throw new Error(`${target.name} answered ${reply.status}: ${reply.body.slice(0, 300)}`);
     const complaint = wrong(reply.body, { protocol: caller, isStreamed: isAskedStreamed, tag, behaviour });
     if (complaint !== null) throw new Error(`${target.name} answered wrongly: ${complaint}`);

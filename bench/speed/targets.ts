@@ -18,6 +18,8 @@ export interface Target {
   speaks: readonly Protocol[];
   /** Whether any protocol may be asked of an engine of another. */
   translates: boolean;
+  /** Another's: it may fail, which is counted as refused. What it answers has to be right all the same. */
+  isOthers?: boolean;
   stop(): Promise<void>;
 }
 
