@@ -15,7 +15,7 @@ import { chatWith } from "./talk.ts";
 /** The largest bodies take the attacker longer to write than the node to answer. */
 const bodies: readonly Attack[] = [...refusedBodies, ...allowedBodies, ...honestBodies];
 const round_ms = Number(process.env.ATTACK_ROUND_MS);
-const rest_ms = 20_000;
+const rest_ms = 45_000;
 const mib = 1024 * 1024;
 
 export interface AttackersSay {
