@@ -5,16 +5,8 @@
 export type Field = string | number | boolean | null | undefined;
 
 export function compositeArray(rows: readonly (readonly Field[])[]): string {
-  let text = "{";
-  for (const [at, fields] of rows.entries()) {
-    text += at === 0 ? '"(' : ',"(';
-    for (let place = 0; place < fields.length; place++) {
-      if (place > 0) text += ",";
-      text += field(fields[place]);
-    }
-    text += ')"';
-  }
-  return `${text}}`;
+  const texts = rows.map((fields) => `"(${fields.map(field).join()})"`);
+  return `{${texts.join()}}`;
 }
 
 function field(value: Field): string {
