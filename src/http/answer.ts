@@ -11,7 +11,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { json } from "./json.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Prepared } from "./prepare.ts";
-import { endsAfter, primed, replayed, sseResponse } from "./stream.ts";
+import { endsAfter, primed, sseResponse } from "./stream.ts";
 import { usageHeaders } from "./usage-headers.ts";
 
 /** `owner` disposes the run; a stream takes it over, and disposes it when it closes. */
@@ -30,17 +30,14 @@ export async function answer<Wire extends InferenceWire, Reply>(
     ...usageHeaders(run.grant.windows, run.grant.source),
     ...limitHeaders(operation, run.rates, Date.now()),
   };
-  const events = save && request.stream ? endsAfter(run.events, (result) => save(encoded(result))) : run.events;
-  const stream = await primed(
-    events,
-    request.stream ? dependencies.limits.first_event_hold_ms : Number.POSITIVE_INFINITY,
-  );
   if (!request.stream) {
-    const reply = encoded(await collect(replayed(stream)));
+    const reply = encoded(await collect(run.events));
     await save?.(reply);
     return json(200, reply, headers);
   }
 
+  const events = save ? endsAfter(run.events, (result) => save(encoded(result))) : run.events;
+  const stream = await primed(events, dependencies.limits.first_event_hold_ms);
   const context = {
     requestId: call.requestId,
     identity,

@@ -49,16 +49,6 @@ function isDecisive(event: InferenceEvent): boolean {
   return event.type === "part-start" || event.type === "response-end" || event.type === "response-failed";
 }
 
-/** The whole stream again, from its beginning. */
-export async function* replayed({ head, pending, rest }: Primed): AsyncGenerator<Batch, void, void> {
-  yield* head;
-  if (pending) {
-    const next = await pending;
-    if (!next.done) yield next.value;
-  }
-  yield* rest;
-}
-
 /** The same stream, whose end is held back until `done` has had the whole of the answer. */
 export async function* endsAfter(
   batches: AsyncGenerator<Batch, void, void>,

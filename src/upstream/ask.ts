@@ -51,7 +51,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   const onAbort = () => abort.abort(signal.reason);
   if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });
-  const answer: Reading = { reply: null, isEnded: false, isOver: false };
+  const answer: Reading = { reply: null, isEnded: false, isOver: false, isRead: false };
   const dog = watchdog((waitedFor) => {
     if (waitedFor === spareWait && !patience.spare?.isAsked()) dog.expect(restOf(patience), firstWait);
     else abort.abort(tooSlow(waitedFor));
@@ -79,6 +79,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
       }
     } else if (contentType.includes("json")) {
       const whole = await readAtMost(reply, reply_bytes_max);
+      answer.isRead = true;
       const events = codec.response.decode(JSON.parse(whole), identity, question.request.outputTokens_max);
       told(endOf(events));
       yield events;
@@ -93,8 +94,10 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     told({ kind: "abandoned" });
     dog.stop();
     signal.removeEventListener("abort", onAbort);
-    if (answer.reply && answer.isEnded) void readOut(answer.reply, abort);
-    else abort.abort();
+    if (!answer.isRead) {
+      if (answer.reply && answer.isEnded) void readOut(answer.reply, abort);
+      else abort.abort();
+    }
   }
 }
 
@@ -121,6 +124,8 @@ interface Reading {
   isEnded: boolean;
   /** No event follows: the answer has ended, or failed. */
   isOver: boolean;
+  /** It was read to its last byte: there is nothing to abort, which is dear, and nothing to wait for. */
+  isRead: boolean;
 }
 
 /** What follows the end is a few bytes at most; an engine that says more, or nothing, is let go. */

@@ -6,10 +6,9 @@ import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { withOverflow } from "../inference/overflow.ts";
 import { noUsage, type RejectedReport, type Usage } from "../inference/usage.ts";
-import { type TallyParts, tally } from "./tally.ts";
+import { type Tally, type TallyParts, tally } from "./tally.ts";
 
 type Batch = readonly InferenceEvent[];
-type Tally = ReturnType<typeof tally>;
 
 /** How a request ended, as the meter saw it. */
 export interface Ending {
@@ -59,20 +58,35 @@ export interface Meter {
 }
 
 export function meter(metering: Metering): Meter {
-  const { hold } = metering;
-  const count = tally(metering);
-  let stoppedBy: Ending["stoppedBy"] = null;
-  let failure: Fault | null = null;
-  let completed = false;
+  return new Metered(metering);
+}
 
-  async function* metered(): AsyncGenerator<Batch, void, void> {
+/** A class, for what it is made of must not be made anew for each request: the runtime would know each as a stranger. */
+class Metered implements Meter {
+  readonly #metering: Metering;
+  readonly #count: Tally;
+  readonly events: Meter["events"];
+  #stoppedBy: Ending["stoppedBy"] = null;
+  #failure: Fault | null = null;
+  #isCompleted = false;
+
+  constructor(metering: Metering) {
+    this.#metering = metering;
+    this.#count = tally(metering);
+    this.events = this.#metered();
+  }
+
+  async *#metered(): AsyncGenerator<Batch, void, void> {
+    const metering = this.#metering;
+    const count = this.#count;
+    const { hold } = metering;
     try {
       for await (const batch of metering.events) {
         const room = count.producesOutput(batch) ? hold.permits(count.outputTokensWith(batch)) : true;
         if (room !== true && !(await room)) {
           const fits = await fitting(batch, hold, count);
-          stoppedBy = "usage_window";
-          completed = true;
+          this.#stoppedBy = "usage_window";
+          this.#isCompleted = true;
           yield [...believed(fits, count), ...count.cutShort()];
           return;
         }
@@ -82,11 +96,11 @@ export function meter(metering: Metering): Meter {
         hold.progress(count.usage());
         if (terminal?.type === "response-failed") {
           // The engine may have said how long the input is; here it is known how long it may be.
-          failure = withOverflow(terminal.fault, metering.contextTokens, metering.inputTokensExpected);
-          yield [...believed(batch, count).slice(0, -1), { ...terminal, fault: failure }];
+          this.#failure = withOverflow(terminal.fault, metering.contextTokens, metering.inputTokensExpected);
+          yield [...believed(batch, count).slice(0, -1), { ...terminal, fault: this.#failure }];
         } else if (terminal?.type === "response-end") {
-          completed = true;
-          if (isAtWindowsEnd(terminal, count.usage(), metering)) stoppedBy = "usage_window";
+          this.#isCompleted = true;
+          if (isAtWindowsEnd(terminal, count.usage(), metering)) this.#stoppedBy = "usage_window";
           // An engine that never reported is spoken for: what the caller reads and what the book says are the same numbers.
           yield count.reported ? batch : [...believed(batch, count).slice(0, -1), spokenFor(count), terminal];
         } else {
@@ -96,30 +110,28 @@ export function meter(metering: Metering): Meter {
       }
     } catch (thrown) {
       // The hold was lost, or there is a defect: the caller reads an error in its protocol, never silence.
-      failure = asFault(thrown);
-      yield [{ type: "response-failed", fault: failure }];
+      this.#failure = asFault(thrown);
+      yield [{ type: "response-failed", fault: this.#failure }];
     } finally {
       metering.over();
-      if (completed && !stoppedBy) count.calibrate();
+      if (this.#isCompleted && !this.#stoppedBy) count.calibrate();
     }
   }
 
-  return {
-    events: metered(),
-    ending() {
-      const outcome = completed ? "completed" : metering.callerLeft() ? "cancelled" : "failed";
-      const isFree = outcome === "failed" && !count.anyOutput;
-      return {
-        usage: isFree ? noUsage : count.usage(),
-        usageWith: !isFree && count.isInputExpected ? count.usageWith : null,
-        outcome,
-        stoppedBy,
-        errorCode: outcome === "failed" ? (failure?.code ?? "internal_error") : null,
-        reportRejected: count.rejected,
-        divergence: stoppedBy ? null : count.divergence(),
-      };
-    },
-  };
+  ending(): MeterEnding {
+    const count = this.#count;
+    const outcome = this.#isCompleted ? "completed" : this.#metering.callerLeft() ? "cancelled" : "failed";
+    const isFree = outcome === "failed" && !count.anyOutput;
+    return {
+      usage: isFree ? noUsage : count.usage(),
+      usageWith: !isFree && count.isInputExpected ? (inputTokens) => count.usageWith(inputTokens) : null,
+      outcome,
+      stoppedBy: this.#stoppedBy,
+      errorCode: outcome === "failed" ? (this.#failure?.code ?? "internal_error") : null,
+      reportRejected: count.rejected,
+      divergence: this.#stoppedBy ? null : count.divergence(),
+    };
+  }
 }
 
 /** What the caller reads: no report that is not taken as it is. */

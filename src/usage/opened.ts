@@ -38,33 +38,57 @@ export interface Opened {
 
 /** The same, with the engine asked at once: what it says waits until it is read. Whoever does not read it, ends it. */
 export function ahead(opened: Opened): Opened {
-  const { events } = opened;
-  let first: ReturnType<OpenedEvents["next"]> | null = events.next();
-  return {
-    get route() {
-      return opened.route;
-    },
-    get attempts() {
-      return opened.attempts;
-    },
-    get isAtEngine() {
-      return opened.isAtEngine;
-    },
-    tried: opened.tried,
-    get queued_ms() {
-      return opened.queued_ms;
-    },
-    windowTokens: opened.windowTokens,
-    events: {
-      next() {
-        const next = first ?? events.next();
-        first = null;
-        return next;
-      },
-      return: () => events.return(),
-      [Symbol.asyncIterator]() {
-        return this;
-      },
-    },
-  };
+  return new Ahead(opened);
+}
+
+class Ahead implements Opened, OpenedEvents {
+  readonly #opened: Opened;
+  #first: ReturnType<OpenedEvents["next"]> | null;
+
+  constructor(opened: Opened) {
+    this.#opened = opened;
+    this.#first = opened.events.next();
+  }
+
+  get route(): Route | null {
+    return this.#opened.route;
+  }
+
+  get attempts(): number {
+    return this.#opened.attempts;
+  }
+
+  get isAtEngine(): boolean {
+    return this.#opened.isAtEngine;
+  }
+
+  get tried(): readonly Tried[] {
+    return this.#opened.tried;
+  }
+
+  get queued_ms(): number {
+    return this.#opened.queued_ms;
+  }
+
+  get windowTokens(): number | null {
+    return this.#opened.windowTokens;
+  }
+
+  get events(): OpenedEvents {
+    return this;
+  }
+
+  next(): ReturnType<OpenedEvents["next"]> {
+    const next = this.#first ?? this.#opened.events.next();
+    this.#first = null;
+    return next;
+  }
+
+  return(): ReturnType<OpenedEvents["return"]> {
+    return this.#opened.events.return();
+  }
+
+  [Symbol.asyncIterator](): OpenedEvents {
+    return this;
+  }
 }

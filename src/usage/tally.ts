@@ -21,70 +21,92 @@ export interface TallyParts {
   calibration: OutputCalibration;
 }
 
-export function tally(of: TallyParts) {
-  let now = new Count(of);
-  /** The last batch that was looked at, and the count with it. */
-  let looked: { batch: Batch; count: Count } | null = null;
+export function tally(of: TallyParts): Tally {
+  return new Tally(of);
+}
 
-  function countWith(batch: Batch): Count {
-    if (looked?.batch !== batch) looked = { batch, count: now.with(batch) };
-    return looked.count;
+export class Tally {
+  readonly #of: TallyParts;
+  #now: Count;
+  /** The last batch that was looked at, and the count with it. */
+  #looked: { batch: Batch; count: Count } | null = null;
+
+  constructor(of: TallyParts) {
+    this.#of = of;
+    this.#now = new Count(of);
   }
 
-  return {
-    /** Whether the engine has reported all that it has produced, and is believed. */
-    get reported() {
-      return now.report !== null && now.rejected === null && !now.outgrown;
-    },
-    /** Of the last report, where it is not taken as it is. */
-    get rejected() {
-      return now.rejected;
-    },
-    get anyPart() {
-      return now.forwarded.parts > 0;
-    },
-    get anyOutput() {
-      return now.forwarded.deltas > 0;
-    },
+  /** Whether the engine has reported all that it has produced, and is believed. */
+  get reported(): boolean {
+    return this.#now.report !== null && this.#now.rejected === null && !this.#now.outgrown;
+  }
 
-    producesOutput: (batch: Batch) => batch.some((event) => event.type === "part-delta"),
+  /** Of the last report, where it is not taken as it is. */
+  get rejected(): RejectedReport | null {
+    return this.#now.rejected;
+  }
 
-    /** What the count would be with this batch. */
-    outputTokensWith: (batch: Batch) => countWith(batch).outputTokens,
+  get anyPart(): boolean {
+    return this.#now.forwarded.parts > 0;
+  }
 
-    /** Counts a batch; answers the event that ends the stream, where the batch holds it. */
-    add(batch: Batch): InferenceEvent | undefined {
-      now = countWith(batch);
-      looked = null;
-      return now.terminal;
-    },
+  get anyOutput(): boolean {
+    return this.#now.forwarded.deltas > 0;
+  }
 
-    usage: () => now.usage(),
-    /** The same, where a tokenizer has counted the input. */
-    usageWith: (inputTokens: number) => now.usage(inputTokens),
-    /** Whether the input is charged as what was expected of it. */
-    get isInputExpected() {
-      return now.isInputExpected;
-    },
+  producesOutput(batch: Batch): boolean {
+    return batch.some((event) => event.type === "part-delta");
+  }
 
-    /** The end that a window sets: grammatical, with what was forwarded until now. */
-    cutShort(): InferenceEvent[] {
-      const parts = now.forwarded.open.map((index): InferenceEvent => ({ type: "part-end", index }));
-      return [...parts, { type: "usage", usage: now.usage() }, { type: "response-end", reason: "length" }];
-    },
+  /** What the count would be with this batch. */
+  outputTokensWith(batch: Batch): number {
+    return this.#countWith(batch).outputTokens;
+  }
 
-    /** Teaches the calibration what a whole answer held. Reasoning that nobody saw has neither deltas nor code units. */
-    calibrate(): void {
-      if (!now.isFinal || now.rejected) return;
-      of.calibration.observe(of.model, { tokens: now.sentTokens, ...now.forwarded });
-    },
+  /** Counts a batch; answers the event that ends the stream, where the batch holds it. */
+  add(batch: Batch): InferenceEvent | undefined {
+    this.#now = this.#countWith(batch);
+    this.#looked = null;
+    return this.#now.terminal;
+  }
 
-    /** What the engine reported of all that was shown ÷ our count of it; null where either is missing. */
-    divergence(): number | null {
-      const { countedTokens } = now;
-      return now.isFinal && now.isRead && countedTokens > 0 ? now.sentTokens / countedTokens : null;
-    },
-  };
+  usage(): Usage {
+    return this.#now.usage();
+  }
+
+  /** The same, where a tokenizer has counted the input. */
+  usageWith(inputTokens: number): Usage {
+    return this.#now.usage(inputTokens);
+  }
+
+  /** Whether the input is charged as what was expected of it. */
+  get isInputExpected(): boolean {
+    return this.#now.isInputExpected;
+  }
+
+  /** The end that a window sets: grammatical, with what was forwarded until now. */
+  cutShort(): InferenceEvent[] {
+    const parts = this.#now.forwarded.open.map((index): InferenceEvent => ({ type: "part-end", index }));
+    return [...parts, { type: "usage", usage: this.#now.usage() }, { type: "response-end", reason: "length" }];
+  }
+
+  /** Teaches the calibration what a whole answer held. Reasoning that nobody saw has neither deltas nor code units. */
+  calibrate(): void {
+    const now = this.#now;
+    if (!now.isFinal || now.rejected) return;
+    this.#of.calibration.observe(this.#of.model, { tokens: now.sentTokens, ...now.forwarded });
+  }
+
+  /** What the engine reported of all that was shown ÷ our count of it; null where either is missing. */
+  divergence(): number | null {
+    const now = this.#now;
+    return now.isFinal && now.isRead && now.countedTokens > 0 ? now.sentTokens / now.countedTokens : null;
+  }
+
+  #countWith(batch: Batch): Count {
+    if (this.#looked?.batch !== batch) this.#looked = { batch, count: this.#now.with(batch) };
+    return this.#looked.count;
+  }
 }
 
 const isUnread: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);

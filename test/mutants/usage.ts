@@ -84,8 +84,8 @@ export const usage: Mutant[] = [
   {
     name: "an answer that a window cut does not say so in its record",
     file: "src/usage/meter.ts",
-    find: '          stoppedBy = "usage_window";\n          completed = true;\n',
-    replace: "          completed = true;\n",
+    find: '          this.#stoppedBy = "usage_window";\n          this.#isCompleted = true;\n',
+    replace: "          this.#isCompleted = true;\n",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Growth",
   },

@@ -166,7 +166,7 @@ export const upstream: Mutant[] = [
   {
     name: "a connection is not read to its end, so that it serves once",
     file: "src/upstream/ask.ts",
-    find: "if (answer.reply && answer.isEnded) void readOut(answer.reply, abort);\n    else abort.abort();",
+    find: "if (answer.reply && answer.isEnded) void readOut(answer.reply, abort);\n      else abort.abort();",
     replace: "abort.abort();",
     caughtBy: [`${ask} > serves the next request on the same connection`],
     rule: "docs/design/runtime.md, Towards engines",
