@@ -124,6 +124,7 @@ export const dashboards: Record<string, Panel[]> = {
     ),
     panel("Wait for a grant", "s", ...slow("admission_grant_wait_seconds", "answer")),
     panel("Batch", "s", ...slow("admission_batch_duration_seconds")),
+    panel("Wait for locks", "s", ...slow("admission_batch_lock_wait_seconds")),
     panel("Commands in a batch", "short", ...slow("admission_batch_commands")),
     panel("Failed batches", "reqps", ["{{instance}}", "rate(admission_batch_failures_total[5m])"]),
     panel("Revocations known after", "s", ...slow("key_revocation_propagation_seconds")),

@@ -183,6 +183,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   );
   const kept = await stores({
     ...{ database, configuration: configuration.current, log, outage, watcher: metrics, ending },
+    locked: metrics.locked,
     receiptsLost: metrics.receiptsLost,
   });
   const { ledger, refused, responses } = kept;

@@ -38,6 +38,8 @@ export interface StoreParts {
   outage: (what: string) => (cause: unknown) => void;
   /** Told how the stores answer. */
   watcher: StoreWatcher;
+  /** Told of each batch of the ledger how long it waited for the locks of its organizations. */
+  locked: (ms: number) => void;
   /** Told how many confirmed settlements the database did not have any more. */
   receiptsLost: (count: number) => void;
   /** Ends what was begun here, the last first. */
@@ -45,7 +47,7 @@ export interface StoreParts {
 }
 
 export async function stores(parts: StoreParts) {
-  const { database, configuration, log, outage, watcher, receiptsLost, ending } = parts;
+  const { database, configuration, log, outage, watcher, locked, receiptsLost, ending } = parts;
   const { metering, storage } = configuration();
   const redisTls = tlsTexts(storage.redisTls, readFileBounded);
   const redis = storage.redisUrl
@@ -54,7 +56,7 @@ export async function stores(parts: StoreParts) {
   ending.defer(() => redis?.close());
   const rates = ratesOver(database, redis, log);
   ending.defer(() => rates.close());
-  const book = ledger(database, { recovery: metering.recovery });
+  const book = ledger(database, { recovery: metering.recovery, locked });
   const watch = watchOf({ database, book, redis, log, outage, receiptsLost });
   ending.defer(() => watch?.stop());
   // The embedded one is looked after by this process itself.

@@ -587,8 +587,9 @@ create function usage_checkpoint(commands usage_checkpoint_command[], organizati
   end $$;
 
 -- One batch: settles, then grows, then admits; checkpoints last. A request id may stand in a batch once. A refusal is an
--- answer and fails nothing. Answers the milliseconds of its clock and its answers, as JSON. The settings keep it on the
--- indexes: planned while its tables are empty, it would read them whole ever after.
+-- answer and fails nothing. Answers the milliseconds of its clock, the microseconds that it waited for its locks, and its
+-- answers, as JSON. The settings keep it on the indexes: planned while its tables are empty, it would read them whole ever
+-- after.
 create function usage_batch(
   organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
   settles usage_settle_command[], limits bigint[]
@@ -599,8 +600,9 @@ create function usage_batch(
   set plan_cache_mode = force_generic_plan
   as $$
   declare
+    began timestamptz := clock_timestamp();
     clock timestamptz := usage_lock(organizations);
-    answers text := concat('[', usage_ms(clock));
+    answers text := concat('[', usage_ms(clock), ',', (date_part('epoch', clock_timestamp() - began) * 1000000)::bigint);
     book usage_book;
     done record;
   begin

@@ -24,16 +24,22 @@ type Reading = [times: number[], used: number[], held: number[], isExtra: boolea
 type Admitted = [...Reading, subjects: Numbers[] | null, units: number, outputTokens: number, source: BillingSource];
 type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, units: number];
 
-/** Each in its command's place. */
-export function decodeAnswers(commands: readonly Command[], text: string): Answer[] {
-  const [at_ms, ...rows] = JSON.parse(text) as [number, ...Row[]];
+export interface Answered {
+  /** Each in its command's place. */
+  answers: Answer[];
+  /** How long the batch waited for the locks of its organizations. */
+  locks_ms: number;
+}
+
+export function decodeAnswers(commands: readonly Command[], text: string): Answered {
+  const [at_ms, locks_us, ...rows] = JSON.parse(text) as [number, number, ...Row[]];
   const at = new Date(at_ms);
   const answers = new Array<Answer | undefined>(commands.length);
   for (const row of rows) answers[row[0]] = decoded(commands[row[0]]!, row, at);
   for (let position = 0; position < commands.length; position++) {
     if (!answers[position]) throw new Error(`the ledger left command ${position} of a batch without an answer`);
   }
-  return answers as Answer[];
+  return { answers: answers as Answer[], locks_ms: locks_us / 1000 };
 }
 
 function decoded(command: Command, [, word, ...rest]: Row, at: Date): Answer {

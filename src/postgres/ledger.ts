@@ -28,6 +28,8 @@ export interface LedgerSettings {
   lanes?: number;
   /** A batch without an answer for so long is given up with its connection; it is then sent again by the caller. */
   answer_ms?: number;
+  /** Told of each batch how long it waited for the locks of its organizations. */
+  locked?: (ms: number) => void;
 }
 
 export function ledger(db: Database, settings: LedgerSettings): Ledger {
@@ -53,7 +55,9 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     const [row] = await lanes.use((lane) =>
       answeredWithin(lane.query<{ answers: string }>(call, parameters), answer_ms, "the ledger"),
     );
-    return decodeAnswers(commands, row!.answers);
+    const { answers, locks_ms } = decodeAnswers(commands, row!.answers);
+    settings.locked?.(locks_ms);
+    return answers;
   }
 
   const find = receipts(db);

@@ -27,6 +27,8 @@ export interface Metrics extends StoreWatcher {
   grant(answer: "granted" | "refused" | "error", wait_ms: number): void;
   /** A batch of so many commands was sent to the ledger. */
   batch(commands: number, ms: number, isAnswered: boolean): void;
+  /** A batch had the locks of its organizations, after so long. */
+  locked(ms: number): void;
   /** An attempt at an engine has ended. */
   attempt(upstream: string, outcome: AttemptKind): void;
   /** An engine has begun to answer, so long after it was asked. */
@@ -124,6 +126,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       observe("admission_batch_duration_seconds", {}, ms / 1000);
       if (!isAnswered) inc("admission_batch_failures_total", {});
     },
+    locked: (ms) => observe("admission_batch_lock_wait_seconds", {}, ms / 1000),
     settled(answer) {
       if (answer.answer !== "settled") return;
       inc("usage_units_total", { class: "charged" }, answer.charged);

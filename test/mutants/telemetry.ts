@@ -60,4 +60,12 @@ export const telemetry: Mutant[] = [
     caughtBy: ["test/store/audit.test.ts > the audit on postgres > a roll-up that is under way"],
     rule: "docs/design/metering.md, Audit",
   },
+  {
+    name: "a batch tells the time since it has its locks",
+    file: "db/migrations/0004_ledger_verbs.sql",
+    find: "(date_part('epoch', clock_timestamp() - began) * 1000000)::bigint",
+    replace: "(date_part('epoch', clock_timestamp() - clock) * 1000000)::bigint",
+    caughtBy: [`${node} > a batch tells how long it waited`],
+    rule: "docs/design/metering.md, Rule 1: One call and one barrier",
+  },
 ];

@@ -70,7 +70,7 @@ for (const { kind, open } of kinds) {
           const after = await tuplesRead(tx);
           return {
             answers: decodeAnswers(commands, answered!.answers)
-              .map(({ answer }) => answer)
+              .answers.map(({ answer }) => answer)
               .sort(),
             read: [...after].map(([table, tuples]) => ({ table, tuples: tuples - (before.get(table) ?? 0) })),
           };

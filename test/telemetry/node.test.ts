@@ -1,7 +1,8 @@
 /** What a node's metrics say of requests that went well and of those that failed, on each database. */
 import { expect, test } from "bun:test";
+import { serverDatabase } from "../../src/postgres/server.ts";
 import { freePort } from "../harness/daemon.ts";
-import { redisUrl } from "../harness/services.ts";
+import { freshDatabase, redisUrl } from "../harness/services.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -92,6 +93,53 @@ test("stores, admission, process and the largest organizations, for the operator
     });
     expect(open.headers.get("content-type")).toStartWith("application/openmetrics-text");
     expect(await open.text()).toEndWith("# EOF\n");
+  } finally {
+    await service.stop();
+  }
+}, 60_000);
+
+const lockWait = "admission_batch_lock_wait_seconds";
+
+test("a batch tells how long it waited for the locks of its organizations", async () => {
+  const database = await freshDatabase();
+  const service = await startSluice({ store: "postgres", env: { DATABASE_URL: database.url } });
+  const other = await serverDatabase(database.url);
+  try {
+    await (await ask(service, "tokens=5")).text();
+    await until(async () => (await readingOf(service, `${lockWait}_count`)) >= 2, 5_000, "its settlement to be told");
+    const waits = async () =>
+      (await readingOf(service, `${lockWait}_count`)) - (await readingOf(service, `${lockWait}_bucket{le="0.25"}`));
+    const before = await waits();
+    let answered: Promise<Response> | null = null;
+    await other.transaction(async (holder) => {
+      await holder.query("select usage_lock(array(select id from organization))");
+      answered = ask(service, "tokens=5");
+      const hasWaited = async () => (await other.query(waiters)).length > 0;
+      await until(hasWaited, 5_000, "a batch to have waited for 300 ms");
+    });
+    expect((await answered!).status).toBe(200);
+    await until(async () => (await waits()) > before, 5_000, "the wait to be told");
+    const seconds = await readingOf(service, `${lockWait}_sum`);
+    expect(seconds).toBeGreaterThan(0.3);
+    // A batch that takes longer is given up.
+    expect(seconds).toBeLessThan(5);
+  } finally {
+    await other.close();
+    await service.stop();
+    await database.drop();
+  }
+}, 60_000);
+
+const waiters = `
+  select from pg_locks where locktype = 'advisory' and not granted and waitstart < clock_timestamp() - interval '300 ms'
+  and database = (select oid from pg_database where datname = current_database())`;
+
+test("in the embedded database nobody waits for locks, and each batch says so", async () => {
+  const service = await startSluice({ store: "pglite" });
+  try {
+    await (await ask(service, "tokens=5")).text();
+    const short = () => readingOf(service, `${lockWait}_bucket{le="0.1"}`);
+    await until(async () => (await short()) >= 2, 5_000, "its admission and its settlement to be told");
   } finally {
     await service.stop();
   }

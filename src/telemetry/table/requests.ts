@@ -76,8 +76,14 @@ export const requestMetrics = {
   admission_batch_duration_seconds: {
     type: "histogram",
     help: "From sending a batch to the ledger to its answer, with the wait for the locks of its organizations.",
-    question: "Is the database slow, or an organization hot?",
+    question: "Is the ledger slow?",
     buckets: short_s,
+  },
+  admission_batch_lock_wait_seconds: {
+    type: "histogram",
+    help: "How long a batch that was answered waited in the database for the locks of its organizations.",
+    question: "Is an organization hot, or does somebody hold its lock?",
+    buckets: [0.0001, 0.00025, ...short_s],
   },
   admission_batch_failures_total: {
     type: "counter",
