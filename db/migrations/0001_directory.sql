@@ -17,7 +17,9 @@ create table organization (
   extra_usage_cap_units bigint check (extra_usage_cap_units >= 0),
   created_at timestamptz not null default store_now(),
   -- Rises with each change, so that whoever changes can say what they have read.
-  version bigint not null default 1
+  version bigint not null default 1,
+  -- False: no word of a request or an answer is stored.
+  keeps_content boolean not null default true
 );
 
 create table api_key (

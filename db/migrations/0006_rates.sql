@@ -1,22 +1,23 @@
--- Sliding rates where there is no Redis, or while it is away: what src/store/rates.ts says, for many nodes at once.
--- The tables are unlogged: they are about one minute, and every request writes to them. A crash of the server empties
--- them; then, as after requests that were counted elsewhere, the ledger's own rows say what was admitted.
+-- Sliding rates where there is no Redis, or while it is away: what src/store/rates.ts says, for many nodes at once. They
+-- are of subjects: an organization, and keys and teams of it that are limited (docs/design/usage.md, Sliding limits). The
+-- tables are unlogged: they are about one minute, and every request writes to them. A crash of the server empties them;
+-- then, as after requests that were counted elsewhere, the ledger's own rows say what was admitted.
 
 -- The end stands in the key: what has ended, and whose rows vacuum may not yet have removed, is not walked again.
 create unlogged table usage_rate (
-  organization_id uuid not null,
+  subject_id uuid not null,
   counts_until timestamptz not null,
   -- A request's id, or the end of the second that several share.
   entry text collate "C" not null,
   requests bigint not null,
   tokens bigint not null,
-  primary key (organization_id, counts_until, entry)
+  primary key (subject_id, counts_until, entry)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 
--- The sums of an organization's entries. Entries that ended by `swept_until` are gone. Of its rows one is live, and it is
+-- The sums of a subject's entries. Entries that ended by `swept_until` are gone. Of its rows one is live, and it is
 -- written as that of `usage_now` is.
 create unlogged table usage_rate_now (
-  organization_id uuid not null,
+  subject_id uuid not null,
   generation bigint not null,
   updates integer not null,
   requests bigint not null,
@@ -24,17 +25,18 @@ create unlogged table usage_rate_now (
   swept_until timestamptz not null,
   -- When the ledger was last asked what was admitted.
   read_at timestamptz,
-  primary key (organization_id, generation)
+  primary key (subject_id, generation)
 ) with (fillfactor = 50);
 
-create type usage_rate_take as (
-  position integer, organization_id uuid, request_id text, singly boolean,
+-- One subject of one request. Those of a request have its number, and stand in their order beside each other.
+create type usage_rate_claim as (
+  position integer, request integer, organization_id uuid, subject_id uuid, request_id text, singly boolean,
   tokens bigint, tokens_min bigint,
   requests_limit bigint, tokens_limit bigint, elsewhere_ms bigint
 );
 -- What is added to an entry that still counts; less than nothing to take away.
-create type usage_rate_change as (
-  organization_id uuid, counts_until timestamptz, entry text, requests bigint, tokens bigint
+create type usage_rate_correction as (
+  organization_id uuid, subject_id uuid, counts_until timestamptz, entry text, requests bigint, tokens bigint
 );
 create type usage_rate_count as (
   position integer, taken boolean, counts_until timestamptz, entry text, tokens_taken bigint, requests bigint, tokens bigint,
@@ -55,9 +57,9 @@ create function usage_rate_read(organization uuid, subject uuid, singly boolean,
   begin
     if not singly then
       -- Of a shared entry nobody knows whose requests it holds, so all of it is counted anew.
-      delete from usage_rate where organization_id = subject and counts_until > clock;
+      delete from usage_rate where subject_id = subject and counts_until > clock;
     end if;
-    insert into usage_rate (organization_id, counts_until, entry, requests, tokens)
+    insert into usage_rate (subject_id, counts_until, entry, requests, tokens)
     select subject, admitted.counts_until, admitted.entry, count(*), sum(admitted.tokens)
     from (
       select h.admitted_at, h.request_id, greatest(h.output_tokens, h.produced_tokens) + case when h.checkpoint > 0
@@ -84,25 +86,25 @@ create function usage_rate_read(organization uuid, subject uuid, singly boolean,
       where not singly
     ) admitted (entry, counts_until, tokens)
     where admitted.entry not in (
-      select r.entry from usage_rate r where r.organization_id = subject and r.counts_until > clock)
+      select r.entry from usage_rate r where r.subject_id = subject and r.counts_until > clock)
     group by 2, 3;
   end $$;
 
 -- The sums of what still counts.
-create function usage_rate_load(organization uuid, clock timestamptz) returns usage_rate_now
+create function usage_rate_load(subject uuid, clock timestamptz) returns usage_rate_now
   language plpgsql volatile
   as $$
   declare
     now usage_rate_now;
     ended record;
   begin
-    select * into now from usage_rate_now n where n.organization_id = organization order by n.generation desc limit 1;
+    select * into now from usage_rate_now n where n.subject_id = subject order by n.generation desc limit 1;
     if not found then
-      return row(organization, null, null, 0, 0, clock, null)::usage_rate_now;
+      return row(subject, null, null, 0, 0, clock, null)::usage_rate_now;
     end if;
     with gone as (
       delete from usage_rate r
-      where r.organization_id = organization and r.counts_until > now.swept_until and r.counts_until <= clock
+      where r.subject_id = subject and r.counts_until > now.swept_until and r.counts_until <= clock
       returning r.requests, r.tokens
     )
     select coalesce(sum(g.requests), 0) as requests, coalesce(sum(g.tokens), 0) as tokens into ended from gone g;
@@ -119,77 +121,98 @@ create function usage_rate_save(now usage_rate_now) returns void
     if now.updates < 32 then
       update usage_rate_now set updates = updates + 1, requests = now.requests, tokens = now.tokens,
         swept_until = now.swept_until, read_at = now.read_at
-      where organization_id = now.organization_id and generation = now.generation;
+      where subject_id = now.subject_id and generation = now.generation;
     else
-      insert into usage_rate_now values (now.organization_id, coalesce(now.generation, 0) + 1, 0,
+      insert into usage_rate_now values (now.subject_id, coalesce(now.generation, 0) + 1, 0,
         now.requests, now.tokens, now.swept_until, now.read_at);
-      delete from usage_rate_now where organization_id = now.organization_id and generation = now.generation;
+      delete from usage_rate_now where subject_id = now.subject_id and generation = now.generation;
     end if;
   end $$;
 
 -- Changes an entry that still counts; one without requests is none.
-create function usage_rate_apply(change usage_rate_change, inout now usage_rate_now)
+create function usage_rate_apply(correction usage_rate_correction, inout now usage_rate_now)
   language plpgsql volatile
   as $$
   declare
     entry usage_rate;
   begin
     select * into entry from usage_rate r
-    where r.organization_id = now.organization_id and r.counts_until = change.counts_until and r.entry = change.entry;
+    where r.subject_id = now.subject_id and r.counts_until = correction.counts_until and r.entry = correction.entry;
     if not found then
       return;
     end if;
-    change.tokens := greatest(change.tokens, -entry.tokens);
-    if entry.requests + change.requests <= 0 then
-      change.requests := -entry.requests;
-      change.tokens := -entry.tokens;
+    correction.tokens := greatest(correction.tokens, -entry.tokens);
+    if entry.requests + correction.requests <= 0 then
+      correction.requests := -entry.requests;
+      correction.tokens := -entry.tokens;
       delete from usage_rate r
-      where r.organization_id = now.organization_id and r.counts_until = change.counts_until and r.entry = change.entry;
+      where r.subject_id = now.subject_id and r.counts_until = correction.counts_until and r.entry = correction.entry;
     else
-      update usage_rate r set requests = r.requests + change.requests, tokens = r.tokens + change.tokens
-      where r.organization_id = now.organization_id and r.counts_until = change.counts_until and r.entry = change.entry;
+      update usage_rate r set requests = r.requests + correction.requests, tokens = r.tokens + correction.tokens
+      where r.subject_id = now.subject_id and r.counts_until = correction.counts_until and r.entry = correction.entry;
     end if;
-    now.requests := now.requests + change.requests;
-    now.tokens := now.tokens + change.tokens;
+    now.requests := now.requests + correction.requests;
+    now.tokens := now.tokens + correction.tokens;
   end $$;
 
--- Takes, or says when there is room.
-create function usage_rate_decide(
-  take usage_rate_take, clock timestamptz, inout last_end timestamptz, inout now usage_rate_now, out reply usage_rate_count
+-- The sums as a claim meets them: with what was counted elsewhere, if that is unknown.
+create function usage_rate_meet(
+  claim usage_rate_claim, clock timestamptz, inout now usage_rate_now, inout last_end timestamptz
+)
+  language plpgsql volatile
+  as $$
+  begin
+    if (claim.elsewhere_ms is not null
+        and coalesce(now.read_at < clock - claim.elsewhere_ms * interval '1 millisecond', true))
+      or (now.read_at is null and pg_postmaster_start_time() > clock_timestamp() - interval '60 seconds')
+    then
+      perform usage_rate_read(claim.organization_id, claim.subject_id, claim.singly, clock);
+      select coalesce(sum(r.requests), 0), coalesce(sum(r.tokens), 0) into now.requests, now.tokens
+      from usage_rate r where r.subject_id = claim.subject_id and r.counts_until > clock;
+      now.read_at := clock;
+      last_end := null;
+    end if;
+    if last_end is null then
+      last_end := coalesce((
+        select r.counts_until from usage_rate r where r.subject_id = claim.subject_id and r.counts_until > clock
+        order by r.counts_until desc limit 1), clock);
+    end if;
+  end $$;
+
+-- Counts a request that is taken. Of one that is not, says when this subject has room; one that has some need not wait.
+create function usage_rate_answer(
+  claim usage_rate_claim, tokens bigint, taken boolean, clock timestamptz,
+  inout last_end timestamptz, inout now usage_rate_now, out reply usage_rate_count
 )
   language plpgsql volatile
   as $$
   declare
-    requests_over bigint;
-    tokens_over bigint;
+    requests_over bigint := coalesce(now.requests + 1 - claim.requests_limit, 0);
+    tokens_over bigint := coalesce(now.tokens + tokens - claim.tokens_limit, 0);
     from_at timestamptz;
     ending record;
     until_ms bigint;
   begin
-    reply.position := take.position;
-    -- What it asks for, or what is left of it, or the least.
-    take.tokens := greatest(take.tokens_min, least(take.tokens, take.tokens_limit - now.tokens));
-    requests_over := coalesce(now.requests + 1 - take.requests_limit, 0);
-    tokens_over := coalesce(now.tokens + take.tokens - take.tokens_limit, 0);
-    reply.taken := requests_over <= 0 and tokens_over <= 0;
+    reply.position := claim.position;
+    reply.taken := taken;
     reply.requests_retry_ms := 0;
     reply.tokens_retry_ms := 0;
-    if reply.taken then
-      from_at := case when take.singly then clock else date_trunc('second', clock) + interval '1 second' end;
+    if taken then
+      from_at := case when claim.singly then clock else date_trunc('second', clock) + interval '1 second' end;
       reply.counts_until := from_at + interval '60 seconds';
-      reply.entry := case when take.singly then take.request_id
+      reply.entry := case when claim.singly then claim.request_id
         else extract(epoch from date_trunc('second', clock))::text end;
-      insert into usage_rate values (take.organization_id, reply.counts_until, reply.entry, 1, take.tokens)
-      on conflict (organization_id, counts_until, entry) do update
+      insert into usage_rate values (claim.subject_id, reply.counts_until, reply.entry, 1, tokens)
+      on conflict (subject_id, counts_until, entry) do update
         set requests = usage_rate.requests + 1, tokens = usage_rate.tokens + excluded.tokens;
-      reply.tokens_taken := take.tokens;
+      reply.tokens_taken := tokens;
       now.requests := now.requests + 1;
-      now.tokens := now.tokens + take.tokens;
+      now.tokens := now.tokens + tokens;
       last_end := greatest(last_end, reply.counts_until);
-    else
+    elsif requests_over > 0 or tokens_over > 0 then
       for ending in
         select r.counts_until, r.requests, r.tokens from usage_rate r
-        where r.organization_id = take.organization_id and r.counts_until > clock order by r.counts_until
+        where r.subject_id = claim.subject_id and r.counts_until > clock order by r.counts_until
       loop
         exit when requests_over <= 0 and tokens_over <= 0;
         until_ms := extract(epoch from ending.counts_until - clock) * 1000;
@@ -207,8 +230,10 @@ create function usage_rate_decide(
     reply.reset_ms := extract(epoch from last_end - clock) * 1000;
   end $$;
 
--- Organization by organization: changes first, then takes, each seeing those before it.
-create function usage_rates(takes usage_rate_take[], changes usage_rate_change[]) returns setof usage_rate_count
+-- Organization by organization: corrections first, then request by request, each seeing those before it. A request is
+-- counted for all of its subjects or for none. Answers a row for each claim.
+create function usage_rates(claims usage_rate_claim[], corrections usage_rate_correction[])
+  returns setof usage_rate_count
   language plpgsql volatile
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   set jit = off set plan_cache_mode = force_generic_plan
@@ -216,16 +241,25 @@ create function usage_rates(takes usage_rate_take[], changes usage_rate_change[]
   declare
     clock timestamptz;
     lock bigint;
+    organization uuid;
+    subjects uuid[];
+    subject uuid;
+    states usage_rate_now[];
+    last_ends timestamptz[];
     step record;
-    now usage_rate_now;
-    last_end timestamptz;
-    decision record;
+    claim usage_rate_claim;
+    correction usage_rate_correction;
+    met record;
+    tokens bigint;
+    taken boolean;
+    answered record;
+    n integer;
   begin
     -- Of nobody: it asserts the isolation. The ledger's own lock is another, and nobody here waits for its batches.
     perform usage_lock('{}');
     for lock in
       select distinct uuid_hash_extended(id, 1)
-      from (select organization_id from unnest(takes) union all select organization_id from unnest(changes)) named (id)
+      from (select organization_id from unnest(claims) union all select organization_id from unnest(corrections)) named (id)
       order by 1
     loop
       perform pg_advisory_xact_lock(lock);
@@ -233,45 +267,61 @@ create function usage_rates(takes usage_rate_take[], changes usage_rate_change[]
     clock := store_now();
 
     for step in
-      select t.organization_id, t as take, null::usage_rate_change as change, t.position from unnest(takes) t
+      select c.organization_id, c.request, array_agg(c.subject_id) as subjects,
+        array_agg(c order by c.position) as claims, null::usage_rate_correction[] as corrections
+      from unnest(claims) c group by 1, 2
       union all
-      select c.organization_id, null,
-        row(c.organization_id, c.counts_until, c.entry, sum(c.requests), sum(c.tokens))::usage_rate_change, null
-      from unnest(changes) c group by c.organization_id, c.counts_until, c.entry
-      order by 1, 4 nulls first
+      select c.organization_id, null, array_agg(c.subject_id), null, array_agg(
+        row(c.organization_id, c.subject_id, c.counts_until, c.entry, c.requests, c.tokens)::usage_rate_correction)
+      from (
+        select k.organization_id, k.subject_id, k.counts_until, k.entry, sum(k.requests) as requests, sum(k.tokens) as tokens
+        from unnest(corrections) k group by 1, 2, 3, 4
+      ) c group by 1
+      order by 1, 2 nulls first
     loop
-      if now.organization_id is distinct from step.organization_id then
-        if now.organization_id is not null then
-          perform usage_rate_save(now);
-        end if;
-        now := usage_rate_load(step.organization_id, clock);
-        last_end := null;
+      if organization is distinct from step.organization_id then
+        perform usage_rate_save(s) from unnest(states) s;
+        organization := step.organization_id;
+        subjects := '{}';
+        states := '{}';
+        last_ends := '{}';
       end if;
-      if step.position is null then
-        now := usage_rate_apply(step.change, now);
+      foreach subject in array step.subjects loop
+        continue when subject = any (subjects);
+        subjects := subjects || subject;
+        states[cardinality(subjects)] := usage_rate_load(subject, clock);
+      end loop;
+
+      if step.request is null then
+        foreach correction in array step.corrections loop
+          n := array_position(subjects, correction.subject_id);
+          states[n] := usage_rate_apply(correction, states[n]);
+        end loop;
         continue;
       end if;
-      if ((step.take).elsewhere_ms is not null
-          and coalesce(now.read_at < clock - (step.take).elsewhere_ms * interval '1 millisecond', true))
-        or (now.read_at is null and pg_postmaster_start_time() > clock_timestamp() - interval '60 seconds')
-      then
-        perform usage_rate_read(now.organization_id, now.organization_id, (step.take).singly, clock);
-        select coalesce(sum(r.requests), 0), coalesce(sum(r.tokens), 0) into now.requests, now.tokens
-        from usage_rate r where r.organization_id = now.organization_id and r.counts_until > clock;
-        now.read_at := clock;
-        last_end := null;
-      end if;
-      if last_end is null then
-        last_end := coalesce((
-          select r.counts_until from usage_rate r where r.organization_id = now.organization_id and r.counts_until > clock
-          order by r.counts_until desc limit 1), clock);
-      end if;
-      decision := usage_rate_decide(step.take, clock, last_end, now);
-      now := decision.now;
-      last_end := decision.last_end;
-      return next decision.reply;
+
+      tokens := (step.claims[1]).tokens;
+      foreach claim in array step.claims loop
+        n := array_position(subjects, claim.subject_id);
+        met := usage_rate_meet(claim, clock, states[n], last_ends[n]);
+        states[n] := met.now;
+        last_ends[n] := met.last_end;
+        -- What it asks for, or what is left of it, or the least.
+        tokens := greatest(claim.tokens_min, least(tokens, claim.tokens_limit - states[n].tokens));
+      end loop;
+      taken := true;
+      foreach claim in array step.claims loop
+        n := array_position(subjects, claim.subject_id);
+        taken := taken and coalesce(states[n].requests < claim.requests_limit, true)
+          and coalesce(states[n].tokens + tokens <= claim.tokens_limit, true);
+      end loop;
+      foreach claim in array step.claims loop
+        n := array_position(subjects, claim.subject_id);
+        answered := usage_rate_answer(claim, tokens, taken, clock, last_ends[n], states[n]);
+        states[n] := answered.now;
+        last_ends[n] := answered.last_end;
+        return next answered.reply;
+      end loop;
     end loop;
-    if now.organization_id is not null then
-      perform usage_rate_save(now);
-    end if;
+    perform usage_rate_save(s) from unnest(states) s;
   end $$;

@@ -19,7 +19,9 @@ create table kept_response_total (
   bytes bigint not null
 );
 
--- A response is worth less than the time of its client: the commit does not wait for the disk.
+-- A response is worth less than the time of its client: the commit does not wait for the disk. Of an organization that
+-- keeps no content nothing is kept, whatever the node knew when the request began: under the lock of the total, which
+-- whoever switches it takes too. True then: the answer needs no word in the log.
 create function kept_response_keep(
   owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint
 ) returns boolean
@@ -35,6 +37,9 @@ create function kept_response_keep(
     insert into kept_response_total as t values (owner, 0)
       on conflict (organization_id) do update set bytes = t.bytes
       returning t.bytes into total;
+    if exists (select from organization where id = owner and (not keeps_content or status = 'closed')) then
+      return true;
+    end if;
     insert into kept_response (id, organization_id, previous_id, created_at, bytes, input, output, response)
       values (response_id, owner, previous, store_now(), size, said, answered, rest)
       on conflict do nothing;
@@ -54,6 +59,36 @@ create function kept_response_keep(
     end loop;
     update kept_response_total set bytes = total where organization_id = owner;
     return true;
+  end $$;
+
+-- From here to the commit nothing is kept of this organization.
+create function kept_response_lock(owner uuid) returns void
+  language sql volatile
+  as $$
+    insert into kept_response_total as t values (owner, 0) on conflict (organization_id) do update set bytes = t.bytes
+  $$;
+
+-- Drops some of what is kept of an organization that keeps nothing; answers how many are gone.
+create function kept_response_purge(owner uuid, rows_max integer) returns bigint
+  language plpgsql volatile
+  as $$
+  declare
+    dropped bigint;
+  begin
+    perform kept_response_lock(owner);
+    if not exists (select from organization where id = owner and (not keeps_content or status = 'closed')) then
+      return 0;
+    end if;
+    with gone as (
+      delete from kept_response where id in (
+        select id from kept_response where organization_id = owner order by id limit rows_max
+      ) returning bytes
+    ), less as (
+      update kept_response_total t set bytes = t.bytes - (select coalesce(sum(bytes), 0) from gone)
+      where t.organization_id = owner
+    )
+    select count(*) into dropped from gone;
+    return dropped;
   end $$;
 
 create function kept_response_remove(owner uuid, response_id uuid) returns boolean

@@ -232,19 +232,19 @@ export const usageTimeline = pgTable(
 export const usageRate = pgTable(
   "usage_rate",
   {
-    organizationId: uuid("organization_id").notNull(),
+    subjectId: uuid("subject_id").notNull(),
     countsUntil: instant("counts_until").notNull(),
     entry: text("entry").notNull(),
     requests: units("requests").notNull(),
     tokens: units("tokens").notNull(),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.countsUntil, table.entry] })],
+  (table) => [primaryKey({ columns: [table.subjectId, table.countsUntil, table.entry] })],
 );
 
 export const usageRateNow = pgTable(
   "usage_rate_now",
   {
-    organizationId: uuid("organization_id").notNull(),
+    subjectId: uuid("subject_id").notNull(),
     generation: units("generation").notNull(),
     updates: integer("updates").notNull(),
     requests: units("requests").notNull(),
@@ -252,7 +252,7 @@ export const usageRateNow = pgTable(
     sweptUntil: instant("swept_until").notNull(),
     readAt: instant("read_at"),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.generation] })],
+  (table) => [primaryKey({ columns: [table.subjectId, table.generation] })],
 );
 
 export const usageRefusal = pgTable(

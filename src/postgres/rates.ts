@@ -1,6 +1,6 @@
 /**
  * Sliding rates in the database, for nodes that share one and have no Redis, or whose Redis is away: one call of
- * `usage_rates_of` (migration 0018) for all that came while the last one was under way. Corrections wait a moment for a
+ * `usage_rates` (migration 0006) for all that came while the last one was under way. Corrections wait a moment for a
  * request to go with, unless they take more: late, they would let too much in. Every call is sent at most once.
  */
 import { bare } from "../store/ids.ts";
@@ -56,7 +56,7 @@ interface CountRow {
   tokens_retry_ms: number | null;
 }
 
-const call = "select * from usage_rates_of($1::usage_rate_claim[], $2::usage_rate_correction[])";
+const call = "select * from usage_rates($1::usage_rate_claim[], $2::usage_rate_correction[])";
 const call_takes_max = 500;
 
 export function postgresRates(db: Pick<Database, "query">, options: PostgresRatesOptions = {}): Rates {
@@ -163,9 +163,9 @@ interface ReadRow {
 }
 
 const reading = `
-  select r.organization_id as id, sum(r.requests)::bigint as requests, sum(r.tokens)::bigint as tokens,
+  select r.subject_id as id, sum(r.requests)::bigint as requests, sum(r.tokens)::bigint as tokens,
     (extract(epoch from max(r.counts_until) - store_now()) * 1000)::bigint as reset_ms
-  from usage_rate r where r.organization_id = any($1::uuid[]) and r.counts_until > store_now() group by 1`;
+  from usage_rate r where r.subject_id = any($1::uuid[]) and r.counts_until > store_now() group by 1`;
 
 const bareOf = ({ limitedBy, id }: RateSubject) =>
   bare(id, limitedBy === "organization" ? "org_" : limitedBy === "team" ? "team_" : "key_");

@@ -123,7 +123,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "what is being stored while nothing is to be kept any more stays",
-    file: "db/migrations/0017_organization_policies.sql",
+    file: "db/migrations/0008_responses.sql",
     find: "where id = owner and (not keeps_content or status = 'closed')) then\n      return true;",
     replace: "where id = owner and status = 'closed') then\n      return true;",
     caughtBy: [`${store} > loses what is stored`],

@@ -3,7 +3,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const script = "src/redis/rates-script.ts";
-const verbs = "db/migrations/0018_rates_of_keys.sql";
+const verbs = "db/migrations/0006_rates.sql";
 const laws = "test/store/rates.test.ts";
 const redis = "test/redis/rates.test.ts";
 const teams = "test/store/teams.test.ts > a key's credential";
@@ -84,7 +84,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "after an outage of Redis a key is counted what its organization did",
-    file: "db/migrations/0006_rates.sql",
+    file: verbs,
     find: "        and (subject = organization or h.key_id = subject or h.team_id = subject)\n",
     replace: "",
     caughtBy: ["test/postgres/rates.test.ts > postgres of a key and a team"],

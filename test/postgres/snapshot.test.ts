@@ -94,7 +94,7 @@ describe("an old snapshot", () => {
         const singly = per_minute === 6_000;
         const owner = organization.slice(4);
         const claim = `(0,0,${owner},${owner},${newRequestId()},${singly},5,5,${per_minute},,)`;
-        return pages("select * from usage_rates_of(array[$1::usage_rate_claim], '{}')", [claim]);
+        return pages("select * from usage_rates(array[$1::usage_rate_claim], '{}')", [claim]);
       };
       // For longer than a minute, so that as many entries count before as after.
       for (let count = 0; count < 150; count++) await take();
