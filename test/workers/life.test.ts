@@ -1,6 +1,7 @@
 /** A node of several workers is one node: it serves, loses workers, reloads, drains and ends as one, and loses no record. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsOf, model, says, words } from "../harness/engine.ts";
@@ -122,15 +123,43 @@ describe("a drain", () => {
     await node.stop();
   });
 
-  test("of one worker alone, by its own signal, ends in another in its place", async () => {
+  test("of one worker alone, by its own signal, ends in another in its place, and loses no connection", async () => {
     const node = await startWorkers();
+    let isReplaced = false;
+    const connecting = connectingUntil(() => isReplaced, Number(new URL(node.url).port));
     process.kill(node.pids().get(1)!, "SIGTERM");
     await until(() => said(node, "worker_serving") === 3, 20_000, "the worker in its place");
+    isReplaced = true;
+    const outcomes = await connecting;
+    expect(outcomes.length).toBeGreaterThan(20);
+    expect([...new Set(outcomes)]).toEqual(["answered"]);
     expect(said(node, "stopped")).toBe(1);
     expect((await node.fetch("/readyz", { ...own, key: null })).status).toBe(200);
     expect(await node.stop()).toBe(0);
   });
 });
+
+/** A connection each 10 ms, and what became of each. One that begins while its worker closes its port is made later. */
+async function connectingUntil(isOver: () => boolean, port: number): Promise<string[]> {
+  const outcomes: Promise<string>[] = [];
+  while (!isOver()) {
+    outcomes.push(outcomeOf(connect({ port, host: "127.0.0.1" })));
+    await Bun.sleep(10);
+  }
+  return Promise.all(outcomes);
+}
+
+function outcomeOf(socket: Socket): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let answer = "";
+  socket.on("connect", () => socket.write("GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"));
+  socket.on("data", (data) => {
+    answer += data;
+  });
+  socket.on("error", ({ message }) => resolve(message));
+  socket.on("close", () => resolve(answer.startsWith("HTTP/1.1 200 ") ? "answered" : `closed after '${answer}'`));
+  return promise;
+}
 
 test("without their supervisor, workers finish what runs and end: the port is free", async () => {
   const node = await startWorkers();
