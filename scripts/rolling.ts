@@ -1,7 +1,7 @@
 // `npm run rolling -- haproxy`: three nodes behind Debian's haproxy or nginx, streams and requests without a pause, and
 // each node restarted in turn. Nothing may fail and nothing may be cut. With TEST_SLUICE_BEFORE, an older binary, the
-// nodes begin with that one, are upgraded, and go back. Nodes run from source, or from the binary in TEST_SLUICE. All on
-// loopback; about a minute for each round.
+// nodes begin with that one, are upgraded, and go back. Nodes run from source, or from the binary in TEST_SLUICE, as one
+// process or, with `--workers N`, as several. All on loopback; about a minute for each round.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -16,6 +16,7 @@ const { values, positionals } = parseArgs({
   options: {
     streams: { type: "string", default: "100" },
     requests: { type: "string", default: "50" },
+    workers: { type: "string", default: "1" },
   },
 });
 const drain = { drain_delay_ms: 5000, drain_ms: 25_000 };
@@ -27,11 +28,11 @@ const settle_ms = 5000;
 async function main(): Promise<void> {
   const name = positionals[0];
   if (name !== "haproxy" && name !== "nginx") {
-    console.error("usage: npm run rolling -- haproxy|nginx [--streams 100] [--requests 50]");
+    console.error("usage: npm run rolling -- haproxy|nginx [--streams 100] [--requests 50] [--workers 1]");
     process.exit(2);
   }
   const { now, before } = programs();
-  const fleet = await startFleet({ count: 3, words: before ?? now, ...drain });
+  const fleet = await startFleet({ count: 3, workers: values.workers, words: before ?? now, ...drain });
   let failed = true;
   try {
     failed = await rollThrough(name, fleet, before ? { upgrade: now, rollback: before } : { restart: now }, now);

@@ -28,13 +28,15 @@ export interface Fleet {
 
 export interface FleetOptions {
   count: number;
+  /** Of each node. */
+  workers: string;
   /** The command of the first nodes. */
   words: string[];
   drain_delay_ms: number;
   drain_ms: number;
 }
 
-export async function startFleet({ count, words, ...drain }: FleetOptions): Promise<Fleet> {
+export async function startFleet({ count, workers, words, ...drain }: FleetOptions): Promise<Fleet> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-rolling-"));
   const database = await freshDatabase();
   writeFileSync(join(folder, "sluice.yaml"), `limits: ${JSON.stringify(drain)}\n`);
@@ -44,6 +46,7 @@ export async function startFleet({ count, words, ...drain }: FleetOptions): Prom
     DATABASE_URL: database.url,
     REDIS_URL: await redisUrl(),
     SLUICE_CONFIG: join(folder, "sluice.yaml"),
+    SLUICE_WORKERS: workers,
     SLUICE_TRUSTED_PROXIES: "127.0.0.1",
     BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
   };
