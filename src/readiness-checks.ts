@@ -8,6 +8,11 @@ import type { RedisConnection } from "./redis/connection.ts";
 import { modelsWithoutRoute, type RouteView } from "./routing/view.ts";
 
 const answer_ms = 1500;
+/**
+ * As long as a request waits for its grant, where nothing else is set. All nodes ask one database: where it is slow for two
+ * seconds, a balancer that took them all out would refuse what they would have answered.
+ */
+const admission_ms = 3000;
 const every_ms = 1000;
 /** The embedded database belongs to this process alone: it fails as a whole, and the thread is wanted for requests. */
 const embedded_every_ms = 5000;
@@ -24,7 +29,7 @@ export function readinessChecks(
       name: "database",
       severity: "required",
       every_ms: isEmbedded ? embedded_every_ms : every_ms,
-      run: () => whyNoAdmission(database, answer_ms),
+      run: () => whyNoAdmission(database, admission_ms),
     },
     {
       name: "catalog",
@@ -38,18 +43,20 @@ export function readinessChecks(
   return checks;
 }
 
-/** Somebody else may migrate a server's database while this node runs. */
+/** Somebody else may migrate a server's database while this node runs. One that does not answer in time has changed nothing. */
 function schemaCheck(database: Database): ReadinessCheck {
+  let last: string | null = "the database does not say which schema it has";
   return {
     name: "schema",
     severity: "required",
     every_ms: schema_every_ms,
     async run() {
       try {
-        return unfitting(await answeredWithin(schemaOf(database), answer_ms, "the database"));
+        last = unfitting(await answeredWithin(schemaOf(database), answer_ms, "the database"));
       } catch {
-        return "the database does not say which schema it has";
+        // Whether it takes admissions is another check.
       }
+      return last;
     },
   };
 }

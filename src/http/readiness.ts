@@ -5,7 +5,7 @@
 import type { Clock } from "../time/clock.ts";
 
 /** After that a check has no word but that it does not answer. */
-const check_ms = 2000;
+const check_ms = 3500;
 /** Beyond its interval and its own time, how late a word may be; a busy process runs its timers late. */
 const grace_ms = 2000;
 

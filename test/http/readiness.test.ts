@@ -1,6 +1,10 @@
 /** /readyz reads the checks' last words: nothing that hangs delays it, and what hangs makes it fail. */
 import { describe, expect, test } from "bun:test";
+import { checksumOf, migrations } from "../../db/migrate.ts";
+import type { Reloadable } from "../../src/config/reload.ts";
 import { type CheckResult, type ReadinessCheck, readinessOf } from "../../src/http/readiness.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { readinessChecks } from "../../src/readiness-checks.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 const draining = { draining: false };
@@ -26,8 +30,8 @@ describe("a check", () => {
     hangs = true;
     await time.advance(1000);
     expect([runs, problemOf(results())]).toEqual([2, null]);
-    await time.advance(2000);
-    expect(problemOf(results())).toBe("no answer within 2000 ms");
+    await time.advance(3500);
+    expect(problemOf(results())).toBe("no answer within 3500 ms");
     hangs = false;
     await time.advance(1000);
     expect([runs, problemOf(results())]).toEqual([3, null]);
@@ -41,10 +45,10 @@ describe("a check", () => {
     const { results, began, stop } = readinessOf([check(async () => null)], { lifecycle: draining, clock: time });
     await began;
     stop();
-    await time.advance(5000);
+    await time.advance(6500);
     expect(problemOf(results())).toBeNull();
     await time.advance(1);
-    expect(problemOf(results())).toBe("last checked 5 s ago");
+    expect(problemOf(results())).toBe("last checked 6 s ago");
   });
 
   test("that throws is a problem without the words of the failure", async () => {
@@ -79,4 +83,35 @@ describe("a check", () => {
     expect(turns).toEqual([["it"], []]);
     stop();
   });
+});
+
+describe("what is asked of a database", () => {
+  const never = new Promise<never>(() => {});
+  const applied = migrations.map((one) => ({ name: one.name, checksum: checksumOf(one), additive: false }));
+  /** The checks of a node on a database that answers so. */
+  const checksOf = (answers: { exec?(): Promise<void>; applied?(): Promise<object[]> }) => {
+    const query = (text: string) => (text.includes("to_regclass") ? [{ there: true }] : answers.applied!());
+    const database = { kind: "postgres", exec: answers.exec, query: async (text: string) => query(text) };
+    const checks = readinessChecks(database as unknown as Database, null, {} as Reloadable);
+    return (name: string) => checks.find((one) => one.name === name)!.run();
+  };
+
+  test("is an answer in the time that a request waits for its grant", async () => {
+    const [slow, silent] = [checksOf({ exec: () => Bun.sleep(2000) }), checksOf({ exec: () => never })];
+    expect(await Promise.all([slow("database"), silent("database")])).toEqual([null, "the database does not answer"]);
+  }, 10_000);
+
+  test("is its schema, which is what it was where it does not answer", async () => {
+    let answer: Promise<object[]> = never;
+    const run = checksOf({ applied: () => answer });
+    const unknown = "the database does not say which schema it has";
+    const newer = [...applied, { name: "9999_newer", checksum: "", additive: false }];
+    const words: (string | null)[] = [];
+    for (const next of [never, applied, never, newer, never]) {
+      answer = Promise.resolve(next);
+      words.push(await run("schema"));
+    }
+    const isNewer = expect.stringContaining("9999_newer");
+    expect(words).toEqual([unknown, null, null, isNewer, isNewer]);
+  }, 10_000);
 });
