@@ -117,6 +117,22 @@ export const http: Mutant[] = [
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
+    name: "a database that is slow for two seconds takes all nodes out",
+    file: "src/readiness-checks.ts",
+    find: "whyNoAdmission(database, admission_ms)",
+    replace: "whyNoAdmission(database, admission_ms / 2)",
+    caughtBy: ["test/http/readiness.test.ts > is an answer in the time"],
+    rule: "docs/design/service.md, Routes",
+  },
+  {
+    name: "a schema that is not told is none",
+    file: "src/readiness-checks.ts",
+    find: "        // Whether it takes admissions is another check.\n",
+    replace: '        last = "the database does not say which schema it has";\n',
+    caughtBy: ["test/http/readiness.test.ts > is its schema"],
+    rule: "docs/design/service.md, Routes",
+  },
+  {
     name: "a stream that is open when the drain ends is cut",
     file: "src/http/lifecycle.ts",
     find: "      for (const call of open) {",
