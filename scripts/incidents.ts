@@ -23,7 +23,9 @@ const groups: Incident[][] = [
   [ofStores.frozen],
   [ofEngines.dead],
   [ofEngines.refusing, ofNodes.keysTried],
-  [ofEngines.lying, ofStores.connectionsEnded],
+  [ofEngines.lying, ofNodes.workerUnstarted],
+  // The runbook is followed with commands, which need connections of their own.
+  [ofStores.connectionsEnded],
   [ofStores.redisAway],
   [ofNodes.connectionsLeftOpen],
   [ofNodes.halted],

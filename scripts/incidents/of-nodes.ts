@@ -1,5 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { until } from "../../test/harness/until.ts";
+import { workersOf } from "../../test/workers/node.ts";
 import { has, type Incident, logs } from "./incident.ts";
 import { asking, trickle } from "./load.ts";
 import { sound } from "./site.ts";
@@ -56,6 +60,36 @@ const connectionsLeftOpen: Incident = {
     };
   },
 };
+
+const workerUnstarted: Incident = {
+  what: "a worker dies when the file with an engine's key is gone",
+  alerts: ["SluiceWorkersMissing"],
+  async begin(site) {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-key-"));
+    const engineKeyFile = join(folder, "engine-key");
+    const put = () => writeFileSync(engineKeyFile, "of-an-engine");
+    put();
+    const node = await site.another({ workers: 2, engineKeyFile });
+    rmSync(engineKeyFile);
+    process.kill(workersOf(node.pid()).get(2)!, "SIGKILL");
+    return {
+      signs: async () => ({
+        SluiceWorkersMissing: [
+          "the log has the file, and behind it `worker_lost`; the node serves",
+          /engine-key.*"event":"worker_lost"/s.test(node.log()) && (await fetch(`${node.url}/readyz`)).ok,
+        ],
+      }),
+      async mend() {
+        put();
+        await until(() => /"event":"worker_serving"/.test(lastOf(node.log())), 60_000, "the worker to serve");
+        rmSync(folder, { recursive: true });
+      },
+    };
+  },
+};
+
+/** What came after the last worker was lost. */
+const lastOf = (log: string) => log.slice(log.lastIndexOf('"event":"worker_lost"'));
 
 const keysTried: Incident = {
   what: "somebody tries keys",
@@ -120,4 +154,4 @@ const otherConfiguration: Incident = {
   },
 };
 
-export const ofNodes = { killed, connectionsLeftOpen, keysTried, halted, otherConfiguration };
+export const ofNodes = { killed, workerUnstarted, connectionsLeftOpen, keysTried, halted, otherConfiguration };

@@ -23,6 +23,7 @@ export interface Node {
   key: string;
   /** Its own sluice.yaml. */
   configuration: string;
+  pid(): number;
   start(): Promise<void>;
   signal(signal: NodeJS.Signals): void;
   /** By force. */
@@ -33,10 +34,19 @@ export interface Node {
   command(...words: string[]): Promise<string>;
 }
 
+export interface NodeOptions {
+  database?: string;
+  limits?: string;
+  descriptors?: number;
+  workers?: number;
+  /** The file that has the first engine's key. */
+  engineKeyFile?: string;
+}
+
 export interface Site {
   nodes: [Node, Node];
   /** One more, on a database of its own that is there already or not; its configuration is not compared with the others'. */
-  another(options?: { database?: string; limits?: string; descriptors?: number }): Promise<Node>;
+  another(options?: NodeOptions): Promise<Node>;
   postgres: Store;
   redis: Store;
   /** Of `frail`, and of `sound`. */
@@ -55,15 +65,17 @@ export async function startSite(): Promise<Site> {
   let others = 0;
   const tell = () => writeFileSync(join(folder, "others.json"), JSON.stringify([{ targets }]));
 
-  async function node(name: string, { database = "postgres", limits = "{}", descriptors = 0 } = {}) {
+  async function node(name: string, options: NodeOptions = {}) {
+    const { database = "postgres", limits = "{}", descriptors = 0, workers = 1, engineKeyFile } = options;
     const [port, operatorPort] = [await freePort(), await freePort()];
     const own = join(folder, name);
     mkdirSync(own);
     const configuration = join(own, "sluice.yaml");
-    writeFileSync(configuration, configurationOf(engines, limits));
+    writeFileSync(configuration, configurationOf(engines, limits, engineKeyFile));
     const env = {
       ...{ PATH: process.env.PATH ?? "", HOME: own, PORT: String(port), SLUICE_CONFIG: configuration },
       SLUICE_OPERATOR_PORT: String(operatorPort),
+      SLUICE_WORKERS: String(workers),
       DATABASE_URL: `postgres://postgres@127.0.0.1:${postgres.port}/${database}`,
       REDIS_URL: `redis://127.0.0.1:${redis.port}`,
     };
@@ -101,8 +113,11 @@ export async function startSite(): Promise<Site> {
   };
 }
 
-function configurationOf(engines: EngineFront[], limits: string): string {
-  const upstreams = engines.map(({ port }, at) => `  engine-${at}: { url: "http://127.0.0.1:${port}/v1" }`);
+function configurationOf(engines: EngineFront[], limits: string, engineKeyFile?: string): string {
+  const key = engineKeyFile ? `, api_key: "\${file:${engineKeyFile}}"` : "";
+  const upstreams = engines.map(
+    ({ port }, at) => `  engine-${at}: { url: "http://127.0.0.1:${port}/v1"${at === 0 ? key : ""} }`,
+  );
   const models = [frail, sound].map(
     (id, at) => `  - id: ${id}
     created: 1790000000
@@ -127,6 +142,7 @@ async function nodeOf(words: string[], env: Record<string, string>, folder: stri
   };
   const node: Node = {
     ...{ url, key: "", configuration: env.SLUICE_CONFIG!, command },
+    pid: () => child!.pid,
     async start() {
       const started = Bun.spawn([...words, "serve"], {
         ...{ cwd: folder, env, stdin: "ignore", stdout: "ignore", stderr: "pipe" },

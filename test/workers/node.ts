@@ -28,7 +28,7 @@ export async function startWorkers({ workers = "2", env = {}, ca, ...options }: 
   });
   return {
     ...service,
-    pids: () => workersOf(service),
+    pids: () => workersOf(service.pid),
     async records(requestIds) {
       const sql = postgres(database.url, { max: 1, onnotice: () => {} });
       const bare = requestIds.map((id) => id.replace("req_", ""));
@@ -49,7 +49,7 @@ export async function startWorkers({ workers = "2", env = {}, ca, ...options }: 
 }
 
 /** From what the system says of the supervisor's children: their last word is the worker's number. */
-function workersOf({ pid }: Pick<Sluice, "pid">): Map<number, number> {
+export function workersOf(pid: number): Map<number, number> {
   const children = read(`/proc/${pid}/task/${pid}/children`).trim().split(" ").filter(Boolean).map(Number);
   const numbered = children.map((child) => [Number(read(`/proc/${child}/cmdline`).split("\0").at(-2)), child] as const);
   return new Map(numbered.filter(([number]) => number > 0).sort());
