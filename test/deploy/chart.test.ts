@@ -56,6 +56,9 @@ describe("the chart", () => {
   test("is of this version", () => {
     const { version, appVersion } = parse(textOf("helm/Chart.yaml"));
     expect({ version, appVersion }).toEqual({ version: packageJson.version, appVersion: packageJson.version });
+    // The image too, by its label.
+    const dockerfile = readFileSync(join(folder, "../Dockerfile"), "utf8");
+    expect(dockerfile).toContain(`org.opencontainers.image.version="${packageJson.version}"`);
   });
 
   test("sets only variables that exist, in every template", () => {
