@@ -29,6 +29,8 @@ export interface Target {
   model: string;
   /** Its engine reports a billion tokens, at a dear price. */
   lyingModel: string;
+  /** Its engine writes for as long as it is read, as fast as it can. */
+  endlessModel: string;
   pid: number;
   /** What the node has logged so far. */
   log(): string;

@@ -3,6 +3,8 @@
 export const honestEngineModel = "writer";
 /** Reports a billion tokens of whatever it said, in one read with its end. */
 export const lyingEngineModel = "liar";
+/** Writes for as long as it is read, as fast as it can. */
+export const endlessEngineModel = "endless";
 
 const words = 20;
 const lie = { prompt_tokens: 12, completion_tokens: 1e9, total_tokens: 1e9 + 12 };
@@ -15,10 +17,13 @@ export function startEngine() {
     hostname: "127.0.0.1",
     port: 0,
     maxRequestBodySize: 256 * 1024 * 1024,
+    idleTimeout: 120,
     async fetch(request) {
       // Bodies may be as large as the service takes: what matters stands in their first and last letters.
       const text = await request.text();
-      const isLying = text.slice(0, 200).includes(`"model":"${lyingEngineModel}"`);
+      const isAsked = (name: string) => text.slice(0, 200).includes(`"model":"${name}"`);
+      if (isAsked(endlessEngineModel)) return endless();
+      const isLying = isAsked(lyingEngineModel);
       if (/"stream":true/.test(text.slice(0, 500) + text.slice(-500))) return streamed(isLying);
       const choices = [{ index: 0, message: { role: "assistant", content: said(words) }, finish_reason: "stop" }];
       return Response.json({ id: "1", object: "chat.completion", choices, usage: isLying ? lie : truth });
@@ -40,6 +45,18 @@ function streamed(isLying: boolean): Response {
     yield end(truth);
   };
   return new Response(pieces() as unknown as ReadableStream, { headers });
+}
+
+function endless(): Response {
+  const piece = new TextEncoder().encode(event({ choices: [{ index: 0, delta: { content: said(1) } }] }).repeat(300));
+  const body = new ReadableStream({
+    async pull(controller) {
+      // Others have their turn.
+      await Bun.sleep(0);
+      controller.enqueue(piece);
+    },
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
 const said = (count: number) => "word ".repeat(count);

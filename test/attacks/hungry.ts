@@ -12,6 +12,7 @@ import {
 } from "./connections.ts";
 import { forgedKeys } from "./forged-keys.ts";
 import { heldBodies } from "./held-bodies.ts";
+import { slowReaders } from "./slow-readers.ts";
 import { chatWith, metricsOf } from "./talk.ts";
 
 /** A connection may cost so much while it is open. */
@@ -91,6 +92,13 @@ function holding(name: string, isChunked: boolean): Attack {
   };
 }
 
+/**
+ * Several MiB come through for each until the systems on both sides are full: not all of that has been collected yet. One
+ * turn of the event loop serves all of them, a few KiB each.
+ */
+const readers = 60;
+const reader_bytes = 1.5 * mib;
+
 const stream = (model: string) => `{"stream":true,${saying(model, '"hi"').slice(1)}`;
 
 export const hungryClients: readonly Attack[] = [
@@ -112,6 +120,12 @@ export const hungryClients: readonly Attack[] = [
       return { bytes: left.length * stream(target.model).length, unpackedBytes: 0, answers: left };
     },
     bounds: () => boundsOf(200),
+  },
+  {
+    name: "60 clients that read nothing of a stream that does not end",
+    isQuick: true,
+    run: (target) => slowReaders(target, readers),
+    bounds: () => ({ step_ms: 100, growth_bytes: free_bytes + readers * reader_bytes }),
   },
 ];
 

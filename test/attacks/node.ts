@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { faultyPostgres, type Store } from "../faults/stores.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { type Attack, bodyBounds, type Measured, type NodeOptions, type Target } from "./attack.ts";
-import { honestEngineModel, lyingEngineModel, startEngine } from "./engine.ts";
+import { endlessEngineModel, honestEngineModel, lyingEngineModel, startEngine } from "./engine.ts";
 import { cpu_ms, forgetPeak, peak_bytes, resident_bytes } from "./process.ts";
 import type { Stop } from "./watch.ts";
 
@@ -20,6 +20,7 @@ export interface AttackedNode {
 
 const model = "acme/writer-1";
 const lyingModel = "acme/liar-1";
+const endlessModel = "acme/endless-1";
 
 export async function startAttackedNode({
   limits = "{}",
@@ -109,7 +110,7 @@ function configOf(port: number, limits: string): string {
     routes: [{ upstream: main, model: ${engineModel} }]`;
   return `
 upstreams: { main: { url: "http://127.0.0.1:${port}/v1" } }
-models:${entry(model, honestEngineModel, 1)}${entry(lyingModel, lyingEngineModel, 10_000_000)}
+models:${entry(model, honestEngineModel, 1)}${entry(lyingModel, lyingEngineModel, 10_000_000)}${entry(endlessModel, endlessEngineModel, 1)}
 plans: { free: {} }
 limits: ${limits}
 `;
@@ -119,7 +120,16 @@ limits: ${limits}
 async function readyTarget(sluice: Sluice, database: Store | null): Promise<Target> {
   try {
     const { url, pid, stderr: log } = sluice;
-    const target = { url, key: await unlimitedKey(sluice, "attacker"), model, lyingModel, pid, log, database };
+    const target = {
+      url,
+      key: await unlimitedKey(sluice, "attacker"),
+      model,
+      lyingModel,
+      endlessModel,
+      pid,
+      log,
+      database,
+    };
     await warmUp(target);
     return target;
   } catch (failure) {

@@ -5,6 +5,7 @@
 import type { Connection, RequestBody } from "./connection.ts";
 import { dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
+import { receiveBuffers } from "./receive-buffer.ts";
 
 export interface Post {
   /** Absolute, http or https. */
@@ -68,6 +69,7 @@ interface Pool {
 export function client({ idle_ms = idle_ms_default } = {}): Client {
   const pools = new Map<string, Pool>();
   const destinations = new Map<string, Destination>();
+  const boundReceiving = receiveBuffers();
   let isClosed = false;
   const sweeper = setInterval(sweep, Math.min(sweep_ms, idle_ms));
   sweeper.unref();
@@ -138,7 +140,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
 
   const dialled = ({ origin, pool }: Destination, { connect_ms, signal }: Pick<Post, "connect_ms" | "signal">) =>
     dial({
-      ...{ origin, connect_ms, signal },
+      ...{ origin, connect_ms, signal, boundReceiving },
       freed: (free) => put(pool, free),
       closed: (gone) => forget(inForce(pool), gone),
     });

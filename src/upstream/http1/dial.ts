@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import type { Socket, TLSOptions } from "bun";
 import { isOwnAddress, isOwnName } from "./address.ts";
 import { Connection, type Owner } from "./connection.ts";
+import type { BoundReceiving } from "./receive-buffer.ts";
 
 export interface Origin {
   host: string;
@@ -36,10 +37,11 @@ export interface Dialing extends Owner {
   /** For the name, TCP and TLS together. */
   connect_ms: number;
   signal: AbortSignal;
+  boundReceiving: BoundReceiving;
 }
 
 /** Throws ConnectFailed, or the signal's reason. */
-export async function dial({ origin, connect_ms, signal, ...owner }: Dialing): Promise<Connection> {
+export async function dial({ origin, connect_ms, signal, ...line }: Dialing): Promise<Connection> {
   signal.throwIfAborted();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {});
@@ -47,7 +49,7 @@ export async function dial({ origin, connect_ms, signal, ...owner }: Dialing): P
   const timer = setTimeout(() => over.reject(new ConnectFailed(null, true)), connect_ms);
   signal.addEventListener("abort", abort, { once: true });
   let isGivenUp = false;
-  const opening = opened(origin, owner, () => isGivenUp);
+  const opening = opened(origin, line, () => isGivenUp);
   try {
     return await Promise.race([opening, over.promise]);
   } catch (cause) {
@@ -62,12 +64,14 @@ export async function dial({ origin, connect_ms, signal, ...owner }: Dialing): P
   }
 }
 
-async function opened(origin: Origin, owner: Owner, isGivenUp: () => boolean): Promise<Connection> {
+type Line = Owner & Pick<Dialing, "boundReceiving">;
+
+async function opened(origin: Origin, line: Line, isGivenUp: () => boolean): Promise<Connection> {
   const failures: unknown[] = [];
   for (const address of await addressesAt(origin)) {
     if (isGivenUp()) break;
     try {
-      return await connected(address, origin, owner);
+      return await connected(address, origin, line);
     } catch (cause) {
       failures.push(cause);
     }
@@ -94,7 +98,11 @@ export async function addressesOf(host: string, resolve: Resolve = resolved): Pr
   return elsewhere;
 }
 
-function connected(address: string, { host, port, tls }: Origin, owner: Owner): Promise<Connection> {
+function connected(
+  address: string,
+  { host, port, tls }: Origin,
+  { boundReceiving, ...owner }: Line,
+): Promise<Connection> {
   return new Promise((resolve, reject) => {
     const ready = (socket: Socket<Connection | null>) => resolve(new Connection(socket, owner));
     Bun.connect<Connection | null>({
@@ -104,6 +112,7 @@ function connected(address: string, { host, port, tls }: Origin, owner: Owner): 
       socket: {
         open(socket) {
           socket.setNoDelay(true);
+          boundReceiving(socket);
           if (!tls) ready(socket);
         },
         handshake(socket, isAuthorized, error) {

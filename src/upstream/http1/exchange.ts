@@ -1,4 +1,5 @@
 /** One request and its answer on a connection: what came waits here until it is read, and holds the engine back meanwhile. */
+import { release } from "../../protocol/release.ts";
 import type { ResponseHead } from "./head.ts";
 import { ResponseParser, type ResponseSink } from "./parser.ts";
 
@@ -15,7 +16,10 @@ export interface Line {
 export interface Reply {
   status: number;
   headers: ReadonlyMap<string, string>;
-  /** What has come since the last read; null at the end. Throws where the answer broke off. */
+  /**
+   * What has come since the last read, or the first of it; null at the end. Throws where the answer broke off. What it
+   * brings is used up when the next read is asked for.
+   */
   read(): Promise<Uint8Array[] | null>;
   /**
    * From here on what comes is read together with what follows within so many milliseconds: a reader that is in no hurry
@@ -26,8 +30,14 @@ export interface Reply {
   drop(): void;
 }
 
-/** So much may wait unread before the engine is held back. */
-const unread_bytes_max = 1024 * 1024;
+/** So much may wait unread before the engine is held back, until all of it is read. */
+const unread_bytes_max = 64 * 1024;
+
+/**
+ * One read brings no more: what is made of it, events and text, takes several times as much, and waits as long as the caller
+ * does not read. docs/design/service.md, Slow readers.
+ */
+const read_bytes_max = 4 * 1024;
 
 /** What is gathered beyond this is read at once. */
 const gathered_bytes_max = 64 * 1024;
@@ -45,12 +55,17 @@ export class Exchange implements ResponseSink, Reply {
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
   #unread_bytes = 0;
+  /** What the last read brought, where more was received at once than one read brings. */
+  #lent: Uint8Array[] = [];
+  #isLarge = false;
   #isHeld = false;
   #reader: Waiting | null = null;
   #gather_ms = 0;
   #gathering: ReturnType<typeof setTimeout> | null = null;
   /** The time of what waits is over. */
   #isGathered = false;
+  /** What waits has waited already, when some of it was read. */
+  #isRest = false;
   #failure: { cause: unknown } | null = null;
   /** Whether any byte of an answer has come. */
   isBegun = false;
@@ -79,6 +94,7 @@ export class Exchange implements ResponseSink, Reply {
   /** Throws MalformedResponse. */
   received(bytes: Uint8Array): void {
     this.isBegun = true;
+    if (bytes.length > read_bytes_max) this.#isLarge = true;
     this.#parser.push(bytes);
     this.#wake();
     this.#holdBack(!this.#parser.isOver && this.#unread_bytes > unread_bytes_max);
@@ -116,7 +132,9 @@ export class Exchange implements ResponseSink, Reply {
   end(): void {}
 
   read(): Promise<Uint8Array[] | null> {
-    if (this.#unread.length > 0 && !this.#isGathering()) return Promise.resolve(this.#take());
+    this.#giveBack();
+    if (this.#unread.length > 0 && !this.#isGathering())
+      return this.#isRest ? this.#inTurn() : Promise.resolve(this.#take());
     if (this.#failure) return Promise.reject(this.#failure.cause);
     if (this.#parser.isOver) return Promise.resolve(null);
     return new Promise((resolve, reject) => {
@@ -130,6 +148,7 @@ export class Exchange implements ResponseSink, Reply {
 
   drop(): void {
     this.#unread = [];
+    this.#unread_bytes = 0;
     this.#endGathering();
     if (!this.#parser.isOver) this.#line.drop();
   }
@@ -145,7 +164,7 @@ export class Exchange implements ResponseSink, Reply {
   /** Whether what has come waits for more, from the first of it until the time is over. */
   #isGathering(): boolean {
     const isDue = this.#failure !== null || this.#parser.isOver || this.#unread_bytes > gathered_bytes_max;
-    if (this.#gather_ms === 0 || isDue || this.#isGathered) return false;
+    if (this.#gather_ms === 0 || isDue || this.#isGathered || this.#isRest) return false;
     this.#gathering ??= setTimeout(() => {
       this.#isGathered = true;
       this.#wake();
@@ -160,11 +179,43 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   #take(): Uint8Array[] {
-    const pieces = this.#unread;
     this.#endGathering();
+    if (this.#unread_bytes > read_bytes_max) return this.#takeSome();
+    const pieces = this.#unread;
     this.#holdBack(false);
     this.#unread = [];
     this.#unread_bytes = 0;
+    this.#isRest = false;
+    if (this.#isLarge) this.#lent = pieces;
+    return pieces;
+  }
+
+  /** Pieces lie together in the memory of what was received at once. If that is small, it is left to the collector. */
+  #giveBack(): void {
+    if (this.#lent.length === 0) return;
+    const kept = this.#unread[0]?.buffer;
+    for (const piece of this.#lent) if (piece.buffer !== kept) release(piece);
+    this.#lent = [];
+  }
+
+  /** What was received at once is much work: others do some of theirs in between. */
+  async #inTurn(): Promise<Uint8Array[]> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.#take();
+  }
+
+  #takeSome(): Uint8Array[] {
+    let left = read_bytes_max;
+    let whole = 0;
+    for (; this.#unread[whole]!.length <= left; whole++) left -= this.#unread[whole]!.length;
+    const pieces = this.#unread.splice(0, whole);
+    if (left > 0) {
+      pieces.push(this.#unread[0]!.subarray(0, left));
+      this.#unread[0] = this.#unread[0]!.subarray(left);
+    }
+    this.#unread_bytes -= read_bytes_max;
+    this.#isRest = true;
+    if (this.#isLarge) this.#lent = pieces;
     return pieces;
   }
 

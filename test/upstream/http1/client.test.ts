@@ -342,7 +342,8 @@ test("an engine that writes faster than its answer is read is held back", async 
     return same;
   };
   await until(isHeld, 20_000, "the engine to be held back");
-  expect(sent).toBeLessThan(50_000_000);
+  // Most of it waits on the engine's side.
+  expect(sent).toBeLessThan(10_000_000);
   let read = 0;
   while (read < 60_000_000) for (const part of (await reply.read()) ?? []) read += part.length;
   reply.drop();

@@ -1,4 +1,4 @@
-/** An answer that is gathered loses nothing, and waits for nothing but more of itself. */
+/** What an engine sends is read in small parts and holds it back; what is gathered loses nothing, and waits for nothing but more of itself. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Exchange } from "../../../src/upstream/http1/exchange.ts";
@@ -9,11 +9,27 @@ const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 const forever_ms = 2 ** 30;
 
 function exchange() {
-  const line = { pause() {}, resume() {}, over() {}, drop() {} };
-  const one = new Exchange(line);
-  one.received(bytes(head));
-  return one;
+  return held().one;
 }
+
+/** And whether the engine is held back. */
+function held() {
+  const line = { isHeld: false };
+  const one = new Exchange({
+    pause() {
+      line.isHeld = true;
+    },
+    resume() {
+      line.isHeld = false;
+    },
+    over() {},
+    drop() {},
+  });
+  one.received(bytes(head));
+  return { one, line };
+}
+
+const kib = 1024;
 
 async function textOf(reading: Promise<Uint8Array[] | null>): Promise<string | null> {
   const pieces = await reading;
@@ -63,7 +79,9 @@ describe("what is gathered", () => {
     const much = "x".repeat(40 * 1024);
     one.received(bytes(chunk(much)));
     one.received(bytes(chunk(much)));
-    expect(await reading).toBe(much + much);
+    let got = await reading;
+    while (got!.length < 2 * much.length) got += (await textOf(one.read()))!;
+    expect(got).toBe(much + much);
   });
 
   test("is the whole of it, however it is cut, and whenever it is read", async () => {
@@ -95,6 +113,81 @@ describe("what is gathered", () => {
         await read();
         expect(got).toBe(said.join(""));
       }),
+    );
+  });
+});
+
+describe("what nobody reads", () => {
+  test("holds the engine back from 64 KiB on, until all of it is read, 4 KiB at a time", async () => {
+    const { one, line } = held();
+    one.received(bytes(chunk("x".repeat(64 * kib))));
+    expect(line.isHeld).toBe(false);
+    one.received(bytes(chunk("y")));
+    expect(line.isHeld).toBe(true);
+    for (let count = 0; count < 16; count++) {
+      expect(line.isHeld).toBe(true);
+      expect(await textOf(one.read())).toBe("x".repeat(4 * kib));
+    }
+    expect(await textOf(one.read())).toBe("y");
+    expect(line.isHeld).toBe(false);
+  });
+
+  test("is read while others do some of their work", async () => {
+    const { one } = held();
+    one.received(bytes(`${chunk("x".repeat(40 * kib))}0\r\n\r\n`));
+    let others = 0;
+    let isRead = false;
+    const work = () => {
+      others += 1;
+      if (!isRead) setImmediate(work);
+    };
+    setImmediate(work);
+    while ((await one.read()) !== null);
+    isRead = true;
+    expect(others).toBe(9);
+  });
+
+  test("is given back as it is read", async () => {
+    const { one } = held();
+    const received = [0, 1].map(() => bytes(chunk("x".repeat(5 * kib))));
+    for (const each of received) one.received(each);
+    const sizes = () => received.map(({ buffer }) => buffer.byteLength > 0);
+    const seen: boolean[][] = [];
+    for (let count = 0; count < 3; count++) {
+      await one.read();
+      seen.push(sizes());
+    }
+    void one.read();
+    expect([...seen, sizes()]).toEqual([
+      [true, true],
+      [true, true],
+      [false, true],
+      [false, false],
+    ]);
+  });
+
+  test("is the whole of it, however large its parts are", async () => {
+    const sizes = fc.array(fc.integer({ min: 100, max: 40 * kib }), { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(sizes, sizes, async (said, receipts) => {
+        const { one } = held();
+        const text = said.map((size, at) => String.fromCharCode(97 + at).repeat(size));
+        const wire = bytes(`${text.map(chunk).join("")}0\r\n\r\n`);
+        let got = "";
+        const reading = (async () => {
+          for (let part = await textOf(one.read()); part !== null; part = await textOf(one.read())) got += part;
+        })();
+        for (let at = 0, turn = 0; at < wire.length; turn++) {
+          const size = receipts[turn % receipts.length]!;
+          one.received(wire.slice(at, at + size));
+          at += size;
+          // Whoever was woken has its turn, once in a while.
+          if (turn % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
+        }
+        await reading;
+        expect(got).toBe(text.join(""));
+      }),
+      { numRuns: 100 },
     );
   });
 });
