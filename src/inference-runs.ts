@@ -7,7 +7,7 @@ import type { Share } from "./routing/fair-queue.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import type { Traces } from "./telemetry/traces.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
-import { promptCount } from "./tokens/prompt-count.ts";
+import { isCountable, promptCount } from "./tokens/prompt-count.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";
 import type { OutputCalibration } from "./usage/output-calibration.ts";
 import { type Ended, type Runs, runs } from "./usage/run.ts";
@@ -51,6 +51,7 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     admission,
     inputEstimate,
     countPrompt: promptCount(counter),
+    isCountable: (asked) => isCountable(asked),
     outputCalibration,
     watcher: {
       granted: (source) => metrics.decision("granted", source),

@@ -2,6 +2,7 @@
  * ANSWER: a run becomes what its caller reads: encoded in the protocol, kept where it is to be kept, and sent. A failure
  * before the first part is thrown, so that it has its true status.
  */
+import { isLetGo } from "../inference/let-go.ts";
 import type { Result } from "../inference/result.ts";
 import { collect } from "../inference/result.ts";
 import type { Run } from "../usage/run.ts";
@@ -11,6 +12,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { json } from "./json.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Prepared } from "./prepare.ts";
+import { giveBackBody } from "./shed.ts";
 import { endsAfter, primed, sseResponse } from "./stream.ts";
 import { usageHeaders } from "./usage-headers.ts";
 
@@ -38,6 +40,8 @@ export async function answer<Wire extends InferenceWire, Reply>(
 
   const events = save ? endsAfter(run.events, (result) => save(encoded(result))) : run.events;
   const stream = await primed(events, dependencies.limits.first_event_hold_ms);
+  // What is to be stored needs all of it.
+  if (!save && isLetGo(request)) giveBackBody(call);
   const context = {
     requestId: call.requestId,
     identity,

@@ -15,7 +15,7 @@ export class MemoryBudget {
   readonly #ofKeys = new Map<string, number>();
   #bytes = 0;
 
-  /** `isHigh`: whether the process is above its high-water mark. `ended` hears what each request held, when it ends. */
+  /** `isHigh`: whether the process is above its high-water mark. `ended` hears what each request gives back. */
   constructor(
     readonly limits: MemoryLimits,
     readonly isHigh: () => boolean,
@@ -72,11 +72,16 @@ export class Reservation {
     return shortage;
   }
 
+  /** Gives back what it holds beyond so many bytes. */
+  shrinkTo(bytes: number): void {
+    const less = this.#bytes - bytes;
+    if (less <= 0) return;
+    this.#hold(-less);
+    this.budget.ended(less);
+  }
+
   [Symbol.dispose](): void {
-    const bytes = this.#bytes;
-    if (bytes === 0) return;
-    this.#hold(-bytes);
-    this.budget.ended(bytes);
+    this.shrinkTo(0);
   }
 
   #hold(bytes: number): void {

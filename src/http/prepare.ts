@@ -8,6 +8,7 @@ import { withoutLostHints } from "../inference/hints.ts";
 import { refuseImages } from "../inference/image-url.ts";
 import { mediaOf } from "../inference/media.ts";
 import { allowedModel, assertCapable } from "../routing/catalog.ts";
+import type { Operation } from "../store/ledger.ts";
 import type { RateReadings } from "../store/rates.ts";
 import { breather, breathing } from "../time/breather.ts";
 import type { Asked } from "../usage/run.ts";
@@ -54,7 +55,8 @@ export async function prepare<Wire extends InferenceWire, Reply>(
 
   const plan = activePlan(catalog.plans, principal.organization);
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
-  const expected = dependencies.inputEstimate.expected(model, mediaOf(request), inputBytes);
+  const media = mediaOf(request);
+  const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
   requireContext(model, inputTokens);
   return {
     ...{
@@ -66,6 +68,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
       model,
       plan,
       inputTokens,
+      media,
       inputBytes,
     },
     inputTokensExpected: Math.min(expected, inputTokens),
@@ -76,6 +79,11 @@ export async function prepare<Wire extends InferenceWire, Reply>(
       model: model.id,
     },
     affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
-    rateHeaders: (readings: RateReadings) => limitHeaders(operation, readings, Date.now()),
+    rateHeaders: rateHeadersOf(operation),
   };
+}
+
+/** Not in the function above: what lives as long as the answer would hold all that is known there, the body above all. */
+function rateHeadersOf(operation: Operation) {
+  return (readings: RateReadings) => limitHeaders(operation, readings, Date.now());
 }

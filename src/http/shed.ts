@@ -20,6 +20,11 @@ export function reserve(dependencies: Needs, call: Call, bytes: number): void {
   throw tooMuch(shortage, dependencies.bounds.memory.limits.key_bytes_max);
 }
 
+/** Of a request whose body is let go before its end. */
+export function giveBackBody({ memory }: Call): void {
+  memory?.shrinkTo(request_bytes);
+}
+
 function tooMuch(shortage: Shortage, key_bytes_max: number): Fault {
   const retryAfterSeconds = shortage === "key" ? 2 : 5;
   if (shortage === "key") {

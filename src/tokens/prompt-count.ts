@@ -16,7 +16,7 @@ export interface PromptAsked {
   model: { id: string; tokenizer?: string | undefined };
 }
 
-/** Null at once where the model's tokenizer is not known, or the body is too large to be worth it. */
+/** Null at once where it is not countable. */
 export type CountPrompt = (asked: PromptAsked) => Promise<number> | null;
 
 export interface PromptCountSettings {
@@ -26,6 +26,18 @@ export interface PromptCountSettings {
 }
 
 export const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_bytes_max: 1024 * 1024 };
+
+/** Whether the model's tokenizer is known, and the body small enough to be worth it. */
+export function isCountable(
+  { model, inputBytes }: Omit<PromptAsked, "request">,
+  { body_bytes_max }: PromptCountSettings = promptCountSettings,
+): boolean {
+  return tokenizerOf(model) !== null && inputBytes <= body_bytes_max;
+}
+
+function tokenizerOf({ tokenizer }: PromptAsked["model"]) {
+  return tokenizer !== undefined && isTokenizer(tokenizer) ? tokenizer : null;
+}
 
 export function promptCount(
   counter: Pick<TokenCounter, "examine">,
@@ -42,8 +54,8 @@ export function promptCount(
   }
 
   return (asked) => {
-    const { tokenizer } = asked.model;
-    if (tokenizer === undefined || !isTokenizer(tokenizer) || asked.inputBytes > settings.body_bytes_max) return null;
+    const tokenizer = tokenizerOf(asked.model);
+    if (tokenizer === null || !isCountable(asked, settings)) return null;
     return within(counted(asked, tokenizer), settings.count_ms, "the count of a prompt");
   };
 }

@@ -16,7 +16,7 @@ export interface InputEstimate {
   /** The middle of what it may be, and not the upper end. At least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
   /** What an engine reported of that input. Reports with media teach nothing about text. */
-  observe(model: Pick<Model, "id">, bodyBytes: number, request: InferenceRequest, usage: Usage): void;
+  observe(model: Pick<Model, "id">, bodyBytes: number, media: Pick<Media, "bytes">, usage: Usage): void;
   /** The ratio of each model, to be kept over a restart. */
   ratios: Kept<InputRatio>;
 }
@@ -63,10 +63,9 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
       const ratio = models.get(id)?.ratio ?? ratioExpected;
       return Math.max(1, Math.round(Math.max(0, bodyBytes - media.bytes) * ratio) + media.tokens);
     },
-    observe({ id }, bodyBytes, request, usage) {
+    observe({ id }, bodyBytes, media, usage) {
       const tokens = promptTokens(usage);
-      const { bytes } = mediaOf(request);
-      if (usage.source !== "reported" || bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
+      if (usage.source !== "reported" || media.bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
       const seen = Math.min(ratio_max, Math.max(ratio_min, tokens / bodyBytes));
       const known = models.get(id) ?? { ratio: ratioExpected, spread: seen / 4, bytes: 0 };
       models.learn(id, learnedFrom(known, seen, bodyBytes));

@@ -5,6 +5,8 @@
  */
 import type { RatedEntrance, RatedEntry, RatedReservation } from "../admission/rates.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
+import { letGo } from "../inference/let-go.ts";
+import type { Media } from "../inference/media.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
 import type { Affinity } from "../routing/affinity.ts";
@@ -23,6 +25,8 @@ export interface Asked extends Omit<RatedEntry, "ahead"> {
   model: CatalogModel;
   /** The middle of what the whole prompt may be, charged where no engine reports. At most `inputTokens`. */
   inputTokensExpected: number;
+  /** What of it is no text. */
+  media: Media;
   /** Size of the request with all that it refers to, which `inputTokens` was estimated from. */
   inputBytes: number;
   /** Output tokens that the model and its context allow. */
@@ -99,6 +103,8 @@ export interface RunParts {
   open(errand: Errand): Opened;
   /** Counts the prompt with the model's tokenizer, off the path; null where that is not known. */
   countPrompt(asked: Asked): Promise<number> | null;
+  /** Whether `countPrompt` may be asked: what it needs is let go otherwise. */
+  isCountable(asked: Asked): boolean;
 }
 
 export function runs(parts: RunParts): Runs {
@@ -187,6 +193,8 @@ class GrantedRun implements Run {
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
         caller.trace?.firstPart();
+        // No other engine is asked from here on.
+        if (!parts.isCountable(asked)) letGo(asked.request);
       },
       over: () => this.#settle(),
     });
@@ -239,7 +247,7 @@ class GrantedRun implements Run {
       reportRejected,
     });
     if (told) void confirmed.finally(told);
-    if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.request, usage);
+    if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.media, usage);
     const ended: Ended = {
       ...ending,
       requestId: asked.requestId,

@@ -9,9 +9,12 @@ import { chatWith } from "./talk.ts";
 
 setDefaultTimeout(120_000);
 
+/** Less than sixteen bodies of 4 MiB. */
+const share_bytes = 48 * mib;
+
 let node: AttackedNode;
 beforeAll(async () => {
-  node = await startAttackedNode();
+  node = await startAttackedNode({ limits: `{ key_in_flight_bytes_max: ${share_bytes} }` });
 });
 afterAll(async () => {
   await node?.stop();
@@ -32,4 +35,19 @@ test("after three bodies of 30 MiB, within seconds", async () => {
   // The runtime holds the last request until another comes.
   for (let count = 0; count < 2; count++) await (await chatWith(target, { model: target.model })).text();
   await until(() => resident_bytes(target.pid) < before_bytes + 32 * mib, 5_000, "the memory");
+});
+
+test("while the streams that large bodies asked for still run", async () => {
+  const { target } = node;
+  await (await chatWith(target, { model: target.model })).text();
+  const before_bytes = resident_bytes(target.pid);
+  const content = filled("hello world ", 4 * mib);
+  const asking = { model: target.endlessModel, stream: true, messages: [{ role: "user", content }] };
+  const streams: Response[] = [];
+  for (let count = 0; count < 16; count++) {
+    streams.push(await chatWith(target, asking));
+    expect(streams.at(-1)!.status).toBe(200);
+  }
+  await until(() => resident_bytes(target.pid) < before_bytes + 96 * mib, 20_000, "the memory");
+  await Promise.all(streams.map(({ body }) => body?.cancel().catch(() => {})));
 });

@@ -5,7 +5,10 @@ import type { Target } from "./attack.ts";
 type Whom = Pick<Target, "url" | "key">;
 
 /** A short request, with further fields. */
-export function chatWith({ url, key }: Whom, fields: { model: string; stream?: boolean }): Promise<Response> {
+export function chatWith(
+  { url, key }: Whom,
+  fields: { model: string; stream?: boolean; messages?: object[] },
+): Promise<Response> {
   return fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },

@@ -75,6 +75,7 @@ function askedOf(world: World, node: Node, plan: RequestPlan, organization: Orga
     ...followed(world, () => node.knows.plan(organization.id)),
     inputTokens: plan.inputTokensEstimate,
     inputTokensExpected: plan.inputTokensEstimate,
+    media: { bytes: 0, tokens: 0 },
     inputBytes: plan.inputTokensEstimate,
     outputTokensAllowed: model.outputTokens_max,
     identity: { responseId: plan.id, createdAtSeconds: 0, model: model.id },
@@ -137,6 +138,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     },
     inputEstimate: { observe() {} },
     countPrompt: () => null,
+    isCountable: () => false,
     // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },

@@ -28,7 +28,25 @@ describe("memory in flight", () => {
     expect(budget.bytes).toBe(0);
   });
 
-  test("a reservation grows and never shrinks; refused, it holds what it held", () => {
+  test("what is given back before the end is free, and heard of once", () => {
+    const heard: number[] = [];
+    const budget = new MemoryBudget(
+      limits,
+      () => false,
+      (bytes) => void heard.push(bytes),
+    );
+    const one = budget.reservation("a");
+    expect(one.growTo(300)).toBeNull();
+    one.shrinkTo(50);
+    one.shrinkTo(60);
+    expect([one.bytes, budget.bytes]).toEqual([50, 50]);
+    one[Symbol.dispose]();
+    one[Symbol.dispose]();
+    expect(budget.bytes).toBe(0);
+    expect(heard).toEqual([250, 50]);
+  });
+
+  test("a reservation grows and doesn't shrink by itself; refused, it holds what it held", () => {
     const budget = new MemoryBudget(limits, () => false);
     const other = budget.reservation("a");
     expect(other.growTo(100)).toBeNull();

@@ -152,6 +152,7 @@ function serve(saboteur: Saboteur): Bench {
         },
         inputEstimate: estimate,
         countPrompt: () => null,
+        isCountable: () => false,
         outputCalibration: outputCalibration(),
         watcher: { granted() {}, ended() {} },
         open: (errand) => walk(walking({ settings: () => ({ unstreamed_tokens_max: 0 }) }), errand),

@@ -61,7 +61,7 @@ function nodeOver(store: Calibrations, settings: Partial<CalibrationSaverSetting
     ...kept,
     failures,
     hears(model: string, inputTokens: number) {
-      estimate.observe({ id: model }, 1_000, request, { ...noUsage, inputTokens, source: "reported" });
+      estimate.observe({ id: model }, 1_000, { bytes: 0 }, { ...noUsage, inputTokens, source: "reported" });
     },
     streamed: (model: string, tokens: number) =>
       calibration.observe(model, { tokens, streamed: { deltas: 1, codeUnits: 1_000 }, whole: none }),

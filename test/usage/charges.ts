@@ -54,11 +54,11 @@ export function expectedError(tokenizer: TokenizerName, reports: { from: number;
   const chance = chanceOf(seed);
   const charges: { charged: number; trueTokens: number }[] = [];
   for (let report = 0; report < reports.to; report++) {
-    const { request, inputBytes, trueTokens } = chance.pick(inputs);
+    const { inputBytes, trueTokens } = chance.pick(inputs);
     const charged = estimate.expected({ id: model }, { bytes: 0, tokens: 0 }, inputBytes);
     if (report >= reports.from) charges.push({ charged, trueTokens });
     const inputTokens = Math.round(trueTokens * (0.9 + 0.2 * chance.next()));
-    estimate.observe({ id: model }, inputBytes, request, { ...noUsage, inputTokens, source: "reported" });
+    estimate.observe({ id: model }, inputBytes, { bytes: 0 }, { ...noUsage, inputTokens, source: "reported" });
   }
   return errorOf(charges);
 }

@@ -16,13 +16,14 @@ const requestOf = (...parts: InputPart[]): InferenceRequest => ({
   needs: [],
 });
 const text = requestOf({ kind: "text", text: "x" });
+const noMedia = { bytes: 0 };
 const reported = (inputTokens: number) => ({ ...noUsage, inputTokens, source: "reported" as const });
 
 test("an estimate stands above what text takes before anything is known, and close above it after reports", () => {
   const estimate = inputEstimate();
   expect(estimate.tokens(model, text, 40_000)).toBeGreaterThan(13_000);
   for (let report = 0; report < 200; report++)
-    estimate.observe(model, 40_000, text, reported(report % 2 ? 9_800 : 10_200));
+    estimate.observe(model, 40_000, noMedia, reported(report % 2 ? 9_800 : 10_200));
   const tokens = estimate.tokens(model, text, 40_000);
   expect(tokens).toBeGreaterThan(10_200);
   expect(tokens).toBeLessThan(11_000);
@@ -32,12 +33,12 @@ test("an estimate stands above what text takes before anything is known, and clo
 test("cached and written tokens are part of the prompt; guesses and media teach nothing", () => {
   const estimate = inputEstimate();
   const before = estimate.tokens(model, text, 3000);
-  estimate.observe(model, 3000, text, { ...reported(5), source: "estimated" });
-  estimate.observe(model, 3000, requestOf({ kind: "image", url: "data:image/png;base64,AAAA" }), reported(5));
-  estimate.observe(model, 0, text, reported(5));
-  estimate.observe(model, 3000, text, reported(0));
+  estimate.observe(model, 3000, noMedia, { ...reported(5), source: "estimated" });
+  estimate.observe(model, 3000, { bytes: 26 }, reported(5));
+  estimate.observe(model, 0, noMedia, reported(5));
+  estimate.observe(model, 3000, noMedia, reported(0));
   expect(estimate.tokens(model, text, 3000)).toBe(before);
-  estimate.observe(model, 3000, text, { ...reported(100), cachedInputTokens: 2_900 });
+  estimate.observe(model, 3000, noMedia, { ...reported(100), cachedInputTokens: 2_900 });
   expect(estimate.tokens(model, text, 3000)).toBeGreaterThan(3000);
 });
 
@@ -48,7 +49,7 @@ test("an image counts a fixed number whatever its bytes, and no report makes an 
   expect(tokens).toBeGreaterThanOrEqual(imageTokens);
   expect(tokens).toBeLessThan(imageTokens + 200);
   for (const mad of [1e300, Number.POSITIVE_INFINITY, Number.NaN, -4])
-    estimate.observe(model, 100, text, reported(mad));
+    estimate.observe(model, 100, noMedia, reported(mad));
   expect(estimate.tokens(model, text, 100)).toBeLessThanOrEqual(200);
   expect(estimate.tokens(model, text, 0)).toBeGreaterThanOrEqual(1);
 });
@@ -57,7 +58,7 @@ test("what is expected lies at what was reported, below the hold, and never at n
   const estimate = inputEstimate();
   const nothing = { bytes: 0, tokens: 0 };
   expect(estimate.expected(model, nothing, 4000)).toBe(1000);
-  for (let report = 0; report < 200; report++) estimate.observe(model, 4000, text, reported(report % 2 ? 780 : 820));
+  for (let report = 0; report < 200; report++) estimate.observe(model, 4000, noMedia, reported(report % 2 ? 780 : 820));
   expect(Math.abs(estimate.expected(model, nothing, 4000) - 800)).toBeLessThan(16);
   expect(estimate.expected(model, nothing, 4000)).toBeLessThan(estimate.tokens(model, text, 4000));
   expect(estimate.expected(model, { bytes: 3000, tokens: 50 }, 4000) - 250).toBeLessThan(10);
@@ -66,7 +67,7 @@ test("what is expected lies at what was reported, below the hold, and never at n
 
 test("what is learned is bounded: the model that was learned longest ago makes room", () => {
   const estimate = inputEstimate({ ratio_initial: 1, models_max: 2 });
-  for (const id of ["a/a", "b/b", "c/c"]) estimate.observe({ id }, 10_000, text, reported(1_000));
+  for (const id of ["a/a", "b/b", "c/c"]) estimate.observe({ id }, 10_000, noMedia, reported(1_000));
   expect(estimate.tokens({ id: "a/a" }, text, 10_000)).toBeGreaterThan(9_000);
   expect(estimate.tokens({ id: "c/c" }, text, 10_000)).toBeLessThan(2_000);
 });
@@ -74,11 +75,11 @@ test("what is learned is bounded: the model that was learned longest ago makes r
 test("what is written down is what was learned since, and of a model that made room nothing", () => {
   const { observe, ratios } = inputEstimate({ ratio_initial: 1, models_max: 2 });
   const written = () => [...ratios.changes().keys()];
-  for (const id of ["a/a", "b/b", "c/c"]) observe({ id }, 10_000, text, reported(1_000));
+  for (const id of ["a/a", "b/b", "c/c"]) observe({ id }, 10_000, noMedia, reported(1_000));
   expect(written()).toEqual(["b/b", "c/c"]);
   expect(written()).toEqual([]);
   ratios.unwritten(["a/a", "b/b"]);
-  observe({ id: "c/c" }, 10_000, text, reported(1_000));
+  observe({ id: "c/c" }, 10_000, noMedia, reported(1_000));
   expect(written()).toEqual(["b/b", "c/c"]);
   const more = inputEstimate({ ratio_initial: 1, models_max: 2 });
   for (const id of ["a/a", "b/b", "c/c"]) more.ratios.recall(id, { ratio: 0.1, spread: 0, bytes: 1_000 });

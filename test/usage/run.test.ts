@@ -42,9 +42,13 @@ const asked = {
   plan: { ...noLimits, name: "pro" },
   inputTokens: 60,
   inputTokensExpected: 40,
+  media: { bytes: 0, tokens: 0 },
   inputBytes: 120,
   outputTokensAllowed: 1000,
 } as unknown as Asked;
+
+/** Each run has one of its own, since it is used up. */
+const said = () => ({ ...asked.request, turns: [{ role: "user" as const, parts: [] }] });
 
 function bench(
   batches: InferenceEvent[][],
@@ -91,6 +95,7 @@ function bench(
     },
     inputEstimate: { observe: (...seen: [unknown, number, unknown, Usage]) => void learned.push(seen[3]) },
     countPrompt: () => options.counted?.() ?? null,
+    isCountable: () => options.counted !== undefined,
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
     open: () => ({
@@ -104,7 +109,8 @@ function bench(
     caller.left = true;
     leaving.abort(new Fault("internal_error", "the caller left"));
   };
-  return { start: () => runs(parts).start(asked, caller), settlements, learned, ended, lost, engine, caller, leave };
+  const start = (request = asked.request) => runs(parts).start({ ...asked, request }, caller);
+  return { start, settlements, learned, ended, lost, engine, caller, leave };
 }
 
 async function read(run: AsyncDisposable & { events: AsyncIterable<unknown> }, batches = Number.POSITIVE_INFINITY) {
@@ -220,4 +226,18 @@ test("an engine that was asked ahead of a grant that is then refused is let go, 
   expect(engine).toEqual({ asked: 1, isOpen: false });
   expect(settlements).toEqual([]);
   expect(caller.signal.reason).toBe(refusal);
+});
+
+test("the conversation is let go at the first part, unless it may be counted when the caller leaves", async () => {
+  for (const counted of [undefined, async () => 7]) {
+    const request = said();
+    const { start } = bench([[begun], [text, token], [token, close, reported, end]], {
+      ...(counted ? { counted } : {}),
+    });
+    await using run = await start(request);
+    await run.events.next();
+    expect(request.turns).toHaveLength(1);
+    await run.events.next();
+    expect(request.turns).toHaveLength(counted ? 1 : 0);
+  }
 });

@@ -14,7 +14,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
     request: {
       decode: (wire) => decodeRequest(wire, options),
       decodingSteps: (wire) => decodingSteps(wire, options),
-      remainder: (wire) => ({ ...wire, messages: [] }),
+      remainder: (wire) => ({ ...wire, system: "", messages: [], tools: [] }),
     },
     response: { encode: encodeResponse },
     stream: { encoder: streamEncoder },

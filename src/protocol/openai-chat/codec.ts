@@ -8,7 +8,7 @@ import { encodeResponse, streamEncoder } from "./encode-response.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 
 export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion> = {
-  request: { decode: decodeRequest, remainder: (wire) => ({ ...wire, messages: [] }) },
+  request: { decode: decodeRequest, remainder: (wire) => ({ ...wire, messages: [], tools: [] }) },
   response: { encode: encodeResponse },
   stream: { encoder: streamEncoder },
   fault: { encode: encodeFault },
