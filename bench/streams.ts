@@ -1,0 +1,134 @@
+// What streams hold, and whether that grows: `bun bench/streams.ts [minutes] [streams] [small|agent]`. Five minutes, 1,000
+// streams, small requests. A node on Postgres and Redis, every limit on; so many streams at any time, each of ten seconds
+// or so, and 30 % of them are left in the middle. Prints the node's memory at rest, then of each half minute, then at rest
+// again. Flat means that the median of each half minute lies within ±5 % of the middle of all, the first ones left out, in
+// which the runtime compiles and collects for the first time. Exits with 1 if it is not, if an answer was wrong, or if the
+// books have another number of records. TEST_SLUICE names an executable, as for `npm run bench`.
+
+import { loadavg } from "node:os";
+import { startPostgres, startRedis } from "../test/harness/services.ts";
+import { until } from "../test/harness/until.ts";
+import { agentBody, smallBody } from "./agent-body.ts";
+import { type Behaviour, pathOf, tagOf, wrong } from "./speed/asks.ts";
+import { connectTo } from "./speed/client.ts";
+import { executable } from "./speed/machine.ts";
+import { pinOthers, resident_bytes } from "./speed/process.ts";
+import { recordsOf } from "./speed/stores.ts";
+import { startEngineProcess, startNode, type Target } from "./speed/targets.ts";
+
+const minutes = Number(process.argv[2] ?? 5);
+const count = Number(process.argv[3] ?? 1000);
+const bodyOf = process.argv[4] === "agent" ? agentBody : smallBody;
+const tolerance = 0.05;
+const leaving = 0.3;
+const round_ms = 30_000;
+/** Rounds that are not compared. */
+const first_rounds = 2;
+const behaviour: Behaviour = { wait_ms: 20, tokens: 40, every_ms: 250, inputTokens: 20 };
+const stream_ms = behaviour.tokens * behaviour.every_ms;
+
+interface Streams {
+  asked: number;
+  whole: number;
+  left: number;
+  problems: string[];
+}
+
+async function main(): Promise<number> {
+  const program = await executable();
+  pinOthers();
+  await using ending = new AsyncDisposableStack();
+  const engine = await startEngineProcess();
+  ending.defer(() => engine.stop());
+  const postgres = await startPostgres();
+  ending.defer(() => postgres.stop());
+  const redis = await startRedis();
+  ending.defer(() => redis.stop());
+  const node = { program: [program], engineUrl: engine.url, behaviours: [behaviour] };
+  const stores = { databaseUrl: postgres.url, redisUrl: redis.url };
+  const [target] = await startNode({ ...node, stores, plans: [{ name: "node", plan: "on" }] });
+  ending.defer(() => target!.stop());
+
+  const resting = resident_bytes(target!.pid);
+  console.log(`at rest: ${mb(resting)} MB`);
+  const streams: Streams = { asked: 0, whole: 0, left: 0, problems: [] };
+  const until_ms = performance.now() + minutes * 60_000;
+  const running = Array.from({ length: count }, (_, at) =>
+    keptUp(target!, streams, (at / count) * stream_ms, until_ms),
+  );
+  const medians: number[] = [];
+  while (performance.now() + round_ms <= until_ms) {
+    const median = await oneRound(target!.pid);
+    medians.push(median);
+    const each_kib = (median - resting) / count / 1024;
+    const ended = `${streams.whole} whole, ${streams.left} left, ${streams.problems.length} problems`;
+    console.log(`${mb(median)} MB, ${each_kib.toFixed(0)} KiB a stream; ${ended}, load ${loadavg()[0]!.toFixed(1)}`);
+  }
+  await Promise.all(running);
+  const hasAll = async () => (await recordsOf(postgres.url)) === streams.asked;
+  await until(hasAll, 20_000, `a record of each of ${streams.asked} requests`).catch((late: unknown) => {
+    streams.problems.push(String(late));
+  });
+  console.log(`at rest again: ${mb(resident_bytes(target!.pid))} MB`);
+  for (const problem of new Set(streams.problems)) console.log(`  ${problem}`);
+  return verdict(medians.slice(first_rounds)) && streams.problems.length === 0 ? 0 : 1;
+}
+
+/** One stream after the other, the first after a while. */
+async function keptUp(target: Target, streams: Streams, wait_ms: number, until_ms: number): Promise<void> {
+  await Bun.sleep(wait_ms);
+  while (performance.now() < until_ms) {
+    await oneStream(target, streams).catch((cause: unknown) => void streams.problems.push(String(cause).slice(0, 200)));
+  }
+}
+
+async function oneStream(target: Target, streams: Streams): Promise<void> {
+  const tag = tagOf(++streams.asked);
+  const model = target.modelFor("chat", behaviour);
+  const body = bodyOf(`Say hello to ${tag}.`, { protocol: "chat", model, isStreamed: true, cap: 256 });
+  const headers = { "content-type": "application/json", ...target.headers };
+  const connection = await connectTo(target.url);
+  const isLeaving = Math.random() < leaving;
+  const timer = isLeaving ? setTimeout(() => connection.close(), (0.1 + 0.8 * Math.random()) * stream_ms) : undefined;
+  try {
+    const reply = await connection.ask({ method: "POST", path: pathOf.chat, headers, body, mark: tag });
+    const complaint = wrong(reply.body, { protocol: "chat", isStreamed: true, tag, behaviour });
+    if (reply.status !== 200 || complaint !== null) throw new Error(`${reply.status}: ${complaint}`);
+    streams.whole += 1;
+  } catch (cause) {
+    if (!isLeaving) throw cause;
+    streams.left += 1;
+  } finally {
+    clearTimeout(timer);
+    connection.close();
+  }
+}
+
+/** The median of its looks. */
+async function oneRound(pid: number): Promise<number> {
+  const seen: number[] = [];
+  const ends_ms = performance.now() + round_ms;
+  while (performance.now() < ends_ms) {
+    seen.push(resident_bytes(pid));
+    await Bun.sleep(1000);
+  }
+  return middle(seen);
+}
+
+function verdict(medians: readonly number[]): boolean {
+  const centre = middle(medians);
+  const furthest = Math.max(0, ...medians.map((one) => Math.abs(one / centre - 1)));
+  const isFlat = furthest <= tolerance;
+  console.log(`memory after the first minute: ±${(furthest * 100).toFixed(1)} %, ${isFlat ? "flat" : "NOT FLAT"}`);
+  return isFlat;
+}
+
+function middle(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+}
+
+function mb(bytes: number): string {
+  return (bytes / 1e6).toFixed(0);
+}
+
+process.exit(await main());
