@@ -180,7 +180,8 @@ export class Exchange implements ResponseSink, Reply {
 
   #take(): Uint8Array[] {
     this.#endGathering();
-    if (this.#unread_bytes > read_bytes_max) return this.#takeSome();
+    // Who gathers collects the whole answer, and waits for no caller.
+    if (this.#unread_bytes > read_bytes_max && this.#gather_ms === 0) return this.#takeSome();
     const pieces = this.#unread;
     this.#holdBack(false);
     this.#unread = [];
