@@ -4,7 +4,7 @@ import type { ServerSettings, ServiceLimits } from "./config/configuration.ts";
 import { readFileBounded } from "./config/source.ts";
 import { app, operatorApp } from "./http/app.ts";
 import type { Dependencies } from "./http/dependencies.ts";
-import { listen } from "./http/listen.ts";
+import { freePort, listen } from "./http/listen.ts";
 import type { Log } from "./http/log.ts";
 import type { ManagementEntrance } from "./http/management/serve.ts";
 import { renewal } from "./renewal.ts";
@@ -16,6 +16,13 @@ interface EntranceParts {
   onReload(reload: () => void): void;
   /** Whether other workers of this node listen on the same ports. */
   isShared: boolean;
+}
+
+/** Who listens is made; nobody listens yet. */
+export interface ClosedEntrances {
+  /** Throws where somebody else has a port, which `open` would say too. */
+  look(): void;
+  open(): Entrances;
 }
 
 export interface Entrances {
@@ -33,11 +40,31 @@ export function entrances(
   dependencies: Dependencies,
   management: ManagementEntrance,
   { server, limits, log, onReload, isShared }: EntranceParts,
-): Entrances {
+): ClosedEntrances {
   const identity = server.tls ? identityIn(server.tls) : null;
+  const operatorIdentity = server.operator?.tls === "on" ? identity : null;
+  return {
+    look() {
+      // Of ports that are shared, the supervisor has looked.
+      if (!isShared) for (const each of [server, server.operator]) if (each) freePort(each);
+    },
+    open: () =>
+      opened(dependencies, management, { ...{ server, limits, log, onReload, isShared }, identity, operatorIdentity }),
+  };
+}
+
+interface Identities {
+  identity: Identity | null;
+  operatorIdentity: Identity | null;
+}
+
+function opened(
+  dependencies: Dependencies,
+  management: ManagementEntrance,
+  { server, limits, log, onReload, isShared, identity, operatorIdentity }: EntranceParts & Identities,
+): Entrances {
   const api = app(dependencies, { metrics: server.operator === null });
   const listening = listen(api, { ...server, ...limits, isShared }, identity);
-  const operatorIdentity = server.operator?.tls === "on" ? identity : null;
   const operator = server.operator
     ? listen(operatorApp(dependencies, management), { ...server.operator, ...limits, isShared }, operatorIdentity)
     : null;

@@ -12,22 +12,24 @@ import { plansInForce } from "./admission/plans-in-force.ts";
 import { type Authenticator, authenticator } from "./auth/authenticate.ts";
 import { standings } from "./auth/standing.ts";
 import { adminSocket } from "./cli/socket.ts";
-import type { Configuration } from "./config/configuration.ts";
+import { closing } from "./closing.ts";
+import type { Configuration, ServiceLimits } from "./config/configuration.ts";
 import { engineNames } from "./config/engine-names.ts";
 import { descriptorLimit, lowestFreeDescriptor } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { engines } from "./engines.ts";
-import { entrances } from "./entrances.ts";
+import { type Entrances, entrances } from "./entrances.ts";
 import { type Bounds, bounds } from "./http/bounds.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { type Lifecycle, lifecycle } from "./http/lifecycle.ts";
-import { logTo } from "./http/log.ts";
+import { type Log, logTo } from "./http/log.ts";
 import { metricsOperations, probes } from "./http/operations.ts";
 import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import { problemOf, settingsOf, workersChecks, workersReadings } from "./membership.ts";
+import { memoryRates } from "./memory/rates.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { noticeQueue } from "./postgres/notices.ts";
@@ -35,6 +37,7 @@ import { planUse } from "./postgres/plan-use.ts";
 import { plans } from "./postgres/plans.ts";
 import { revocations } from "./postgres/revocations.ts";
 import { readinessChecks, routesCheck } from "./readiness-checks.ts";
+import { rehearsedRates } from "./redis/rehearsed-rates.ts";
 import { publishPlans, reload, tellAtStart } from "./reloading.ts";
 import { stores } from "./stores.ts";
 import { type Metrics, prometheusMetrics } from "./telemetry/metrics.ts";
@@ -44,6 +47,8 @@ import { systemClock } from "./time/clock.ts";
 import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
 import { notices } from "./usage/notices.ts";
+import { startWarmNode } from "./warm-node.ts";
+import { warmUp, warmUpInIdleMoments } from "./warm-up.ts";
 import { welcome } from "./welcome.ts";
 import type { Member } from "./workers/member.ts";
 
@@ -101,39 +106,67 @@ export async function serve(serving: Serving): Promise<number> {
       node.readinessBegan,
       prepareNames(configuration.current()),
     ]);
-    const listening = entrances(dependencies, node.entrance, {
+    const doors = entrances(dependencies, node.entrance, {
       ...{ server, limits, log, onReload: serving.onReload },
       isShared: member !== null,
     });
-    const reloaded = () =>
-      reload(configuration, { use, prepareNames }, publishing, member?.agree).then(node.inForce.read);
-    serving.onReload(() => void reloaded().catch(outage("plans_unread")));
-    const { url } = listening;
-    if (isEmbedded) {
-      const { say, isTerminal } = serving;
-      const manage = manageAs("service");
-      const catalog = dependencies.catalog();
-      await welcome({ manage, url, catalog, dataDir: storage.dataDir, now_ms: Date.now(), isTerminal, say });
+    const stopping = serving.stopAsked();
+    const stopped = new AbortController();
+    void stopping.then(() => stopped.abort());
+    const { startWarmNode: start, rehearsing: ledger } = node;
+    const warming = { warm_up_ms: server.warm_up_ms, start, ledger, log, stopped: stopped.signal };
+    if (!isEmbedded) {
+      doors.look();
+      await warmUp(warming);
     }
-    if (member) member.serving(url, node.told);
-    else serving.say(`sluice is serving on ${url}\n`);
-
-    const signal = await serving.stopAsked();
-    await listening.keep();
-    if (member?.isAlone()) log.event("warn", "supervisor_lost");
-    const { lifecycle: life } = node;
-    log.event("info", "draining", { signal, open_requests: life.openCount });
-    life.startDraining();
-    const again = serving.stopAsked();
-    await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : limits.drain_delay_ms), again]);
-    await listening.refuse();
-    await Promise.race([life.finish(limits.drain_ms), again.then(() => life.finish(0))]);
-    await Promise.race([listening.stop(), Bun.sleep(500)]);
-    await listening.stopOperator();
+    if (!stopped.signal.aborted) {
+      const listening = doors.open();
+      const reloaded = () =>
+        reload(configuration, { use, prepareNames }, publishing, member?.agree).then(node.inForce.read);
+      serving.onReload(() => void reloaded().catch(outage("plans_unread")));
+      const { url } = listening;
+      if (isEmbedded) {
+        const { say, isTerminal } = serving;
+        const manage = manageAs("service");
+        const catalog = dependencies.catalog();
+        await welcome({ manage, url, catalog, dataDir: storage.dataDir, now_ms: Date.now(), isTerminal, say });
+        const warmed = warmUpInIdleMoments(warming, () => node.lifecycle.openCount === 0);
+        ending.defer(() => warmed);
+      }
+      if (member) member.serving(url, node.told);
+      else serving.say(`sluice is serving on ${url}\n`);
+      await untilStopped(serving, { listening, life: node.lifecycle, drain: limits, log }, stopping);
+    }
   }
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+interface Draining {
+  listening: Entrances;
+  life: Lifecycle;
+  drain: Pick<ServiceLimits, "drain_delay_ms" | "drain_ms">;
+  log: Log;
+}
+
+/** Resolves when what was asked of it has its answers, or has had its time. */
+async function untilStopped(
+  { stopAsked, member }: Serving,
+  { listening, life, drain, log }: Draining,
+  stopping: Promise<NodeJS.Signals>,
+): Promise<void> {
+  const signal = await stopping;
+  await listening.keep();
+  if (member?.isAlone()) log.event("warn", "supervisor_lost");
+  log.event("info", "draining", { signal, open_requests: life.openCount });
+  life.startDraining();
+  const again = stopAsked();
+  await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : drain.drain_delay_ms), again]);
+  await listening.refuse();
+  await Promise.race([life.finish(drain.drain_ms), again.then(() => life.finish(0))]);
+  await Promise.race([listening.stop(), Bun.sleep(500)]);
+  await listening.stopOperator();
 }
 
 function logOf(configuration: Reloadable, member: Member | null) {
@@ -173,14 +206,11 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     failed: outage("last_use_unwritten"),
   });
   ending.defer(() => authentication.stop());
-  const bounded = bounds(
-    {
-      ...limits,
-      descriptors_max: descriptorLimit(),
-      trustedProxies: server.trustedProxies,
-    },
-    { residentBytes: process.memoryUsage.rss, collect: fullGC, lowestFreeDescriptor },
-  );
+  const freshBounds = () => {
+    const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies: server.trustedProxies };
+    return bounds(held, { residentBytes: process.memoryUsage.rss, collect: fullGC, lowestFreeDescriptor });
+  };
+  const bounded = freshBounds();
   const kept = await stores({
     ...{ database, configuration: configuration.current, log, outage, watcher: metrics, ending },
     locked: metrics.locked,
@@ -277,15 +307,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     metrics: member ? { ...metrics, render: member.metrics } : metrics,
     traces: traced,
     log,
-    closed(call, status) {
-      life.leave(call);
-      const ended = call.endStatus(status);
-      const code = call.left ? undefined : call.notes.code;
-      const traceId = call.trace?.sampledId;
-      metrics.request({ route: call.route, status: ended, code, seconds: call.elapsed_ms() / 1000, traceId });
-      call.trace?.end(ended, code);
-      log.request(call, status);
-    },
+    closed: closing({ lifecycle: life, metrics, log }),
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
   workersReadings(metrics, member);
@@ -314,6 +336,12 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     prepareNames: ({ upstreams }: Configuration) => known.names.prepare(upstreams),
     readinessBegan: readiness.began,
     told,
+    rehearsing: ledger,
+    startWarmNode: () =>
+      startWarmNode({
+        ...{ configuration: configuration.current(), limits, bounds: freshBounds(), tokenCounter: counter },
+        rates: kept.redis ? rehearsedRates(kept.redis) : memoryRates(() => performance.now()),
+      }),
   };
 }
 

@@ -15,6 +15,7 @@ import {
   queueLimits,
   resolveLimits,
   responsesLimits,
+  serverLimits,
   serviceLimits,
   telemetryLimits,
 } from "./limits.ts";
@@ -57,7 +58,11 @@ export function assemble(
     },
     reports: pricingOf(file?.reports),
     webhooks: { allowPrivate: file?.webhooks?.allow_private ?? false },
-    server: { ...settings.server, workers: settings.workers ?? file?.server?.workers ?? 1 },
+    server: {
+      ...settings.server,
+      workers: settings.workers ?? file?.server?.workers ?? 1,
+      warm_up_ms: settings.warm_up_ms ?? file?.server?.warm_up_ms ?? serverLimits.warm_up_ms.default,
+    },
     storage: settings.storage,
     notices: overridden ? [...settings.notices, routesUnused] : settings.notices,
   };

@@ -120,6 +120,8 @@ export interface ServerSettings {
   trustedProxies: string[];
   /** How many processes share the ports (workers.ts). */
   workers: WorkersWanted;
+  /** How long it may warm up; 0: it does not. */
+  warm_up_ms: number;
 }
 
 /** `auto`: as many as the machine, or the container, has cores and memory for. */

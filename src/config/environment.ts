@@ -6,6 +6,7 @@ import { closestName } from "../schema/closest.ts";
 import { checkedKey } from "./api-key.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { OperatorTls, ServerSettings, StorageSettings, WorkersWanted } from "./configuration.ts";
+import { serverLimits } from "./limits.ts";
 import { shortened } from "./problem.ts";
 import { withSecrets } from "./secret.ts";
 import type { ReadFile } from "./source.ts";
@@ -15,9 +16,10 @@ import { workers_max } from "./workers.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface EnvironmentSettings {
-  server: Omit<ServerSettings, "workers">;
-  /** Null: the file says it, or the default. */
+  server: Omit<ServerSettings, "workers" | "warm_up_ms">;
+  /** Null, of both: the file says it, or the default. */
   workers: WorkersWanted | null;
+  warm_up_ms: number | null;
   storage: StorageSettings;
   /** The one engine for every model; `model` is its own name of it, null where each model keeps its route's. */
   upstream: { url: string; apiKey: string | null; model: string | null } | null;
@@ -48,6 +50,7 @@ export const variables = [
   "SLUICE_MIGRATE",
   "SLUICE_TRUSTED_PROXIES",
   "SLUICE_WORKERS",
+  "SLUICE_WARM_UP_MS",
 ] as const;
 type Variable = (typeof variables)[number];
 
@@ -70,6 +73,7 @@ export function readEnvironment(
       trustedProxies: proxiesOf(get, add),
     },
     workers: workersOf(get, add),
+    warm_up_ms: warmUpOf(get, add),
     storage: {
       databaseUrl: addressOf("DATABASE_URL", /^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name", get, add),
       redisUrl: addressOf("REDIS_URL", /^rediss?:\/\/\S+$/i, "redis://host:6379", get, add),
@@ -118,6 +122,15 @@ function workersOf(get: Get, add: Add): WorkersWanted | null {
   const number = /^[0-9]{1,3}$/.test(written) ? Number(written) : 0;
   if (number >= 1 && number <= workers_max) return number;
   add("SLUICE_WORKERS", `must be auto, or a whole number from 1 to ${workers_max}, not ${excerpt(written)}`);
+  return null;
+}
+
+function warmUpOf(get: Get, add: Add): number | null {
+  const written = get("SLUICE_WARM_UP_MS");
+  if (written === null) return null;
+  const { minimum, maximum } = serverLimits.warm_up_ms;
+  if (/^[0-9]{1,5}$/.test(written) && Number(written) <= maximum) return Number(written);
+  add("SLUICE_WARM_UP_MS", `must be a whole number from ${minimum} to ${maximum}, not ${excerpt(written)}`);
   return null;
 }
 

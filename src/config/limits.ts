@@ -2,7 +2,13 @@
 
 import type { UpstreamTimeouts } from "../upstream/target.ts";
 import { defaultTimeouts } from "../upstream/target.ts";
-import type { MeteringSettings, MetricsSettings, ResponsesSettings, ServiceLimits } from "./configuration.ts";
+import type {
+  MeteringSettings,
+  MetricsSettings,
+  ResponsesSettings,
+  ServerSettings,
+  ServiceLimits,
+} from "./configuration.ts";
 
 export interface Limit {
   default: number;
@@ -259,6 +265,17 @@ export const responsesLimits: Record<Exclude<keyof ResponsesSettings, "store">, 
     minimum: 1024,
     maximum: 1024 ** 4,
     description: "How much an organization's responses may take together, in bytes. The oldest make room.",
+  },
+};
+
+/** Of the node itself. */
+export const serverLimits: Record<keyof Pick<ServerSettings, "warm_up_ms">, Limit> = {
+  warm_up_ms: {
+    default: 2000,
+    minimum: 0,
+    maximum: 60_000,
+    description:
+      "How long a node may take to warm up with requests to itself, of which nothing stays: on Postgres before it is ready, on the embedded database in idle moments. 0: it does not.",
   },
 };
 

@@ -13,6 +13,8 @@ export interface Listening {
   refuse(): Promise<void>;
   /** Refuses, and resolves when requests under way have their answers. */
   stop(): Promise<void>;
+  /** At once: what is under way is cut off. */
+  breakOff(): Promise<void>;
 }
 
 /** Certificate and key, in PEM. */
@@ -76,6 +78,7 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
       await refuse();
       await Promise.all(ended);
     },
+    breakOff: () => server.stop(true),
   };
 }
 

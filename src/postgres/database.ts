@@ -54,7 +54,33 @@ export interface Database extends Transaction {
 
 export interface Lane {
   query<Row>(text: string, params?: readonly unknown[]): Promise<Row[]>;
+  /**
+   * Of what `work` asks no watcher hears. On a server nobody else may use the lane meanwhile, and `signal` gives its connection
+   * up; where it rejects, close it.
+   */
+  rehearse(work: (own: Rehearsal) => Promise<void>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A lane that is being warmed up. */
+export interface Rehearsal extends Pick<Lane, "query"> {
+  /** `work` in a transaction that is rolled back, whatever becomes of it. */
+  rolledBack(work: (tx: Transaction) => Promise<void>): Promise<void>;
+}
+
+/** By a throw, which is the way in which any transaction ends without a commit. */
+export async function rolledBack(
+  transaction: Transaction["transaction"],
+  work: (tx: Transaction) => Promise<void>,
+): Promise<void> {
+  const over = new Error("rolled back on purpose");
+  const worked = transaction(async (tx) => {
+    await work(tx);
+    throw over;
+  });
+  await worked.catch((error: unknown) => {
+    if (error !== over) throw error;
+  });
 }
 
 /** Why a query failed. The message never carries a password. */

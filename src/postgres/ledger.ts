@@ -7,17 +7,19 @@
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../db/schema.ts";
 import { bare } from "../store/ids.ts";
-import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
+import type { Answer, Command, Ledger, Rehearsing, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
 import { audit, rollUp, sealed } from "./audit.ts";
 import { budgetsNow, sumAllEarlier } from "./budgets.ts";
-import { answeredWithin, type Database, type Lane } from "./database.ts";
+import { answeredWithin, type Database } from "./database.ts";
 import { check } from "./full-check.ts";
-import { decodeAnswers } from "./ledger-answers.ts";
-import { batchCall, durableBatchCall, encodeBatch } from "./ledger-batch.ts";
+import { batchCall, durableBatchCall } from "./ledger-batch.ts";
+import { laneSet } from "./ledger-lanes.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
+import { inWaves } from "./ledger-waves.ts";
 import { lostOf } from "./lost.ts";
 import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
+import { batchOn, rehearsed } from "./rehearsal.ts";
 import { report } from "./report.ts";
 import { plainly } from "./rows.ts";
 
@@ -32,9 +34,10 @@ export interface LedgerSettings {
   locked?: (ms: number) => void;
 }
 
-export function ledger(db: Database, settings: LedgerSettings): Ledger {
+export function ledger(db: Database, settings: LedgerSettings): Ledger & Rehearsing {
   const lanes = laneSet(db, settings.lanes ?? 2);
-  const call = db.kind === "postgres" ? durableBatchCall : batchCall;
+  const isDurable = db.kind === "postgres";
+  const call = isDurable ? durableBatchCall : batchCall;
   const answer_ms = settings.answer_ms ?? 5_000;
 
   async function batch(commands: readonly Command[]): Promise<Answer[]> {
@@ -51,11 +54,9 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
   }
 
   async function send(commands: readonly Command[]): Promise<Answer[]> {
-    const parameters = encodeBatch(commands);
-    const [row] = await lanes.use((lane) =>
-      answeredWithin(lane.query<{ answers: string }>(call, parameters), answer_ms, "the ledger"),
+    const { answers, locks_ms } = await lanes.use((lane) =>
+      answeredWithin(batchOn(lane, call, commands), answer_ms, "the ledger"),
     );
-    const { answers, locks_ms } = decodeAnswers(commands, row!.answers);
     settings.locked?.(locks_ms);
     return answers;
   }
@@ -73,14 +74,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
   }
 
   return {
-    async run(commands) {
-      const answers = new Array<Answer>(commands.length);
-      for (const wave of waves(commands)) {
-        const some = await batch(wave.map((position) => commands[position]!));
-        for (const [index, position] of wave.entries()) answers[position] = some[index]!;
-      }
-      return answers;
-    },
+    run: (commands) => inWaves(commands, batch),
     recover: recoverer(db, settings.recovery === "hold"),
     async windows(organizationId, limits: UsageLimits) {
       return readingsOf(await now(organizationId), limits);
@@ -106,6 +100,8 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
       await sumAllEarlier(db);
       return keepUpPartitions(db);
     },
+    rehearse: (organizationId, work, signal) =>
+      lanes.rehearse((own) => rehearsed(own, isDurable, organizationId, work), signal),
     close: () => lanes.close(),
   };
 }
@@ -140,55 +136,4 @@ function readingsOf(rows: readonly WindowNow[], limits: UsageLimits): WindowRead
     return { kind, limit: limits[kind], used, held, startsAt, resetAt };
   };
   return { session: reading("session"), week: reading("week"), month: reading("month") };
-}
-
-/** Positions, so grouped that no group names a request twice, and one request's commands keep their order. */
-export function waves(commands: readonly Command[]): number[][] {
-  const depths = new Map<string, number>();
-  const groups: number[][] = [];
-  for (const [position, { requestId }] of commands.entries()) {
-    const depth = depths.get(requestId) ?? 0;
-    depths.set(requestId, depth + 1);
-    const group = groups[depth];
-    if (group) group.push(position);
-    else groups.push([position]);
-  }
-  return groups;
-}
-
-/** A few connections of one's own, opened when first needed, given up when one fails. */
-function laneSet(db: Database, count: number) {
-  interface Slot {
-    lane: Promise<Lane> | null;
-    running: number;
-  }
-  const slots: Slot[] = Array.from({ length: db.kind === "postgres" ? count : 1 }, () => ({ lane: null, running: 0 }));
-  const onServer = { synchronous_commit: "off", plan_cache_mode: "force_generic_plan" };
-  const drop = (slot: Slot, lane: Promise<Lane>) => {
-    if (slot.lane === lane) slot.lane = null;
-    lane.then((one) => one.close()).catch(() => {});
-  };
-
-  return {
-    async use<T>(work: (lane: Lane) => Promise<T>): Promise<T> {
-      const slot = slots.reduce((least, one) => (one.running < least.running ? one : least));
-      slot.lane ??= db.lane(db.kind === "postgres" ? onServer : {});
-      const lane = slot.lane;
-      slot.running += 1;
-      try {
-        return await work(await lane);
-      } catch (error) {
-        // What was under way on it may still be under way there; nothing more goes behind it.
-        if (db.kind === "postgres") drop(slot, lane);
-        throw error;
-      } finally {
-        slot.running -= 1;
-      }
-    },
-    async close() {
-      const open = slots.flatMap((slot) => slot.lane ?? []);
-      for (const slot of slots) slot.lane = null;
-      await Promise.all(open.map(async (lane) => (await lane).close()));
-    },
-  };
 }

@@ -11,6 +11,7 @@ import {
   DatabaseError,
   faultOf,
   inTransaction,
+  rolledBack,
   type Session,
   statementsOn,
   type Transaction,
@@ -62,14 +63,24 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
   const listeners = new Map<string, Set<Listener>>();
   thread.onNotification((channel, payload) => listeners.get(channel)?.forEach((told) => void told(payload)));
   let closed: Promise<void> | undefined;
+  const alone: Database["transaction"] = (work) =>
+    turns.transaction(() => transaction(session, options.idle_transaction_ms, work));
   return {
     ...base,
-    transaction: (work) => turns.transaction(() => transaction(session, options.idle_transaction_ms, work)),
+    transaction: alone,
     async lane(settings = {}) {
       for (const [name, value] of Object.entries(settings)) {
         await base.query("select set_config($1, $2, false)", [name, value]);
       }
-      return { query: base.query, close: async () => {} };
+      const unwatched = statementsOn(
+        "pglite",
+        sessionOf(thread, (start) => turns.statement(() => ask(start))),
+      );
+      return {
+        query: base.query,
+        rehearse: (work) => work({ query: unwatched.query, rolledBack: (act) => rolledBack(alone, act) }),
+        close: async () => {},
+      };
     },
     async listen(channel, onMessage, onConnect) {
       const all = listeners.get(channel) ?? new Set();

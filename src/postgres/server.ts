@@ -11,6 +11,7 @@ import {
   type Database,
   DatabaseError,
   inTransaction,
+  rolledBack,
   statementsOn,
   type Transaction,
 } from "./database.ts";
@@ -92,16 +93,41 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
       pool.alone((connection) => transaction(connection, work, statement_ms ?? null)),
     async lane(settings = {}) {
       let own: Connection | undefined;
+      let isRehearsing = false;
+      const ofLane: StoreWatcher = {
+        ...told,
+        answered(...answer) {
+          if (!isRehearsing) told.answered(...answer);
+        },
+        lost(store) {
+          if (!isRehearsing) told.lost(store);
+        },
+      };
       const current = () => {
         if (own && !own.isLost()) return own;
         if (own) lanes.delete(own);
-        own = dial({ settings });
+        own = dial({ settings, watcher: ofLane });
         lanes.add(own);
         return own;
       };
+      const query = async <Row>(text: string, params: readonly unknown[] = []) =>
+        (await current().run(text, params, "objects")) as Row[];
       return {
-        query: async <Row>(text: string, params: readonly unknown[] = []) =>
-          (await current().run(text, params, "objects")) as Row[],
+        query,
+        async rehearse(work, signal) {
+          isRehearsing = true;
+          const giveUp = () => own?.discard();
+          signal.addEventListener("abort", giveUp, { once: true });
+          try {
+            await work({
+              query,
+              rolledBack: (act) => rolledBack((inner) => transaction(current(), inner, null), act),
+            });
+          } finally {
+            signal.removeEventListener("abort", giveUp);
+          }
+          isRehearsing = false;
+        },
         async close() {
           if (own) lanes.delete(own);
           await own?.end(limits.close_ms);

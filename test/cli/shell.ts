@@ -133,7 +133,15 @@ const configuration: Configuration = {
   images: { denyPrivate: false, deniedHosts: [] },
   reports: null,
   webhooks: { allowPrivate: false },
-  server: { host: "127.0.0.1", port: 8080, operator: null, migrates: true, trustedProxies: [], workers: 1 },
+  server: {
+    host: "127.0.0.1",
+    port: 8080,
+    operator: null,
+    migrates: true,
+    trustedProxies: [],
+    workers: 1,
+    warm_up_ms: 0,
+  },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
   notices: [],
 };

@@ -4,7 +4,7 @@ import { configured, problemsOf } from "./reading.ts";
 describe("the environment", () => {
   test("when it says nothing, the service listens on 127.0.0.1:8080 and keeps its data in ./data", () => {
     const { server, storage, notices } = configured(null);
-    const standing = { operator: null, migrates: true, trustedProxies: [], workers: 1 };
+    const standing = { operator: null, migrates: true, trustedProxies: [], workers: 1, warm_up_ms: 2000 };
     expect(server).toEqual({ host: "127.0.0.1", port: 8080, ...standing });
     expect(storage).toEqual({ databaseUrl: null, redisUrl: null, dataDir: "./data" });
     expect(notices).toEqual([]);
@@ -27,6 +27,7 @@ describe("the environment", () => {
       SLUICE_MIGRATE: "false",
       SLUICE_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.1 ::1",
       SLUICE_WORKERS: "auto",
+      SLUICE_WARM_UP_MS: "0",
     });
     expect(server).toEqual({
       host: "::",
@@ -35,6 +36,7 @@ describe("the environment", () => {
       migrates: false,
       trustedProxies: ["10.0.0.0/8", "192.0.2.1", "::1"],
       workers: "auto",
+      warm_up_ms: 0,
     });
     expect(storage).toEqual({
       databaseUrl: "postgres://sluice@db.example:5432/sluice",

@@ -66,6 +66,8 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     HOME: folder,
     PORT: "0",
     SLUICE_DATA_DIR: dataDir,
+    // Hundreds of nodes start in a run, and each would take a second of the machine; test/http/warm-up.test.ts has others.
+    SLUICE_WARM_UP_MS: "0",
     ...(database ? { DATABASE_URL: database.url } : {}),
     ...options.env,
   };

@@ -1,6 +1,13 @@
 /** What sluice.yaml says of the service itself, beside engines, models and plans. */
 import Type, { type Static } from "typebox";
-import { meteringLimits, metricsLimits, responsesLimits, serviceLimits, telemetryLimits } from "../limits.ts";
+import {
+  meteringLimits,
+  metricsLimits,
+  responsesLimits,
+  serverLimits,
+  serviceLimits,
+  telemetryLimits,
+} from "../limits.ts";
 import { workers_max } from "../workers.ts";
 import { closed, headers, limited, limitedSeconds, whole } from "./values.ts";
 
@@ -217,6 +224,7 @@ export const server = Type.Object(
           "How many processes serve: a number, or auto for as many as there are cores and memory for. More than one need Postgres and Redis.",
       }),
     ),
+    warm_up_ms: limited(serverLimits.warm_up_ms),
   },
   { ...closed, description: "The node itself. Applies at the next start." },
 );

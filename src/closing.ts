@@ -1,0 +1,18 @@
+/** The end of a request, told to those who count; of main's room. */
+import type { Dependencies } from "./http/dependencies.ts";
+
+export function closing({
+  lifecycle,
+  metrics,
+  log,
+}: Pick<Dependencies, "lifecycle" | "metrics" | "log">): Dependencies["closed"] {
+  return (call, status) => {
+    lifecycle.leave(call);
+    const ended = call.endStatus(status);
+    const code = call.left ? undefined : call.notes.code;
+    const traceId = call.trace?.sampledId;
+    metrics.request({ route: call.route, status: ended, code, seconds: call.elapsed_ms() / 1000, traceId });
+    call.trace?.end(ended, code);
+    log.request(call, status);
+  };
+}

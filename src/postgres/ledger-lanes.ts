@@ -1,0 +1,68 @@
+/** The connections that carry batches: a few of the ledger's own, opened when first needed, given up when one fails. */
+import type { Database, Lane, Rehearsal } from "./database.ts";
+
+export interface Lanes {
+  use<T>(work: (lane: Lane) => Promise<T>): Promise<T>;
+  /**
+   * On each connection, before any batch is: it becomes a lane when `work` has ended well, and is closed else. The embedded
+   * database has one, which others use between its transactions.
+   */
+  rehearse(work: (own: Rehearsal) => Promise<void>, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Slot {
+  lane: Promise<Lane> | null;
+  running: number;
+}
+
+const onServer = { synchronous_commit: "off", plan_cache_mode: "force_generic_plan" };
+
+export function laneSet(db: Database, count: number): Lanes {
+  const isServer = db.kind === "postgres";
+  const slots: Slot[] = Array.from({ length: isServer ? count : 1 }, () => ({ lane: null, running: 0 }));
+  const opened = () => db.lane(isServer ? onServer : {});
+  const drop = (slot: Slot, lane: Promise<Lane>) => {
+    if (slot.lane === lane) slot.lane = null;
+    lane.then((one) => one.close()).catch(() => {});
+  };
+
+  async function rehearseIn(slot: Slot, ...rehearsal: Parameters<Lanes["rehearse"]>): Promise<void> {
+    const lane = await opened();
+    try {
+      await lane.rehearse(...rehearsal);
+    } catch (error) {
+      await lane.close();
+      throw error;
+    }
+    if (slot.lane) await lane.close();
+    else slot.lane = Promise.resolve(lane);
+  }
+
+  return {
+    async use<T>(work: (lane: Lane) => Promise<T>): Promise<T> {
+      const slot = slots.reduce((least, one) => (one.running < least.running ? one : least));
+      slot.lane ??= opened();
+      const lane = slot.lane;
+      slot.running += 1;
+      try {
+        return await work(await lane);
+      } catch (error) {
+        // What was under way on it may still be under way there; nothing more goes behind it.
+        if (isServer) drop(slot, lane);
+        throw error;
+      } finally {
+        slot.running -= 1;
+      }
+    },
+    async rehearse(work, signal) {
+      const unused = isServer ? slots.filter(({ lane }) => lane === null) : slots;
+      for (const slot of unused) if (!signal.aborted) await rehearseIn(slot, work, signal);
+    },
+    async close() {
+      const open = slots.flatMap((slot) => slot.lane ?? []);
+      for (const slot of slots) slot.lane = null;
+      await Promise.all(open.map(async (lane) => (await lane).close()));
+    },
+  };
+}
