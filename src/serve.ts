@@ -339,7 +339,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     rehearsing: ledger,
     startWarmNode: () =>
       startWarmNode({
-        ...{ configuration: configuration.current(), limits, bounds: freshBounds(), tokenCounter: counter },
+        ...{ configuration: configuration.current(), like: dependencies, bounds: freshBounds(), counter },
         rates: kept.redis ? rehearsedRates(kept.redis) : memoryRates(() => performance.now()),
       }),
   };

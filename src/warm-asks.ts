@@ -1,7 +1,8 @@
 /** What a node asks itself to warm up, and what it is answered: the examples of the contract, in every protocol; of main's room. */
-import type { Operation } from "./http/operation.ts";
+import { exampleModel, type Operation } from "./http/operation.ts";
 import { jsonType } from "./http/operations/examples.ts";
 import { operations } from "./http/operations.ts";
+import type { Catalog, CatalogModel } from "./routing/catalog.ts";
 
 export interface Ask {
   path: string;
@@ -11,14 +12,18 @@ export interface Ask {
 
 const metered: readonly Operation[] = operations.filter((one) => one.metered !== undefined);
 
-/** Every example of every protocol, streamed and not, of each of these models, which can do everything. */
-export function asksOf(models: readonly string[]): Ask[] {
+/** Every example of every protocol, streamed and not, of a model at each kind of engine; but of what no model there can. */
+export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
+  const protocolOf = ({ routes }: CatalogModel) => routes[0]!.upstream.protocol;
+  const kinds = [...Map.groupBy(models.values(), protocolOf).values()];
   return metered.flatMap(({ examples }) =>
-    examples.flatMap((example) =>
-      models.flatMap((model) => {
-        const { path, headers = {}, body } = example.request(model);
-        const kinds = example.contentType === jsonType ? [false, true] : [true];
-        return kinds.map((stream) => ({ path, headers, body: JSON.stringify({ ...(body as object), stream }) }));
+    examples.flatMap(({ needs, contentType, request }) =>
+      kinds.flatMap((alike) => {
+        const model = exampleModel(alike, needs);
+        if (model === null) return [];
+        const { path, headers = {}, body } = request(model);
+        const streams = contentType === jsonType ? [false, true] : [true];
+        return streams.map((stream) => ({ path, headers, body: JSON.stringify({ ...(body as object), stream }) }));
       }),
     ),
   );

@@ -1,16 +1,16 @@
 /**
  * A node for warming up (docs/design/runtime.md, Warming up): the same code as the one that will serve, from HTTP to the
- * batches of the ledger, over an engine and a client within this process. It has its own metrics, log, rates, calibration,
- * health of engines and caller, and nobody hears of it; of main's room.
+ * batches of the ledger, over an engine and a client within this process. Whatever remembers, counts or tells is its own,
+ * and nobody hears of it; all else is like that of the node, down to the shapes of objects, by which the compiler goes. Of
+ * main's room.
  */
 import { admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
 import { authenticator } from "./auth/authenticate.ts";
-import { key_random_bytes, newKey } from "./auth/key.ts";
+import { hashKey, key_random_bytes, newKey } from "./auth/key.ts";
 import { standings } from "./auth/standing.ts";
 import { closing } from "./closing.ts";
 import type { Configuration } from "./config/configuration.ts";
-import { capabilities } from "./config/schema.ts";
 import { engines } from "./engines.ts";
 import { mount } from "./http/app.ts";
 import type { Dependencies } from "./http/dependencies.ts";
@@ -21,17 +21,17 @@ import { operations } from "./http/operations.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { noUsage } from "./inference/usage.ts";
 import { inferenceRuns } from "./inference-runs.ts";
-import type { CatalogModel } from "./routing/catalog.ts";
+import type { Catalog } from "./routing/catalog.ts";
 import type { Credential } from "./store/directory.ts";
-import { scopes } from "./store/directory.ts";
 import { idOf } from "./store/ids.ts";
 import type { Admit, Command, Ledger } from "./store/ledger.ts";
-import type { Plan } from "./store/plan.ts";
+import { noLimits, type Plan } from "./store/plan.ts";
 import type { Rates } from "./store/rates.ts";
+import type { Stage, Understudy } from "./store/rehearsal.ts";
 import { prometheusMetrics } from "./telemetry/metrics.ts";
 import { systemClock } from "./time/clock.ts";
+import type { TokenCounter } from "./tokens/counter.ts";
 import { readAtMost } from "./upstream/body.ts";
-import type { UpstreamProtocol } from "./upstream/codecs.ts";
 import { client } from "./upstream/http1/client.ts";
 import { defaultTimeouts, type Upstream } from "./upstream/target.ts";
 import { inputEstimate } from "./usage/input-estimate.ts";
@@ -40,15 +40,13 @@ import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
 
 export interface WarmNode extends AsyncDisposable {
   /** To be handed to the ledger's rehearsal. */
-  organizationId: string;
-  /**
-   * So many requests, some at once, with a `run` of a rehearsal; fewer where `goesOn` says so. Resolves when they are
-   * settled, with how many were answered.
-   */
-  serve(run: Ledger["run"], round: Round): Promise<number>;
+  understudy: Understudy;
+  /** Resolves when all is settled, with how many requests were answered. */
+  serve(stage: Stage, round: Round): Promise<number>;
 }
 
 export interface Round {
+  /** At most. */
   requests: number;
   concurrent: number;
   /** Asked before each request. */
@@ -58,67 +56,63 @@ export interface Round {
 
 export interface WarmParts {
   configuration: Configuration;
-  limits: Dependencies["limits"];
+  /** Of the node that will serve. */
+  like: Dependencies;
   bounds: Dependencies["bounds"];
-  tokenCounter: Parameters<typeof inferenceRuns>[0]["counter"];
+  counter: TokenCounter;
   rates: Rates;
 }
 
+/** What only answers, and says the same to everybody. */
+type Shared =
+  | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter")
+  | ("readiness" | "routes" | "letsGo");
+
 const answer_bytes_max = 1024 * 1024;
 
-export function startWarmNode(parts: WarmParts): WarmNode {
+export function startWarmNode({ configuration, like, bounds, counter, rates }: WarmParts): WarmNode {
   const ending = new AsyncDisposableStack();
-  const { configuration, limits, rates } = parts;
   const engine = startEngine();
   ending.defer(engine.stop);
-  const upstreams = [...new Set(configuration.upstreams.map(({ protocol }) => protocol))].map((protocol) =>
-    upstreamOf(engine.url, protocol),
-  );
-  const models = upstreams.map(modelAt);
-  const within: Configuration = { ...configuration, upstreams };
-  const caller = callerOf();
+  const catalog = catalogAt(engine.url, like.catalog());
+  const { understudy, key } = cast([...catalog.plans.keys()][0]!);
+  let credential: Credential | null = null;
   const authentication = authenticator({
-    directory: { credential: async () => caller.credential, touch: async () => {} },
+    directory: { credential: async () => credential, touch: async () => {} },
     now_ms: () => performance.now(),
   });
   ending.defer(() => authentication.stop());
-  const standing = standings({ authenticator: authentication, ends: within.metering.end_revoked });
+  const standing = standings({ authenticator: authentication, ends: configuration.metering.end_revoked });
   ending.defer(() => standing.stop());
   const metrics = prometheusMetrics({ version: "", isPrivate: true, organizations_max: () => 0 });
   const log = logTo({
     ...{ write() {}, clock: systemClock(), probes: new Set<string>(), hidden: () => [] },
-    ...{ level: () => within.log.level, format: () => within.log.format },
+    ...{ level: () => configuration.log.level, format: () => configuration.log.format },
   });
   ending.defer(() => log.flush());
-  const known = engines({ configuration: () => within, log, resolved: metrics.resolved, ending });
+  // Nothing of an engine is looked at from time to time, for it is in the catalog alone.
+  const known = engines({ configuration: () => ({ ...configuration, catalog, upstreams: [] }), log, ending });
   const learned = { inputEstimate: inputEstimate(), outputCalibration: outputCalibration() };
   const life = lifecycle();
-  const told = { metering: () => within.metering, shares: () => within.shares, metrics, traces: null, log };
-  /** Of the round that is under way. */
-  let runs: Dependencies["runs"] | null = null;
-  const dependencies: Dependencies = {
-    catalog: () => ({ models: new Map(models.map((model) => [model.id, model])), plans: new Map([[plan.name, plan]]) }),
+  const own: Omit<Dependencies, Shared> = {
+    catalog: () => catalog,
     standings: standing,
     authenticate: authentication.authenticate,
     attempts: attempts(() => performance.now()),
-    runs: { start: (...asked) => runs!.start(...asked) },
+    runs: { start: unasked },
     ledger: { windows: unasked, budgets: unasked, receipt: unasked },
     rates,
     refused: { add() {}, find: unasked },
     inputEstimate: learned.inputEstimate,
     responses: { store: nothingKept, settings: () => ({ store: false, organization_bytes_max: 0 }) },
-    tokenCounter: parts.tokenCounter,
-    messages: () => within.messages,
-    images: () => within.images,
-    ...{ limits, bounds: parts.bounds, unread: unreadBodies(unreadLimits(limits.body_bytes_max)) },
-    readiness: () => [],
-    routes: async () => [],
-    letsGo: () => false,
-    configurationHash: () => "",
-    documentation: { openapi: () => "", page: unasked, script: unasked },
+    ...{ bounds, unread: unreadBodies(unreadLimits(like.limits.body_bytes_max)) },
     ...{ lifecycle: life, metrics, traces: null, log },
     closed: closing({ lifecycle: life, metrics, log }),
-    newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
+  };
+  const dependencies: Dependencies = { ...like, ...own };
+  const told = {
+    ...{ metering: () => configuration.metering, shares: () => configuration.shares },
+    ...{ metrics, traces: null, log },
   };
   const listening = listen(
     mount(
@@ -126,12 +120,12 @@ export function startWarmNode(parts: WarmParts): WarmNode {
       operations.filter(({ metered }) => metered !== undefined),
     ),
     {
-      ...{ host: "127.0.0.1", port: 0, idle_ms: limits.idle_ms },
+      ...{ host: "127.0.0.1", port: 0, idle_ms: like.limits.idle_ms },
     },
   );
   ending.defer(() => listening.breakOff());
   const { port } = new URL(listening.url);
-  const asks = asksOf(models.map(({ id }) => id));
+  const asks = asksOf(catalog);
   const http = client();
   ending.defer(() => http.close());
   let asked = 0;
@@ -139,7 +133,7 @@ export function startWarmNode(parts: WarmParts): WarmNode {
   async function ask({ path, headers, body }: Ask, signal: AbortSignal): Promise<boolean> {
     const reply = await http.post({
       url: `http://127.0.0.1:${port}${path}`,
-      headers: { "content-type": "application/json", authorization: `Bearer ${caller.key}`, ...headers },
+      headers: { "content-type": "application/json", authorization: `Bearer ${key}`, ...headers },
       ...{ body, tls: null, connect_ms: defaultTimeouts.connect_ms, isFresh: false, connected() {}, signal },
     });
     await readAtMost(reply, answer_bytes_max);
@@ -147,13 +141,15 @@ export function startWarmNode(parts: WarmParts): WarmNode {
   }
 
   return {
-    organizationId: caller.credential.organization.id,
-    async serve(run, { requests, concurrent, goesOn, signal }) {
+    understudy,
+    async serve(stage, { requests, concurrent, goesOn, signal }) {
+      credential = stage.credential;
       const admitting = admission({
-        ...{ ledger: { run: ofEveryVerb(run), recover: unasked }, rates, metering: within.metering, grant_ms: 5_000 },
+        ledger: { run: ofEveryVerb(stage.run), recover: unasked },
+        ...{ rates, metering: configuration.metering, grant_ms: configuration.limits.grant_ms },
         ...{ settled: metrics.settled, waited: metrics.grant, sent: metrics.batch },
       });
-      runs = inferenceRuns({ ...learned, admission: admitting, counter: parts.tokenCounter, engines: known }, told);
+      dependencies.runs = inferenceRuns({ ...learned, admission: admitting, counter, engines: known }, told);
       let [left, answered] = [requests, 0];
       const one = async () => {
         while (left-- > 0 && goesOn()) if (await ask(asks[asked++ % asks.length]!, signal)) answered += 1;
@@ -161,13 +157,15 @@ export function startWarmNode(parts: WarmParts): WarmNode {
       try {
         await Promise.all(Array.from({ length: concurrent }, one));
       } finally {
-        await admitting.stop(signal.aborted ? 0 : 1000);
+        await admitting.stop(signal.aborted ? 0 : settle_ms);
       }
       return answered;
     },
     [Symbol.asyncDispose]: () => ending.disposeAsync(),
   };
 }
+
+const settle_ms = 1_000;
 
 /** Where a batch admits a request, another follows that lets it grow and says how far it is. */
 function ofEveryVerb(run: Ledger["run"]): Ledger["run"] {
@@ -187,49 +185,32 @@ function furtherOf({ requestId, organizationId, limits, lease_ms }: Admit): Comm
   ];
 }
 
-function upstreamOf(url: string, protocol: UpstreamProtocol): Upstream {
-  return { name: protocol, url, protocol, apiKey: null, timeouts: defaultTimeouts };
+/** The same models, at that engine; and of the plans the one that limits most, so high that nothing reaches it. */
+function catalogAt(url: string, { models, plans }: Catalog): Catalog {
+  const moved = ({ resolve: _, ...upstream }: Upstream): Upstream => ({
+    ...upstream,
+    ...{ url, apiKey: upstream.apiKey === null ? null : "warm-up" },
+    ...(upstream.headers ? { headers: {} } : {}),
+  });
+  const all = [...models.values()].map((model) => ({
+    ...model,
+    routes: model.routes.map((route) => ({ ...route, upstream: moved(route.upstream) })),
+  }));
+  const limited = (plan: Plan) => Object.values(plan).filter((limit) => limit !== null).length;
+  const [most = noLimits] = [...plans.values()].sort((one, other) => limited(other) - limited(one));
+  return { models: new Map(all.map((model) => [model.id, model])), plans: new Map([[most.name, ample(most)]]) };
 }
 
-function modelAt(upstream: Upstream): CatalogModel {
-  return {
-    id: `warm-up/${upstream.protocol}`,
-    ownedBy: "warm-up",
-    created: 0,
-    contextTokens: 128_000,
-    outputTokens_max: 16_384,
-    capabilities: new Set(capabilities),
-    prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
-    extraParams: [],
-    routes: [{ upstream, model: "warm-up", priority: 0, weight: 1 }],
-  };
+function ample(plan: Plan): Plan {
+  const units = { session: 1e15, week: 1e15, month: 1e15 };
+  return { ...plan, ...units, requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrentRequests: 1e6 };
 }
 
-/** With every limit, none of which is reached. */
-const plan: Plan = {
-  name: "warm-up",
-  ...{ session: 1e15, week: 1e15, month: 1e15 },
-  ...{ requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrentRequests: 1e6 },
-};
-
-function callerOf(): { key: string; credential: Credential } {
-  const now = new Date();
-  const credential: Credential = {
-    key: {
-      ...{ id: idOf(Bun.randomUUIDv7(), "key_"), name: "", scopes: [...scopes], allowedModels: null },
-      ...{ allowedAddresses: null, expiresAt: null, revokedAt: null, lastUsedAt: null },
-    },
-    secret: { expiresAt: null, revokedAt: null },
-    ends: { lifetimeAt: null, unusedAt: null },
-    organization: {
-      ...{ id: idOf(Bun.randomUUIDv7(), "org_"), slug: "warm-up", name: "", status: "active", plan: plan.name },
-      ...{ extraUsage: { enabled: false, capUnits: null }, keyLifetimeMaxDays: null, keyUnusedMaxDays: null },
-      ...{ keepsContent: false, createdAt: now, closedAt: null },
-    },
-    rates: [],
-    readAt: now,
-  };
-  return { key: newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes))), credential };
+function cast(plan: string): { understudy: Understudy; key: string } {
+  const key = newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
+  const newId = () => Bun.randomUUIDv7();
+  const ids = { organizationId: idOf(newId(), "org_"), keyId: idOf(newId(), "key_") };
+  return { understudy: { ...ids, keyHash: hashKey(key), plan }, key };
 }
 
 async function unasked(): Promise<never> {

@@ -3,7 +3,7 @@
  * connection to the database plans what it is asked first. So a node asks itself before others do; of main's room.
  */
 import type { Log } from "./http/log.ts";
-import type { Ledger, Rehearsing } from "./store/ledger.ts";
+import type { Rehearsing, Stage } from "./store/rehearsal.ts";
 import type { Round, WarmNode } from "./warm-node.ts";
 
 export interface WarmUpParts {
@@ -35,15 +35,15 @@ export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUp
   async function served(): Promise<void> {
     await using node = start();
     let isFirst = true;
-    const rehearsal = async (run: Ledger["run"]) => {
+    const rehearsal = async (stage: Stage) => {
       // What is under way then has the rest of the time to end well, or its connection would be lost with it.
       const until_ms = warm_up_ms * (isFirst ? 0.7 : 0.85);
       const goesOn = () => elapsed_ms() < until_ms;
       const round: Round = { requests: isFirst ? requests_max : requests_further, concurrent, goesOn, signal };
       isFirst = false;
-      requests += await node.serve(run, round);
+      requests += await node.serve(stage, round);
     };
-    await ledger.rehearse(node.organizationId, rehearsal, signal);
+    await ledger.rehearse(node.understudy, rehearsal, signal);
   }
 
   try {
@@ -75,13 +75,13 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   /** Until something else is to be done. The node for warming up is there for no longer. */
   async function whileIdle(): Promise<void> {
     await using node = start();
-    const slice = async (run: Ledger["run"]) => {
+    const slice = async (stage: Stage) => {
       const round = { requests: slice_requests, concurrent: slice_requests, goesOn, signal: stopped };
-      requests += await node.serve(run, round);
+      requests += await node.serve(stage, round);
     };
     while (!isWarm() && (await idleFor(idle_ms, goesOn))) {
       const began_ms = performance.now();
-      await ledger.rehearse(node.organizationId, slice, stopped);
+      await ledger.rehearse(node.understudy, slice, stopped);
       worked_ms += performance.now() - began_ms;
     }
   }

@@ -11,7 +11,7 @@ import { callerOf, plainly } from "./rows.ts";
 
 const ofTeam = alias(usageSubject, "of_team");
 
-export function directory(db: Database): Directory {
+export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
   const find = db.drizzle
     .select({
       key: {

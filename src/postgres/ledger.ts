@@ -7,7 +7,8 @@
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../db/schema.ts";
 import { bare } from "../store/ids.ts";
-import type { Answer, Command, Ledger, Rehearsing, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
+import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
+import type { Rehearsing } from "../store/rehearsal.ts";
 import { audit, rollUp, sealed } from "./audit.ts";
 import { budgetsNow, sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database } from "./database.ts";
@@ -100,8 +101,8 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & Rehears
       await sumAllEarlier(db);
       return keepUpPartitions(db);
     },
-    rehearse: (organizationId, work, signal) =>
-      lanes.rehearse((own) => rehearsed(own, isDurable, organizationId, work), signal),
+    rehearse: (understudy, work, signal) =>
+      lanes.rehearse((own) => rehearsed(own, isDurable, understudy, work), signal),
     close: () => lanes.close(),
   };
 }

@@ -229,15 +229,6 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
-/** For warming up (docs/design/runtime.md, Warming up). */
-export interface Rehearsing {
-  /**
-   * Calls `work` with a `run` over each connection that carries batches, for an organization that nobody else sees. When
-   * `work` has ended, all of it is rolled back. At the signal nobody waits for the store any more.
-   */
-  rehearse(organizationId: string, work: (run: Ledger["run"]) => Promise<void>, signal: AbortSignal): Promise<void>;
-}
-
 /** What the store's clock may read, if nobody has set it. */
 export interface ClockRange {
   earliest: Date;

@@ -1,0 +1,26 @@
+/**
+ * Warming up a store (docs/design/runtime.md, Warming up): what is done is as real as any request's, for a caller that
+ * nobody else sees, and all of it is rolled back.
+ */
+import type { Credential } from "./directory.ts";
+import type { Ledger } from "./ledger.ts";
+
+/** Whom the store makes for as long as it lasts. */
+export interface Understudy {
+  organizationId: string;
+  keyId: string;
+  /** Of its one secret. */
+  keyHash: Uint8Array;
+  plan: string;
+}
+
+export interface Stage {
+  run: Ledger["run"];
+  /** As the directory says it. */
+  credential: Credential;
+}
+
+export interface Rehearsing {
+  /** Calls `work` on each connection that carries batches, one after the other. At the signal nobody waits for the store any more. */
+  rehearse(understudy: Understudy, work: (stage: Stage) => Promise<void>, signal: AbortSignal): Promise<void>;
+}
