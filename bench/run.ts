@@ -5,7 +5,7 @@
 //   --quick    the most telling rows, in two minutes; written only with --write. Exits with 1 if a ratio has grown to more
 //              than 1.5 times what the newest of bench/results says. Any run does if an answer was wrong
 //   --others   Portkey and LiteLLM too, from their packages
-//   --only W   scenarios whose id has this word; not written
+//   --only W   scenarios whose id has this word, or the row of the first requests (cold); not written
 //   --note T   what else was going on, for the result
 //   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
 // TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one, which
@@ -79,7 +79,8 @@ async function main(): Promise<number> {
   }
   say("books and starts");
   await checkBooks(driven, databaseUrl).catch(failed("the books"));
-  if (options.only === "") lines.push(cold, ...(await startLines(program)));
+  if (cold.id.includes(options.only)) lines.push(cold);
+  if (options.only === "") lines.push(...(await startLines(program)));
 
   const result: Result = {
     date: new Date().toISOString(),

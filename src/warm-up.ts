@@ -15,7 +15,7 @@ export interface WarmUpParts {
   stopped: AbortSignal;
 }
 
-/** What the compiler takes for often: beyond, a second more of warming gains little. */
+/** What the compiler takes for often; beyond it, a second more gains little. */
 const requests_max = 1000;
 /** Of connections of the ledger beside the first: for their plans. */
 const requests_further = 64;
@@ -57,8 +57,10 @@ export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUp
   }
 }
 
+/** The embedded database takes its time for each, and is not there for many. */
+const idle_requests_max = 400;
 /** Of one slice: a request that comes meanwhile waits for the last of them. */
-const slice_requests = 4;
+const slice_requests = 8;
 /** A moment is idle when nothing is asked for so long, and the event loop is not late. */
 const idle_ms = 20;
 const late_ms_max = 10;
@@ -70,7 +72,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   const { warm_up_ms, start, ledger, log, stopped } = parts;
   let [requests, worked_ms] = [0, 0];
   const goesOn = () => isIdle() && !stopped.aborted;
-  const isWarm = () => requests >= requests_max || worked_ms >= warm_up_ms;
+  const isWarm = () => requests >= idle_requests_max || worked_ms >= warm_up_ms;
 
   /** Until something else is to be done. The node for warming up is there for no longer. */
   async function whileIdle(): Promise<void> {

@@ -76,6 +76,8 @@ Settings come from sluice.yaml and from environment variables:
   REDIS_URL            Redis, for a service of several nodes
   SLUICE_WORKERS       processes that share the port, a number or auto: one for
                        each core (default: 1); several need Postgres and Redis
+  SLUICE_WARM_UP_MS    how long a node may warm up before it is ready, in
+                       milliseconds (default: 2000); 0: not at all
   SLUICE_TLS_CERTIFICATE_FILE, SLUICE_TLS_KEY_FILE
                        serve HTTPS (default: HTTP)
   SLUICE_CONFIG        configuration file (default: ./sluice.yaml, if it exists)

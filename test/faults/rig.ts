@@ -152,6 +152,8 @@ async function nodeOf(name: string, folder: string, postgresPort: number, redisP
     SLUICE_DATA_DIR: join(folder, name.replace(" ", "-")),
     DATABASE_URL: `postgres://postgres@127.0.0.1:${database.port}/postgres`,
     REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    // What is tried begins when a node serves; it starts hundreds of times.
+    SLUICE_WARM_UP_MS: "0",
     FAULTS_CLOCK: join(folder, `${name}.clock`),
   };
   const preload = process.env.TEST_SLUICE ? [] : ["--preload", join(import.meta.dir, "stepped-clock.ts")];

@@ -1,0 +1,137 @@
+// Warming up the ledger: what is done is as real as any request's, nobody else sees it, and nothing of it stays.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { noUsage } from "../../src/inference/usage.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { idOf } from "../../src/store/ids.ts";
+import type { Ledger } from "../../src/store/ledger.ts";
+import type { Rehearsing, Understudy } from "../../src/store/rehearsal.ts";
+import type { StoreWatcher } from "../../src/store/watcher.ts";
+import { admitOf, type Store, settleOf, stores } from "./ledger-stores.ts";
+
+const never = new AbortController().signal;
+
+function understudy(): Understudy {
+  const [organizationId, keyId] = [idOf(Bun.randomUUIDv7(), "org_"), idOf(Bun.randomUUIDv7(), "key_")];
+  return { organizationId, keyId, keyHash: crypto.getRandomValues(new Uint8Array(32)), plan: "pro" };
+}
+
+for (const name of ["postgres", "pglite"] as const) {
+  describe(`a rehearsal on ${name}`, () => {
+    let store: Store;
+    let book: Ledger & Rehearsing;
+    /** How many rows each table has. */
+    const rows = async () => {
+      const tables = await store.db.query<{ name: string }>(
+        "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1",
+      );
+      const counts = tables.map(async ({ name }) => {
+        const [row] = await store.db.query<{ count: number }>(`select count(*) as count from ${name}`);
+        return [name, row!.count] as const;
+      });
+      return Object.fromEntries(await Promise.all(counts));
+    };
+
+    beforeAll(async () => {
+      store = await stores[name]();
+      book = ledger(store.db, { recovery: "checkpoint" });
+    }, 60_000);
+    afterAll(async () => {
+      expect(await book.check()).toEqual([]);
+      await book.close();
+      await store.close();
+    }, 30_000);
+
+    test("carries out every verb, and leaves no row behind", async () => {
+      const before = await rows();
+      const me = understudy();
+      const said: string[] = [];
+      await book.rehearse(
+        me,
+        async ({ run, credential }) => {
+          expect(credential).toMatchObject({
+            key: { id: me.keyId },
+            organization: { id: me.organizationId, plan: "pro" },
+          });
+          const admit = admitOf(me.organizationId);
+          const names = { requestId: admit.requestId, organizationId: me.organizationId, number: 1 };
+          const answers = await run([
+            admit,
+            { verb: "grow", ...names, limits: admit.limits, unitsTotal: 2000, unitsTotal_min: 2000 },
+            { verb: "checkpoint", ...names, usage: noUsage, lease_ms: 1000 },
+            settleOf(admit, 700),
+          ]);
+          said.push(...answers.map(({ answer }) => answer));
+        },
+        never,
+      );
+      const once = ["granted", "granted", "extended", "settled"];
+      // The server has two connections for batches.
+      expect(said).toEqual(name === "postgres" ? [...once, ...once] : once);
+      expect(await rows()).toEqual(before);
+    });
+
+    test("is heard of by no watcher, and what comes after it is", async () => {
+      const other = ledger(store.db, { recovery: "checkpoint" });
+      let answered = 0;
+      const watcher: StoreWatcher = { answered: () => void answered++, opened() {}, lost() {} };
+      store.db.watch(watcher);
+      await other.rehearse(understudy(), async ({ run }) => void (await run([])), never);
+      expect(answered).toBe(0);
+      await other.run([admitOf(await store.newOrganization())]);
+      expect(answered).toBeGreaterThan(0);
+      await other.close();
+    });
+
+    test("that fails is rolled back too, and batches are carried as ever", async () => {
+      const before = await rows();
+      const other = ledger(store.db, { recovery: "checkpoint" });
+      const failing = other.rehearse(
+        understudy(),
+        async ({ run }) => {
+          await run([admitOf("org_00000000000070008000000000000001")]);
+          throw new Error("on purpose");
+        },
+        never,
+      );
+      await expect(failing).rejects.toThrow("on purpose");
+      expect(await rows()).toEqual(before);
+      const admit = admitOf(await store.newOrganization());
+      expect(await other.run([admit])).toMatchObject([{ answer: "granted" }]);
+      expect(await other.run([settleOf(admit, 10)])).toMatchObject([{ answer: "settled" }]);
+      await other.close();
+      expect(await book.receiptOfAny(admit.requestId)).toMatchObject({ outcome: "completed" });
+    });
+  });
+}
+
+describe("a rehearsal on postgres", () => {
+  test("takes in no batch that is sent meanwhile, and is given up at the signal", async () => {
+    const store = await stores.postgres();
+    const book = ledger(store.db, { recovery: "checkpoint" });
+    const admit = admitOf(await store.newOrganization());
+    const began = Promise.withResolvers<void>();
+    const over = new AbortController();
+    const rehearsing = book.rehearse(
+      understudy(),
+      async ({ run }) => {
+        began.resolve();
+        await new Promise((resolve) => over.signal.addEventListener("abort", resolve));
+        await run([admit]);
+      },
+      over.signal,
+    );
+    const ended = rehearsing.then(
+      () => "well",
+      () => "given up",
+    );
+    await began.promise;
+    expect(await book.run([admit])).toMatchObject([{ answer: "granted" }]);
+    over.abort();
+    const [row] = await store.db.query<{ holds: number }>("select count(*) as holds from usage_hold");
+    expect(row!.holds).toBe(1);
+    expect(await Promise.race([ended, Bun.sleep(5000)])).toBe("given up");
+    await book.close();
+    await store.close();
+  }, 30_000);
+});
