@@ -19,6 +19,7 @@ import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { sse, upstream } from "./wire.ts";
+import { warming } from "./warming.ts";
 import { workers } from "./workers.ts";
 
 export const mutants: Mutants = {
@@ -41,5 +42,6 @@ export const mutants: Mutants = {
   plans,
   policies,
   notices,
+  warming,
   workers,
 };

@@ -1,0 +1,48 @@
+import type { Mutant } from "./mutant.ts";
+
+const rule = "docs/design/runtime.md, Warming up";
+const books = "test/store/rehearsal.test.ts";
+const moments = "test/warm-up.test.ts";
+
+export const warming: Mutant[] = [
+  {
+    name: "what a rehearsal writes stays",
+    file: "src/postgres/database.ts",
+    find: "    throw over;\n",
+    replace: "",
+    caughtBy: [books],
+    rule,
+  },
+  {
+    name: "a rehearsal counts among the statements",
+    file: "src/postgres/server.ts",
+    find: "          if (!isRehearsing) told.answered(...answer);\n",
+    replace: "          told.answered(...answer);\n",
+    caughtBy: [books],
+    rule,
+  },
+  {
+    name: "batches ride on a connection that is being rehearsed",
+    file: "src/postgres/ledger-lanes.ts",
+    find: "    const lane = await opened();\n    try {",
+    replace: "    slot.lane ??= opened();\n    const lane = await slot.lane;\n    try {",
+    caughtBy: [`${books} > takes in no batch`],
+    rule,
+  },
+  {
+    name: "a node waits for its warming, however long that takes",
+    file: "src/warm-up.ts",
+    find: "await Promise.race([served(), ended]);",
+    replace: "await served();",
+    caughtBy: [`${moments} > waits no longer`],
+    rule,
+  },
+  {
+    name: "a node warms up though it has requests",
+    file: "src/warm-up.ts",
+    find: "const goesOn = () => isIdle() && !stopped.aborted;",
+    replace: "const goesOn = () => !stopped.aborted;",
+    caughtBy: [`${moments} > does nothing while`],
+    rule,
+  },
+];
