@@ -29,7 +29,7 @@ export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUp
   const over = new AbortController();
   const late = setTimeout(() => over.abort(), warm_up_ms);
   const signal = AbortSignal.any([stopped, over.signal]);
-  const ended = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  const ended = aborted(signal);
   let requests = 0;
 
   async function served(): Promise<void> {
@@ -57,6 +57,9 @@ export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUp
   }
 }
 
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+
 /** The embedded database takes its time for each, and is not there for many. */
 const idle_requests_max = 400;
 /** Of one slice: a request that comes meanwhile waits for the last of them. */
@@ -72,6 +75,8 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   const { warm_up_ms, start, ledger, log, stopped } = parts;
   let [requests, worked_ms] = [0, 0];
   const goesOn = () => isIdle() && !stopped.aborted;
+  const ended = aborted(stopped);
+  const pause = (ms: number) => Promise.race([Bun.sleep(ms), ended]);
   const isWarm = () => requests >= idle_requests_max || worked_ms >= warm_up_ms;
 
   /** Until something else is to be done. The node for warming up is there for no longer. */
@@ -81,7 +86,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
       const round = { requests: slice_requests, concurrent: slice_requests, goesOn, signal: stopped };
       requests += await node.serve(stage, round);
     };
-    while (!isWarm() && (await idleFor(idle_ms, goesOn))) {
+    while (!isWarm() && (await idleFor(idle_ms, goesOn, pause))) {
       const began_ms = performance.now();
       await ledger.rehearse(node.understudy, slice, stopped);
       worked_ms += performance.now() - began_ms;
@@ -89,16 +94,17 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   }
 
   try {
-    while (!isWarm() && !stopped.aborted) if (await idleFor(busy_ms, goesOn)) await whileIdle();
+    while (!isWarm() && !stopped.aborted) if (await idleFor(busy_ms, goesOn, pause)) await whileIdle();
     if (worked_ms > 0 && !stopped.aborted) log.event("info", "warmed_up", { requests, ms: Math.round(worked_ms) });
   } catch (cause) {
     if (!stopped.aborted) log.event("warn", "warm_up_failed", { cause: String(cause) });
   }
 }
 
-async function idleFor(ms: number, isIdle: () => boolean): Promise<boolean> {
-  if (!isIdle()) await Bun.sleep(busy_ms);
+/** `pause` is as long as it is told, or until the node is to stop. */
+async function idleFor(ms: number, isIdle: () => boolean, pause: (ms: number) => Promise<unknown>): Promise<boolean> {
+  if (!isIdle()) await pause(busy_ms);
   const began_ms = performance.now();
-  await Bun.sleep(ms);
+  await pause(ms);
   return isIdle() && performance.now() - began_ms < ms + late_ms_max;
 }

@@ -18,8 +18,8 @@ import { routing } from "./routing.ts";
 import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
-import { sse, upstream } from "./wire.ts";
 import { warming } from "./warming.ts";
+import { sse, upstream } from "./wire.ts";
 import { workers } from "./workers.ts";
 
 export const mutants: Mutants = {
