@@ -124,6 +124,14 @@ export const upstream: Mutant[] = [
     rule: "docs/design/usage.md, Answers that nobody streams",
   },
   {
+    name: "the end of an answer waits for other streams",
+    file: "src/upstream/http1/exchange.ts",
+    find: "if (this.#parser.isOver) this.#wake();\n    else if (this.#reader",
+    replace: "if (this.#reader",
+    caughtBy: [gathering],
+    rule: "docs/design/runtime.md, Towards engines",
+  },
+  {
     name: "a connection that the engine had closed fails the request",
     file: "src/routing/after.ts",
     find: '  stale: "same",',

@@ -2,6 +2,7 @@
  * HTTP/1.1 to engines, over sockets of our own: whether a connection was made or reused, and how far it came, is what
  * decides if a request may be sent again, and `fetch` tells neither: docs/decisions/2026-11-22-upstream-client.md.
  */
+import { together } from "../../time/together.ts";
 import type { Connection, RequestBody } from "./connection.ts";
 import { dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
@@ -70,6 +71,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
   const pools = new Map<string, Pool>();
   const destinations = new Map<string, Destination>();
   const boundReceiving = receiveBuffers();
+  const soon = together();
   let isClosed = false;
   const sweeper = setInterval(sweep, Math.min(sweep_ms, idle_ms));
   sweeper.unref();
@@ -140,7 +142,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
 
   const dialled = ({ origin, pool }: Destination, { connect_ms, signal }: Pick<Post, "connect_ms" | "signal">) =>
     dial({
-      ...{ origin, connect_ms, signal, boundReceiving },
+      ...{ origin, connect_ms, signal, boundReceiving, soon },
       freed: (free) => put(pool, free),
       closed: (gone) => forget(inForce(pool), gone),
     });

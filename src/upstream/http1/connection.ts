@@ -1,6 +1,7 @@
 /** A connection to an engine. It carries one exchange at a time, and says whether another may follow. */
 import type { Socket } from "bun";
 import { release } from "../../protocol/release.ts";
+import type { Together } from "../../time/together.ts";
 import { Exchange, type Reply } from "./exchange.ts";
 import { MalformedResponse, type ResponseHead } from "./head.ts";
 
@@ -24,6 +25,7 @@ export interface Owner {
   /** It may serve again. */
   freed(connection: Connection): void;
   closed(connection: Connection): void;
+  soon: Together;
 }
 
 export class Connection {
@@ -56,6 +58,7 @@ export class Connection {
     const exchange = new Exchange({
       pause: () => void this.#socket.pause(),
       resume: () => void this.#socket.resume(),
+      soon: this.#owner.soon,
       drop: () => this.#end(new Error("nobody reads the answer")),
       over: (head) => {
         signal.removeEventListener("abort", abort);

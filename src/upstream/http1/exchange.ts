@@ -7,6 +7,8 @@ import { ResponseParser, type ResponseSink } from "./parser.ts";
 export interface Line {
   pause(): void;
   resume(): void;
+  /** When all sockets of this poll were read. */
+  soon(work: () => void): void;
   /** The answer has been received whole. */
   over(head: ResponseHead): void;
   /** Nobody reads on. */
@@ -66,6 +68,8 @@ export class Exchange implements ResponseSink, Reply {
   #isGathered = false;
   /** What waits has waited already, when some of it was read. */
   #isRest = false;
+  /** Its reader is to be woken. */
+  #isDue = false;
   #failure: { cause: unknown } | null = null;
   /** Whether any byte of an answer has come. */
   isBegun = false;
@@ -96,7 +100,7 @@ export class Exchange implements ResponseSink, Reply {
     this.isBegun = true;
     if (bytes.length > read_bytes_max) this.#isLarge = true;
     this.#parser.push(bytes);
-    this.#wake();
+    this.#wakeSoon();
     this.#holdBack(!this.#parser.isOver && this.#unread_bytes > unread_bytes_max);
     if (this.#parser.isOver) this.#line.over(this.#head!);
   }
@@ -219,6 +223,20 @@ export class Exchange implements ResponseSink, Reply {
     if (this.#isLarge) this.#lent = pieces;
     return pieces;
   }
+
+  /** An end waits for nobody; nor does a failure, which brings what came before it. */
+  #wakeSoon(): void {
+    if (this.#parser.isOver) this.#wake();
+    else if (this.#reader && !this.#isDue) {
+      this.#isDue = true;
+      this.#line.soon(this.#due);
+    }
+  }
+
+  readonly #due = (): void => {
+    this.#isDue = false;
+    this.#wake();
+  };
 
   #wake(): void {
     const reader = this.#reader;

@@ -1,6 +1,7 @@
 /** What an engine sends is read in small parts and holds it back; what is gathered loses nothing, and waits for nothing but more of itself. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { together } from "../../../src/time/together.ts";
 import { Exchange } from "../../../src/upstream/http1/exchange.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -24,6 +25,7 @@ function held() {
     },
     over() {},
     drop() {},
+    soon: together(),
   });
   one.received(bytes(head));
   return { one, line };
@@ -189,5 +191,37 @@ describe("what nobody reads", () => {
       }),
       { numRuns: 100 },
     );
+  });
+});
+
+describe("what is read as it comes", () => {
+  test("wakes its reader when all sockets of a poll were read, with all that they brought", async () => {
+    const one = exchange();
+    const reading = textOf(one.read());
+    let isRead = false;
+    void reading.finally(() => {
+      isRead = true;
+    });
+    one.received(bytes(chunk("a")));
+    await Promise.resolve();
+    expect(isRead).toBe(false);
+    one.received(bytes(chunk("b")));
+    expect(await reading).toBe("ab");
+  });
+
+  test("is there in the same turn when the answer is over, or fails", async () => {
+    for (const end of ["over", "failure"]) {
+      const one = exchange();
+      const reading = textOf(one.read());
+      let text: string | null = null;
+      void reading.then((read) => {
+        text = read;
+      });
+      one.received(bytes(chunk("a")));
+      if (end === "over") one.received(bytes("0\r\n\r\n"));
+      else one.fail(new Error("the caller left"));
+      for (let hop = 0; hop < 5; hop++) await Promise.resolve();
+      expect(text).toBe("a" as never);
+    }
   });
 });
