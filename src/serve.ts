@@ -44,6 +44,7 @@ import { type Metrics, prometheusMetrics } from "./telemetry/metrics.ts";
 import { openTraces } from "./telemetry/open.ts";
 import { watchProcess } from "./telemetry/process.ts";
 import { systemClock } from "./time/clock.ts";
+import { repeating } from "./time/repeating.ts";
 import { tokenCounter } from "./tokens/counter.ts";
 import { startThread } from "./tokens/thread.ts";
 import { notices } from "./usage/notices.ts";
@@ -76,6 +77,8 @@ export interface Serving {
 
 /** How long a node that stops waits for a store that is away, with settlements in hand. */
 const settle_ms_max = 10_000;
+/** How often what small requests have left in memory is collected, at most. */
+const tidy_ms = 30_000;
 
 type Outage = (what: string) => (cause: unknown) => void;
 
@@ -211,6 +214,8 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     return bounds(held, { residentBytes: process.memoryUsage.rss, collect: fullGC, lowestFreeDescriptor });
   };
   const bounded = freshBounds();
+  const tidying = repeating(async () => bounded.leftovers.passed(bounded.memory.bytes), { every: tidy_ms });
+  ending.defer(() => tidying.stop());
   const kept = await stores({
     ...{ database, configuration: configuration.current, log, outage, watcher: metrics, ending },
     locked: metrics.locked,

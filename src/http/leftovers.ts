@@ -11,6 +11,8 @@ export interface Leftovers {
   translated(bytes: number): void;
   /** A request has ended that held so many bytes. */
   ended(bytes: number): void;
+  /** A while has passed, and requests hold so many bytes now: what small ones have left is collected, too, where that is quick. */
+  passed(inFlight_bytes: number): void;
 }
 
 export interface LeftoverSettings {
@@ -20,6 +22,8 @@ export interface LeftoverSettings {
   ended_bytes: number;
   /** An ended request is still being let go, and another may follow it at once. */
   wait_ms: number;
+  /** With more than this in flight, a collection may take too long to be made without need. */
+  inFlight_bytes_max: number;
   /** Milliseconds of collecting. */
   budget: BucketSize;
 }
@@ -29,6 +33,7 @@ export const leftoverSettings: LeftoverSettings = {
   large_bytes: 2 * mib,
   ended_bytes: 16 * mib,
   wait_ms: 250,
+  inFlight_bytes_max: 8 * mib,
   budget: { burst: 1000, per_second: 50 },
 };
 
@@ -37,15 +42,18 @@ export function leftovers(
   settings = leftoverSettings,
   now_ms: () => number = () => performance.now(),
 ): Leftovers {
-  const { large_bytes, ended_bytes, wait_ms } = settings;
+  const { large_bytes, ended_bytes, wait_ms, inFlight_bytes_max } = settings;
   const budget = new Bucket(settings.budget, now_ms());
   let left_bytes = 0;
   let isWaiting = false;
+  /** Since the last collection. */
+  let hasEnded = false;
 
   const mayCollect = () => budget.tokens(now_ms()) > 0;
 
   function collectNow(): void {
     const began_ms = now_ms();
+    hasEnded = false;
     collect();
     budget.spend(now_ms() - began_ms, now_ms());
   }
@@ -70,8 +78,12 @@ export function leftovers(
       else collectLater();
     },
     ended(bytes) {
+      hasEnded = true;
       if (bytes >= large_bytes) left_bytes += bytes;
       if (left_bytes >= ended_bytes) collectLater();
+    },
+    passed(inFlight_bytes) {
+      if (hasEnded && inFlight_bytes <= inFlight_bytes_max && mayCollect()) collectNow();
     },
   };
 }

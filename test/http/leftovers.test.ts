@@ -5,7 +5,13 @@ import { until } from "../harness/until.ts";
 
 function counted() {
   let count = 0;
-  const settings = { large_bytes: 10, ended_bytes: 30, wait_ms: 1, budget: { burst: 1, per_second: 0 } };
+  const settings = {
+    large_bytes: 10,
+    ended_bytes: 30,
+    wait_ms: 1,
+    inFlight_bytes_max: 50,
+    budget: { burst: 1, per_second: 0 },
+  };
   return {
     ...leftovers(
       () => void count++,
@@ -24,7 +30,8 @@ test("a burst is collected at once, and then a twentieth of the time at most; th
     now_ms += 5;
   };
   const budget = { burst: 50, per_second: 50 };
-  const left = leftovers(collect, { large_bytes: 10, ended_bytes: 30, wait_ms: 1, budget }, () => now_ms);
+  const settings = { large_bytes: 10, ended_bytes: 30, wait_ms: 1, inFlight_bytes_max: 0, budget };
+  const left = leftovers(collect, settings, () => now_ms);
   for (let body = 0; body < 10; body++) left.translated(10);
   expect(collected).toHaveLength(10);
   const burst_ms = now_ms;
@@ -68,4 +75,17 @@ test("what ends after a collection is counted from nothing", async () => {
   expect(left.count()).toBe(1);
   left.ended(10);
   await until(() => left.count() === 2);
+});
+
+test("what small requests have left is collected as time passes: where any has ended, and little is in flight", () => {
+  const left = counted();
+  left.passed(0);
+  expect(left.count()).toBe(0);
+  left.ended(1);
+  left.passed(51);
+  expect(left.count()).toBe(0);
+  left.passed(50);
+  expect(left.count()).toBe(1);
+  left.passed(0);
+  expect(left.count()).toBe(1);
 });

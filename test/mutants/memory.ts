@@ -48,6 +48,14 @@ export const memory: Mutant[] = [
     rule,
   },
   {
+    name: "a node with much in flight is stopped for what small requests left",
+    file: "src/http/leftovers.ts",
+    find: "inFlight_bytes <= inFlight_bytes_max && ",
+    replace: "",
+    caughtBy: ["test/http/leftovers.test.ts"],
+    rule,
+  },
+  {
     name: "every large body is collected at once, however long it takes",
     file: "src/http/leftovers.ts",
     find: "if (mayCollect()) collectNow();",
