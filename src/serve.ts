@@ -37,7 +37,7 @@ import { planUse } from "./postgres/plan-use.ts";
 import { plans } from "./postgres/plans.ts";
 import { revocations } from "./postgres/revocations.ts";
 import { readinessChecks, routesCheck } from "./readiness-checks.ts";
-import { rehearsedRates } from "./redis/rehearsed-rates.ts";
+import { dryRunRates } from "./redis/dry-run-rates.ts";
 import { publishPlans, reload, tellAtStart } from "./reloading.ts";
 import { stores } from "./stores.ts";
 import { type Metrics, prometheusMetrics } from "./telemetry/metrics.ts";
@@ -116,7 +116,7 @@ export async function serve(serving: Serving): Promise<number> {
     const stopping = serving.stopAsked();
     const stopped = new AbortController();
     void stopping.then(() => stopped.abort());
-    const { startWarmNode: start, rehearsing: ledger } = node;
+    const { startWarmNode: start, dryRunning: ledger } = node;
     const warming = { warm_up_ms: server.warm_up_ms, start, ledger, log, stopped: stopped.signal };
     if (!isEmbedded) {
       doors.look();
@@ -341,11 +341,11 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     prepareNames: ({ upstreams }: Configuration) => known.names.prepare(upstreams),
     readinessBegan: readiness.began,
     told,
-    rehearsing: ledger,
+    dryRunning: ledger,
     startWarmNode: () =>
       startWarmNode({
         ...{ configuration: configuration.current(), like: dependencies, bounds: freshBounds(), counter },
-        rates: kept.redis ? rehearsedRates(kept.redis) : memoryRates(() => performance.now()),
+        rates: kept.redis ? dryRunRates(kept.redis) : memoryRates(() => performance.now()),
       }),
   };
 }

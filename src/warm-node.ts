@@ -23,11 +23,11 @@ import { noUsage } from "./inference/usage.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import type { Catalog } from "./routing/catalog.ts";
 import type { Credential } from "./store/directory.ts";
+import type { DryRun, DryRunCaller } from "./store/dry-run.ts";
 import { idOf } from "./store/ids.ts";
 import type { Admit, Command, Ledger } from "./store/ledger.ts";
 import { noLimits, type Plan } from "./store/plan.ts";
 import type { Rates } from "./store/rates.ts";
-import type { Stage, Understudy } from "./store/rehearsal.ts";
 import { prometheusMetrics } from "./telemetry/metrics.ts";
 import { systemClock } from "./time/clock.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
@@ -39,10 +39,10 @@ import { outputCalibration } from "./usage/output-calibration.ts";
 import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
 
 export interface WarmNode extends AsyncDisposable {
-  /** To be handed to the ledger's rehearsal. */
-  understudy: Understudy;
+  /** To be handed to the dry run of the ledger. */
+  caller: DryRunCaller;
   /** Resolves when all is settled, with how many requests were answered. */
-  serve(stage: Stage, round: Round): Promise<number>;
+  serve(dryRun: DryRun, round: Round): Promise<number>;
 }
 
 export interface Round {
@@ -75,7 +75,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   const engine = startEngine();
   ending.defer(engine.stop);
   const catalog = catalogAt(engine.url, like.catalog());
-  const { understudy, key } = cast([...catalog.plans.keys()][0]!);
+  const { caller, key } = newCaller([...catalog.plans.keys()][0]!);
   let credential: Credential | null = null;
   const authentication = authenticator({
     directory: { credential: async () => credential, touch: async () => {} },
@@ -141,11 +141,11 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   }
 
   return {
-    understudy,
-    async serve(stage, { requests, concurrent, goesOn, signal }) {
-      credential = stage.credential;
+    caller,
+    async serve(dryRun, { requests, concurrent, goesOn, signal }) {
+      credential = dryRun.credential;
       const admitting = admission({
-        ledger: { run: ofEveryVerb(stage.run), recover: unasked },
+        ledger: { run: ofEveryVerb(dryRun.run), recover: unasked },
         ...{ rates, metering: configuration.metering, grant_ms: configuration.limits.grant_ms },
         ...{ settled: metrics.settled, waited: metrics.grant, sent: metrics.batch },
       });
@@ -206,11 +206,11 @@ function ample(plan: Plan): Plan {
   return { ...plan, ...units, requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrentRequests: 1e6 };
 }
 
-function cast(plan: string): { understudy: Understudy; key: string } {
+function newCaller(plan: string): { caller: DryRunCaller; key: string } {
   const key = newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
   const newId = () => Bun.randomUUIDv7();
   const ids = { organizationId: idOf(newId(), "org_"), keyId: idOf(newId(), "key_") };
-  return { understudy: { ...ids, keyHash: hashKey(key), plan }, key };
+  return { caller: { ...ids, keyHash: hashKey(key), plan }, key };
 }
 
 async function unasked(): Promise<never> {

@@ -3,13 +3,13 @@
  * connection to the database plans what it is asked first. So a node asks itself before others do; of main's room.
  */
 import type { Log } from "./http/log.ts";
-import type { Rehearsing, Stage } from "./store/rehearsal.ts";
+import type { DryRun, DryRunning } from "./store/dry-run.ts";
 import type { Round, WarmNode } from "./warm-node.ts";
 
 export interface WarmUpParts {
   warm_up_ms: number;
   start(): WarmNode;
-  ledger: Rehearsing;
+  ledger: DryRunning;
   log: Pick<Log, "event">;
   /** The process is asked to stop. */
   stopped: AbortSignal;
@@ -35,15 +35,15 @@ export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUp
   async function served(): Promise<void> {
     await using node = start();
     let isFirst = true;
-    const rehearsal = async (stage: Stage) => {
+    const serving = async (dryRun: DryRun) => {
       // What is under way then has the rest of the time to end well, or its connection would be lost with it.
       const until_ms = warm_up_ms * (isFirst ? 0.7 : 0.85);
       const goesOn = () => elapsed_ms() < until_ms;
       const round: Round = { requests: isFirst ? requests_max : requests_further, concurrent, goesOn, signal };
       isFirst = false;
-      requests += await node.serve(stage, round);
+      requests += await node.serve(dryRun, round);
     };
-    await ledger.rehearse(node.understudy, rehearsal, signal);
+    await ledger.dryRun(node.caller, serving, signal);
   }
 
   try {
@@ -82,13 +82,13 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   /** Until something else is to be done. The node for warming up is there for no longer. */
   async function whileIdle(): Promise<void> {
     await using node = start();
-    const slice = async (stage: Stage) => {
+    const slice = async (dryRun: DryRun) => {
       const round = { requests: slice_requests, concurrent: slice_requests, goesOn, signal: stopped };
-      requests += await node.serve(stage, round);
+      requests += await node.serve(dryRun, round);
     };
     while (!isWarm() && (await idleFor(idle_ms, goesOn, pause))) {
       const began_ms = performance.now();
-      await ledger.rehearse(node.understudy, slice, stopped);
+      await ledger.dryRun(node.caller, slice, stopped);
       worked_ms += performance.now() - began_ms;
     }
   }

@@ -13,14 +13,14 @@ function rig({
 } = {}) {
   const stop = new AbortController();
   const seen = { nodes: 0, open: 0, requests: 0, events: [] as string[] };
-  const understudy = { organizationId: "", keyId: "", keyHash: new Uint8Array(), plan: "" };
+  const caller = { organizationId: "", keyId: "", keyHash: new Uint8Array(), plan: "" };
   const parts: WarmUpParts = {
     warm_up_ms,
     start() {
       seen.nodes += 1;
       seen.open += 1;
       return {
-        understudy,
+        caller,
         async serve(_, { requests, goesOn }) {
           await serves();
           let answered = 0;
@@ -32,7 +32,7 @@ function rig({
         },
       };
     },
-    ledger: { rehearse: (_, work) => work({ run: async () => [], credential: {} as never }) },
+    ledger: { dryRun: (_, work) => work({ run: async () => [], credential: {} as never }) },
     log: { event: (level, event) => void seen.events.push(`${level} ${event}`) },
     stopped: stop.signal,
   };

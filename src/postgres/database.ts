@@ -58,12 +58,12 @@ export interface Lane {
    * Of what `work` asks no watcher hears. On a server nobody else may use the lane meanwhile, and `signal` gives its connection
    * up; where it rejects, close it.
    */
-  rehearse(work: (own: Rehearsal) => Promise<void>, signal: AbortSignal): Promise<void>;
+  dryRun(work: (own: DryRunLane) => Promise<void>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
 /** A lane that is being warmed up. */
-export interface Rehearsal extends Pick<Lane, "query"> {
+export interface DryRunLane extends Pick<Lane, "query"> {
   /** `work` in a transaction that is rolled back, whatever becomes of it. */
   rolledBack(work: (tx: Transaction) => Promise<void>): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /** The connections that carry batches: a few of the ledger's own, opened when first needed, given up when one fails. */
-import type { Database, Lane, Rehearsal } from "./database.ts";
+import type { Database, DryRunLane, Lane } from "./database.ts";
 
 export interface Lanes {
   use<T>(work: (lane: Lane) => Promise<T>): Promise<T>;
@@ -7,7 +7,7 @@ export interface Lanes {
    * On each connection, before any batch is: it becomes a lane when `work` has ended well, and is closed else. The embedded
    * database has one, which others use between its transactions.
    */
-  rehearse(work: (own: Rehearsal) => Promise<void>, signal: AbortSignal): Promise<void>;
+  dryRun(work: (own: DryRunLane) => Promise<void>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -27,10 +27,10 @@ export function laneSet(db: Database, count: number): Lanes {
     lane.then((one) => one.close()).catch(() => {});
   };
 
-  async function rehearseIn(slot: Slot, ...rehearsal: Parameters<Lanes["rehearse"]>): Promise<void> {
+  async function dryRunIn(slot: Slot, ...dryRun: Parameters<Lanes["dryRun"]>): Promise<void> {
     const lane = await opened();
     try {
-      await lane.rehearse(...rehearsal);
+      await lane.dryRun(...dryRun);
     } catch (error) {
       await lane.close();
       throw error;
@@ -55,9 +55,9 @@ export function laneSet(db: Database, count: number): Lanes {
         slot.running -= 1;
       }
     },
-    async rehearse(work, signal) {
+    async dryRun(work, signal) {
       const unused = isServer ? slots.filter(({ lane }) => lane === null) : slots;
-      for (const slot of unused) if (!signal.aborted) await rehearseIn(slot, work, signal);
+      for (const slot of unused) if (!signal.aborted) await dryRunIn(slot, work, signal);
     },
     async close() {
       const open = slots.flatMap((slot) => slot.lane ?? []);

@@ -6,21 +6,21 @@
  */
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../db/schema.ts";
+import type { DryRunning } from "../store/dry-run.ts";
 import { bare } from "../store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
-import type { Rehearsing } from "../store/rehearsal.ts";
 import { audit, rollUp, sealed } from "./audit.ts";
 import { budgetsNow, sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database } from "./database.ts";
 import { check } from "./full-check.ts";
 import { batchCall, durableBatchCall } from "./ledger-batch.ts";
+import { batchOn, dryRunOn } from "./ledger-dry-run.ts";
 import { laneSet } from "./ledger-lanes.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
 import { inWaves } from "./ledger-waves.ts";
 import { lostOf } from "./lost.ts";
 import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
-import { batchOn, rehearsed } from "./rehearsal.ts";
 import { report } from "./report.ts";
 import { plainly } from "./rows.ts";
 
@@ -35,7 +35,7 @@ export interface LedgerSettings {
   locked?: (ms: number) => void;
 }
 
-export function ledger(db: Database, settings: LedgerSettings): Ledger & Rehearsing {
+export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunning {
   const lanes = laneSet(db, settings.lanes ?? 2);
   const isDurable = db.kind === "postgres";
   const call = isDurable ? durableBatchCall : batchCall;
@@ -101,8 +101,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & Rehears
       await sumAllEarlier(db);
       return keepUpPartitions(db);
     },
-    rehearse: (understudy, work, signal) =>
-      lanes.rehearse((own) => rehearsed(own, isDurable, understudy, work), signal),
+    dryRun: (caller, work, signal) => lanes.dryRun((own) => dryRunOn(own, isDurable, caller, work), signal),
     close: () => lanes.close(),
   };
 }

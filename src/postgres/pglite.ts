@@ -78,7 +78,7 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
       );
       return {
         query: base.query,
-        rehearse: (work) => work({ query: unwatched.query, rolledBack: (act) => rolledBack(alone, act) }),
+        dryRun: (work) => work({ query: unwatched.query, rolledBack: (act) => rolledBack(alone, act) }),
         close: async () => {},
       };
     },

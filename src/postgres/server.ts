@@ -93,14 +93,14 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
       pool.alone((connection) => transaction(connection, work, statement_ms ?? null)),
     async lane(settings = {}) {
       let own: Connection | undefined;
-      let isRehearsing = false;
+      let isDryRun = false;
       const ofLane: StoreWatcher = {
         ...told,
         answered(...answer) {
-          if (!isRehearsing) told.answered(...answer);
+          if (!isDryRun) told.answered(...answer);
         },
         lost(store) {
-          if (!isRehearsing) told.lost(store);
+          if (!isDryRun) told.lost(store);
         },
       };
       const current = () => {
@@ -114,8 +114,8 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
         (await current().run(text, params, "objects")) as Row[];
       return {
         query,
-        async rehearse(work, signal) {
-          isRehearsing = true;
+        async dryRun(work, signal) {
+          isDryRun = true;
           const giveUp = () => own?.discard();
           signal.addEventListener("abort", giveUp, { once: true });
           try {
@@ -126,7 +126,7 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
           } finally {
             signal.removeEventListener("abort", giveUp);
           }
-          isRehearsing = false;
+          isDryRun = false;
         },
         async close() {
           if (own) lanes.delete(own);

@@ -1,12 +1,12 @@
 import type { Mutant } from "./mutant.ts";
 
 const rule = "docs/design/runtime.md, Warming up";
-const books = "test/store/rehearsal.test.ts";
+const books = "test/store/dry-run.test.ts";
 const moments = "test/warm-up.test.ts";
 
 export const warming: Mutant[] = [
   {
-    name: "what a rehearsal writes stays",
+    name: "what a dry run writes stays",
     file: "src/postgres/database.ts",
     find: "    throw over;\n",
     replace: "",
@@ -14,15 +14,15 @@ export const warming: Mutant[] = [
     rule,
   },
   {
-    name: "a rehearsal counts among the statements",
+    name: "a dry run counts among the statements",
     file: "src/postgres/server.ts",
-    find: "          if (!isRehearsing) told.answered(...answer);\n",
+    find: "          if (!isDryRun) told.answered(...answer);\n",
     replace: "          told.answered(...answer);\n",
     caughtBy: [books],
     rule,
   },
   {
-    name: "batches ride on a connection that is being rehearsed",
+    name: "batches ride on a connection that is in a dry run",
     file: "src/postgres/ledger-lanes.ts",
     find: "    const lane = await opened();\n    try {",
     replace: "    slot.lane ??= opened();\n    const lane = await slot.lane;\n    try {",

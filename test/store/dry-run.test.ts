@@ -3,23 +3,23 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { noUsage } from "../../src/inference/usage.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import type { DryRunCaller, DryRunning } from "../../src/store/dry-run.ts";
 import { idOf } from "../../src/store/ids.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
-import type { Rehearsing, Understudy } from "../../src/store/rehearsal.ts";
 import type { StoreWatcher } from "../../src/store/watcher.ts";
 import { admitOf, type Store, settleOf, stores } from "./ledger-stores.ts";
 
 const never = new AbortController().signal;
 
-function understudy(): Understudy {
+function caller(): DryRunCaller {
   const [organizationId, keyId] = [idOf(Bun.randomUUIDv7(), "org_"), idOf(Bun.randomUUIDv7(), "key_")];
   return { organizationId, keyId, keyHash: crypto.getRandomValues(new Uint8Array(32)), plan: "pro" };
 }
 
 for (const name of ["postgres", "pglite"] as const) {
-  describe(`a rehearsal on ${name}`, () => {
+  describe(`a dry run on ${name}`, () => {
     let store: Store;
-    let book: Ledger & Rehearsing;
+    let book: Ledger & DryRunning;
     /** How many rows each table has. */
     const rows = async () => {
       const tables = await store.db.query<{ name: string }>(
@@ -44,9 +44,9 @@ for (const name of ["postgres", "pglite"] as const) {
 
     test("carries out every verb, and leaves no row behind", async () => {
       const before = await rows();
-      const me = understudy();
+      const me = caller();
       const said: string[] = [];
-      await book.rehearse(
+      await book.dryRun(
         me,
         async ({ run, credential }) => {
           expect(credential).toMatchObject({
@@ -76,7 +76,7 @@ for (const name of ["postgres", "pglite"] as const) {
       let answered = 0;
       const watcher: StoreWatcher = { answered: () => void answered++, opened() {}, lost() {} };
       store.db.watch(watcher);
-      await other.rehearse(understudy(), async ({ run }) => void (await run([])), never);
+      await other.dryRun(caller(), async ({ run }) => void (await run([])), never);
       expect(answered).toBe(0);
       await other.run([admitOf(await store.newOrganization())]);
       expect(answered).toBeGreaterThan(0);
@@ -86,8 +86,8 @@ for (const name of ["postgres", "pglite"] as const) {
     test("that fails is rolled back too, and batches are carried as ever", async () => {
       const before = await rows();
       const other = ledger(store.db, { recovery: "checkpoint" });
-      const failing = other.rehearse(
-        understudy(),
+      const failing = other.dryRun(
+        caller(),
         async ({ run }) => {
           await run([admitOf("org_00000000000070008000000000000001")]);
           throw new Error("on purpose");
@@ -105,15 +105,15 @@ for (const name of ["postgres", "pglite"] as const) {
   });
 }
 
-describe("a rehearsal on postgres", () => {
+describe("a dry run on postgres", () => {
   test("takes in no batch that is sent meanwhile, and is given up at the signal", async () => {
     const store = await stores.postgres();
     const book = ledger(store.db, { recovery: "checkpoint" });
     const admit = admitOf(await store.newOrganization());
     const began = Promise.withResolvers<void>();
     const over = new AbortController();
-    const rehearsing = book.rehearse(
-      understudy(),
+    const running = book.dryRun(
+      caller(),
       async ({ run }) => {
         began.resolve();
         await new Promise((resolve) => over.signal.addEventListener("abort", resolve));
@@ -121,7 +121,7 @@ describe("a rehearsal on postgres", () => {
       },
       over.signal,
     );
-    const ended = rehearsing.then(
+    const ended = running.then(
       () => "well",
       () => "given up",
     );

@@ -6,7 +6,7 @@ import type { Credential } from "./directory.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** Whom the store makes for as long as it lasts. */
-export interface Understudy {
+export interface DryRunCaller {
   organizationId: string;
   keyId: string;
   /** Of its one secret. */
@@ -14,13 +14,13 @@ export interface Understudy {
   plan: string;
 }
 
-export interface Stage {
+export interface DryRun {
   run: Ledger["run"];
   /** As the directory says it. */
   credential: Credential;
 }
 
-export interface Rehearsing {
+export interface DryRunning {
   /** Calls `work` on each connection that carries batches, one after the other. At the signal nobody waits for the store any more. */
-  rehearse(understudy: Understudy, work: (stage: Stage) => Promise<void>, signal: AbortSignal): Promise<void>;
+  dryRun(caller: DryRunCaller, work: (dryRun: DryRun) => Promise<void>, signal: AbortSignal): Promise<void>;
 }

@@ -10,7 +10,7 @@ import type { RatesReply } from "./rates-script.ts";
 /** One that is away is not waited for: the node counts elsewhere meanwhile. */
 const ping_ms = 100;
 
-export function rehearsedRates(redis: Pick<RedisConnection, "ping">): Rates {
+export function dryRunRates(redis: Pick<RedisConnection, "ping">): Rates {
   return redisRates({
     script: () => async (keys) => {
       await redis.ping(ping_ms).catch(() => {});
