@@ -7,9 +7,9 @@ test.each([0, 1, 2, 3])(
   "in 2,500 histories of nodes that crash and freeze over wires that fail, no rule of metering is broken (first half, part %i)",
   (part) => {
     const happened = manyHistories(seedsOf(part, 8), 2_500);
-    // They try what they are for.
+    // They try what they are for: of the rarest some 65 are expected, and by chance below 50 once in a hundred parts.
     for (const [name, times] of Object.entries(happened))
-      expect({ name, enough: times >= 50 }).toEqual({ name, enough: true });
+      expect({ name, enough: times >= 20 }).toEqual({ name, enough: true });
   },
   120_000,
 );

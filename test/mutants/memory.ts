@@ -140,7 +140,7 @@ export const memory: Mutant[] = [
     file: "src/http/call.ts",
     find: "this.#memory?.[Symbol.dispose]();",
     replace: "",
-    caughtBy: [`${held} > a stream holds its body to its end`],
+    caughtBy: [`${held} > a stream gives its body back`],
     rule,
   },
   {
