@@ -114,7 +114,7 @@ export const memory: Mutant[] = [
   {
     name: "what a request held stays reserved after it",
     file: "src/http/memory.ts",
-    find: "this.#hold(-bytes);",
+    find: "this.#hold(-less);",
     replace: "",
     caughtBy: [budget],
     rule,

@@ -252,7 +252,7 @@ export const usage: Mutant[] = [
   {
     name: "a report about media teaches the ratio of text",
     file: "src/usage/input-estimate.ts",
-    find: "|| bytes > 0 ||",
+    find: "|| media.bytes > 0 ||",
     replace: "||",
     caughtBy: [inputEstimate],
     rule: "docs/design/usage.md, The input estimate",

@@ -94,7 +94,7 @@ export const upstream: Mutant[] = [
   {
     name: "one read brings all that an engine has sent",
     file: "src/upstream/http1/exchange.ts",
-    find: "if (this.#unread_bytes > read_bytes_max) return",
+    find: "if (this.#unread_bytes > read_bytes_max && this.#gather_ms === 0) return",
     replace: "if (this.#unread_bytes < 0) return",
     caughtBy: [gathering],
     rule: "docs/design/service.md, Slow readers",
