@@ -1,4 +1,4 @@
-// `npm run rolling -- haproxy`: three nodes behind Debian's haproxy or nginx, streams and requests without a pause, and
+// `npm run rolling -- haproxy`: three nodes behind Debian's haproxy or nginx, or Envoy, streams and requests without a pause, and
 // each node restarted in turn. Nothing may fail and nothing may be cut. With TEST_SLUICE_BEFORE, an older binary, the
 // nodes begin with that one, are upgraded, and go back. Nodes run from source, or from the binary in TEST_SLUICE, as one
 // process or, with `--workers N`, as several. All on loopback; about a minute for each round.
@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
 import { programs } from "../bench/programs.ts";
-import { type Name, startBalancer } from "./rolling/balancer.ts";
+import { isName, kinds, type Name, startBalancer } from "./rolling/balancer.ts";
 import { type Fleet, startFleet } from "./rolling/fleet.ts";
 import { startLoad, type Tally } from "./rolling/load.ts";
 
@@ -27,8 +27,9 @@ const settle_ms = 5000;
 
 async function main(): Promise<void> {
   const name = positionals[0];
-  if (name !== "haproxy" && name !== "nginx") {
-    console.error("usage: npm run rolling -- haproxy|nginx [--streams 100] [--requests 50] [--workers 1]");
+  if (!isName(name)) {
+    const names = Object.keys(kinds).join("|");
+    console.error(`usage: npm run rolling -- ${names} [--streams 100] [--requests 50] [--workers 1]`);
     process.exit(2);
   }
   const { now, before } = programs();

