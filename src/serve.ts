@@ -214,7 +214,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     return bounds(held, { residentBytes: process.memoryUsage.rss, collect: fullGC, lowestFreeDescriptor });
   };
   const bounded = freshBounds();
-  const tidying = repeating(async () => bounded.leftovers.passed(bounded.memory.bytes), { every: tidy_ms });
+  const tidying = repeating(async () => bounded.leftovers.passed(life.openCount), { every: tidy_ms });
   ending.defer(() => tidying.stop());
   const kept = await stores({
     ...{ database, configuration: configuration.current, log, outage, watcher: metrics, ending },

@@ -11,8 +11,8 @@ export interface Leftovers {
   translated(bytes: number): void;
   /** A request has ended that held so many bytes. */
   ended(bytes: number): void;
-  /** A while has passed, and requests hold so many bytes now: what small ones have left is collected, too, where that is quick. */
-  passed(inFlight_bytes: number): void;
+  /** A while has passed, and so many requests are open: what small ones have left is collected, too, where that is quick. */
+  passed(open: number): void;
 }
 
 export interface LeftoverSettings {
@@ -22,8 +22,8 @@ export interface LeftoverSettings {
   ended_bytes: number;
   /** An ended request is still being let go, and another may follow it at once. */
   wait_ms: number;
-  /** With more than this in flight, a collection may take too long to be made without need. */
-  inFlight_bytes_max: number;
+  /** With more requests open than this, a collection may take too long to be made without need. */
+  open_max: number;
   /** Milliseconds of collecting. */
   budget: BucketSize;
 }
@@ -33,7 +33,7 @@ export const leftoverSettings: LeftoverSettings = {
   large_bytes: 2 * mib,
   ended_bytes: 16 * mib,
   wait_ms: 250,
-  inFlight_bytes_max: 8 * mib,
+  open_max: 128,
   budget: { burst: 1000, per_second: 50 },
 };
 
@@ -42,7 +42,7 @@ export function leftovers(
   settings = leftoverSettings,
   now_ms: () => number = () => performance.now(),
 ): Leftovers {
-  const { large_bytes, ended_bytes, wait_ms, inFlight_bytes_max } = settings;
+  const { large_bytes, ended_bytes, wait_ms, open_max } = settings;
   const budget = new Bucket(settings.budget, now_ms());
   let left_bytes = 0;
   let isWaiting = false;
@@ -82,8 +82,8 @@ export function leftovers(
       if (bytes >= large_bytes) left_bytes += bytes;
       if (left_bytes >= ended_bytes) collectLater();
     },
-    passed(inFlight_bytes) {
-      if (hasEnded && inFlight_bytes <= inFlight_bytes_max && mayCollect()) collectNow();
+    passed(open) {
+      if (hasEnded && open <= open_max && mayCollect()) collectNow();
     },
   };
 }

@@ -9,7 +9,7 @@ function counted() {
     large_bytes: 10,
     ended_bytes: 30,
     wait_ms: 1,
-    inFlight_bytes_max: 50,
+    open_max: 50,
     budget: { burst: 1, per_second: 0 },
   };
   return {
@@ -30,7 +30,7 @@ test("a burst is collected at once, and then a twentieth of the time at most; th
     now_ms += 5;
   };
   const budget = { burst: 50, per_second: 50 };
-  const settings = { large_bytes: 10, ended_bytes: 30, wait_ms: 1, inFlight_bytes_max: 0, budget };
+  const settings = { large_bytes: 10, ended_bytes: 30, wait_ms: 1, open_max: 0, budget };
   const left = leftovers(collect, settings, () => now_ms);
   for (let body = 0; body < 10; body++) left.translated(10);
   expect(collected).toHaveLength(10);
@@ -77,7 +77,7 @@ test("what ends after a collection is counted from nothing", async () => {
   await until(() => left.count() === 2);
 });
 
-test("what small requests have left is collected as time passes: where any has ended, and little is in flight", () => {
+test("what small requests have left is collected as time passes: where any has ended, and few are open", () => {
   const left = counted();
   left.passed(0);
   expect(left.count()).toBe(0);

@@ -48,9 +48,9 @@ export const memory: Mutant[] = [
     rule,
   },
   {
-    name: "a node with much in flight is stopped for what small requests left",
+    name: "a node with many open requests is stopped for what small requests left",
     file: "src/http/leftovers.ts",
-    find: "inFlight_bytes <= inFlight_bytes_max && ",
+    find: "open <= open_max && ",
     replace: "",
     caughtBy: ["test/http/leftovers.test.ts"],
     rule,
