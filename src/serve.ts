@@ -109,7 +109,7 @@ export async function serve(serving: Serving): Promise<number> {
       node.readinessBegan,
       prepareNames(configuration.current()),
     ]);
-    const doors = entrances(dependencies, node.entrance, {
+    const closed = entrances(dependencies, node.entrance, {
       ...{ server, limits, log, onReload: serving.onReload },
       isShared: member !== null,
     });
@@ -119,11 +119,11 @@ export async function serve(serving: Serving): Promise<number> {
     const { startWarmNode: start, dryRunning: ledger } = node;
     const warming = { warm_up_ms: server.warm_up_ms, start, ledger, log, stopped: stopped.signal };
     if (!isEmbedded) {
-      doors.look();
+      closed.look();
       await warmUp(warming);
     }
     if (!stopped.signal.aborted) {
-      const listening = doors.open();
+      const listening = closed.open();
       const reloaded = () =>
         reload(configuration, { use, prepareNames }, publishing, member?.agree).then(node.inForce.read);
       serving.onReload(() => void reloaded().catch(outage("plans_unread")));

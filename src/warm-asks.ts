@@ -3,6 +3,7 @@ import { exampleModel, type Operation } from "./http/operation.ts";
 import { jsonType } from "./http/operations/examples.ts";
 import { operations } from "./http/operations.ts";
 import type { Catalog, CatalogModel } from "./routing/catalog.ts";
+import { othersTurn } from "./time/breather.ts";
 
 export interface Ask {
   path: string;
@@ -53,7 +54,7 @@ function streamed(text: string): Response {
   const frames = text.split(/(?<=\n\n)/).map((frame) => new TextEncoder().encode(frame));
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      await new Promise((resolve) => setImmediate(resolve));
+      await othersTurn();
       const frame = frames.shift();
       if (frame) controller.enqueue(frame);
       else controller.close();

@@ -73,7 +73,7 @@ export function readEnvironment(
       trustedProxies: proxiesOf(get, add),
     },
     workers: workersOf(get, add),
-    warm_up_ms: warmUpOf(get, add),
+    warm_up_ms: wholeOf("SLUICE_WARM_UP_MS", serverLimits.warm_up_ms.maximum, get, add),
     storage: {
       databaseUrl: addressOf("DATABASE_URL", /^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name", get, add),
       redisUrl: addressOf("REDIS_URL", /^rediss?:\/\/\S+$/i, "redis://host:6379", get, add),
@@ -100,12 +100,18 @@ type Get = (name: Variable) => string | null;
 type Add = (name: Variable, message: string) => void;
 
 function portOf(name: "PORT" | "SLUICE_OPERATOR_PORT", get: Get, add: Add): number | null {
+  // A service of Kubernetes named sluice-operator puts its own address into this variable.
+  const isLink = get(name)?.startsWith("tcp://");
+  const hint = isLink ? "; Kubernetes set it: set enableServiceLinks: false for the pod" : "";
+  return wholeOf(name, 65_535, get, (at, message) => add(at, message + hint));
+}
+
+/** From 0. */
+function wholeOf(name: Variable, maximum: number, get: Get, add: Add): number | null {
   const written = get(name);
   if (written === null) return null;
-  if (/^[0-9]{1,5}$/.test(written) && Number(written) <= 65_535) return Number(written);
-  // A service of Kubernetes named sluice-operator puts its own address into this variable.
-  const hint = written.startsWith("tcp://") ? "; Kubernetes set it: set enableServiceLinks: false for the pod" : "";
-  add(name, `must be a whole number from 0 to 65535, not ${excerpt(written)}${hint}`);
+  if (/^[0-9]{1,5}$/.test(written) && Number(written) <= maximum) return Number(written);
+  add(name, `must be a whole number from 0 to ${maximum}, not ${excerpt(written)}`);
   return null;
 }
 
@@ -122,15 +128,6 @@ function workersOf(get: Get, add: Add): WorkersWanted | null {
   const number = /^[0-9]{1,3}$/.test(written) ? Number(written) : 0;
   if (number >= 1 && number <= workers_max) return number;
   add("SLUICE_WORKERS", `must be auto, or a whole number from 1 to ${workers_max}, not ${excerpt(written)}`);
-  return null;
-}
-
-function warmUpOf(get: Get, add: Add): number | null {
-  const written = get("SLUICE_WARM_UP_MS");
-  if (written === null) return null;
-  const { minimum, maximum } = serverLimits.warm_up_ms;
-  if (/^[0-9]{1,5}$/.test(written) && Number(written) <= maximum) return Number(written);
-  add("SLUICE_WARM_UP_MS", `must be a whole number from ${minimum} to ${maximum}, not ${excerpt(written)}`);
   return null;
 }
 

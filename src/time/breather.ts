@@ -10,7 +10,8 @@ export async function breather(bytes: number): Promise<void> {
   if (bytes > small_bytes) await othersTurn();
 }
 
-function othersTurn(): Promise<void> {
+/** Whoever waits for sockets or timers goes first. */
+export function othersTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 

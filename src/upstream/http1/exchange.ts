@@ -1,5 +1,6 @@
 /** One request and its answer on a connection: what came waits here until it is read, and holds the engine back meanwhile. */
 import { release } from "../../protocol/release.ts";
+import { othersTurn } from "../../time/breather.ts";
 import type { ResponseHead } from "./head.ts";
 import { ResponseParser, type ResponseSink } from "./parser.ts";
 
@@ -205,7 +206,7 @@ export class Exchange implements ResponseSink, Reply {
 
   /** What was received at once is much work: others do some of theirs in between. */
   async #inTurn(): Promise<Uint8Array[]> {
-    await new Promise((resolve) => setImmediate(resolve));
+    await othersTurn();
     return this.#take();
   }
 
