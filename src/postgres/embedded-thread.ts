@@ -1,4 +1,5 @@
 /** The embedded database's thread as the rest of the process sees it: questions go there, answers come back by number. */
+import { together } from "../time/together.ts";
 import { DatabaseError, type Session } from "./database.ts";
 
 export interface Statement {
@@ -60,15 +61,8 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   }
   // In a turn of their own, all at once: while the runtime hands out one message it hands out no other, and what follows an
   // answer may wait for the next one in a loop of its own, as `expect().rejects` of its test runner does.
-  let answers: Answer[] = [];
-  const takeAll = () => {
-    const all = answers;
-    answers = [];
-    for (const answer of all) take(answer);
-  };
-  worker.onmessage = ({ data }: MessageEvent<Answer>) => {
-    if (answers.push(data) === 1) setImmediate(takeAll);
-  };
+  const soon = together();
+  worker.onmessage = ({ data }: MessageEvent<Answer>) => soon(() => take(data));
   const lost = (why: string) => {
     for (const number of [...waiting.keys()]) settle(number, (one) => one.reject(new DatabaseError(why, "XX000")));
   };

@@ -1,6 +1,6 @@
 /**
- * Work that one poll of the sockets brings is done together when all of them were read: code that has just run for another
- * costs less. docs/decisions/2026-11-22-bodies-and-streams.md
+ * Work that one poll brings is done together when all of it has come, in a turn of its own: of sockets, because code that has
+ * just run for another costs less (docs/decisions/2026-11-22-bodies-and-streams.md); of messages from a thread, see there.
  */
 export type Together = (work: () => void) => void;
 
