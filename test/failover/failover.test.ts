@@ -3,6 +3,7 @@
  * protocol, streamed and whole: the first engine fails, and a spare that is well stands behind it.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { linesThen } from "../harness/log-lines.ts";
 import { until } from "../harness/until.ts";
 import { asks, protocols, type Seen } from "./callers.ts";
 import { type Case, type Rig, type Route, startRig } from "./rig.ts";
@@ -149,12 +150,9 @@ test("the record names the route that answered, and the attempts; metrics and th
     Number(new RegExp(`upstream_attempts_total{upstream="",outcome="${outcome}"} (\\d+)`).exec(metrics)?.[1]);
   // Three protocols, streamed and whole.
   expect([count("refused"), count("busy"), count("rejected"), count("too_long")]).toEqual([12, 12, 6, 6]);
-  const refused = rig.sluice
-    .stderr()
-    .split("\n")
-    .filter((line) => line.includes('"upstream_refused"'));
+  const refused = await linesThen(rig.sluice, "upstream_refused", 12);
   expect(refused).toHaveLength(12);
-  expect(JSON.parse(refused[0]!)).toMatchObject({
+  expect(refused[0]).toMatchObject({
     level: "error",
     upstream: "canary-first",
     status: expect.any(Number),

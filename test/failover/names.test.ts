@@ -1,6 +1,7 @@
 /** Engines behind one name, over real sockets and a real name server: they come, go, die and are found again. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { freePort } from "../harness/daemon.ts";
+import { lineOf, linesOf } from "../harness/log-lines.ts";
 import { type NameServer, startNameServer } from "../harness/name-server.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -73,18 +74,10 @@ async function leadsTo(upstream: string, host: string, to: string[]): Promise<vo
   await until(know, 20_000, `${host} to lead to ${to}`);
 }
 
-const eachLine = () =>
-  sluice
-    .stderr()
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-
 test("a node starts though nothing is known of a name, says so, and serves when it is", async () => {
   const [late] = await routes("canary-late");
   expect(late).toMatchObject({ upstream: "canary-late", state: "unresolved" });
-  const unresolved = { event: "upstream_unresolved", upstream: "canary-late", problem: "empty", addresses: 0 };
-  expect(eachLine()).toContainEqual(expect.objectContaining(unresolved));
+  await lineOf(sluice, { event: "upstream_unresolved", upstream: "canary-late", problem: "empty", addresses: 0 });
   const { status, text } = await asks("late", "too early");
   expect([status, text]).toEqual([503, ""]);
   await leadsTo("canary-late", "late.localhost", [addresses[0]!]);
@@ -94,7 +87,7 @@ test("a node starts though nothing is known of a name, says so, and serves when 
 test("a name leads to this machine only where it says so", async () => {
   const before = server.asked.udp;
   server.names.set("own.test", { ipv4: addresses });
-  await until(() => eachLine().some(({ problem }) => problem === "own"), 20_000, "the log to say so");
+  await lineOf(sluice, { problem: "own" });
   await until(() => server.asked.udp > before + 10, 20_000, "some more answers");
   expect(await routes("canary-own")).toMatchObject([{ state: "unresolved" }]);
   expect((await asks("own", "inside")).status).toBe(503);
@@ -181,22 +174,20 @@ test("each address has a check of its own, and one that goes is no longer asked,
   engines[1]!.isSick = true;
   const down = async () => (await routes("canary-many")).map(({ state }) => state).join() === "closed,down";
   await until(down, 20_000, "one of the two to be down");
-  const says = ({ event, replica }: Record<string, unknown>) => event === "upstream_down" && replica === addresses[1];
-  await until(() => eachLine().some(says), 10_000, "the log to say so");
+  await lineOf(sluice, { event: "upstream_down", replica: addresses[1] });
   await leadsTo("canary-many", name, addresses.slice(0, 1));
   const { checks } = engines[1]!;
   const before = engines[0]!.checks;
   await until(() => engines[0]!.checks > before + 5, 20_000, "more checks of the other");
   expect(engines[1]!.checks).toBeLessThanOrEqual(checks + 1);
-  expect(eachLine().filter(({ event }) => event === "upstream_up")).toEqual([]);
+  expect(linesOf(sluice, "upstream_up")).toEqual([]);
   engines[1]!.isSick = false;
 });
 
 test("what operators see of replicas: the log, the record, the list and the metrics; the engine sees the name", async () => {
   await leadsTo("canary-many", name, [addresses[1]!]);
   const told = await asks("many", "who are you");
-  await until(() => eachLine().some(({ request_id }) => request_id === told.requestId), 10_000, "the line of the log");
-  const line = eachLine().find(({ request_id }) => request_id === told.requestId);
+  const line = await lineOf(sluice, { request_id: told.requestId });
   expect(line).toMatchObject({ upstream: "canary-many", replica: addresses[1] });
   expect(engines[1]!.asked.at(-1)!.headers.get("host")).toBe(`${name}:${new URL(engines[1]!.url).port}`);
   const { route } = await sluice.json<{ route: object }>("request", "show", told.requestId);
@@ -220,8 +211,8 @@ test("what operators see of replicas: the log, the record, the list and the metr
 test("a name server that fails takes no address away, and is told of once", async () => {
   await leadsTo("canary-many", name, addresses.slice(0, 2));
   const failures = () =>
-    eachLine().filter(
-      ({ event, upstream, problem }) => `${event} ${upstream} ${problem}` === "upstream_unresolved canary-many failed",
+    linesOf(sluice, "upstream_unresolved").filter(
+      ({ upstream, problem }) => `${upstream} ${problem}` === "canary-many failed",
     );
   const before = failures().length;
   server.names.set(name, { says: "failure" });

@@ -1,5 +1,6 @@
 /** What the catalogue of faults does not hold: engines that come back, clients that leave, and routes that are all dead. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { lineOf } from "../harness/log-lines.ts";
 import { until } from "../harness/until.ts";
 import { asks, bodyOf } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
@@ -72,13 +73,8 @@ test("a client that leaves during the second attempt ends it: one record, and no
   await until(() => rig.asked("s06-left") === 1, 20_000, "the second attempt");
   leaving.abort();
   await asking;
-  const line = () =>
-    rig.sluice
-      .stderr()
-      .split("\n")
-      .find((one) => one.includes("acme/left"));
-  await until(() => line() !== undefined, 20_000, "the request to be logged");
-  const receipt = await settled(JSON.parse(line()!).request_id);
+  const line = await lineOf(rig.sluice, { event: "request", model: "acme/left" });
+  const receipt = await settled(line.request_id);
   expect(receipt).toMatchObject({ outcome: "cancelled", attempts: 2 });
   expect(rig.asked("ok-left")).toBe(0);
 });

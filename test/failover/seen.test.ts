@@ -1,6 +1,7 @@
 /** What operators see of engines: each route as it is, each attempt of a request, and nothing of it where clients look. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { freePort } from "../harness/daemon.ts";
+import { lineOf } from "../harness/log-lines.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, seen } from "./callers.ts";
@@ -37,27 +38,13 @@ afterAll(async () => {
 });
 
 const asks = async () => seen(await sluice.post("/v1/chat/completions", bodyOf("chat", "acme/seen", true)));
-interface Line {
-  request_id?: string;
-  upstream?: string;
-  attempts?: { upstream: string; outcome: string; ms: number }[];
-  queued_ms?: number;
-}
-async function lineOf(id: string): Promise<Line> {
-  const find = () =>
-    sluice
-      .stderr()
-      .split("\n")
-      .find((line) => line.includes(id) && line.includes('"event":"request"'));
-  await until(() => find() !== undefined, 10_000, "the line of the log");
-  return JSON.parse(find()!) as Line;
-}
+const lineOfRequest = (id: string) => lineOf(sluice, { event: "request", request_id: id });
 
 test("the line of a request names its upstream, and each attempt where one failed", async () => {
   sick.isSick = true;
   const told = await asks();
   expect(told.text).toBe(words);
-  const line = await lineOf(told.requestId);
+  const line = await lineOfRequest(told.requestId);
   expect(line).toMatchObject({
     upstream: "canary-well",
     attempts: [
@@ -74,7 +61,7 @@ test("the line of a request names its upstream, and each attempt where one faile
   const { stdout } = await sluice.cli("request", "show", told.requestId);
   expect(stdout).toMatch(/^attempt 1 +canary-sick, failed, \d+ ms\nattempt 2 +canary-well, answered, \d+ ms$/m);
   sick.isSick = false;
-  const plain = await lineOf((await asks()).requestId);
+  const plain = await lineOfRequest((await asks()).requestId);
   expect(plain.upstream).toBe("canary-sick");
   expect(plain.attempts).toBeUndefined();
   expect(plain.queued_ms).toBeUndefined();
@@ -101,7 +88,7 @@ test("`sluice upstream list` shows each route as the server knows it now", async
   expect(stdout).toMatch(/^UPSTREAM +MODEL +STATE/);
   [sick.delay_ms, well.delay_ms] = [20, 20];
   const told = await Promise.all(running);
-  const lines = await Promise.all(told.map(({ requestId }) => lineOf(requestId)));
+  const lines = await Promise.all(told.map(({ requestId }) => lineOfRequest(requestId)));
   expect(lines.filter(({ queued_ms = 0 }) => queued_ms > 1_000)).toHaveLength(1);
 }, 60_000);
 

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsOf, model, says, startService, words } from "../harness/engine.ts";
+import { linesOf, linesThen } from "../harness/log-lines.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -190,14 +191,15 @@ describe("a plan that organizations are on", () => {
     };
     const before = await hash();
     const reloaded = async (text: string, event: string) => {
-      const times = () => first.stderr().split(`"event":"${event}"`).length;
-      const seen = times();
+      const seen = linesOf(first, event).length;
       writeFileSync(file, text);
       first.signal("SIGHUP");
-      await until(() => times() > seen, 10_000, event);
+      await linesThen(first, event, seen + 1);
     };
     await reloaded("plans: { silver: {} }", "configuration_refused");
-    expect(first.stderr()).toContain("plan 'gold' is used by 2 organizations (acme, umbrella); move them");
+    expect(JSON.stringify(linesOf(first, "configuration_refused"))).toContain(
+      "plan 'gold' is used by 2 organizations (acme, umbrella); move them",
+    );
     expect(await hash()).toBe(before);
     // What nobody uses may go.
     await reloaded("plans: { gold: {} }", "configuration_reloaded");

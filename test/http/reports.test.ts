@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
 import { freePort } from "../harness/daemon.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
+import { lineOf } from "../harness/log-lines.ts";
 import { until } from "../harness/until.ts";
 
 /** What the engine reports of its next answer. */
@@ -106,7 +107,7 @@ test("operators are told, by upstream and kind, and how far its reports are off;
   expect(text).toMatch(/^usage_reports_rejected_total\{upstream="\S+",half="output",kind="above_cap"\} 3$/m);
   expect(text).toMatch(/^usage_reports_rejected_total\{upstream="\S+",half="input",kind="above_context"\} 3$/m);
   expect(text).toMatch(new RegExp(`^usage_report_divergence\\{model="${model}",statistic="p99"\\} 250000$`, "m"));
-  expect(service.stderr()).toMatch(/"event":"report_rejected","request_id":"req_[0-9a-f]{32}"/);
+  expect((await lineOf(service, { event: "report_rejected" })).request_id).toMatch(/^req_[0-9a-f]{32}$/);
   await until(async () => /^usage_holds 0$/m.test(await metrics()), 10_000, "no hold");
   expect(await service.json("usage", "check")).toEqual([]);
 });

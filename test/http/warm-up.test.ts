@@ -4,6 +4,7 @@ import { createServer } from "node:net";
 import { RedisClient } from "bun";
 import postgres from "postgres";
 import { model, says, startService } from "../harness/engine.ts";
+import { type Logging, lineOf, linesOf } from "../harness/log-lines.ts";
 import { freshDatabase, startRedis } from "../harness/services.ts";
 import { program, type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -13,26 +14,7 @@ import { startWorkers } from "../workers/node.ts";
 const long = { SLUICE_WARM_UP_MS: "30000" };
 const none = { SLUICE_WARM_UP_MS: "0" };
 
-type Line = {
-  time: string;
-  event: string;
-  level: string;
-  worker?: number;
-  requests?: number;
-  ms?: number;
-  cause?: string;
-};
-const linesOf = ({ stderr }: Pick<Sluice, "stderr">) =>
-  stderr()
-    .split("\n")
-    .filter((line) => line.startsWith("{"))
-    .map((line) => JSON.parse(line) as Line);
-/** The first line of this event; lines are written a moment late. */
-async function said(service: Pick<Sluice, "stderr">, event: string): Promise<Line> {
-  const found = () => linesOf(service).find((line) => line.event === event);
-  await until(() => found() !== undefined, 90_000, event);
-  return found()!;
-}
+const said = (service: Logging, event: string) => lineOf(service, { event });
 
 async function asked<Row extends object>(url: string, text: string): Promise<Row[]> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
@@ -215,7 +197,7 @@ describe("on Postgres and Redis", async () => {
     );
     const service = await startAgain(database, long);
     await said(service, "warm_up_failed");
-    expect(linesOf(service).filter(({ event }) => event === "warm_up_failed")).toMatchObject([
+    expect(linesOf(service, "warm_up_failed")).toMatchObject([
       { level: "warn", cause: expect.stringContaining("not today") },
     ]);
     expect((await service.fetch("/readyz", { key: null })).status).toBe(200);
@@ -249,7 +231,7 @@ describe("on the embedded database", () => {
     expect((await said(service, "warmed_up")).requests).toBeGreaterThan(300);
     expect(await countedBy(service)).toEqual(before);
     expect(service.engine.requests).toHaveLength(1);
-    expect(linesOf(service).filter(({ event }) => event === "request")).toHaveLength(1);
+    expect(linesOf(service, "request")).toHaveLength(1);
     expect(await service.json<object[]>("org", "list")).toHaveLength(1);
     await service.stop();
   }, 120_000);

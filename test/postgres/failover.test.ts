@@ -2,6 +2,7 @@
 // run and by one that starts afterwards, and said; the service goes on. With a synchronous replica nothing is missing.
 
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { linesOf, linesThen } from "../harness/log-lines.ts";
 import { type Pair, startPair } from "../harness/replica.ts";
 import { redisUrl } from "../harness/services.ts";
 import { type Sluice, type SluiceOptions, startSluice } from "../harness/sluice.ts";
@@ -59,21 +60,8 @@ async function servedApart(pair: Pair, sluice: Sluice): Promise<{ kept: string[]
   return { kept, lost: await serve(sluice, 3) };
 }
 
-interface Line {
-  event: string;
-  receipts?: number;
-  requests?: string[];
-  units?: number;
-  from?: unknown;
-  to?: unknown;
-}
-const logged = (sluice: Sluice, event: string): Line[] =>
-  sluice
-    .stderr()
-    .split("\n")
-    .filter((line) => line.includes(`"${event}"`))
-    .map((line) => JSON.parse(line) as Line);
-const lostBy = (sluice: Sluice) => until(() => logged(sluice, "receipts_lost").length > 0, 60_000, "the log to say so");
+const lostBy = (sluice: Sluice) => linesThen(sluice, "receipts_lost", 1);
+const movesOf = (sluice: Sluice) => linesThen(sluice, "database_moved", 1);
 
 test("a node that runs while a replica takes over says what was lost, and goes on", async () => {
   const pair = await pairOf();
@@ -83,10 +71,9 @@ test("a node that runs while a replica takes over says what was lost, and goes o
   expect(units).toBe("");
 
   await pair.failOver();
-  await lostBy(sluice);
-  const [said] = logged(sluice, "receipts_lost");
+  const [said] = await lostBy(sluice);
   expect(said).toMatchObject({ receipts: 3, requests: expect.arrayContaining(lost) });
-  expect(logged(sluice, "database_moved")).toMatchObject([{ from: { timeline: 1 }, to: { timeline: 2 } }]);
+  expect(await movesOf(sluice)).toMatchObject([{ from: { timeline: 1 }, to: { timeline: 2 } }]);
   const metrics = await (await sluice.fetch("/metrics")).text();
   expect(metrics).toMatch(/^usage_receipts_lost_total 3$/m);
   expect(metrics).toMatch(/^database_timeline 2$/m);
@@ -98,7 +85,7 @@ test("a node that runs while a replica takes over says what was lost, and goes o
   expect(check.code).toBe(0);
   expect(check.stderr).toContain("The database was promoted or restored");
   expect(check.stderr).toContain(`at least 3 settled requests of ${said!.units!.toLocaleString("en-US")} units`);
-  expect(logged(sluice, "receipts_lost")).toHaveLength(1);
+  expect(linesOf(sluice, "receipts_lost")).toHaveLength(1);
 });
 
 test("a node that starts after a replica took over knows by Redis what was lost", async () => {
@@ -119,9 +106,8 @@ test("a node that starts after a replica took over knows by Redis what was lost"
   await pair.failOver();
 
   const after = await nodeOn(pair, { env, dataDir: before.dataDir });
-  await lostBy(after);
-  expect(logged(after, "receipts_lost")).toMatchObject([{ receipts: 3, requests: expect.arrayContaining(lost) }]);
-  expect(logged(after, "database_moved")).toMatchObject([{ from: { timeline: 1 }, to: { timeline: 2 } }]);
+  expect(await lostBy(after)).toMatchObject([{ receipts: 3, requests: expect.arrayContaining(lost) }]);
+  expect(await movesOf(after)).toMatchObject([{ from: { timeline: 1 }, to: { timeline: 2 } }]);
 });
 
 for (const mode of ["on", "remote_apply"]) {
@@ -139,10 +125,10 @@ for (const mode of ["on", "remote_apply"]) {
     expect(await refused.text()).toContain("storage_unavailable");
 
     await pair.failOver();
-    await until(() => logged(sluice, "database_moved").length > 0, 60_000, "the node to notice");
+    await movesOf(sluice);
     expect(await statuses(sluice, ids)).toEqual([200, 200, 200, 200, 200]);
     expect(await statuses(sluice, await serve(sluice, 1))).toEqual([200]);
-    expect(logged(sluice, "receipts_lost")).toEqual([]);
+    expect(linesOf(sluice, "receipts_lost")).toEqual([]);
     expect((await sluice.cli("usage", "check")).stderr).not.toContain("Lost with it");
   });
 }

@@ -3,9 +3,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import postgres from "postgres";
 import { startService } from "../harness/engine.ts";
+import { type Logging, lineOf, linesOf } from "../harness/log-lines.ts";
 import { freshDatabase, redisUrl } from "../harness/services.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
-import { until } from "../harness/until.ts";
 
 export interface WorkersNode extends Sluice {
   /** Of each worker that runs now, by its number. */
@@ -60,18 +60,11 @@ const read = (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : 
 export const isGone = (pid: number) => !existsSync(`/proc/${pid}`) || /^State:\s+Z/m.test(read(`/proc/${pid}/status`));
 
 /** How many lines of the log are of this event. */
-export const said = (service: Pick<Sluice, "stderr">, event: string) =>
-  service.stderr().split(`"event":"${event}"`).length - 1;
+export const said = (service: Logging, event: string) => linesOf(service, event).length;
 
 /** Which worker's line of the log is of this request. */
-export async function workerOf(service: Pick<Sluice, "stderr">, requestId: string): Promise<number> {
-  const found = () =>
-    service
-      .stderr()
-      .split("\n")
-      .find((line) => line.includes(`"request_id":"${requestId}"`));
-  await until(() => found() !== undefined, 5000, `the line of ${requestId}`);
-  return (JSON.parse(found()!) as { worker: number }).worker;
+export async function workerOf(service: Logging, requestId: string): Promise<number> {
+  return (await lineOf(service, { request_id: requestId })).worker;
 }
 
 /** On a connection of its own, as clients' are dealt out. */

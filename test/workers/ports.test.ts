@@ -9,6 +9,7 @@ import { connect } from "node:tls";
 import { authority, type Identity, written } from "../harness/certificates.ts";
 import { freePort } from "../harness/daemon.ts";
 import { model, says, words } from "../harness/engine.ts";
+import { linesOf } from "../harness/log-lines.ts";
 import { until } from "../harness/until.ts";
 import { own, said, startWorkers, type WorkersNode, workerOf } from "./node.ts";
 
@@ -148,11 +149,8 @@ test("connections that live long, and lie unevenly, come to be spread over the w
     end();
   });
   const even = () => {
-    const lines = node
-      .stderr()
-      .split("\n")
-      .filter((line) => line.includes('"stream":'));
-    served = lines.slice(-200).map((line) => (JSON.parse(line) as { worker: number }).worker);
+    const lines = linesOf(node, "request");
+    served = lines.slice(-200).map(({ worker }) => worker as number);
     const first = served.filter((worker) => worker === 1).length / served.length;
     return lines.length > 400 && first >= 0.4 && first <= 0.6;
   };
