@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../test/harness/daemon.ts";
+import { debianProgram } from "../../test/harness/debian.ts";
 import { until } from "../../test/harness/until.ts";
 import { type Behaviour, modelOf, type Protocol, protocols } from "./asks.ts";
 import { pinned } from "./process.ts";
@@ -44,15 +45,17 @@ const passing = (name: string) => ({
   translates: false,
 });
 
-/** Null where it is not installed. */
+/** This machine's, or Debian's; null where neither is to be had. */
 export async function startNginx(engineUrl: string): Promise<Target | null> {
-  const program = Bun.which("nginx", { PATH: `${process.env.PATH}:/usr/sbin` });
+  const installed = Bun.which("nginx", { PATH: `${process.env.PATH}:/usr/sbin` });
+  const program = installed ? { path: installed, env: process.env } : await debianProgram("nginx").catch(() => null);
   if (!program) return null;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-nginx-"));
   const port = await freePort();
   const file = join(folder, "nginx.conf");
   writeFileSync(file, nginxConfiguration(folder, port, new URL(engineUrl).host));
-  const child = Bun.spawn(pinned([program, "-c", file, "-p", folder, "-g", "daemon off;"]), {
+  const child = Bun.spawn(pinned([program.path, "-c", file, "-p", folder, "-g", "daemon off;"]), {
+    env: program.env,
     stdout: "ignore",
     stderr: "ignore",
   });

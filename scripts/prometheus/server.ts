@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../../test/harness/daemon.ts";
-import { libraryPath, unpackedTree } from "../../test/harness/debian.ts";
+import { debianProgram } from "../../test/harness/debian.ts";
 import { until } from "../../test/harness/until.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -26,13 +26,7 @@ export interface History {
   values: [number, string][];
 }
 
-async function program(name: string) {
-  const tree = await unpackedTree(join(root, ".cache/debian-prometheus"), {
-    packages: ["prometheus"],
-    program: "usr/bin/prometheus",
-  });
-  return { path: join(tree, "usr/bin", name), env: { ...process.env, LD_LIBRARY_PATH: libraryPath(tree) } };
-}
+const program = (name: string) => debianProgram(name, { package: "prometheus", folder: "usr/bin" });
 
 /** In the folder of the rules. Throws where it finds something. */
 export async function promtool(words: string[], input?: string): Promise<void> {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pythonWith } from "../../test/clients/virtual-environment.ts";
 import { freePort } from "../../test/harness/daemon.ts";
-import { libraryPath, unpackedTree } from "../../test/harness/debian.ts";
+import { debianProgram, type Program } from "../../test/harness/debian.ts";
 import { until } from "../../test/harness/until.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -21,22 +21,17 @@ interface Kind {
   version: string;
 }
 
-interface Program {
-  path: string;
-  env: Record<string, string | undefined>;
-}
-
 export const kinds = {
   haproxy: {
     file: "haproxy.cfg",
-    program: () => ofDebian("haproxy"),
+    program: () => debianProgram("haproxy"),
     words: (file) => ["-db", "-f", file],
     listening: bound,
     version: "-v",
   },
   nginx: {
     file: "nginx.conf",
-    program: () => ofDebian("nginx"),
+    program: () => debianProgram("nginx"),
     words: (file, folder) => ["-p", folder, "-c", file, "-g", "daemon off; pid pid;"],
     listening: (text, port) => bound(text, port).replace(/^http \{$/m, `http {\n${ownFolders.join(" ")}`),
     version: "-v",
@@ -113,14 +108,6 @@ function bound(text: string, port: number): string {
 
 /** Debian's own folders for these belong to an installed nginx. */
 const ownFolders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((what) => `${what}_temp_path ${what};`);
-
-async function ofDebian(name: string): Promise<Program> {
-  const tree = await unpackedTree(join(root, `.cache/debian-${name}`), {
-    packages: [name],
-    program: `usr/sbin/${name}`,
-  });
-  return { path: join(tree, "usr/sbin", name), env: { ...process.env, LD_LIBRARY_PATH: libraryPath(tree) } };
-}
 
 /** A package that others bundle it in: its one program stands beside its Python. */
 async function ofPypi(): Promise<Program> {

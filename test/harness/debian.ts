@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 const executed = promisify(execFile);
+const cache = join(import.meta.dir, "../../.cache");
 // apt and dpkg call others by name; a bare PATH must not stop them.
 const path = `${process.env.PATH ?? ""}:/usr/sbin:/usr/bin:/sbin:/bin`;
 
@@ -49,6 +50,20 @@ export async function unpackedTree(tree: string, wanted: Wanted): Promise<string
     rmSync(workplace, { recursive: true, force: true });
   }
   return tree;
+}
+
+export interface Program {
+  path: string;
+  env: Record<string, string | undefined>;
+}
+
+/** A program of the package that has its name, or of another; in `.cache`, unpacked once. Throws where this cannot be. */
+export async function debianProgram(name: string, from = { package: name, folder: "usr/sbin" }): Promise<Program> {
+  const tree = await unpackedTree(join(cache, `debian-${from.package}`), {
+    packages: [from.package],
+    program: join(from.folder, from.package),
+  });
+  return { path: join(tree, from.folder, name), env: { ...process.env, LD_LIBRARY_PATH: libraryPath(tree) } };
 }
 
 /** The folders of a tree's shared libraries, as LD_LIBRARY_PATH wants them. */
