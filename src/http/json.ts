@@ -1,7 +1,28 @@
 /** A JSON answer. Nothing of this service may be kept by a cache on the way. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
-  return new Response(JSON.stringify(body), {
+  return new Response(gathered(JSON.stringify(body)), {
     status,
     headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
   });
 }
+
+/**
+ * The runtime gathers an answer's head and body for one write, where they have less than 16 KiB together. Above that it
+ * gathers neither, and gives the system each name and value of the head by itself: some 80 calls. The head of a stream is
+ * always gathered. Rule: docs/design/runtime.md, Bun as a server.
+ */
+function gathered(text: string): string | ReadableStream<Uint8Array> {
+  // No character has more than three bytes.
+  if (text.length * 3 <= gathered_bytes_max) return text;
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= gathered_bytes_max) return text;
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
+}
+
+/** Leaves room for a head of 4 KiB. */
+const gathered_bytes_max = 12 * 1024;
