@@ -6,6 +6,7 @@
 import { Fault } from "../inference/fault.ts";
 import { assertShape, BodyScan, type ShapeLimits } from "../protocol/body-scan.ts";
 import { parsingSteps, type ScannedBody } from "../protocol/json-body.ts";
+import { OwnBytes } from "../protocol/own-bytes.ts";
 import { release } from "../protocol/release.ts";
 import { breather, inTurns, small_bytes } from "../time/breather.ts";
 import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
@@ -19,6 +20,8 @@ export interface JsonBody<Value = unknown> {
   value: Value;
   /** Size after decompression. */
   bytes: number;
+  /** Of a large one that was looked over; null: what goes on of it is written anew. */
+  own: OwnBytes | null;
 }
 
 /** Hears how many bytes are held of a body, before they are; a Fault that it throws refuses the request. */
@@ -27,9 +30,10 @@ export type Hold = (bytes: number) => void;
 export async function readJson(request: Request, limits: BodyLimits, hold: Hold): Promise<JsonBody> {
   const { bytes, shape } = await readBody(request, limits, hold, unseenBytes(limits));
   const size = bytes.byteLength;
-  const value = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
-  if (size > slice_bytes) release(bytes);
-  return { value, bytes: size };
+  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
+  const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
+  if (!own && size > slice_bytes) release(bytes);
+  return { value, bytes: size, own };
 }
 
 /** So small a body is not felt, and cannot break a limit: a value takes a byte at least, a member five, a new name six. */

@@ -14,9 +14,14 @@ export function infer<Wire extends InferenceWire, Reply>(
   input: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
 ): Promise<Response> {
-  const { principal } = input;
-  return prepare(dependencies, call, input, adapter).then((prepared) =>
-    run(dependencies, call, { principal, prepared }, adapter),
+  const { principal, body } = input;
+  const { own } = body;
+  return prepare(dependencies, call, input, adapter).then(
+    (prepared) => run(dependencies, call, { principal, prepared }, adapter),
+    (refused: unknown) => {
+      own?.letGo();
+      throw refused;
+    },
   );
 }
 
@@ -28,6 +33,7 @@ async function run<Wire extends InferenceWire, Reply>(
 ): Promise<Response> {
   call.watchClient();
   await using owner = new AsyncDisposableStack();
+  owner.use(prepared.own);
   const standing = owner.use(dependencies.standings.begin(principal, (fault) => call.end(fault)));
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
   const running = owner.use(await dependencies.runs.start({ ...prepared, planNow }, call));

@@ -15,15 +15,20 @@ export function inferenceBody<Wire>(
   return {
     schema,
     async read(dependencies, call) {
-      const { value, bytes } = await readJson(call.request, dependencies.limits, (held) =>
+      const { value, bytes, own } = await readJson(call.request, dependencies.limits, (held) =>
         reserve(dependencies, call, held),
       );
       const catalog = dependencies.catalog();
       noteAsked(call, catalog, value);
       await breather(bytes);
-      const wire = validate(value, extraParamsOf(catalog, value));
-      await breather(bytes);
-      return { value: wire, bytes };
+      try {
+        const wire = validate(value, extraParamsOf(catalog, value));
+        await breather(bytes);
+        return { value: wire, bytes, own };
+      } catch (refused) {
+        own?.letGo();
+        throw refused;
+      }
     },
   };
 }

@@ -70,6 +70,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
       inputTokens,
       media,
       inputBytes,
+      own: body.own,
     },
     inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: outputTokensAllowed(model, inputTokens),

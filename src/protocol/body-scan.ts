@@ -25,6 +25,15 @@ export interface ShapeLimits {
   body_names_max: number;
 }
 
+/** A bracket, comma or colon of the body itself, outside of what it holds, and how many members began up to there. */
+export interface Mark {
+  at: number;
+  members: number;
+}
+
+/** More than a request has. */
+const marks_max = 256;
+
 /** A large body may hold more: beyond the limits, a value for each so many bytes, a member, and a name. */
 export const bytesPerValue = 128;
 export const bytesPerMember = 160;
@@ -36,6 +45,8 @@ export class BodyScan implements BodyShape {
   depth = 0;
   values = 0;
   members = 0;
+  /** Of an object: its bracket, then colon and comma in turns, and its bracket; null where there are too many. */
+  marks: Mark[] | null = [];
   readonly #names = new Names();
   #level = 0;
   #inString = false;
@@ -48,6 +59,7 @@ export class BodyScan implements BodyShape {
 
   take(piece: Uint8Array): void {
     const end = piece.length;
+    const before = this.bytes - 1;
     this.bytes += end;
     let at = this.#inString ? this.#pastString(piece, this.#isEscaped ? 1 : 0) : 0;
     let { depth, values, members } = this;
@@ -61,19 +73,28 @@ export class BodyScan implements BodyShape {
         name = at;
         at = this.#pastString(piece, at);
         nameEnd = at;
-      } else if (byte === comma) values++;
-      else if (byte === colon) {
+      } else if (byte === comma) {
+        values++;
+        if (level === 1) this.#mark(before + at, members);
+      } else if (byte === colon) {
         members++;
+        if (level === 1) this.#mark(before + at, members);
         this.#names.add(piece, name, nameEnd);
       } else if (opens(byte)) {
         values++;
         if (++level > depth) depth = level;
-      } else if (closes(byte)) level--;
+        if (level === 1) this.#mark(before + at, members);
+      } else if (closes(byte) && --level === 0) this.#mark(before + at, members);
     }
     this.depth = depth;
     this.values = values;
     this.members = members;
     this.#level = level;
+  }
+
+  #mark(at: number, members: number): void {
+    this.marks?.push({ at, members });
+    if (this.marks && this.marks.length > marks_max) this.marks = null;
   }
 
   /** A string that the piece does not end goes on in the next one. */

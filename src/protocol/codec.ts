@@ -8,6 +8,7 @@ import type { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Result } from "../inference/result.ts";
 import type { SseMessage } from "../sse/message.ts";
+import type { JsonObject } from "./json.ts";
 
 /** Turns one input into any number of outputs; `end` is called once, after the last input. */
 export interface Transducer<In, Out> {
@@ -74,7 +75,7 @@ export interface UpstreamCodec {
   path: string;
   request: {
     /** Throws what `refusal` answers. */
-    encode(request: InferenceRequest, ask: UpstreamAsk): unknown;
+    encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;
     /** What the protocol has no words for though it would change the answer, as `unsupported_feature`; else null. */
     refusal(request: InferenceRequest): Fault | null;
   };

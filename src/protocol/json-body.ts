@@ -1,13 +1,16 @@
 /** The bytes of a body → its JSON value, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure. */
 import { Fault } from "../inference/fault.ts";
-import { type BodyShape, tooDeep } from "./body-scan.ts";
-import { parseInSteps, parsingCost_ns, step_ns } from "./json-steps.ts";
+import { type BodyScan, tooDeep } from "./body-scan.ts";
+import { type Parsed, parseInSteps, parsingCost_ns } from "./json-steps.ts";
 
 export interface ScannedBody {
   bytes: Uint8Array;
   /** Null: too small to cost much, whatever its shape, and not looked over. */
-  shape: BodyShape | null;
+  shape: BodyScan | null;
 }
+
+/** What may take so long, at its dearest, is parsed in one go: in steps, an agent's body costs twice as much. */
+const whole_ns = 20_000_000;
 
 /** In one go, however long it takes. */
 export function parseJsonBody(bytes: Uint8Array): unknown {
@@ -26,13 +29,13 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
 }
 
 /** The same with pauses, where it could take long. What was not looked over is held to its depth here. */
-export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number): Generator<void, unknown, void> {
+export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number): Generator<void, Parsed, void> {
   if (shape === null) {
     const value = parseJsonBody(bytes);
     if (isDeeper(value, depth_max)) throw tooDeep(depth_max);
-    return value;
+    return { value, isIntact: true };
   }
-  if (parsingCost_ns(shape) <= step_ns) return parseJsonBody(bytes);
+  if (parsingCost_ns(shape) <= whole_ns) return { value: parseJsonBody(bytes), isIntact: true };
   try {
     return yield* parseInSteps(bytes);
   } catch (cause) {

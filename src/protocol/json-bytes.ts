@@ -4,6 +4,7 @@ export const quote = 0x22;
 export const comma = 0x2c;
 export const colon = 0x3a;
 export const backslash = 0x5c;
+export const closingBrace = 0x7d;
 
 /** `[` or `{`: they differ in one bit. */
 export function opens(byte: number): boolean {

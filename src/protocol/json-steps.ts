@@ -5,7 +5,7 @@
  * array that is still open there is made, its finished items are put into it, and the rest follows. A long string becomes
  * a value by itself. Pure, but for the bytes: they are used up.
  */
-import { closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
+import { backslash, closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
 import { longString } from "./json-string.ts";
 
 /** An object or array that is open where the walk stands. */
@@ -33,18 +33,25 @@ const walked_bytes = 4 * 1024 * 1024;
 /** As text, a string of this length costs its own size twice before it is a value. */
 const long_bytes = 256 * 1024;
 
+export interface Parsed {
+  value: unknown;
+  /** Whether the bytes are what they were. */
+  isIntact: boolean;
+}
+
 export function parsingCost_ns(shape: { bytes: number; values: number; members: number }): number {
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
 
 /** Throws what JSON.parse or a decoder throws; positions in a SyntaxError's words are those of a part. */
-export function* parseInSteps(bytes: Uint8Array, step = step_ns, long = long_bytes): Generator<void, unknown, void> {
+export function* parseInSteps(bytes: Uint8Array, step = step_ns, long = long_bytes): Generator<void, Parsed, void> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const walk = new Walk(bytes, decoder, isMarked ? 3 : 0);
   let cost = 0;
   let before = 0;
   let walked = 0;
+  let isIntact = true;
   for (let at = walk.from; at < bytes.length; ) {
     if (at - walked >= walked_bytes) {
       walked = at;
@@ -56,6 +63,7 @@ export function* parseInSteps(bytes: Uint8Array, step = step_ns, long = long_byt
       const isWhole = after > 0 && after <= bytes.length;
       if (isWhole && after - at > long && walk.awaitsValue()) {
         walk.enter();
+        isIntact &&= !bytes.subarray(at, after).includes(backslash);
         walk.place(at, yield* longString(bytes, at + 1, after - 1, decoder));
         walk.parsedTo(after);
         [cost, before] = [0, after];
@@ -82,7 +90,7 @@ export function* parseInSteps(bytes: Uint8Array, step = step_ns, long = long_byt
     } else if (closes(byte)) walk.close(at, byte === 0x5d);
     at++;
   }
-  return walk.end(bytes.length);
+  return { value: walk.end(bytes.length), isIntact };
 }
 
 class Walk {

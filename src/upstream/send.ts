@@ -1,7 +1,9 @@
 /** One request to one engine, once: whether it may be sent again is decided by whoever knows what was shown. */
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import { jsonPieces } from "../protocol/json-pieces.ts";
+import { joined, type OwnBytes } from "../protocol/own-bytes.ts";
 import { breather } from "../time/breather.ts";
 import type { Client, Post } from "./http1/client.ts";
 import type { RequestBody } from "./http1/connection.ts";
@@ -15,6 +17,8 @@ export interface Sending extends UpstreamAsk {
   request: InferenceRequest;
   /** Size of what the caller asked. */
   inputBytes: number;
+  /** The bytes in which the caller did, where they are still there. */
+  own?: OwnBytes | null;
   /** For whom it is. */
   identified?: { organization: string; plan: string };
   /** What divides the engine's prefix cache, as vLLM names it; null where nothing does. */
@@ -28,10 +32,7 @@ export interface Sending extends UpstreamAsk {
 export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "connected" | "signal">): Promise<Reply> {
   const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = sending;
   const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
-  const body = await bodyOf(
-    sending.cacheSalt ? { ...(asked as object), cache_salt: sending.cacheSalt } : asked,
-    sending,
-  );
+  const body = await bodyOf(sending.cacheSalt ? { ...asked, cache_salt: sending.cacheSalt } : asked, sending);
   return client.post({
     url: upstream.url + codec.path,
     address: upstream.address,
@@ -54,14 +55,15 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
 /** Smaller ones are written at once, which is quicker. */
 const pieced_bytes = 1024 * 1024;
 
-async function bodyOf(asked: unknown, { inputBytes }: Sending): Promise<RequestBody> {
-  if (inputBytes < pieced_bytes) return JSON.stringify(asked);
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
-  for (const piece of jsonPieces(asked)) {
+async function bodyOf(asked: Readonly<JsonObject>, { inputBytes, own }: Sending): Promise<RequestBody> {
+  const { rest, handed } = own?.handOn(asked) ?? { rest: asked, handed: [] };
+  if (handed.length === 0 && inputBytes < pieced_bytes) return JSON.stringify(rest);
+  const pieces: Uint8Array[] = [];
+  for (const piece of jsonPieces(rest)) {
     pieces.push(piece);
     await breather(inputBytes);
   }
-  return pieces;
+  return joined(pieces, handed);
 }
 
 function identityHeaders({ upstream: { identityHeaders = {} }, identified }: Sending): Record<string, string> {

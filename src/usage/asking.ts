@@ -1,6 +1,7 @@
 /** What is asked of engines for one request: the same of all, but for what the context of each allows. Pure. */
 import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
+import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import { type CatalogModel, contextTokensOf, type Route } from "../routing/catalog.ts";
 import type { RunTrace } from "./trace.ts";
@@ -11,6 +12,8 @@ export interface Errand {
   request: InferenceRequest;
   /** Size of what the caller asked. */
   inputBytes: number;
+  /** The bytes in which it did, for the first engine. */
+  own?: OwnBytes | null;
   /** Estimate of the input. */
   inputTokens: number;
   identity: ResponseIdentity;

@@ -9,6 +9,7 @@ import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
+import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import type { CatalogModel } from "../routing/catalog.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
@@ -29,6 +30,8 @@ export interface Asked extends Omit<RatedEntry, "ahead"> {
   media: Media;
   /** Size of the request with all that it refers to, which `inputTokens` was estimated from. */
   inputBytes: number;
+  /** The bytes of a large one, as it came. */
+  own?: OwnBytes | null;
   /** Output tokens that the model and its context allow. */
   outputTokensAllowed: number;
   identity: ResponseIdentity;

@@ -157,6 +157,8 @@ class Walk implements Opened, OpenedEvents {
   /** Throws `capacity_exceeded`. */
   async #queued(stage: Stage): Promise<Stay | null> {
     const itinerary = this.#itinerary;
+    // Whoever waits long holds the conversation alone.
+    this.#errand.own?.letGo();
     await this.#pause(Number.POSITIVE_INFINITY, this.#errand.granted);
     const until_ms = this.#parts.now_ms() + itinerary.patience_ms(stage);
     for (;;) {
@@ -194,6 +196,7 @@ class Walk implements Opened, OpenedEvents {
         identity: errand.identity,
         signal: errand.signal,
         inputBytes: errand.inputBytes,
+        own: errand.own ?? null,
         isFresh,
         stream: this.#asking.stream,
         gather_ms: this.#asking.gather_ms,

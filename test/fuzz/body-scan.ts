@@ -106,10 +106,15 @@ function walked(bytes: Uint8Array): Omit<BodyShape, "names"> {
 }
 
 function inSteps(bytes: Uint8Array, step_ns: number, long_bytes: number): unknown {
+  const sent = Buffer.from(bytes);
   const steps = parseInSteps(bytes, step_ns, long_bytes);
   for (;;) {
     const step = steps.next();
-    if (step.done) return step.value;
+    if (!step.done) continue;
+    const { value, isIntact } = step.value;
+    // They may go to an engine.
+    if (isIntact && !sent.equals(bytes)) throw new Error("the bytes are not what they were");
+    return value;
   }
 }
 

@@ -4,6 +4,8 @@ const budget = "test/http/memory.test.ts";
 const held = "test/attacks/held-bodies.test.ts";
 const rule = "docs/design/service.md, Memory in flight";
 
+const ownBytes = "test/protocol/own-bytes.test.ts";
+const ownRule = "docs/design/service.md, The caller's own bytes";
 const bodyRule = "docs/design/service.md, Cost before trust";
 
 export const memory: Mutant[] = [
@@ -86,6 +88,70 @@ export const memory: Mutant[] = [
     replace: "if (byte < 0) throw",
     caughtBy: ["test/protocol/json-steps.test.ts"],
     rule: bodyRule,
+  },
+  {
+    name: "what an engine is handed has a name twice",
+    file: "src/protocol/own-bytes.ts",
+    find: "return sameMembers(asked[name], body[name]) === members;",
+    replace: "return sameMembers(asked[name], body[name]) >= Math.min(members, 0);",
+    caughtBy: [ownBytes],
+    rule: ownRule,
+  },
+  {
+    name: "a member of the body that repeats is handed on",
+    file: "src/protocol/own-bytes.ts",
+    find: "found.has(name) ? null : { name",
+    replace: "{ name",
+    caughtBy: [ownBytes],
+    rule: ownRule,
+  },
+  {
+    name: "what stands between members that are handed on goes with them",
+    file: "src/protocol/own-bytes.ts",
+    find: "if (last && last.to + 1 === from)",
+    replace: "if (last && from > 0)",
+    caughtBy: [ownBytes],
+    rule: ownRule,
+  },
+  {
+    name: "a member that the engine is not asked passes for the same",
+    file: "src/protocol/own-bytes.ts",
+    find: "for (const name in asked) if (asked[name] !== undefined) unmatched--;",
+    replace: "unmatched = 0;",
+    caughtBy: [ownBytes],
+    rule: ownRule,
+  },
+  {
+    name: "where a member stands is counted from the last piece",
+    file: "src/protocol/body-scan.ts",
+    find: "const before = this.bytes - 1;",
+    replace: "const before = -1;",
+    caughtBy: [ownBytes],
+    rule: ownRule,
+  },
+  {
+    name: "bytes over which a string was unescaped are handed on",
+    file: "src/protocol/json-steps.ts",
+    find: "isIntact &&= !bytes.subarray(at, after).includes(backslash);",
+    replace: "isIntact &&= at > backslash - bytes.length;",
+    caughtBy: ["test/protocol/json-steps.test.ts"],
+    rule: ownRule,
+  },
+  {
+    name: "who waits for an engine holds the body as it came",
+    file: "src/usage/walk.ts",
+    find: "this.#errand.own?.letGo();",
+    replace: "",
+    caughtBy: ["test/http/own-bytes.test.ts"],
+    rule,
+  },
+  {
+    name: "pieces of one memory are freed with the first",
+    file: "src/upstream/http1/connection.ts",
+    find: "if (!this.#unsent.some(({ buffer }) => buffer === next.buffer)) release(next);",
+    replace: "release(next);",
+    caughtBy: ["test/upstream/http1/client.test.ts > pieces of one memory"],
+    rule: ownRule,
   },
   {
     name: "a key has no share of the memory",

@@ -2,11 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import { parseInSteps } from "../../src/protocol/json-steps.ts";
 
-function parsed(text: string, step_ns: number, long_bytes?: number): { value: unknown; steps: number } {
-  const walk = parseInSteps(new TextEncoder().encode(text), step_ns, long_bytes);
+function parsed(text: string, step_ns: number, long_bytes?: number) {
+  const bytes = new TextEncoder().encode(text);
+  const walk = parseInSteps(bytes, step_ns, long_bytes);
   for (let steps = 0; ; steps++) {
     const step = walk.next();
-    if (step.done) return { value: step.value, steps };
+    if (step.done) return { ...step.value, steps, text: new TextDecoder().decode(bytes) };
   }
 }
 
@@ -82,5 +83,12 @@ describe("in steps", () => {
     const { value } = parsed(text, 1);
     expect(JSON.stringify(value)).toBe(JSON.stringify(JSON.parse(text)));
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  });
+
+  test("bytes over which a long string was written are said to be used up", () => {
+    const [plain, escaped] = ['["aaaa bbbb", 1]', '["aaaa\\tbbbb", 1]'];
+    expect(parsed(plain, 1, 3)).toMatchObject({ isIntact: true, text: plain });
+    expect(parsed(escaped, 1, 3)).toMatchObject({ isIntact: false, value: ["aaaa\tbbbb", 1] });
+    expect(parsed(escaped, 1)).toMatchObject({ isIntact: true, text: escaped });
   });
 });

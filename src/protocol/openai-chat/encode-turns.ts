@@ -2,7 +2,7 @@
  * Turns of the centre → messages of chat completions: results directly after their calls, and what `role: tool` cannot
  * hold (images, files) in a user message that follows them.
  */
-import type { AssistantTurn, InputPart, TextPart, ToolTurn, Turn } from "../../inference/request.ts";
+import type { AssistantTurn, InputPart, TextPart, ToolCallPart, ToolTurn, Turn } from "../../inference/request.ts";
 import { withInstructionsAtHead, withResultsInPlace } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 
@@ -58,16 +58,22 @@ function encodeAssistant(turn: AssistantTurn): Record<string, unknown> {
   const [first] = turn.parts;
   if (first?.kind === "text" && turn.parts.length === 1)
     return { role: "assistant", content: first.text, name: turn.name };
-  const text = turn.parts.filter((part) => part.kind === "text");
-  const reasoning = turn.parts.flatMap((part) => (part.kind === "reasoning" && part.text !== "" ? [part.text] : []));
-  const refusals = turn.parts.filter((part) => part.kind === "refusal");
-  const calls = turn.parts.filter((part) => part.kind === "tool-call");
+  const text: TextPart[] = [];
+  const calls: ToolCallPart[] = [];
+  let reasoning = "";
+  let refusal: string | undefined;
+  for (const part of turn.parts) {
+    if (part.kind === "text") text.push(part);
+    else if (part.kind === "tool-call") calls.push(part);
+    else if (part.kind === "reasoning") reasoning += part.text;
+    else refusal = (refusal ?? "") + part.text;
+  }
   return {
     role: "assistant",
     content: text.length > 0 ? encodeText(text) : calls.length > 0 ? null : "",
     name: turn.name,
-    refusal: refusals.length > 0 ? refusals.map((part) => part.text).join("") : undefined,
-    reasoning_content: reasoning.length > 0 ? reasoning.join("") : undefined,
+    refusal,
+    reasoning_content: reasoning || undefined,
     tool_calls:
       calls.length > 0
         ? calls.map((call) => ({

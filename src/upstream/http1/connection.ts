@@ -18,7 +18,7 @@ export class ConnectionLost extends Error {
 }
 
 /** The whole, or its pieces, which are used up. */
-export type RequestBody = string | Uint8Array<ArrayBuffer>[];
+export type RequestBody = string | Uint8Array[];
 
 /** Who keeps the connections. */
 export interface Owner {
@@ -33,7 +33,7 @@ export class Connection {
   readonly #owner: Owner;
   #exchange: Exchange | null = null;
   /** What waits for the socket to drain. */
-  #unsent: Uint8Array<ArrayBuffer>[] = [];
+  #unsent: Uint8Array[] = [];
   #served = 0;
   #isClosed = false;
   /** How long the engine says that it keeps the connection open, in milliseconds; null where it doesn't say. */
@@ -99,7 +99,8 @@ export class Connection {
       else if (sent < next.length) this.#unsent[0] = next.subarray(sent);
       if (sent < next.length) return;
       this.#unsent.shift();
-      release(next);
+      // Pieces may be of one memory.
+      if (!this.#unsent.some(({ buffer }) => buffer === next.buffer)) release(next);
     }
   }
 
