@@ -6,7 +6,8 @@ import { names, type Row, type Scenario } from "./scenarios.ts";
 import type { Slice } from "./slice.ts";
 
 export interface Cell {
-  value: number;
+  /** Null: it answered nothing. */
+  value: number | null;
   /** A ratio, or what was added; null where nothing is compared. */
   compared: number | null;
   note: string;
@@ -33,12 +34,19 @@ const storing: readonly string[] = [names.postgres, names.unlimited];
 
 function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
   const { id, name, unit, of, compared, budget } = row;
-  const best = (target: string): Slice | null =>
-    slices.get(target)?.reduce((one, other) => (of(other) < of(one) ? other : one)) ?? null;
+  const best = (target: string): Slice | null => {
+    const answered = slices.get(target)?.filter(({ requests }) => requests > 0) ?? [];
+    return answered.length > 0 ? answered.reduce((one, other) => (of(other) < of(one) ? other : one)) : null;
+  };
   const base = compared ? best(compared.with) : null;
   const cells: Record<string, Cell> = {};
   for (const target of slices.keys()) {
-    const slice = best(target)!;
+    const slice = best(target);
+    if (!slice) {
+      const asked = slices.get(target)!.reduce((sum, { leftOut }) => sum + leftOut, 0);
+      cells[target] = { value: null, compared: null, note: `answered none of ${asked} requests` };
+      continue;
+    }
     const value = of(slice);
     if (compared && (target === compared.with || !base)) {
       cells[target] = { value, compared: null, note: "" };
@@ -110,7 +118,7 @@ const withUnit = (value: number, unit: Row["unit"]) =>
 function cellText(line: Line, cell: Cell | undefined, isOurs: boolean): string {
   if (!cell) return "–";
   const { value, compared, note } = cell;
-  const parts = [withUnit(value, line.unit)];
+  const parts = value === null ? [] : [withUnit(value, line.unit)];
   if (compared !== null && line.as === "ratio") parts.push(`${compared.toFixed(2)}×`);
   if (compared !== null && line.as === "added")
     parts.push(`${compared < 0 ? "−" : "+"}${withUnit(Math.abs(compared), line.unit)}`);

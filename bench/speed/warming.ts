@@ -35,7 +35,7 @@ export async function coldLine(driven: readonly Driven[], say: (text: string) =>
   }
   const base = cells[names.passed]?.value;
   for (const [name, cell] of Object.entries(cells)) {
-    if (name !== names.passed && base) cell.compared = cell.value / base;
+    if (name !== names.passed && base && cell.value !== null) cell.compared = cell.value / base;
   }
   const name = `CPU a small request, the first ${cold_requests} after the start, chat`;
   return { id: "cold", name, unit: "µs", as: "ratio", budget: null, cells };

@@ -41,6 +41,16 @@ test("a row that is met says so by saying nothing, and one that is left out of s
   expect(line!.cells[names.postgres]!.note).toStartWith("does not keep up: 75 % left out");
 });
 
+test("of a target that answered nothing, its cell says so, and the others' have their row", () => {
+  const none = slice(900, { requests: 0, tokens: 0, latencies_ms: [], leftOut: 128 });
+  const [line] = linesOf(scenario, new Map([...slices([slice(900)]), [names.portkey, [none, none]]]));
+  const [, , text] = markdown([line!], Object.values(names), []).split("\n");
+  expect(text).toBe(
+    "| small | ≤ 3× | 30.0 µs | 90.0 µs, 3.00×, Postgres 50, Redis 20 | answered none of 256 requests |",
+  );
+  expect(overBudget(line!, line!.cells[names.portkey]!)).toBeNull();
+});
+
 test("an event's cost says so where streams fell behind their engine", () => {
   const streams: Scenario = { ...scenario, load: { kind: "spread", count: 1, over_s: 1 } };
   const behaviour = { wait_ms: 20, tokens: 10, every_ms: 8, inputTokens: 1 };
