@@ -5,6 +5,7 @@
  */
 import type { Fault } from "../inference/fault.ts";
 import type { Clock } from "../time/clock.ts";
+import { Present } from "../time/present.ts";
 import { repeating } from "../time/repeating.ts";
 import type { Authenticator } from "./authenticate.ts";
 import { noActivePlan, type Principal, refusedAs, type Verdict } from "./verdict.ts";
@@ -25,7 +26,7 @@ export interface Standings {
 /** One secret of a key, and what runs by it. */
 interface Holder {
   principal: Principal;
-  running: Set<(fault: Fault) => void>;
+  running: Present<(fault: Fault) => void>;
 }
 
 const every_ms = 1_000;
@@ -61,13 +62,13 @@ export function standings(parts: {
     }
     if ("principal" in verdict) holder.principal = verdict.principal;
     const fault = parts.ends ? refusalTo(verdict) : null;
-    if (fault) for (const end of [...holder.running]) end(fault);
+    if (fault) for (const end of holder.running.members()) end(fault);
   }
 
   function holderOf(principal: Principal): Holder {
     const known = holders.get(principal.secretHash);
     if (known) return known;
-    const made: Holder = { principal, running: new Set() };
+    const made: Holder = { principal, running: new Present() };
     holders.set(principal.secretHash, made);
     for (const id of idsOf(principal)) {
       const others = concerned.get(id) ?? new Set();
@@ -88,14 +89,13 @@ export function standings(parts: {
   return {
     begin(principal, end) {
       const holder = holderOf(principal);
-      const told = (fault: Fault) => end(fault);
-      holder.running.add(told);
+      const place = holder.running.enter(end);
       return {
         get principal() {
           return holder.principal;
         },
         [Symbol.dispose]() {
-          holder.running.delete(told);
+          holder.running.leave(place);
           if (holder.running.size === 0 && holders.get(holder.principal.secretHash) === holder) forget(holder);
         },
       };

@@ -3,6 +3,7 @@ import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import type { RequestTrace } from "../telemetry/traces.ts";
+import type { Place } from "../time/present.ts";
 import type { Tried } from "../usage/opened.ts";
 import type { Caller, Ended } from "../usage/run.ts";
 import type { Reservation } from "./memory.ts";
@@ -47,6 +48,8 @@ export class Call implements Caller {
   readonly started_ms = performance.now();
   /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
   streaming = false;
+  /** Among the open ones: of lifecycle.ts alone. */
+  place: Place<Call> | null = null;
   /** Where it is traced. */
   trace: RequestTrace | null = null;
   #abort = new AbortController();

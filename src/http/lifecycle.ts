@@ -1,6 +1,7 @@
 /** The requests that are open, and whether new ones are welcome. One owner of both, so that a drain can be exact. */
 import { Fault } from "../inference/fault.ts";
 import { within } from "../time/deadline.ts";
+import { Present } from "../time/present.ts";
 import type { Call } from "./call.ts";
 
 export interface Lifecycle {
@@ -20,7 +21,7 @@ export interface Lifecycle {
 const farewell_ms = 2000;
 
 export function lifecycle(): Lifecycle {
-  const open = new Set<Call>();
+  const open = new Present<Call>();
   let draining = false;
   let emptied: (() => void) | null = null;
 
@@ -40,12 +41,14 @@ export function lifecycle(): Lifecycle {
     },
     get streamCount() {
       let streams = 0;
-      for (const call of open) if (call.streaming) streams += 1;
+      for (const call of open.members()) if (call.streaming) streams += 1;
       return streams;
     },
-    enter: (call) => void open.add(call),
+    enter(call) {
+      call.place = open.enter(call);
+    },
     leave(call) {
-      open.delete(call);
+      if (call.place) open.leave(call.place);
       if (open.size === 0) emptied?.();
     },
     startDraining() {
@@ -54,7 +57,7 @@ export function lifecycle(): Lifecycle {
     async finish(ms) {
       await empty(ms);
       if (open.size === 0) return;
-      for (const call of open) {
+      for (const call of open.members()) {
         call.end(
           new Fault("draining", "The service is restarting. Please send the request again.", { retryAfterSeconds: 1 }),
         );
