@@ -135,10 +135,18 @@ export const http: Mutant[] = [
   {
     name: "a stream that is open when the drain ends is cut",
     file: "src/http/lifecycle.ts",
-    find: "      for (const call of open) {",
+    find: "      for (const call of open.members()) {",
     replace: "      for (const call of [] as Call[]) {",
     caughtBy: [`${life} > ends what is not done by the deadline`],
     rule: "docs/design/errors-and-streams.md, Failures in mid-stream",
+  },
+  {
+    name: "the head of a large answer is written name by name",
+    file: "src/http/json.ts",
+    find: "if (text.length * 3 <= gathered_bytes_max) return text;",
+    replace: "if (gathered_bytes_max > 0) return text;",
+    caughtBy: ["test/http/json.test.ts > is whole and in few segments"],
+    rule: "docs/design/runtime.md, Bun as a server",
   },
   {
     name: "an engine goes on for a client that left",
