@@ -2,12 +2,9 @@
  * The entry. It loads little: a command reads only the rooms that it needs. Nothing runs before main(), for a compiled
  * binary has no top-level await.
  */
-import { isCompiled } from "./build.ts";
-import { startWithCollectorOptions } from "./collector-options.ts";
 
 async function main(): Promise<void> {
   const words = Bun.argv.slice(2);
-  if (words[0] === "serve" && isCompiled) startWithCollectorOptions(process.env);
   const [{ run }, { services }] = await Promise.all([import("./cli/run.ts"), import("./services.ts")]);
   process.exitCode = await run(words, services(process.env));
   // Everything is settled, written and closed: nothing that still ticks may keep a stopped node alive.

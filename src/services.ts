@@ -6,7 +6,6 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
-import { buildVersion, isCompiled } from "./build.ts";
 import type { Services } from "./cli/services.ts";
 import { processTerminal } from "./cli/terminal.ts";
 import { systemUser } from "./cli/user.ts";
@@ -24,8 +23,12 @@ import type { Simulator } from "./simulator/server.ts";
 import { isContainer } from "./welcome.ts";
 import type { Member } from "./workers/member.ts";
 
+/** Set by the build to the version and the commit it was made from. */
+declare const SLUICE_BUILD: string | undefined;
+const isCompiled = typeof SLUICE_BUILD !== "undefined";
+
 export function services(environment: NodeJS.ProcessEnv): Services {
-  const version = buildVersion ?? packageJson.version;
+  const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
   const terminal = processTerminal(environment);
   return {
     version,
