@@ -48,6 +48,8 @@ function lineOf(row: Row, scenario: Scenario, slices: Slices): Line {
       continue;
     }
     const value = of(slice);
+    // It was not asked for this: who passes requests on has no probes.
+    if (Number.isNaN(value)) continue;
     if (compared && (target === compared.with || !base)) {
       cells[target] = { value, compared: null, note: "" };
       continue;

@@ -90,3 +90,10 @@ test("every scenario's rows have names of their own, and compare with a target t
   expect(new Set(rows.map(({ row }) => row.id)).size).toBe(rows.length);
   for (const { row, targets } of rows) if (row.compared) expect(targets).toContain(row.compared.with);
 });
+
+test("a target that is not asked for what a row tells has no cell there", () => {
+  const probes: Row = { ...row, compared: null, of: ({ probes_ms }) => probes_ms[0] ?? Number.NaN };
+  const ours = slices([slice(300, { probes_ms: [4] })]);
+  const [line] = linesOf({ ...scenario, rows: [probes] }, ours);
+  expect(Object.keys(line!.cells)).toEqual([names.postgres]);
+});
