@@ -18,10 +18,9 @@ import {
 import { delimiter, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import type { Account } from "./daemon.ts";
-import { libraryPath, unpackedTree } from "./debian.ts";
+import { cache, libraryPath, unpackedTree } from "./debian.ts";
 
 const run = promisify(execFile);
-const cache = join(import.meta.dir, "../../.cache");
 const embeddedVersion = "18.4.0-beta.17";
 
 /** The programs of one service: their folder, and the environment in which they find their libraries. */

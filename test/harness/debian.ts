@@ -7,7 +7,8 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 const executed = promisify(execFile);
-const cache = join(import.meta.dir, "../../.cache");
+/** What is fetched for tests, and may be thrown away. */
+export const cache = join(import.meta.dir, "../../.cache");
 // apt and dpkg call others by name; a bare PATH must not stop them.
 const path = `${process.env.PATH ?? ""}:/usr/sbin:/usr/bin:/sbin:/bin`;
 
