@@ -33,7 +33,7 @@ export function workersChecks(member: Member | null): ReadinessCheck[] {
       name: "workers",
       severity: "required",
       every_ms,
-      async run() {
+      read() {
         const others = member.node().failing.filter(({ worker }) => worker !== member.number);
         return others.length > 0
           ? others.map(({ worker, problem }) => `worker ${worker}: ${problem}`).join("; ")
@@ -44,7 +44,7 @@ export function workersChecks(member: Member | null): ReadinessCheck[] {
       name: "workers_serving",
       severity: "warning",
       every_ms,
-      async run() {
+      read() {
         const { serving, wanted } = member.node();
         return serving < wanted ? `${serving} of ${wanted} workers serve` : null;
       },

@@ -35,7 +35,7 @@ export function readinessChecks(
       name: "catalog",
       severity: "required",
       every_ms,
-      run: async () => (configuration.current().catalog.models.size > 0 ? null : "the catalog has no models"),
+      read: () => (configuration.current().catalog.models.size > 0 ? null : "the catalog has no models"),
     },
   ];
   if (!isEmbedded) checks.push(schemaCheck(database));
@@ -83,6 +83,7 @@ export function routesCheck(routes: () => RouteView[]): ReadinessCheck {
     name: "routes",
     severity: "warning",
     every_ms,
+    // Over every route, which is too much for each probe.
     async run() {
       const models = modelsWithoutRoute(routes());
       if (models.length === 0) return null;

@@ -1,6 +1,7 @@
 /**
- * What must hold for exact admission. Each check runs beside the probes, on its own clock; a probe reads its last word and
- * waits for nothing. A word that is too old counts as a problem: whoever should have renewed it hangs.
+ * What must hold for exact admission. A check that asks somebody runs beside the probes, on its own clock; a probe reads its
+ * last word and waits for nothing. A word that is too old counts as a problem: whoever should have renewed it hangs. What
+ * this process knows by itself is read when it is wanted, and is never old.
  */
 import type { Clock } from "../time/clock.ts";
 
@@ -9,15 +10,27 @@ const check_ms = 3500;
 /** Beyond its interval and its own time, how late a word may be; a busy process runs its timers late. */
 const grace_ms = 2000;
 
-export interface ReadinessCheck {
+interface Check {
   name: string;
   /** A warning shows in /readyz?verbose and never makes it fail. */
   severity: "required" | "warning";
-  /** From the end of one run to the next. */
+  /** From the end of one run to the next; of what is known: between two looks whether it has turned. */
   every_ms: number;
+}
+
+/** Asks somebody. */
+export interface AskingCheck extends Check {
   /** Null when it holds, else a sentence without addresses or secrets. */
   run(): Promise<string | null>;
 }
+
+/** Of what this process knows. */
+export interface KnowingCheck extends Check {
+  /** As `run`. */
+  read(): string | null;
+}
+
+export type ReadinessCheck = AskingCheck | KnowingCheck;
 
 export interface CheckResult {
   name: string;
@@ -70,7 +83,8 @@ export function isFailing({ severity, problem }: CheckResult): boolean {
   return severity === "required" && problem !== null;
 }
 
-function watchOver({ name, severity, every_ms, run }: ReadinessCheck, clock: Clock, spoke: () => void) {
+function watchOver(check: ReadinessCheck, clock: Clock, spoke: () => void) {
+  const { name, severity, every_ms } = check;
   const first = Promise.withResolvers<void>();
   const age_ms_max = every_ms + check_ms + grace_ms;
   let last: { problem: string | null; at_ms: number } | null = null;
@@ -78,18 +92,28 @@ function watchOver({ name, severity, every_ms, run }: ReadinessCheck, clock: Clo
   let isStopped = false;
 
   async function round(): Promise<void> {
-    const late = new Promise<string>((resolve) => {
-      cancel = clock.after(check_ms, () => resolve(`no answer within ${check_ms} ms`));
-    });
-    const problem = await Promise.race([run().catch(() => "the check failed"), late]);
-    cancel?.();
+    const problem = await ("read" in check ? check.read() : answerOf(check));
     last = { problem, at_ms: clock.now_ms() };
     first.resolve();
     spoke();
     if (!isStopped) cancel = clock.after(every_ms, () => void round());
   }
 
+  /** In quarters, as in time/deadline.ts: where this process stood still, nobody else is to blame. */
+  async function answerOf({ run }: AskingCheck): Promise<string | null> {
+    const late = Promise.withResolvers<string>();
+    const wait = (quarters: number) => {
+      if (quarters === 0) return late.resolve(`no answer within ${check_ms} ms`);
+      cancel = clock.after(check_ms / 4, () => wait(quarters - 1));
+    };
+    wait(4);
+    const problem = await Promise.race([run().catch(() => "the check failed"), late.promise]);
+    cancel?.();
+    return problem;
+  }
+
   function problemNow(): string | null {
+    if ("read" in check) return check.read();
     if (!last) return "not checked yet";
     const age_ms = clock.now_ms() - last.at_ms;
     return age_ms > age_ms_max ? `last checked ${Math.floor(age_ms / 1000)} s ago` : last.problem;

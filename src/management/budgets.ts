@@ -132,12 +132,15 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
       const name = parse.isAbsent(input.name) ? team.name : parse.name(input.name, "The team's name");
       const budget = await allowed(organization, changedLimits(input.limits, team.budget), "team");
       const keyDefault = await defaultFor(organization, input.keyLimits, team.keyDefault);
-      const updated = await administration.updateTeam(team, { name, budget, keyDefault }, actor);
+      const change = { name, budget, keyDefault };
+      const updated = await administration.updateTeam({ id: team.id, version }, team, change, actor);
       if (updated === null) noTeam(team.id);
       if (updated === "name_taken") fail(nameTaken(organization, name), "taken");
       if ("now" in updated) {
-        const message = overtaken("team", differencesOf(team, updated.now));
-        throw new ManagementError(message, "stale", { team: updated.now, organization });
+        const differences = differencesOf(team, updated.now);
+        const current = { team: updated.now, organization };
+        if (differences.length === 0) return staleTeam(current, version ?? team.version);
+        throw new ManagementError(overtaken("team", differences), "stale", current);
       }
       await announce(organization.id);
       return { team: updated, organization };
@@ -168,7 +171,7 @@ export function budgetVerbs(context: ManagementContext): BudgetVerbs {
         const differences = differencesOf(before, updated.now);
         const current = { key: await keyOf(key.id), organization, budget: updated.now };
         // By the version alone, it is something else of the key that was changed.
-        if (differences.length === 0) return staleKey(current, version!);
+        if (differences.length === 0) return staleKey(current, version ?? key.version);
         throw new ManagementError(overtaken("key", differences), "stale", current);
       }
       await announce(key.id);

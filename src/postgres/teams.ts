@@ -77,15 +77,17 @@ export function teams(db: Database): BudgetAdministration {
       return uuid === null ? null : plainly(readTeam(db, uuid));
     },
 
-    async updateTeam(before, change, actor) {
-      const id = bare(before.id, "team_");
+    async updateTeam({ id: teamId, version }, before, change, actor) {
+      const id = bare(teamId, "team_");
       const owner = bare(before.organizationId, "org_");
       let unsummed = false;
       const answer = await act(db, async (tx) => {
         await lockOrganization(tx, owner);
         const now = await readTeam(tx, id);
         if (!now) return null;
-        if (now.version !== before.version || !isDeepStrictEqual(settable(now), settable(before))) return { now };
+        // Not by the version that was read with it: between the two another may have been there.
+        const isOther = typeof version === "number" && now.version !== version;
+        if (isOther || !isDeepStrictEqual(settable(now), settable(before))) return { now };
         if (isDeepStrictEqual(settable(now), settable(change))) return now;
         if (change.name !== now.name && (await isTaken(tx, owner, change.name))) return "name_taken";
         await tx.drizzle
@@ -96,7 +98,7 @@ export function teams(db: Database): BudgetAdministration {
         await setDefault(tx, id, change.keyDefault);
         const details = { ...listed(change), before: listed(now) };
         await announceChange(tx, before.organizationId);
-        await audit(tx, await storeNow(tx), { actor, action: "team.update", owner, subject: before.id, details });
+        await audit(tx, await storeNow(tx), { actor, action: "team.update", owner, subject: teamId, details });
         return readTeam(tx, id);
       });
       if (unsummed) await sumEarlier(db, id);

@@ -57,8 +57,9 @@ export interface BudgetAdministration {
   /** Of one organization or of all, in the order in which they were made. */
   pageTeams(page: Page & { organizationId?: string | undefined }): Promise<PageOf<Team>>;
   findTeam(id: string): Promise<Team | null>;
-  /** Unless it is no longer as `before` says. */
+  /** Unless it is no longer as `before` says, or has another version than the one given. */
   updateTeam(
+    team: { readonly id: string; readonly version?: number | null },
     before: Team,
     change: Pick<Team, "name" | "budget" | "keyDefault">,
     actor: string,

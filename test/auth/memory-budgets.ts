@@ -33,13 +33,14 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
       return { items: found.slice(0, limit).map(({ id }) => current(id)!), hasMore: found.length > limit };
     },
     findTeam: async (id) => current(id),
-    async updateTeam(before, change) {
-      const is = current(before.id);
+    async updateTeam({ id, version }, before, change) {
+      const is = current(id);
       if (!is) return null;
-      if (!isDeepStrictEqual(is, before)) return { now: is };
+      if (typeof version === "number" && is.version !== version) return { now: is };
+      if (!isDeepStrictEqual({ ...is, version: 0 }, { ...before, version: 0 })) return { now: is };
       if (change.name !== is.name && isTaken(is.organizationId, change.name)) return "name_taken";
-      teams.set(before.id, { ...is, ...change, version: is.version + 1 });
-      return current(before.id);
+      teams.set(id, { ...is, ...change, version: is.version + 1 });
+      return current(id);
     },
     async removeTeam(id) {
       const removed = current(id);

@@ -2,13 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { checksumOf, migrations } from "../../db/migrate.ts";
 import type { Reloadable } from "../../src/config/reload.ts";
-import { type CheckResult, type ReadinessCheck, readinessOf } from "../../src/http/readiness.ts";
+import { type AskingCheck, type CheckResult, type ReadinessCheck, readinessOf } from "../../src/http/readiness.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { readinessChecks } from "../../src/readiness-checks.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 const draining = { draining: false };
-const check = (run: ReadinessCheck["run"], more: Partial<ReadinessCheck> = {}): ReadinessCheck => ({
+const check = (run: AskingCheck["run"], more: Partial<ReadinessCheck> = {}): ReadinessCheck => ({
   ...{ name: "it", severity: "required", every_ms: 1000, run },
   ...more,
 });
@@ -49,6 +49,40 @@ describe("a check", () => {
     expect(problemOf(results())).toBeNull();
     await time.advance(1);
     expect(problemOf(results())).toBe("last checked 6 s ago");
+  });
+
+  test("does not blame whom it asks for the time in which this process stood still", async () => {
+    const time = new VirtualClock();
+    const answer = Promise.withResolvers<null>();
+    const { results, began, stop } = readinessOf([check(() => answer.promise)], { lifecycle: draining, clock: time });
+    time.freeze(60_000);
+    // What was due comes first, and only then what had arrived.
+    await time.advance(0);
+    answer.resolve(null);
+    await began;
+    expect(problemOf(results())).toBeNull();
+    stop();
+  });
+
+  test("of what this process knows is never old: a probe hears what is known now", async () => {
+    const time = new VirtualClock();
+    const turns: string[][] = [];
+    let known: string | null = null;
+    const knowing: ReadinessCheck = { name: "it", severity: "required", every_ms: 1000, read: () => known };
+    const { results, stop } = readinessOf([knowing], {
+      lifecycle: draining,
+      clock: time,
+      turned: (failing) => turns.push(failing.map(({ name }) => name)),
+    });
+    expect(problemOf(results())).toBeNull();
+    known = "worker 2: has said nothing for 6 s";
+    expect(problemOf(results())).toBe(known);
+    await time.advance(1000);
+    known = null;
+    expect(problemOf(results())).toBeNull();
+    await time.advance(1000);
+    expect(turns).toEqual([["it"], []]);
+    stop();
   });
 
   test("that throws is a problem without the words of the failure", async () => {
@@ -93,7 +127,7 @@ describe("what is asked of a database", () => {
     const query = (text: string) => (text.includes("to_regclass") ? [{ there: true }] : answers.applied!());
     const database = { kind: "postgres", exec: answers.exec, query: async (text: string) => query(text) };
     const checks = readinessChecks(database as unknown as Database, null, {} as Reloadable);
-    return (name: string) => checks.find((one) => one.name === name)!.run();
+    return (name: string) => (checks.find((one) => one.name === name) as AskingCheck).run();
   };
 
   test("is an answer in the time that a request waits for its grant", async () => {

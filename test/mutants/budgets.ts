@@ -106,6 +106,14 @@ export const budgets: Mutant[] = [
     rule,
   },
   {
+    name: "a team's read that another's change went through stops the next change",
+    file: "src/postgres/teams.ts",
+    find: 'const isOther = typeof version === "number" && now.version !== version;',
+    replace: "const isOther = now.version !== before.version;",
+    caughtBy: ["test/store/teams.test.ts > a change that came between"],
+    rule: "docs/management.md, Working with it",
+  },
+  {
     name: "what somebody else has changed meanwhile is overwritten",
     file: "src/postgres/teams.ts",
     find: " || !isDeepStrictEqual(now, before)",

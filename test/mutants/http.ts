@@ -125,6 +125,22 @@ export const http: Mutant[] = [
     rule: "docs/design/service.md, Routes",
   },
   {
+    name: "a process that stood still takes itself out",
+    file: "src/http/readiness.ts",
+    find: "    wait(4);",
+    replace: "    wait(1);",
+    caughtBy: ["test/http/readiness.test.ts > does not blame whom it asks"],
+    rule: "docs/design/service.md, Routes",
+  },
+  {
+    name: "a probe hears what was known a second ago",
+    file: "src/http/readiness.ts",
+    find: '    if ("read" in check) return check.read();\n',
+    replace: "",
+    caughtBy: ["test/http/readiness.test.ts > of what this process knows"],
+    rule: "docs/design/service.md, Routes",
+  },
+  {
     name: "a schema that is not told is none",
     file: "src/readiness-checks.ts",
     find: "        // Whether it takes admissions is another check.\n",

@@ -88,6 +88,19 @@ test("of two changes at once the second is refused, and says what it would have 
   expect((await manage.findTeam({ team: team.id })).team.budget.week).toBeOneOf([700, 800]);
 });
 
+test("a change that came between two parts of a read stops nobody who has seen it, and says which version stands", async () => {
+  const { admin, manage, organization } = await setup();
+  const { team } = await manage.createTeam({ organization, name: "research" });
+  const { team: now } = await manage.updateTeam({ team: team.id, limits: { week: 700 } });
+  // The version was read before that change, the limits after it.
+  const torn = { ...now, version: team.version };
+  const change = { ...torn, budget: { ...now.budget, week: 800 } };
+  const stopped = await admin.updateTeam({ id: team.id, version: team.version }, torn, change, "cli:bob");
+  expect(stopped).toMatchObject({ now: { version: 2, budget: { week: 700 } } });
+  const done = await admin.updateTeam({ id: team.id }, torn, change, "cli:bob");
+  expect(done).toMatchObject({ version: 3, budget: { week: 800 } });
+});
+
 test("a team that was removed is gone, its name is free, and its keys are in no team", async () => {
   const { manage, organization } = await setup();
   const { team } = await manage.createTeam({ organization, name: "interns", keyLimits: { week: 100 } });
