@@ -111,7 +111,7 @@ export const budgets: Mutant[] = [
     find: 'const isOther = typeof version === "number" && now.version !== version;',
     replace: "const isOther = now.version !== before.version;",
     caughtBy: ["test/store/teams.test.ts > a change that came between"],
-    rule: "docs/management.md, Working with it",
+    rule,
   },
   {
     name: "what somebody else has changed meanwhile is overwritten",

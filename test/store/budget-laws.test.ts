@@ -10,6 +10,7 @@ import { ledger } from "../../src/postgres/ledger.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
+import { cases } from "../harness/properties.ts";
 import type { ModelSubject } from "./budget-model.ts";
 import { LedgerModel, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newHex, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
@@ -209,7 +210,7 @@ for (const [name, runs] of [
           await store.setClock(new Date(now_ms + 1e11));
           await book.recover(1000); // the next history begins with an empty house
         }),
-        { numRuns: runs },
+        cases(runs),
       );
     }, 120_000);
   });

@@ -7,6 +7,7 @@ import type { Usage } from "../../src/inference/usage.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit, Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
+import { cases } from "../harness/properties.ts";
 import { LedgerModel, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 import { withAnchor } from "./windows-model.ts";
@@ -221,7 +222,7 @@ for (const [name, runs] of [
           await store.setClock(new Date(now_ms + 1e11));
           await book.recover(1000); // the next history begins with an empty house
         }),
-        { numRuns: runs },
+        cases(runs),
       );
     }, 180_000);
 

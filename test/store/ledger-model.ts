@@ -262,7 +262,7 @@ export class LedgerModel {
       ),
     );
     const { extra } = this.organizations.get(grow.organizationId)!;
-    const allowed = hold.source === "extra" && !extra.enabled ? 0 : room;
+    const allowed = hold.source === "extra" && !extra.enabled ? Math.min(0, room) : room;
     const wanted = Math.min(Math.max(grow.unitsTotal, hold.units), hold.units + allowed);
     const least = grow.number > hold.growth ? Math.min(grow.unitsTotal_min, hold.units) : hold.units;
     const units = Math.max(wanted, least);

@@ -391,6 +391,28 @@ for (const name of ["postgres", "pglite"] as const) {
       expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "granted", source: "extra" });
     });
 
+    test("extra usage that is off has no room for more, and what is held beyond its cap is given back", async () => {
+      const organization = await store.newOrganization({ extra: { enabled: true, capUnits: null } });
+      const command = admitOf(organization, { limits: limited({ week: 999 }) });
+      expect(await admit(command)).toMatchObject({ answer: "granted", source: "extra", units: 1000 });
+      const switchOff = (capUnits: number | null) =>
+        store.db.query(
+          "update organization set extra_usage_enabled = false, extra_usage_cap_units = $2 where id = $1",
+          [uuidOf(organization, "org_"), capUnits],
+        );
+      const grow = (number: number) =>
+        run({
+          ...{ verb: "grow", requestId: command.requestId, organizationId: organization, number },
+          ...{ limits: command.limits, unitsTotal: 2000, unitsTotal_min: 500 },
+        });
+      await switchOff(null);
+      expect(await grow(1)).toEqual({ answer: "granted", units: 1000 });
+      await switchOff(700);
+      expect(await grow(2)).toEqual({ answer: "granted", units: 700 });
+      await switchOff(1);
+      expect(await grow(3)).toEqual({ answer: "granted", units: 500 });
+    });
+
     test("a request belongs to the windows it was admitted in, also when it ends in later ones", async () => {
       const organization = await store.newOrganization();
       const command = admitOf(organization, { limits: limited({ session: 1000 }) });

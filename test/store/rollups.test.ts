@@ -9,6 +9,7 @@ import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Ledger, Settle } from "../../src/store/ledger.ts";
 import type { ReportGroup } from "../../src/store/report.ts";
+import { cases } from "../harness/properties.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
 import { always, type Plain, plainSum } from "./report-model.ts";
@@ -199,7 +200,7 @@ for (const [name, runs] of [
           await equalsRecords();
           await agrees();
         }),
-        { numRuns: Number(process.env.ROLLUP_RUNS ?? runs) },
+        cases(Number(process.env.ROLLUP_RUNS ?? runs)),
       );
     });
 
