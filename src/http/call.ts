@@ -56,6 +56,7 @@ export class Call implements Caller {
   #left = false;
   #isKeptOpen = false;
   #memory: Reservation | null = null;
+  #kept: Disposable | null = null;
 
   constructor(
     /** `req_` + UUIDv7 hex, ours, never the client's. */
@@ -128,6 +129,7 @@ export class Call implements Caller {
    * later, the runtime does not hear of it, and the connection would idle for ever.
    */
   answered(): void {
+    this.#kept?.[Symbol.dispose]();
     this.#memory?.[Symbol.dispose]();
     if (this.#isKeptOpen) this.connection.keepOpen(false);
     this.#isKeptOpen = false;
@@ -140,6 +142,11 @@ export class Call implements Caller {
 
   holds(memory: Reservation): void {
     this.#memory = memory;
+  }
+
+  /** Until its answer is made, however it ends; whoever needs it no longer may let it go before. */
+  keeps(kept: Disposable): void {
+    this.#kept = kept;
   }
 
   elapsed_ms(): number {

@@ -14,14 +14,9 @@ export function infer<Wire extends InferenceWire, Reply>(
   input: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
 ): Promise<Response> {
-  const { principal, body } = input;
-  const { own } = body;
-  return prepare(dependencies, call, input, adapter).then(
-    (prepared) => run(dependencies, call, { principal, prepared }, adapter),
-    (refused: unknown) => {
-      own?.letGo();
-      throw refused;
-    },
+  const { principal } = input;
+  return prepare(dependencies, call, input, adapter).then((prepared) =>
+    run(dependencies, call, { principal, prepared }, adapter),
   );
 }
 
@@ -33,7 +28,6 @@ async function run<Wire extends InferenceWire, Reply>(
 ): Promise<Response> {
   call.watchClient();
   await using owner = new AsyncDisposableStack();
-  owner.use(prepared.own);
   const standing = owner.use(dependencies.standings.begin(principal, (fault) => call.end(fault)));
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
   const running = owner.use(await dependencies.runs.start({ ...prepared, planNow }, call));

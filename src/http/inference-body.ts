@@ -18,17 +18,13 @@ export function inferenceBody<Wire>(
       const { value, bytes, own } = await readJson(call.request, dependencies.limits, (held) =>
         reserve(dependencies, call, held),
       );
+      if (own) call.keeps(own);
       const catalog = dependencies.catalog();
       noteAsked(call, catalog, value);
       await breather(bytes);
-      try {
-        const wire = validate(value, extraParamsOf(catalog, value));
-        await breather(bytes);
-        return { value: wire, bytes, own };
-      } catch (refused) {
-        own?.letGo();
-        throw refused;
-      }
+      const wire = validate(value, extraParamsOf(catalog, value));
+      await breather(bytes);
+      return { value: wire, bytes, own };
     },
   };
 }

@@ -1,6 +1,8 @@
 /** What of a large body reaches an engine in the caller's own bytes, over real sockets, and what of it is written anew. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
+import { Call } from "../../src/http/call.ts";
+import { OwnBytes } from "../../src/protocol/own-bytes.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -195,4 +197,14 @@ test("and one that is refused reaches none", async () => {
   expect(await ask(text)).toBe(400);
   expect(await ask(chat("none", ordinary))).toBe(404);
   expect(asked).toEqual([]);
+});
+
+test("whatever becomes of its request, it is let go when the answer is made", () => {
+  const connection = { address: () => "127.0.0.1", isLocal: () => true, keepOpen() {} };
+  const call = new Call("req_1", new Request("http://node/v1/chat/completions"), "/v1/chat/completions", connection);
+  const bytes = new TextEncoder().encode('{"messages":["a"]}');
+  call.keeps(new OwnBytes(bytes, [], { messages: ["a"] }));
+  expect(bytes.byteLength).toBeGreaterThan(0);
+  call.answered();
+  expect(bytes.byteLength).toBe(0);
 });

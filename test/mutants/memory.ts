@@ -146,6 +146,14 @@ export const memory: Mutant[] = [
     rule,
   },
   {
+    name: "a refused body stays until the collector comes",
+    file: "src/http/call.ts",
+    find: "    this.#kept?.[Symbol.dispose]();\n",
+    replace: "",
+    caughtBy: ["test/http/own-bytes.test.ts > whatever becomes of its request"],
+    rule,
+  },
+  {
     name: "pieces of one memory are freed with the first",
     file: "src/upstream/http1/connection.ts",
     find: "if (!this.#unsent.some(({ buffer }) => buffer === next.buffer)) release(next);",
