@@ -107,7 +107,8 @@ export function authenticator(options: {
         const verdict = judge(credential, hash);
         // Do not keep it if `forget` or a later look-up has replaced it: it may have been read before the change.
         if (lookups.get(hash) === lookup) {
-          remembered.keep(hash, { verdict, until_ms: sent_ms + Math.min(limits.cache_ms, deadlineIn(credential)) });
+          const until_ms = sent_ms + Math.min(limits.cache_ms, deadlineIn(credential));
+          remembered.keep(hash, { verdict, until_ms }, now_ms());
         }
         return verdict;
       } finally {

@@ -39,13 +39,22 @@ export class Remembered {
     return this.#known.has(hash);
   }
 
-  keep(hash: string, entry: Entry): void {
+  keep(hash: string, entry: Entry, now: number): void {
     const cache = entry.verdict && isUnknown(entry.verdict) ? this.#absent : this.#known;
     this.#known.delete(hash);
     this.#absent.delete(hash);
     cache.set(hash, entry);
+    if (cache === this.#absent) this.#sweep(now);
     // A Map keeps the order of insertion, and `verdict` inserts anew: the first is the one unused for longest.
     if (cache.size > this.entries_max) cache.delete(cache.keys().next().value as string);
+  }
+
+  /** Of a key that does not exist, nothing is left to know when its time is over; the oldest come first, or nearly so. */
+  #sweep(now: number): void {
+    for (const [hash, { until_ms }] of this.#absent) {
+      if (now < until_ms) return;
+      this.#absent.delete(hash);
+    }
   }
 
   /** Nothing is believed of this key, or of this organization's, any more. */
@@ -55,7 +64,8 @@ export class Remembered {
 
   /** There is a key with this hash, made a moment ago. */
   expect(hash: string): void {
-    this.keep(hash, { verdict: null, until_ms: Number.NEGATIVE_INFINITY });
+    const until_ms = Number.NEGATIVE_INFINITY;
+    this.keep(hash, { verdict: null, until_ms }, until_ms);
   }
 
   get absent(): number {

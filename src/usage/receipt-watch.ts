@@ -7,6 +7,7 @@
 import type { Answer, Command, Ledger } from "../store/ledger.ts";
 import type { Confirmed, Look, LostReceipts, Place, ReceiptMemory } from "../store/lost.ts";
 import { repeating } from "../time/repeating.ts";
+import { RecentReceipts } from "./recent-receipts.ts";
 
 export interface ReceiptWatch {
   /** The ledger's, with an ear to what it confirms. */
@@ -34,15 +35,15 @@ export interface ReceiptWatchParts {
   every_ms?: number;
 }
 
-/** About 4 MB. At 2,000 settlements a second, the last ten seconds. */
+/** At 2,000 settlements a second, the last ten seconds. */
 const kept_max = 20_000;
 const every_ms = 1_000;
 
 export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   const { ledger, store, memory } = parts;
-  let kept: Confirmed[] = [];
-  /** Confirmed, and not in the memory beside the store yet. */
-  let fresh: Confirmed[] = [];
+  const kept = new RecentReceipts(kept_max);
+  /** So many of the youngest are not in the memory beside the store yet. */
+  let unremembered = 0;
   let hasBegun = false;
   /** Whether what was left beside the store is still to be compared. */
   let mustRecall = false;
@@ -53,7 +54,7 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
 
   async function round(): Promise<void> {
     try {
-      const seen = await store.look(kept.at(-1)?.requestId ?? null);
+      const seen = await store.look(kept.latest(1)[0]?.requestId ?? null);
       const from = movement(seen);
       const mustCompare = !hasBegun || from !== null || !seen.has;
       const noted = mustCompare || mustRecall ? await compare(seen, mustCompare) : [];
@@ -79,10 +80,9 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   /** Answers what nobody had missed yet. */
   async function compare({ ledgerId: book, place: at }: Look, withKept: boolean): Promise<Confirmed[]> {
     const elsewhere = await recall(book);
-    const all = new Map([...elsewhere, ...(withKept ? kept : [])].map((one) => [one.requestId, one]));
+    const all = new Map([...elsewhere, ...(withKept ? kept.latest() : [])].map((one) => [one.requestId, one]));
     const { absent, noted } = await store.compare([...all.values()], at);
-    const gone = new Set(absent.map(({ requestId }) => requestId));
-    kept = kept.filter(({ requestId }) => !gone.has(requestId));
+    if (absent.length > 0) kept.forget(new Set(absent.map(({ requestId }) => requestId)));
     return noted;
   }
 
@@ -99,13 +99,13 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   }
 
   async function remember(): Promise<void> {
-    if (!memory || ledgerId === null || fresh.length === 0) return;
-    const some = fresh;
-    fresh = [];
+    if (!memory || ledgerId === null || unremembered === 0) return;
+    const some = kept.latest(unremembered);
+    unremembered = 0;
     try {
       await memory.remember(ledgerId, some);
     } catch {
-      fresh = last(some, fresh);
+      unremembered += some.length;
     }
   }
 
@@ -113,10 +113,8 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
     async run(commands) {
       const answers = await ledger.run(commands);
       const confirmed = confirmedOf(commands, answers);
-      if (confirmed.length > 0) {
-        kept = last(kept, confirmed);
-        if (memory) fresh = last(fresh, confirmed);
-      }
+      for (const one of confirmed) kept.add(one);
+      unremembered += confirmed.length;
       return answers;
     },
     timeline: () => place?.timeline ?? Number.NaN,
@@ -133,12 +131,6 @@ function confirmedOf(commands: readonly Command[], answers: readonly Answer[]): 
     if (verb !== "settle" || answer.answer !== "settled") return [];
     return [{ requestId, organizationId, charged: answer.charged }];
   });
-}
-
-/** Appended, and cut back where it has grown to twice as many as are kept. */
-function last(kept: Confirmed[], more: readonly Confirmed[]): Confirmed[] {
-  kept.push(...more);
-  return kept.length > 2 * kept_max ? kept.slice(-kept_max) : kept;
 }
 
 const isSame = (one: Place, other: Place) => one.server === other.server && one.timeline === other.timeline;

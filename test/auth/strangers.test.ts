@@ -163,8 +163,11 @@ describe("failures of one address", () => {
   });
 });
 
-test("keys that do not exist are remembered, so many of them", async () => {
+test("keys that do not exist are remembered, so many of them, and as long as that is believed", async () => {
   const it = house({ cache_entries_max: 3, fruitless_lookups: { burst: 100, per_second: 1 } });
   for (let i = 0; i < 10; i++) await it.with(made());
   expect(it.auth.absent()).toBe(3);
+  it.state.now_ms += 1000;
+  await it.with(made());
+  expect(it.auth.absent()).toBe(1);
 });

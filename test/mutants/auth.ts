@@ -176,6 +176,14 @@ export const auth: Mutant[] = [
     rule: strangeRule,
   },
   {
+    name: "keys that do not exist stay in memory when nothing is known of them any more",
+    file: "src/auth/remembered.ts",
+    find: "    if (cache === this.#absent) this.#sweep(now);\n",
+    replace: "",
+    caughtBy: [strange],
+    rule: strangeRule,
+  },
+  {
     name: "a known key whose answer is old is a stranger",
     file: "src/auth/remembered.ts",
     find: "      if (cache === this.#known) cache.set(hash, entry);\n",

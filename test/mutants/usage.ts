@@ -298,6 +298,14 @@ export const usage: Mutant[] = [
     rule: "docs/design/metering.md, A store that wakes up in the past",
   },
   {
+    name: "of the receipts that are kept, the oldest stand in the youngest's place",
+    file: "src/usage/recent-receipts.ts",
+    find: "this.#at(index - wanted)",
+    replace: "this.#at(index)",
+    caughtBy: ["test/usage/recent-receipts.test.ts"],
+    rule: "docs/design/metering.md, A store that wakes up in the past",
+  },
+  {
     name: "a pooler of transactions is taken for a server",
     file: "src/postgres/sessions.ts",
     find: "return seen < 2 ? null : pooled;",

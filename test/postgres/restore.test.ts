@@ -14,7 +14,7 @@ import { temporaryFolder } from "./databases.ts";
 
 setDefaultTimeout(240_000);
 
-const ending: (() => Promise<unknown> | void)[] = [];
+const ending: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ending.splice(0).reverse()) await end();
 });

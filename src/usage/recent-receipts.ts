@@ -1,0 +1,60 @@
+/**
+ * The last settlements that were confirmed, in one block of memory: as objects they would live long enough to be taken for
+ * lasting, some thousands a second, and be found only by the slowest collections. docs/design/metering.md, A store that
+ * wakes up in the past.
+ */
+import { hexOf } from "../store/ids.ts";
+import type { Confirmed } from "../store/lost.ts";
+
+const id_bytes = 16;
+
+export class RecentReceipts {
+  readonly #ids: Buffer;
+  readonly #charged: Float64Array;
+  /** Where the next one goes. */
+  #next = 0;
+  #count = 0;
+
+  /** `count_max`: of which there are more, the oldest are forgotten. */
+  constructor(readonly count_max: number) {
+    this.#ids = Buffer.alloc(count_max * 2 * id_bytes);
+    this.#charged = new Float64Array(count_max);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add({ requestId, organizationId, charged }: Confirmed): void {
+    const ids = hexOf(requestId, "req_") + hexOf(organizationId, "org_");
+    this.#ids.write(ids, this.#next * 2 * id_bytes, "hex");
+    this.#charged[this.#next] = charged;
+    this.#next = (this.#next + 1) % this.count_max;
+    this.#count = Math.min(this.count_max, this.#count + 1);
+  }
+
+  /** The youngest of them, the oldest of these first. */
+  latest(count = this.#count): Confirmed[] {
+    const wanted = Math.min(count, this.#count);
+    return Array.from({ length: wanted }, (_, index) => this.#at(index - wanted));
+  }
+
+  /** All but these. */
+  forget(requestIds: ReadonlySet<string>): void {
+    const kept = this.latest().filter(({ requestId }) => !requestIds.has(requestId));
+    this.#next = 0;
+    this.#count = 0;
+    for (const one of kept) this.add(one);
+  }
+
+  /** -1 is the youngest. */
+  #at(place: number): Confirmed {
+    const slot = (this.#next + place + this.count_max) % this.count_max;
+    const at = slot * 2 * id_bytes;
+    return {
+      requestId: `req_${this.#ids.toString("hex", at, at + id_bytes)}`,
+      organizationId: `org_${this.#ids.toString("hex", at + id_bytes, at + 2 * id_bytes)}`,
+      charged: this.#charged[slot]!,
+    };
+  }
+}
