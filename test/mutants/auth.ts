@@ -57,8 +57,8 @@ export const auth: Mutant[] = [
   {
     name: "an answer is believed for a second from when it came, not from when it was asked for",
     file: "src/auth/authenticate.ts",
-    find: "until_ms: sent_ms + Math.min(",
-    replace: "until_ms: now_ms() + Math.min(",
+    find: "until_ms = sent_ms + Math.min(",
+    replace: "until_ms = now_ms() + Math.min(",
     caughtBy: [authenticate],
     rule: "docs/design/keys.md, A known key is at most one second old",
   },
