@@ -1,5 +1,5 @@
 /**
- * A serving node, wired: stores, engines, rooms and entrances, from a configuration to an exit code. Beside main.ts this
+ * A serving node, wired: stores, engines, rooms and listeners, from a configuration to an exit code. Beside main.ts this
  * and the files that it calls are the only ones that know all rooms; every value that they need is made here, once, and
  * handed to them. What was begun is ended in the opposite order.
  */
@@ -18,7 +18,6 @@ import { engineNames } from "./config/engine-names.ts";
 import { descriptorLimit, lowestFreeDescriptor } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { engines } from "./engines.ts";
-import { type Entrances, entrances } from "./entrances.ts";
 import { type Bounds, bounds } from "./http/bounds.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
@@ -28,6 +27,7 @@ import { metricsOperations, probes } from "./http/operations.ts";
 import { readinessOf } from "./http/readiness.ts";
 import { unreadBodies, unreadLimits } from "./http/unread.ts";
 import { inferenceRuns } from "./inference-runs.ts";
+import { type Listeners, listeners } from "./listeners.ts";
 import { problemOf, settingsOf, workersChecks, workersReadings } from "./membership.ts";
 import { memoryRates } from "./memory/rates.ts";
 import type { Database } from "./postgres/database.ts";
@@ -109,7 +109,7 @@ export async function serve(serving: Serving): Promise<number> {
       node.readinessBegan,
       prepareNames(configuration.current()),
     ]);
-    const closed = entrances(dependencies, node.entrance, {
+    const prepared = listeners(dependencies, node.entrance, {
       ...{ server, limits, log, onReload: serving.onReload },
       isShared: member !== null,
     });
@@ -119,11 +119,11 @@ export async function serve(serving: Serving): Promise<number> {
     const { startWarmNode: start, dryRunning: ledger } = node;
     const warming = { warm_up_ms: server.warm_up_ms, start, ledger, log, stopped: stopped.signal };
     if (!isEmbedded) {
-      closed.look();
+      prepared.checkPorts();
       await warmUp(warming);
     }
     if (!stopped.signal.aborted) {
-      const listening = closed.open();
+      const listening = prepared.listen();
       const reloaded = () =>
         reload(configuration, { use, prepareNames }, publishing, member?.agree).then(node.inForce.read);
       serving.onReload(() => void reloaded().catch(outage("plans_unread")));
@@ -147,7 +147,7 @@ export async function serve(serving: Serving): Promise<number> {
 }
 
 interface Draining {
-  listening: Entrances;
+  listening: Listeners;
   life: Lifecycle;
   drain: Pick<ServiceLimits, "drain_delay_ms" | "drain_ms">;
   log: Log;
@@ -184,7 +184,7 @@ function logOf(configuration: Reloadable, member: Member | null) {
   });
 }
 
-/** All that a node is, but its entrances. */
+/** All that a node is, but its listeners. */
 async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: Outage, ending: AsyncDisposableStack) {
   const { configuration, database, member } = serving;
   const { limits, metering, server } = settingsOf(configuration.current(), member);

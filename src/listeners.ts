@@ -9,7 +9,7 @@ import type { Log } from "./http/log.ts";
 import type { ManagementEntrance } from "./http/management/serve.ts";
 import { renewal } from "./renewal.ts";
 
-interface EntranceParts {
+interface ListenerParts {
   server: ServerSettings;
   limits: ServiceLimits;
   log: Log;
@@ -18,14 +18,14 @@ interface EntranceParts {
   isShared: boolean;
 }
 
-/** Who listens is made; nobody listens yet. */
-export interface ClosedEntrances {
-  /** Throws where somebody else has a port, which `open` would say too. */
-  look(): void;
-  open(): Entrances;
+/** They are made; none of them listens yet. */
+export interface PreparedListeners {
+  /** Throws where somebody else has a port, which `listen` would say too. */
+  checkPorts(): void;
+  listen(): Listeners;
 }
 
-export interface Entrances {
+export interface Listeners {
   url: string;
   /** The certificate stays what it is. */
   keep(): Promise<void>;
@@ -36,20 +36,24 @@ export interface Entrances {
   stopOperator(): Promise<void>;
 }
 
-export function entrances(
+export function listeners(
   dependencies: Dependencies,
   management: ManagementEntrance,
-  { server, limits, log, onReload, isShared }: EntranceParts,
-): ClosedEntrances {
+  { server, limits, log, onReload, isShared }: ListenerParts,
+): PreparedListeners {
   const identity = server.tls ? identityIn(server.tls) : null;
   const operatorIdentity = server.operator?.tls === "on" ? identity : null;
   return {
-    look() {
+    checkPorts() {
       // Of ports that are shared, the supervisor has looked.
       if (!isShared) for (const each of [server, server.operator]) if (each) freePort(each);
     },
-    open: () =>
-      opened(dependencies, management, { ...{ server, limits, log, onReload, isShared }, identity, operatorIdentity }),
+    listen: () =>
+      started(dependencies, management, {
+        ...{ server, limits, log, onReload, isShared },
+        identity,
+        operatorIdentity,
+      }),
   };
 }
 
@@ -58,11 +62,11 @@ interface Identities {
   operatorIdentity: Identity | null;
 }
 
-function opened(
+function started(
   dependencies: Dependencies,
   management: ManagementEntrance,
-  { server, limits, log, onReload, isShared, identity, operatorIdentity }: EntranceParts & Identities,
-): Entrances {
+  { server, limits, log, onReload, isShared, identity, operatorIdentity }: ListenerParts & Identities,
+): Listeners {
   const api = app(dependencies, { metrics: server.operator === null });
   const listening = listen(api, { ...server, ...limits, isShared }, identity);
   const operator = server.operator
