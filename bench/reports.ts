@@ -20,7 +20,7 @@ const unread = 5_000;
 /** Rows of one day, of every key and model: two outcomes, and failures of every tenth. Costs about as many records. */
 const fill = (table: string, step: string) => `
   insert into ${table}
-  select t.at, o.id, k.id, 'acme/writer-' || m, 'chat.completions', c.outcome, c.records, c.records, c.records * 800, c.records * 90, 0,
+  select t.at, o.id, k.id, k.team_id, 'acme/writer-' || m, 'chat.completions', c.outcome, c.records, c.records, c.records * 800, c.records * 90, 0,
     c.records * 300, 0, c.records * 213440, 0, 0
   from generate_series($1::timestamptz, $1::timestamptz + interval '1 day' - interval '${step}', '${step}') t (at)
   cross join bench_key k join organization o on o.id = k.organization_id
@@ -32,7 +32,9 @@ const database = await freshDatabase();
 const db = await serverDatabase(database.url);
 await migrate(db);
 await db.exec(`
-  create table bench_key as select gen_random_uuid() as id, n as number, null::uuid as organization_id from generate_series(1, ${keys}) n;
+  create table bench_key as select gen_random_uuid() as id, n as number, null::uuid as organization_id,
+    ('00000000-0000-7000-8000-0000000' || lpad((n % ${10 * organizations})::text, 5, '0'))::uuid as team_id
+    from generate_series(1, ${keys}) n;
   insert into organization (id, slug, name, anchor_at) select gen_random_uuid(), 'org-' || n, 'Organization ' || n, '2026-01-31Z'
     from generate_series(1, ${organizations}) n;
   update bench_key k set organization_id = o.id from organization o where o.slug = 'org-' || (k.number % ${organizations} + 1);
@@ -73,10 +75,11 @@ console.log(
 /** Of the last month, but for a year. */
 const reports: Record<string, [ReportGroup[], Partial<ReportQuery>]> = {
   "a month by organization": [["organization"], {}],
+  "a month by team": [["organization", "team"], {}],
   "a month by key": [["key"], {}],
   "a month by key and model": [["organization", "key", "model"], {}],
   "a month by day and model": [["day", "model"], {}],
-  "a month by day, key and model (FOCUS)": [["day", "organization", "key", "model", "operation"], {}],
+  "a month by day, key and model (FOCUS)": [["day", "organization", "team", "key", "model", "operation"], {}],
   "a month of one organization by day and key": [["day", "key"], { organizationId: owner }],
   "an early month by organization": [["organization"], { from: first, to: monthAfter(first) }],
   "all months by month and organization": [["month", "organization"], { from: first }],

@@ -1,12 +1,14 @@
 -- Roll-ups: what records add up to by the hour and by the day (UTC) in which their requests were admitted. The audit's
 -- pass adds each record once, over exactly the transactions that it reads (docs/design/metering.md, Roll-ups).
 
--- No key, of an operator's entry, is the id of zeros. A row's place in the table follows its time, so that a small index
+-- The team is the one that the key was in when the request was admitted. No team, and no key of an operator's entry, is the
+-- id of zeros. A row's place in the table follows its time, so that a small index
 -- finds a month.
 create table usage_hour (
   starts_at timestamptz not null,
   organization_id uuid not null,
   key_id uuid not null,
+  team_id uuid not null,
   model text not null,
   operation text not null,
   outcome text not null,
@@ -20,7 +22,7 @@ create table usage_hour (
   units bigint not null,
   extra_units bigint not null,
   uncharged_units bigint not null,
-  primary key (organization_id, starts_at, key_id, model, operation, outcome)
+  primary key (organization_id, starts_at, key_id, team_id, model, operation, outcome)
 ) with (fillfactor = 80);
 create index usage_hour_by_start on usage_hour using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
 
@@ -42,7 +44,7 @@ create table usage_rolled (
 -- entries those count that change what a month has used: an entry for a session or a week takes nothing off the bill.
 create function usage_hours(since bigint, until bigint, starts timestamptz, ends timestamptz)
   returns table (
-    starts_at timestamptz, organization_id uuid, key_id uuid, model text, operation text, outcome text,
+    starts_at timestamptz, organization_id uuid, key_id uuid, team_id uuid, model text, operation text, outcome text,
     records bigint, requests bigint,
     input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
     units bigint, extra_units bigint, uncharged_units bigint, first_xact bigint, last_xact bigint
@@ -51,7 +53,8 @@ create function usage_hours(since bigint, until bigint, starts timestamptz, ends
   set enable_seqscan = off set enable_sort = off set jit = off
   as $$
     select date_bin('1 hour', r.admitted_at, '2000-01-01Z'), r.organization_id,
-      coalesce(r.key_id, '00000000-0000-0000-0000-000000000000'), r.model, r.operation, r.outcome,
+      coalesce(r.key_id, '00000000-0000-0000-0000-000000000000'),
+      coalesce(r.team_id, '00000000-0000-0000-0000-000000000000'), r.model, r.operation, r.outcome,
       count(*), count(*) filter (where r.operation <> 'adjustment'),
       sum(r.input_tokens)::bigint, sum(r.cached_input_tokens)::bigint, sum(r.cache_write_tokens)::bigint,
       sum(r.output_tokens)::bigint, sum(r.reasoning_tokens)::bigint,
@@ -60,7 +63,7 @@ create function usage_hours(since bigint, until bigint, starts timestamptz, ends
     from usage_record r
     where r.xact >= since and r.xact < until and r.admitted_at >= starts and r.admitted_at < ends
       and (r.operation <> 'adjustment' or r.month_starts_at is not null)
-    group by 1, 2, 3, 4, 5, 6
+    group by 1, 2, 3, 4, 5, 6, 7
   $$;
 
 -- Adds what these transactions recorded. The audit calls it in the statement that moves `read_until`.
@@ -70,20 +73,21 @@ create function usage_roll_up(since bigint, until bigint) returns void
     with hours as materialized (
       select * from usage_hours(since, until, '-infinity', 'infinity')
     ), days as materialized (
-      select date_bin('1 day', h.starts_at, '2000-01-01Z') as day, h.organization_id, h.key_id, h.model, h.operation, h.outcome,
+      select date_bin('1 day', h.starts_at, '2000-01-01Z') as day, h.organization_id, h.key_id, h.team_id, h.model,
+        h.operation, h.outcome,
         sum(h.records)::bigint as records, sum(h.requests)::bigint as requests, sum(h.input_tokens)::bigint as input_tokens,
         sum(h.cached_input_tokens)::bigint as cached_input_tokens, sum(h.cache_write_tokens)::bigint as cache_write_tokens,
         sum(h.output_tokens)::bigint as output_tokens, sum(h.reasoning_tokens)::bigint as reasoning_tokens,
         sum(h.units)::bigint as units, sum(h.extra_units)::bigint as extra_units,
         sum(h.uncharged_units)::bigint as uncharged_units, min(h.first_xact) as first_xact, max(h.last_xact) as last_xact
-      from hours h group by 1, 2, 3, 4, 5, 6
+      from hours h group by 1, 2, 3, 4, 5, 6, 7
     ), by_hour as (
       insert into usage_hour as u
-      select h.starts_at, h.organization_id, h.key_id, h.model, h.operation, h.outcome, h.records, h.requests, h.input_tokens,
-        h.cached_input_tokens, h.cache_write_tokens, h.output_tokens, h.reasoning_tokens, h.units, h.extra_units,
+      select h.starts_at, h.organization_id, h.key_id, h.team_id, h.model, h.operation, h.outcome, h.records, h.requests,
+        h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.output_tokens, h.reasoning_tokens, h.units, h.extra_units,
         h.uncharged_units
       from hours h
-      on conflict (organization_id, starts_at, key_id, model, operation, outcome) do update set
+      on conflict (organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
         records = u.records + excluded.records, requests = u.requests + excluded.requests,
         input_tokens = u.input_tokens + excluded.input_tokens,
         cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
@@ -94,11 +98,11 @@ create function usage_roll_up(since bigint, until bigint) returns void
         uncharged_units = u.uncharged_units + excluded.uncharged_units
     ), by_day as (
       insert into usage_day as u
-      select d.day, d.organization_id, d.key_id, d.model, d.operation, d.outcome, d.records, d.requests, d.input_tokens,
-        d.cached_input_tokens, d.cache_write_tokens, d.output_tokens, d.reasoning_tokens, d.units, d.extra_units,
+      select d.day, d.organization_id, d.key_id, d.team_id, d.model, d.operation, d.outcome, d.records, d.requests,
+        d.input_tokens, d.cached_input_tokens, d.cache_write_tokens, d.output_tokens, d.reasoning_tokens, d.units, d.extra_units,
         d.uncharged_units
       from days d
-      on conflict (organization_id, starts_at, key_id, model, operation, outcome) do update set
+      on conflict (organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
         records = u.records + excluded.records, requests = u.requests + excluded.requests,
         input_tokens = u.input_tokens + excluded.input_tokens,
         cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
@@ -134,13 +138,13 @@ create function usage_day_differences(day timestamptz)
       union all
       select 'day', u.* from usage_day u where u.starts_at = day
     ), entries as (
-      select r.kind, 1 as sign, r.starts_at, r.organization_id, r.key_id, r.model, r.operation, r.outcome, r.records,
-        r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens, r.output_tokens, r.reasoning_tokens,
+      select r.kind, 1 as sign, r.starts_at, r.organization_id, r.key_id, r.team_id, r.model, r.operation, r.outcome,
+        r.records, r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens, r.output_tokens, r.reasoning_tokens,
         r.units, r.extra_units, r.uncharged_units
       from rolled r
       union all
-      select k.kind, -1, case k.kind when 'day' then day else r.starts_at end, r.organization_id, r.key_id, r.model,
-        r.operation, r.outcome, r.records, r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens,
+      select k.kind, -1, case k.kind when 'day' then day else r.starts_at end, r.organization_id, r.key_id, r.team_id,
+        r.model, r.operation, r.outcome, r.records, r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens,
         r.output_tokens, r.reasoning_tokens, r.units, r.extra_units, r.uncharged_units
       from recorded r cross join (values ('hour'), ('day')) k (kind)
     ), differing as (
@@ -150,7 +154,7 @@ create function usage_day_differences(day timestamptz)
         sum(e.input_tokens + e.cached_input_tokens + e.cache_write_tokens + e.output_tokens) filter (where e.sign = -1)
           as holding
       from entries e
-      group by e.kind, e.starts_at, e.organization_id, e.key_id, e.model, e.operation, e.outcome
+      group by e.kind, e.starts_at, e.organization_id, e.key_id, e.team_id, e.model, e.operation, e.outcome
       having count(*) filter (where e.sign = 1) = 0 or count(*) filter (where e.sign = -1) = 0
         or sum(e.sign * e.records) <> 0 or sum(e.sign * e.requests) <> 0
         or sum(e.sign * e.input_tokens) <> 0 or sum(e.sign * e.cached_input_tokens) <> 0

@@ -50,6 +50,7 @@ const rolledUp = {
   startsAt: instant("starts_at").notNull(),
   organizationId: uuid("organization_id").notNull(),
   keyId: uuid("key_id").notNull(),
+  teamId: uuid("team_id").notNull(),
   model: text("model").notNull(),
   operation: text("operation").notNull(),
   outcome: text("outcome").notNull(),
@@ -65,7 +66,7 @@ const rolledUp = {
   unchargedUnits: units("uncharged_units").notNull(),
 };
 
-const rolledUpKey = ["organizationId", "startsAt", "keyId", "model", "operation", "outcome"] as const;
+const rolledUpKey = ["organizationId", "startsAt", "keyId", "teamId", "model", "operation", "outcome"] as const;
 
 /** What was used, by the hour and by the day of admission. */
 export const usageHour = pgTable("usage_hour", rolledUp, (table) => [

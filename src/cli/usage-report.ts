@@ -61,6 +61,7 @@ const counted = (requests: number): string => (requests === 1 ? "1 request" : `$
 
 const groupColumns: Record<ReportGroup, Column<ReportRow>> = {
   organization: { head: "ORGANIZATION", cell: ({ organization }) => organization?.slug ?? organization?.id ?? "" },
+  team: { head: "TEAM", cell: ({ team }) => team?.name ?? team?.id ?? "-", breaks: true },
   key: { head: "KEY", cell: ({ key }) => key?.name ?? key?.id ?? "-", breaks: true },
   model: { head: "MODEL", cell: ({ model }) => model || "-" },
   operation: { head: "OPERATION", cell: ({ operation }) => operation ?? "" },
@@ -76,6 +77,7 @@ function columnsOf({ by, rows, pricing }: OrganizationReport, terminal: Terminal
   const input = (row: ReportMeasures) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
   return [
     ...by.map((group) => groupColumns[group]),
+    ...(by.includes("team") ? [teamId] : []),
     ...(by.includes("key") ? [keyId] : []),
     { head: "", cell: ({ units }) => bar(cells, { used: Math.max(0, units), held: 0, limit: most }) },
     { head: "UNITS", cell: ({ units }) => grouped(units) },
@@ -86,6 +88,7 @@ function columnsOf({ by, rows, pricing }: OrganizationReport, terminal: Terminal
   ];
 }
 
+const teamId: Column<ReportRow> = { head: "TEAM ID", cell: ({ team }) => team?.id ?? "-", optional: true };
 const keyId: Column<ReportRow> = { head: "KEY ID", cell: ({ key }) => key?.id ?? "-", optional: true };
 
 function costColumn(pricing: Pricing | null): Column<ReportRow>[] {
@@ -94,17 +97,18 @@ function costColumn(pricing: Pricing | null): Column<ReportRow>[] {
 }
 
 const reportHelp = `
-Groups: organization, key, model, operation, outcome, and one of hour, day,
-month. Requests count in the hour of their admission. Dates are days of UTC,
-and months can be given as 2026-11; an instant must be the beginning of an
-hour. The end is not part of the report.
+Groups: organization, team, key, model, operation, outcome, and one of hour,
+day, month. Requests count in the hour of their admission, and in the team
+that their key was in then. Dates are days of UTC, and months can be given as
+2026-11; an instant must be the beginning of an hour. The end is not part of
+the report.
 
-FOCUS is by day, or --by hour or month, with organization, key, model, and
-operation. It needs reports.currency and reports.price_per_million_units in
+FOCUS is by day, or --by hour or month, with organization, team, key, model,
+and operation. It needs reports.currency and reports.price_per_million_units in
 sluice.yaml.
 
 Examples:
   $ sluice usage report
   $ sluice usage report --from 2026-11 --to 2026-12 --by key,model --org acme
-  $ sluice usage report --by day --csv >november.csv
+  $ sluice usage report --by team,day --csv >november.csv
   $ sluice usage report --from 2026-10 --to 2026-11 --focus >october.csv`;

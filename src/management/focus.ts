@@ -15,9 +15,11 @@ export function focusGroups(given: readonly string[] | null): ReportGroup[] {
   const words = [...new Set(given ?? [])];
   const period = words.length === 0 ? "day" : words[0];
   if (words.length > 1 || (period !== "hour" && period !== "day" && period !== "month")) {
-    fail("A FOCUS report is by hour, day, or month; the other groups are given: organization, key, model, operation.");
+    fail(
+      "A FOCUS report is by hour, day, or month; the other groups are given: organization, team, key, model, operation.",
+    );
   }
-  return [period, "organization", "key", "model", "operation"];
+  return [period, "organization", "team", "key", "model", "operation"];
 }
 
 /** Line by line, names first. */
@@ -83,6 +85,8 @@ function focusRow(row: ReportRow, { by, at }: OrganizationReport, pricing: Prici
 /** What FOCUS has no column for. */
 function customColumns(row: ReportRow): Record<string, Cell> {
   return {
+    x_TeamId: row.team?.id ?? null,
+    x_TeamName: row.team?.name ?? null,
     x_Operation: row.operation,
     x_Requests: row.requests,
     x_InputTokens: row.inputTokens,
@@ -111,6 +115,7 @@ const seconds = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;
 const sample: ReportRow = {
   startsAt: null,
   organization: null,
+  team: null,
   key: null,
   model: null,
   operation: null,

@@ -46,6 +46,7 @@ function csvCell(value: Cell): string {
 
 const cellNames: Record<ReportGroup, readonly string[]> = {
   organization: ["organization_id", "organization"],
+  team: ["team_id", "team"],
   key: ["key_id", "key"],
   model: ["model"],
   operation: ["operation"],
@@ -58,6 +59,7 @@ const cellNames: Record<ReportGroup, readonly string[]> = {
 function cellsOf(group: ReportGroup, row: ReportRow): [string, Cell][] {
   const values: Record<ReportGroup, Cell[]> = {
     organization: [row.organization?.id ?? null, row.organization?.slug ?? null],
+    team: [row.team?.id ?? null, row.team?.name ?? null],
     key: [row.key?.id ?? null, row.key?.name ?? null],
     model: [row.model],
     operation: [row.operation],

@@ -13,6 +13,7 @@ const day_ms = 24 * hour_ms;
 /** What a group is called in the result, and what it is made of. */
 const columns: Record<ReportGroup, readonly [name: string, expression: string]> = {
   organization: ["organization_id", "s.organization_id"],
+  team: ["team_id", "s.team_id"],
   key: ["key_id", "s.key_id"],
   model: ["model", "s.model"],
   operation: ["operation", "s.operation"],
@@ -83,9 +84,11 @@ function textOf({ from, to, by, organizationId }: ReportQuery): string {
       ${grouping} having count(*) > 0
     )
     select g.*${by.includes("organization") ? ', o.slug, o.name as "organizationName"' : ""}
+      ${by.includes("team") ? ', t.name as "teamName"' : ""}
       ${by.includes("key") ? ', k.name as "keyName"' : ""}
     from g
     ${by.includes("organization") ? "left join organization o on o.id = g.organization_id" : ""}
+    ${by.includes("team") ? "left join team t on t.id = g.team_id" : ""}
     ${by.includes("key") ? "left join api_key k on k.id = g.key_id" : ""}
     ${groups.length === 0 ? "" : `order by ${groups.map(([name]) => `g.${name}`).join(", ")}`}
     limit $3`;
@@ -96,6 +99,8 @@ interface Row extends ReportMeasures {
   organization_id?: string;
   slug?: string | null;
   organizationName?: string | null;
+  team_id?: string;
+  teamName?: string | null;
   key_id?: string;
   keyName?: string | null;
   model?: string;
@@ -103,16 +108,18 @@ interface Row extends ReportMeasures {
   outcome?: string;
 }
 
-const noKey = "00000000-0000-0000-0000-000000000000";
+const none = "00000000-0000-0000-0000-000000000000";
 
 function rowOf(row: Row, by: readonly ReportGroup[]): ReportRow {
-  const { organization_id = "", key_id = "", slug = null, organizationName: name = null, keyName = null } = row;
+  const { organization_id = "", slug = null, organizationName: name = null } = row;
+  const { team_id = "", teamName = null, key_id = "", keyName = null } = row;
   const { model = null, operation = null, outcome = null, period = null } = row;
   const measured = Object.fromEntries(Object.keys(sums).map((one) => [one, row[one as keyof ReportMeasures]]));
   return {
     startsAt: period,
     organization: by.includes("organization") ? { id: idOf(organization_id, "org_"), slug, name } : null,
-    key: by.includes("key") ? { id: key_id === noKey ? null : idOf(key_id, "key_"), name: keyName } : null,
+    team: by.includes("team") ? { id: team_id === none ? null : idOf(team_id, "team_"), name: teamName } : null,
+    key: by.includes("key") ? { id: key_id === none ? null : idOf(key_id, "key_"), name: keyName } : null,
     ...{ model, operation, outcome },
     ...(measured as unknown as ReportMeasures),
   };

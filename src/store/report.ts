@@ -4,7 +4,17 @@
  */
 
 /** In the order of a report's columns. Of the last three, one at most. */
-export const reportGroups = ["organization", "key", "model", "operation", "outcome", "hour", "day", "month"] as const;
+export const reportGroups = [
+  "organization",
+  "team",
+  "key",
+  "model",
+  "operation",
+  "outcome",
+  "hour",
+  "day",
+  "month",
+] as const;
 export type ReportGroup = (typeof reportGroups)[number];
 
 export interface ReportQuery {
@@ -39,6 +49,8 @@ export interface ReportRow extends ReportMeasures {
   startsAt: Date | null;
   /** `slug` is null where the organization is gone. */
   organization: { id: string; slug: string | null; name: string | null } | null;
+  /** The key's when the request was admitted. `id` is null where it was in none. */
+  team: { id: string | null; name: string | null } | null;
   /** `id` is null in entries of an operator, and `name` where the key is gone too. */
   key: { id: string | null; name: string | null } | null;
   model: string | null;

@@ -176,6 +176,24 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect(new Set(report.rows.map(({ organization }) => organization))).toEqual(
     new Set(["acme", "globex-eu", "initech", "umbrella", "hooli"]),
   );
+  // Each team pays for its keys.
+  const teamOf = new Map(
+    organizations.flatMap((slug) => of(slug).map(({ id }, index) => [id, teams[slug]?.[index] ?? null])),
+  );
+  const paid = new Map<string, number>();
+  for (const [id, units] of charged) {
+    const { organization } = report.rows.find(({ key_id }) => key_id === id)!;
+    const payer = JSON.stringify([organization, teamOf.get(id)]);
+    paid.set(payer, (paid.get(payer) ?? 0) + units);
+  }
+  const byTeam = (await laptop.json("usage report --by organization,team --json")) as unknown as {
+    rows: { organization: string; team: string | null; units: number }[];
+  };
+  const told = byTeam.rows.map(
+    ({ organization, team, units }) => [JSON.stringify([organization, team]), units] as const,
+  );
+  expect(new Map(told)).toEqual(paid);
+  expect(told).toHaveLength(8);
   const csv = await say("usage report --by organization --csv");
   expect(csv.trim().split("\r\n")).toHaveLength(6);
   expect((await laptop.typed("usage check --full")).code).toBe(0);

@@ -138,7 +138,12 @@ describe("every verb", () => {
   });
 
   test("a report reads the same over each way, whatever it is by", async () => {
-    for (const by of [null, ["organization", "key", "model", "day"], ["month", "operation", "outcome"], ["hour"]]) {
+    for (const by of [
+      null,
+      ["organization", "team", "key", "model", "day"],
+      ["month", "operation", "outcome"],
+      ["hour"],
+    ]) {
       const here = await port.manage.reportUsage({ by });
       for (const [name, way] of ways) expect([name, await reportOf(way, by)]).toEqual([name, shownOf(here)]);
       expect(here.rows.length).toBeGreaterThan(0);

@@ -116,6 +116,7 @@ for (const { kind, open } of kinds) {
     let it: Shell;
     let slug: string;
     let key: string;
+    let team: string;
     let organizationId: string;
     beforeAll(async () => {
       owned = await open();
@@ -139,9 +140,12 @@ for (const { kind, open } of kinds) {
       ({ id: organizationId } = (await it.json("org create acme --plan unlimited --json")) as { id: string });
       ({ id: key } = (await it.json("key create --org acme --name builder --json")) as { id: string });
       await it.typed("org create idle");
+      ({ id: team } = (await it.json("team create --org acme --name research --json")) as { id: string });
       const book = ledger(db, { recovery: "checkpoint" });
       for (const model of ["acme/writer-1", "acme/painter-1"]) {
         const admit = admitOf(organizationId, { keyId: key, model });
+        // The second model is asked as a member of the team.
+        if (model === "acme/painter-1") await it.typed(["key", "update", key, "--team", "research"]);
         await book.run([admit]);
         const usage = { ...settleOf(admit, 0).usage, inputTokens: 12, outputTokens: 7 };
         await book.run([settleOf(admit, model === "acme/writer-1" ? 700 : 300, { usage })]);
@@ -172,6 +176,22 @@ for (const { kind, open } of kinds) {
       });
       const shown = (await it.json(`usage show ${slug} --json`)) as { month: { used: number } };
       expect(shown.month.used).toBe(900);
+    });
+
+    test("by team, a request is its key's team's of that moment; a team that is gone keeps its name", async () => {
+      const rows = [
+        { team_id: null, team: null, requests: 1, units: 600 },
+        { team_id: team, team: "research", requests: 1, units: 300 },
+      ];
+      expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ by: ["team"], rows });
+      const { out } = await it.typed(`usage report --org ${slug} --by team,key --csv`);
+      expect(out).toStartWith("team_id,team,key_id,key,requests,");
+      expect(out).toContain(`\r\n${team},research,${key},builder,1,`);
+      Object.assign(it.services.terminal, { width: 120 });
+      expect((await it.typed(`usage report --org ${slug} --by team`)).out).toMatch(/^research +team_/m);
+      Object.assign(it.services.terminal, { width: null });
+      await it.typed(["team", "remove", team]);
+      expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ rows });
     });
 
     test("people get bars, the sum, and what is open, on every width of screen", async () => {
@@ -213,6 +233,7 @@ for (const { kind, open } of kinds) {
         ["0.000012", "Usage", "acme/painter-1"],
         ["-0.000004", "Adjustment", ""],
       ]);
+      expect(rows[1]).toMatchObject({ x_TeamId: team, x_TeamName: "research" });
       expect(rows[0]).toMatchObject({
         BillingAccountId: organizationId,
         BillingCurrency: "EUR",
@@ -221,6 +242,7 @@ for (const { kind, open } of kinds) {
         PricingQuantity: "700",
         ProviderName: "Example AI",
         ResourceId: key,
+        x_TeamName: "",
         ChargePeriodStart: expect.stringMatching(/^20\d\d-\d\d-01T00:00:00Z$/),
       });
       expect(rows[0]!.ChargePeriodEnd).toBe(rows[0]!.BillingPeriodEnd);

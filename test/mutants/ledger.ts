@@ -391,6 +391,14 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Roll-ups",
   },
   {
+    name: "what a team has used is nobody's",
+    file: "db/migrations/0014_usage_rollups.sql",
+    find: "coalesce(r.team_id, '00000000-0000-0000-0000-000000000000')",
+    replace: "'00000000-0000-0000-0000-000000000000'::uuid",
+    caughtBy: ["test/store/rollups.test.ts > a request counts in the team"],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
     name: "a report leaves out what nobody has rolled up yet",
     file: "src/postgres/report.ts",
     find: "usage_hours((select read_until from usage_audit), 9223372036854775807, $1, $2)",

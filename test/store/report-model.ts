@@ -6,7 +6,7 @@ import type { ReportMeasures, ReportQuery } from "../../src/store/report.ts";
 
 export const always = { from: new Date("2025-01-01T00:00:00Z"), to: new Date("2028-01-01T00:00:00Z") };
 
-/** By the JSON of period, organization, key, model, operation and outcome; of groups that were not asked for, null. */
+/** By the JSON of period, organization, team, key, model, operation and outcome; of groups that were not asked for, null. */
 export type Plain = Map<string, ReportMeasures>;
 
 type RecordRow = Record<string, string | number | null> & {
@@ -40,6 +40,8 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
   return sums;
 }
 
+const shown = (id: unknown, prefix: "team_" | "key_") => (id === null ? null : idOf(String(id), prefix));
+
 function groupOf(record: RecordRow, by: ReportQuery["by"]): string {
   const iso = record.admitted_at.toISOString();
   const period = by.includes("hour")
@@ -53,7 +55,8 @@ function groupOf(record: RecordRow, by: ReportQuery["by"]): string {
   return JSON.stringify([
     period,
     by.includes("organization") ? idOf(record.organization_id, "org_") : undefined,
-    by.includes("key") ? (record.key_id === null ? null : idOf(String(record.key_id), "key_")) : undefined,
+    by.includes("team") ? shown(record.team_id, "team_") : undefined,
+    by.includes("key") ? shown(record.key_id, "key_") : undefined,
     named("model", record.model),
     named("operation", record.operation),
     named("outcome", record.outcome),

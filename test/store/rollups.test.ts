@@ -4,8 +4,10 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
+import { setSubject } from "../../src/postgres/budgets.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
+import { noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Ledger, Settle } from "../../src/store/ledger.ts";
 import type { ReportGroup } from "../../src/store/report.ts";
@@ -18,7 +20,9 @@ setDefaultTimeout(120_000);
 
 const hour_ms = 3_600_000;
 const start_ms = Date.UTC(2026, 1, 27, 22, 30);
-const keys = [1, 2].map((one) => `key_0000000000007000800000000000000${one}`);
+/** Two of each organization. */
+const keys = [1, 2, 3, 4].map((one) => `key_0000000000007000800000000000000${one}`);
+const teams = [5, 6].map((one) => `00000000-0000-7000-8000-00000000000${one}`);
 const models = ["acme/writer-1", "acme/painter-1"];
 
 const step = fc.oneof(
@@ -36,6 +40,10 @@ const step = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("late" as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("move" as const), key: fc.nat(1), team: fc.option(fc.nat(1)) }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
   {
     weight: 1,
@@ -67,6 +75,7 @@ const groups: ReportGroup[][] = [
   ["key", "model", "day"],
   ["hour", "operation", "outcome"],
   ["organization", "month"],
+  ["team", "key", "day"],
 ];
 
 // `ROLLUP_RUNS=200` tries more of them.
@@ -92,7 +101,7 @@ for (const [name, runs] of [
 
     async function begin(): Promise<void> {
       await store.db.exec(
-        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_rolled; update usage_audit set looked_at = null",
+        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_rolled, usage_subject; update usage_audit set looked_at = null",
       );
       await at(start_ms);
       owners = [await owner(), await owner()];
@@ -112,11 +121,19 @@ for (const [name, runs] of [
       if (answer!.answer === "granted") await node().run([settleOf(admit, change.units, settle)]);
     }
 
+    /** One key or team of the first organization; neither has limits. */
+    async function moved(key: number, team: number | null): Promise<void> {
+      const organization = bare(owners[0]!, "org_");
+      const subject = { id: bare(keys[key]!, "key_"), organization, team: team === null ? null : teams[team]! };
+      await store.db.transaction((tx) => setSubject(tx, { ...subject, budget: { ...noBudget } }));
+    }
+
     async function act(one: Step): Promise<void> {
       switch (one.kind) {
         case "serve": {
           const { units, outcome } = one;
-          const facts = { organizationId: owners[one.organization]!, keyId: keys[one.key]!, model: models[one.model]! };
+          const keyId = keys[one.organization * 2 + one.key]!;
+          const facts = { organizationId: owners[one.organization]!, keyId, model: models[one.model]! };
           const admit = admitOf(facts.organizationId, { limits, lease_ms: 2 * hour_ms, ...facts });
           if (!one.now) open.push(admit);
           const [answer] = await node().run([admit]);
@@ -129,6 +146,9 @@ for (const [name, runs] of [
           if (admit) await node().run([settleOf(admit, 77)]);
           break;
         }
+        case "move":
+          await moved(one.key, one.team);
+          break;
         case "recover":
           await node().recover(100);
           break;
@@ -213,6 +233,33 @@ for (const [name, runs] of [
       const { rows } = await node().report({ ...always, by: ["hour"], organizationId: null, rows_max: 10 });
       expect(rows).toMatchObject([{ startsAt: new Date("2026-02-27T22:00:00Z"), requests: 1, units: 40 }]);
       expect(await days()).toEqual([day("2026-02-27", 1, false)]);
+    });
+
+    test("a request counts in the team that its key was in when it was admitted, and what was in none is told apart", async () => {
+      const [keyId] = keys as [string];
+      const during = admitOf(owners[0]!, { keyId, lease_ms: 99 * hour_ms });
+      await served({ keyId, units: 1 });
+      await moved(0, 0);
+      await node().run([during]);
+      await served({ keyId, units: 20 });
+      await moved(0, 1);
+      await node().run([settleOf(during, 300)]);
+      await served({ keyId, units: 4000 });
+      await moved(0, null);
+      await served({ keyId, units: 9_000 });
+      const used = async () => {
+        const { rows } = await node().report({ ...always, by: ["team"], organizationId: null, rows_max: 10 });
+        return new Map(rows!.map(({ team, units }) => [team!.id, units]));
+      };
+      const [first, second] = teams.map((id) => `team_${id.replaceAll("-", "")}`);
+      const all = new Map([
+        [null, 9_001],
+        [first, 320],
+        [second, 4000],
+      ]);
+      expect(await used()).toEqual(all as never);
+      await readAll();
+      expect(await used()).toEqual(all as never);
     });
 
     test("a day is sealed once it has ended, no hold points to it, and its roll-ups are its records", async () => {
@@ -389,10 +436,13 @@ for (const [name, runs] of [
 function summed(rows: readonly object[]): Plain {
   return new Map(
     rows.map((row) => {
-      const { startsAt, organization, key, model, operation, outcome, ...measures } = row as Record<string, unknown>;
+      const { startsAt, organization, team, key, model, operation, outcome, ...measures } = row as Record<
+        string,
+        unknown
+      >;
       const idIn = (one: unknown) => (one as { id: string | null } | null)?.id;
       const at = startsAt instanceof Date ? startsAt.toISOString() : null;
-      return [JSON.stringify([at, idIn(organization), idIn(key), model, operation, outcome]), measures];
+      return [JSON.stringify([at, idIn(organization), idIn(team), idIn(key), model, operation, outcome]), measures];
     }),
   ) as unknown as Plain;
 }

@@ -22,7 +22,10 @@ export function reportAnswer(report: OrganizationReport) {
 type ReadRow = ReportMeasures &
   Partial<Record<"organizationId" | "day" | "month", string>> &
   Partial<
-    Record<"organization" | "organizationName" | "keyId" | "key" | "model" | "operation" | "outcome", string | null>
+    Record<
+      "organization" | "organizationName" | "teamId" | "team" | "keyId" | "key" | "model" | "operation" | "outcome",
+      string | null
+    >
   > & { hour?: Date; cost?: string };
 
 export interface ReadReport extends Pick<OrganizationReport, "from" | "to" | "by" | "running"> {
@@ -52,13 +55,15 @@ export function readReport(read: ReadReport): OrganizationReport {
 }
 
 function rowOf(read: ReadRow): ReportRow {
-  const { organizationId, organization = null, organizationName = null, keyId, key = null, ...rest } = read;
+  const { organizationId, organization = null, organizationName = null, ...grouped } = read;
+  const { teamId, team = null, keyId, key = null, ...rest } = grouped;
   const { hour, day, month, model = null, operation = null, outcome = null, cost: _, ...measures } = rest;
   const startsAt = hour ?? (day ? new Date(day) : month ? new Date(`${month}-01`) : null);
   return {
     ...measures,
     ...{ startsAt, model, operation, outcome },
     organization: organizationId ? { id: organizationId, slug: organization, name: organizationName } : null,
+    team: teamId === undefined ? null : { id: teamId, name: team },
     key: keyId === undefined ? null : { id: keyId, name: key },
   };
 }

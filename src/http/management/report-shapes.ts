@@ -23,6 +23,8 @@ const groups = {
   organization_id: Type.Optional(Type.String()),
   organization: Type.Optional(nullable(Type.String({ description: "Slug. Null: it is gone." }))),
   organization_name: Type.Optional(nullable(Type.String())),
+  team_id: Type.Optional(nullable(Type.String({ description: "Null: the key was in no team." }))),
+  team: Type.Optional(nullable(Type.String({ description: "Name. Null: no team." }))),
   key_id: Type.Optional(nullable(Type.String({ description: "Null: an entry of an operator." }))),
   key: Type.Optional(nullable(Type.String({ description: "Name. Null: the key is gone." }))),
   model: Type.Optional(nullable(Type.String())),

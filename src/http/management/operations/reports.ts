@@ -25,7 +25,7 @@ export const reportOperations: readonly ManagementOperation[] = [
       from: Type.Optional(words("A date, a month (`2026-11`) or a full hour in UTC; else the first of this month.")),
       to: Type.Optional(words("The moment after the last; else tomorrow.")),
       by: Type.Optional(
-        words("With commas: organization, key, model, operation, outcome, and one of hour, day, month."),
+        words("With commas: organization, team, key, model, operation, outcome, and one of hour, day, month."),
       ),
       organization: Type.Optional(words("Slug or ID; else all.")),
       format: Type.Optional({
