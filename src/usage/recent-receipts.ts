@@ -3,7 +3,7 @@
  * lasting, some thousands a second, and be found only by the slowest collections. docs/design/metering.md, A store that
  * wakes up in the past.
  */
-import { hexOf } from "../store/ids.ts";
+import { hexOf, idOf } from "../store/ids.ts";
 import type { Confirmed } from "../store/lost.ts";
 
 const id_bytes = 16;
@@ -19,10 +19,6 @@ export class RecentReceipts {
   constructor(readonly count_max: number) {
     this.#ids = Buffer.alloc(count_max * 2 * id_bytes);
     this.#charged = new Float64Array(count_max);
-  }
-
-  get count(): number {
-    return this.#count;
   }
 
   add({ requestId, organizationId, charged }: Confirmed): void {
@@ -52,8 +48,8 @@ export class RecentReceipts {
     const slot = (this.#next + place + this.count_max) % this.count_max;
     const at = slot * 2 * id_bytes;
     return {
-      requestId: `req_${this.#ids.toString("hex", at, at + id_bytes)}`,
-      organizationId: `org_${this.#ids.toString("hex", at + id_bytes, at + 2 * id_bytes)}`,
+      requestId: idOf(this.#ids.toString("hex", at, at + id_bytes), "req_"),
+      organizationId: idOf(this.#ids.toString("hex", at + id_bytes, at + 2 * id_bytes), "org_"),
       charged: this.#charged[slot]!,
     };
   }

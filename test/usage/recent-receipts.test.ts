@@ -34,7 +34,7 @@ test("what is kept is the last of what was added, less what was forgotten, in it
           kept.forget(gone);
           model = model.filter(({ requestId }) => !gone.has(requestId));
         }
-        expect(kept.count).toBe(model.length);
+        expect(kept.latest()).toHaveLength(model.length);
       }
       expect(kept.latest()).toEqual(model);
       expect(kept.latest(asked)).toEqual(asked === 0 ? [] : model.slice(-asked));
