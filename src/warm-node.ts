@@ -29,6 +29,7 @@ import type { Admit, Command, Ledger } from "./store/ledger.ts";
 import { noLimits, type Plan } from "./store/plan.ts";
 import type { Rates } from "./store/rates.ts";
 import { prometheusMetrics } from "./telemetry/metrics.ts";
+import { Cancellation, type Signal } from "./time/cancellation.ts";
 import { systemClock } from "./time/clock.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
 import { readAtMost } from "./upstream/body.ts";
@@ -130,7 +131,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   ending.defer(() => http.close());
   let asked = 0;
 
-  async function ask({ path, headers, body }: Ask, signal: AbortSignal): Promise<boolean> {
+  async function ask({ path, headers, body }: Ask, signal: Signal): Promise<boolean> {
     const reply = await http.post({
       url: `http://127.0.0.1:${port}${path}`,
       headers: { "content-type": "application/json", authorization: `Bearer ${key}`, ...headers },
@@ -149,10 +150,12 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
         ...{ rates, metering: configuration.metering, grant_ms: configuration.limits.grant_ms },
         ...{ settled: metrics.settled, waited: metrics.grant, sent: metrics.batch },
       });
+      const work = new Cancellation();
+      signal.addEventListener("abort", () => work.abort(signal.reason), { once: true });
       dependencies.runs = inferenceRuns({ ...learned, admission: admitting, counter, engines: known }, told);
       let [left, answered] = [requests, 0];
       const one = async () => {
-        while (left-- > 0 && goesOn()) if (await ask(asks[asked++ % asks.length]!, signal)) answered += 1;
+        while (left-- > 0 && goesOn()) if (await ask(asks[asked++ % asks.length]!, work)) answered += 1;
       };
       try {
         await Promise.all(Array.from({ length: concurrent }, one));

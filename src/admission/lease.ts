@@ -6,12 +6,13 @@
 import { Fault } from "../inference/fault.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
 import type { RequestFacts } from "../store/ledger.ts";
+import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
 
 export interface Lease {
   /** Aborted with a Fault when the lease is lost. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   deadline_ms(): number;
   /** Throws the signal's Fault; also on a node that was frozen past its deadline, before any timer has told it. */
   assertHeld(): void;
@@ -39,7 +40,7 @@ export function leaseMargin_ms(lease_ms: number): number {
 
 export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_ms }: LeaseParts): Lease {
   const { requestId, organizationId } = facts;
-  const lost = new AbortController();
+  const lost = new Cancellation();
   const deadlineOf = (sentAt_ms: number) => sentAt_ms + lease_ms - leaseMargin_ms(lease_ms);
   let deadline_ms = deadlineOf(sentAt_ms);
   let usage = noUsage;
@@ -95,11 +96,11 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
   }
 
   return {
-    signal: lost.signal,
+    signal: lost,
     deadline_ms: () => deadline_ms,
     assertHeld() {
       if (clock.now_ms() >= deadline_ms) lose();
-      lost.signal.throwIfAborted();
+      lost.throwIfAborted();
     },
     count(counted) {
       usage = counted;

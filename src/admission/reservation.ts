@@ -5,6 +5,7 @@
 import type { Usage } from "../inference/usage.ts";
 import { type Granted, type RequestFacts, type Settle, type SettleAnswer, units_max } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
+import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
 import { bookable, type HoldPlan, limitsOf, promptUnits, whole } from "./hold.ts";
@@ -19,7 +20,7 @@ export type Settlement = Pick<
 export interface Reservation {
   readonly grant: Granted;
   /** Aborted with a Fault when the hold may have been settled by another: nothing may be forwarded any more. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /**
    * Whether so many output tokens in all may have left. True at once while they are held; else a promise, which waits for
    * the hold to grow. False: a usage window is at its end, and generation ends with the protocol's length reason. Throws,

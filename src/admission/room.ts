@@ -107,8 +107,7 @@ export function room({ batcher, lease, facts, plan, planNow, hold, grant }: Room
   async function waitFor(tokens: number, left: number): Promise<boolean> {
     const { promise: loss, reject } = Promise.withResolvers<never>();
     loss.catch(() => {});
-    const lost = () => reject(lease.signal.reason);
-    lease.signal.addEventListener("abort", lost, { once: true });
+    const listening = lease.signal.listen(reject);
     try {
       if (growing) await Promise.race([growing, loss]);
       full = false;
@@ -120,7 +119,7 @@ export function room({ batcher, lease, facts, plan, planNow, hold, grant }: Room
       lease.assertHeld();
       return covered >= tokens;
     } finally {
-      lease.signal.removeEventListener("abort", lost);
+      listening.stop();
     }
   }
 

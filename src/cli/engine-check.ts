@@ -2,6 +2,7 @@
 import { simulatorName } from "../config/simulator.ts";
 import { hostOf } from "../routing/names.ts";
 import { answered, type Resolution, unresolved } from "../routing/resolution.ts";
+import { Cancellation } from "../time/cancellation.ts";
 import { isOwnName } from "../upstream/http1/address.ts";
 import { client } from "../upstream/http1/client.ts";
 import { resolve } from "../upstream/resolve.ts";
@@ -89,7 +90,7 @@ async function statusAt(engines: ReturnType<typeof client>, upstream: Upstream, 
     const reply = await engines.get({
       ...{ url: `${upstream.url}/models`, address, tls: upstream.tls ?? null, connect_ms: upstream_ms },
       headers: { ...keyHeaders(upstream), ...upstream.headers },
-      signal: AbortSignal.timeout(upstream_ms),
+      signal: Cancellation.timeout(upstream_ms),
     });
     reply.drop();
     return reply.status;

@@ -3,6 +3,7 @@ import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import type { RequestTrace } from "../telemetry/traces.ts";
+import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Place } from "../time/present.ts";
 import type { Tried } from "../usage/opened.ts";
 import type { Caller, Ended } from "../usage/run.ts";
@@ -52,7 +53,7 @@ export class Call implements Caller {
   place: Place<Call> | null = null;
   /** Where it is traced. */
   trace: RequestTrace | null = null;
-  #abort = new AbortController();
+  readonly #work = new Cancellation();
   #left = false;
   #isKeptOpen = false;
   #memory: Reservation | null = null;
@@ -68,8 +69,8 @@ export class Call implements Caller {
   ) {}
 
   /** Ends the work of this request; its reason is the Fault that ended it. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
+  get signal(): Signal {
+    return this.#work;
   }
 
   /** Whether the client went away; nobody reads what is still to come. */
@@ -85,14 +86,14 @@ export class Call implements Caller {
   }
 
   leave(): void {
-    if (this.#abort.signal.aborted) return;
+    if (this.#work.aborted) return;
     this.#left = true;
-    this.#abort.abort(new Fault("internal_error", "The client closed the connection."));
+    this.#work.abort(new Fault("internal_error", "The client closed the connection."));
   }
 
   /** The service ends the work: draining, a lost lease, a refused grant. */
   end(fault: Fault): void {
-    this.#abort.abort(fault);
+    this.#work.abort(fault);
   }
 
   granted(source: BillingSource): void {

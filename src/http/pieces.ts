@@ -1,5 +1,6 @@
 /** A request's body, piece by piece, within bounds. Nothing is kept of it here. */
 import { Fault } from "../inference/fault.ts";
+import type { Signal } from "../time/cancellation.ts";
 
 export interface ReadingBounds {
   bytes_max: number;
@@ -17,7 +18,7 @@ export async function readPieces(
   body: ReadableStream<Uint8Array>,
   bounds: ReadingBounds,
   take: TakePiece,
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<Reading> {
   if (signal?.aborted) return "stopped";
   const reader = body.getReader();
@@ -27,8 +28,7 @@ export async function readPieces(
     reader.cancel().catch(() => {});
   };
   const deadline = setTimeout(end, bounds.ms, "late");
-  const stop = () => end("stopped");
-  signal?.addEventListener("abort", stop);
+  const listening = signal?.listen(() => end("stopped"));
   let bytes = 0;
   try {
     for (;;) {
@@ -50,7 +50,7 @@ export async function readPieces(
     return ended === "whole" ? "broken_off" : ended;
   } finally {
     clearTimeout(deadline);
-    signal?.removeEventListener("abort", stop);
+    listening?.stop();
   }
 }
 

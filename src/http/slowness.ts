@@ -2,9 +2,11 @@
  * The wait before a refusal that cost nothing: whoever hammers with made-up keys gets one answer in a second or two, on
  * each connection, in place of thousands. The wait differs, so that a thousand of them do not come back at one moment.
  */
+import type { Signal } from "../time/cancellation.ts";
+
 export interface Slowness {
   /** False at once where too many wait already: that connection is better closed. Ends early with the signal. */
-  wait(signal: AbortSignal): Promise<boolean>;
+  wait(signal: Signal): Promise<boolean>;
 }
 
 export interface SlownessLimits {
@@ -24,9 +26,10 @@ export function slowness(limits: SlownessLimits, random: () => number): Slowness
       waiting++;
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, limits.shortest_ms + random() * (limits.longest_ms - limits.shortest_ms));
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      const listening = signal.listen(() => resolve());
       await promise;
       clearTimeout(timer);
+      listening.stop();
       waiting--;
       return !signal.aborted;
     },

@@ -3,11 +3,12 @@
  * a whole body before they read anything, and get EPIPE in place of a refusal when the connection closes meanwhile.
  */
 import { release } from "../protocol/release.ts";
+import type { Signal } from "../time/cancellation.ts";
 import { type ReadingBounds, readPieces } from "./pieces.ts";
 
 export interface UnreadBodies {
   /** Whether the body has been read to its end, here or before; where not, the connection has to be closed. Never rejects. */
-  discard(request: Request, address: () => string, signal: AbortSignal): Promise<boolean>;
+  discard(request: Request, address: () => string, signal: Signal): Promise<boolean>;
 }
 
 export interface UnreadLimits extends ReadingBounds {
@@ -28,13 +29,13 @@ export function unreadLimits(body_bytes_max: number): UnreadLimits {
 export function unreadBodies(limits: UnreadLimits): UnreadBodies {
   const places = placesFor(limits);
 
-  async function readAway(body: ReadableStream<Uint8Array>, address: () => string, signal: AbortSignal) {
-    const refused = new AbortController();
-    const reading = readPieces(body, limits, release, AbortSignal.any([signal, refused.signal]));
+  async function readAway(body: ReadableStream<Uint8Array>, address: () => string, signal: Signal) {
+    const work = signal.child();
+    const reading = readPieces(body, limits, release, work).finally(() => work.detach());
     // Small bodies have arrived with their head: they take nobody's place.
     if (await endsAtOnce(reading)) return reading;
     const from = address();
-    if (!places.take(from)) refused.abort();
+    if (!places.take(from)) work.abort("too many are read");
     else void reading.finally(() => places.free(from));
     return reading;
   }

@@ -1,4 +1,5 @@
 /** Asks engines from time to time whether they are well, where a setting says so: docs/routing.md, Health. */
+import { Cancellation } from "../time/cancellation.ts";
 import { repeating } from "../time/repeating.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { endpointOf, type HealthCheck, type Upstream } from "../upstream/target.ts";
@@ -75,7 +76,7 @@ function isChecked({ check, address }: Upstream): boolean {
 }
 
 async function isWell(client: CheckParts["client"], upstream: Upstream, { path }: HealthCheck): Promise<boolean> {
-  const signal = AbortSignal.timeout(answer_ms_max);
+  const signal = Cancellation.timeout(answer_ms_max);
   try {
     const reply = await client.get({
       url: new URL(path, upstream.url).href,

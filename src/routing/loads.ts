@@ -1,4 +1,5 @@
 /** Asks engines from time to time how busy they are, where a setting says so: docs/routing.md, Sessions stay at home. */
+import { Cancellation } from "../time/cancellation.ts";
 import { type Repeating, repeating } from "../time/repeating.ts";
 import { readAtMost } from "../upstream/body.ts";
 import type { Client } from "../upstream/http1/client.ts";
@@ -66,7 +67,7 @@ async function read(
       headers: { "user-agent": "sluice", ...upstream.headers },
       tls: upstream.tls ?? null,
       connect_ms: upstream.timeouts.connect_ms,
-      signal: AbortSignal.timeout(answer_ms_max),
+      signal: Cancellation.timeout(answer_ms_max),
     });
     if (reply.status === 200) return engineLoadOf(await readAtMost(reply, answer_bytes_max));
     reply.drop();

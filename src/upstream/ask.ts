@@ -8,6 +8,7 @@ import type { InferenceEvent } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
 import { SseDecoder } from "../sse/decode.ts";
+import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
 import { type AttemptEnd, faultOfCause, kindOfCause, kindOfFault, tooSlow } from "./attempt.ts";
 import { readAtMost } from "./body.ts";
@@ -21,7 +22,7 @@ export interface Question extends Sending {
   identity: ResponseIdentity;
   patience: Patience;
   /** The caller's patience: its abort ends the request, and its reason (a Fault) the stream. */
-  signal: AbortSignal;
+  signal: Signal;
   /** Set where nobody reads the parts as they come: what follows the first is read together, so many milliseconds of it. */
   gather_ms?: number;
   /** Told once how it ended, before the last event leaves. */
@@ -47,21 +48,18 @@ const reply_bytes_max = 64 * 1024 * 1024;
 
 export async function* ask(question: Question): AsyncGenerator<InferenceEvent[], void, void> {
   const { codec, identity, signal, patience } = question;
-  const abort = new AbortController();
-  const onAbort = () => abort.abort(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
+  const work = signal.child();
   const answer: Reading = { reply: null, isEnded: false, isOver: false, isRead: false };
   const dog = watchdog((waitedFor) => {
     if (waitedFor === spareWait && !patience.spare?.isAsked()) dog.expect(restOf(patience), firstWait);
-    else abort.abort(tooSlow(waitedFor));
+    else work.abort(tooSlow(waitedFor));
   });
   const told = once((end) => question.ended?.(signal.aborted ? { kind: "abandoned" } : end));
   dog.limit(patience.total_ms, "the whole answer");
   try {
     const connected = () =>
       dog.expect(patience.spare?.after_ms ?? patience.first_part_ms, patience.spare ? spareWait : firstWait);
-    const reply = await send(question, { connect_ms: patience.connect_ms, connected, signal: abort.signal });
+    const reply = await send(question, { connect_ms: patience.connect_ms, connected, signal: work });
     answer.reply = reply;
     if (reply.status !== 200) {
       const { fault, end } = await refusalOf(reply, codec);
@@ -87,20 +85,22 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
       throw new Error(`the upstream answered with content type '${contentType.slice(0, 100)}'`);
     }
   } catch (cause) {
-    const isOurs = abort.signal.aborted && abort.signal.reason instanceof Fault;
-    told({ kind: isOurs ? "timeout" : kindOfCause(cause) });
-    yield [{ type: "response-failed", fault: isOurs ? abort.signal.reason : faultOfCause(cause) }];
+    const ours = work.reason instanceof Fault ? work.reason : null;
+    told({ kind: ours ? "timeout" : kindOfCause(cause) });
+    yield [{ type: "response-failed", fault: ours ?? faultOfCause(cause) }];
   } finally {
     told({ kind: "abandoned" });
     dog.stop();
-    signal.removeEventListener("abort", onAbort);
+    work.detach();
     if (!answer.isRead) {
-      if (answer.reply && answer.isEnded) void readOut(answer.reply, abort);
-      else abort.abort();
+      if (answer.reply && answer.isEnded) void readOut(answer.reply, work);
+      else work.abort(unread);
     }
   }
 }
 
+/** Of no concern to anybody. */
+const unread = "nobody reads the answer";
 const firstWait = "the first part";
 const spareWait = "the first part, while another engine stands ready";
 
@@ -129,12 +129,12 @@ interface Reading {
 }
 
 /** What follows the end is a few bytes at most; an engine that says more, or nothing, is let go. */
-async function readOut(reply: Reply, abort: AbortController): Promise<void> {
+async function readOut(reply: Reply, work: Cancellation): Promise<void> {
   const toItsEnd = async () => {
     for (let reads = 0; reads <= rest_reads_max; reads++) if ((await reply.read()) === null) return;
     throw new Error("the engine sent more after the end of its answer");
   };
-  await within(toItsEnd(), rest_ms_max, "the engine").catch(() => abort.abort());
+  await within(toItsEnd(), rest_ms_max, "the engine").catch(() => work.abort(unread));
 }
 const rest_ms_max = 1000;
 const rest_reads_max = 16;

@@ -2,6 +2,7 @@
 import { Fault } from "../inference/fault.ts";
 import { ConnectionLost } from "./http1/connection.ts";
 import { ConnectFailed } from "./http1/dial.ts";
+import type { Reply } from "./http1/exchange.ts";
 
 export type AttemptKind =
   /** The answer came to its end. */
@@ -86,9 +87,10 @@ export function retryAfterOf({
   headers,
 }: {
   status: number;
-  headers: ReadonlyMap<string, string>;
+  headers: Pick<Reply["headers"], "get">;
 }): number | null {
-  const seconds = Number(headers.get("retry-after"));
-  if (!headers.has("retry-after") || !Number.isFinite(seconds) || seconds < 0) return null;
+  const said = headers.get("retry-after");
+  const seconds = Number(said);
+  if (said === undefined || !Number.isFinite(seconds) || seconds < 0) return null;
   return status === 429 || status >= 500 ? seconds : null;
 }

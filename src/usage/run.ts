@@ -13,6 +13,7 @@ import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import type { CatalogModel } from "../routing/catalog.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
+import type { Signal } from "../time/cancellation.ts";
 import type { Errand } from "./asking.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
@@ -47,7 +48,7 @@ export interface Watcher {
 /** Whoever waits for the answer. */
 export interface Caller extends Watcher {
   /** Ends the engine's work. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** Whether it went away: nobody reads what is still to come. */
   readonly left: boolean;
   /** Ends its work, with what the answer then says. */
@@ -179,7 +180,7 @@ class GrantedRun implements Run {
     const { parts, asked, caller, reservation } = this;
     this.#opened = opened;
     for (const watcher of [caller, parts.watcher]) watcher.granted(reservation.grant.source);
-    reservation.signal.addEventListener("abort", () => caller.end(reservation.signal.reason), { once: true });
+    reservation.signal.listen((lost) => caller.end(asFault(lost)));
     this.#meter = meter({
       events: opened.events,
       hold: reservation,

@@ -264,11 +264,10 @@ class Walk implements Opened, OpenedEvents {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = wait_ms === Number.POSITIVE_INFINITY ? null : setTimeout(resolve, wait_ms);
     this.#wake = resolve;
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", this.#wake, { once: true });
+    const listening = signal.listen(() => resolve());
     await (event ? Promise.race([promise, event]) : promise);
     if (timer) clearTimeout(timer);
-    signal.removeEventListener("abort", this.#wake);
+    listening.stop();
     this.#wake = null;
   }
 

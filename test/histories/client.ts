@@ -7,6 +7,7 @@ import { asFault, Fault } from "../../src/inference/fault.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
 import type { Plan } from "../../src/store/plan.ts";
+import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import type { Opened } from "../../src/usage/opened.ts";
 import { outputCalibration, uncalibrated_code_units_per_token } from "../../src/usage/output-calibration.ts";
@@ -92,7 +93,7 @@ function followed({ defects }: World, planNow: () => Plan): { planNow?: () => Pl
 export async function request(world: World, judge: Judge, node: Node, plan: RequestPlan): Promise<void> {
   const organization = world.scenario.organizations[plan.organization]!;
   if (world.office.revokedAt_ms(organization.id) !== null) return;
-  const call = new AbortController();
+  const call = new Cancellation();
   const account = judge.asked(plan, node);
   let left = false;
   let run = null as Run | null;
@@ -108,7 +109,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
   }
 
   const caller: Caller = {
-    signal: call.signal,
+    signal: call,
     get left() {
       return left;
     },
@@ -123,7 +124,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
         const reservation = await node.admission.enter(entry);
         judge.admitted(account);
         const { signal } = reservation;
-        signal.addEventListener("abort", () => judge.lost(account), { once: true });
+        signal.listen(() => judge.lost(account));
         return { ...reservation, ...world.defects.hold?.(reservation), settle };
 
         function settle(settlement: Settlement): Promise<void> {
@@ -174,7 +175,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
 async function* engine(
   node: Node,
   plan: RequestPlan,
-  signal: AbortSignal,
+  signal: Signal,
   account: Pick<Account, "engineAsked" | "tokensOf" | "reports">,
 ): AsyncGenerator<InferenceEvent[], void, void> {
   const { tokensOf, reports } = account;
@@ -244,13 +245,11 @@ function reportOf({ inputTokens, lie }: RequestPlan, produced: number, told: num
 }
 
 /** Until so much time has passed on a node that runs; rejects when the signal says so. */
-function sleep(node: Node, for_ms: number, signal: AbortSignal): Promise<void> {
+function sleep(node: Node, for_ms: number, signal: Signal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  if (signal.aborted) reject(signal.reason);
-  const ended = () => reject(signal.reason);
-  signal.addEventListener("abort", ended, { once: true });
+  const listening = signal.listen(reject);
   node.clock.arrive(for_ms, () => {
-    signal.removeEventListener("abort", ended);
+    listening.stop();
     resolve();
   });
   return promise;

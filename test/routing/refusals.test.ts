@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { assertCapable, type CatalogModel } from "../../src/routing/catalog.ts";
+import { Cancellation } from "../../src/time/cancellation.ts";
 import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { walk } from "../../src/usage/walk.ts";
@@ -67,12 +68,12 @@ test("of several engines the one that can be asked is asked, whatever the draw",
   const two = model("openai-chat", "anthropic-messages");
   for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
     const asked = { ...request, ...cited, cacheKey };
-    const leaving = new AbortController();
+    const leaving = new Cancellation();
     const opened = walk(walking(), {
       ...{ model: two, request: asked, inputBytes: 1, inputTokens: 1, room: { allowed: 100, held: 100 } },
       affinity: { organizationId: "o", session: null },
       identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
-      signal: leaving.signal,
+      signal: leaving,
       granted: Promise.resolve(),
       plan: { name: "pro" },
     });

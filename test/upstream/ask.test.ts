@@ -4,6 +4,7 @@ import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
+import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { ask } from "../../src/upstream/ask.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
@@ -101,7 +102,7 @@ async function outcomeOf(
   path: string,
   options: {
     timeouts?: Partial<UpstreamTimeouts>;
-    signal?: AbortSignal;
+    signal?: Signal;
     onBatch?: (batch: InferenceEvent[]) => void;
     origin?: string;
     gather_ms?: number;
@@ -125,7 +126,7 @@ async function outcomeOf(
     identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
     client: engines,
     patience: patience(options.timeouts),
-    signal: options.signal ?? new AbortController().signal,
+    signal: options.signal ?? new Cancellation(),
     gather_ms: options.gather_ms ?? 0,
   })) {
     events.push(...batch);
@@ -267,12 +268,12 @@ describe("an engine", () => {
   });
 
   test("is let go at once when the caller leaves", async () => {
-    const abort = new AbortController();
+    const abort = new Cancellation();
     const gone = new Promise<void>((resolve) => {
       closed = resolve;
     });
     const fault = await faultOf("stalled", {
-      signal: abort.signal,
+      signal: abort,
       onBatch: () => abort.abort(new Fault("draining", "The service is restarting.")),
     });
     expect(fault.code).toBe("draining");

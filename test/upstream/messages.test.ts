@@ -3,6 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { folding } from "../../src/inference/result.ts";
+import { Cancellation } from "../../src/time/cancellation.ts";
 import { ask } from "../../src/upstream/ask.ts";
 import { upstreamCodecs } from "../../src/upstream/codecs.ts";
 import { client } from "../../src/upstream/http1/client.ts";
@@ -63,7 +64,7 @@ async function events(protocol: "openai-chat" | "anthropic-messages", more: Part
     identity: { responseId: "msg_1", createdAtSeconds: 1, model: "acme/writer-1" },
     client: engines,
     patience: patience(),
-    signal: new AbortController().signal,
+    signal: new Cancellation(),
   }))
     out.push(...batch);
   expect(grammarProblem(out)).toBeNull();

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
 import { replicas } from "../../src/routing/replicas.ts";
+import { Cancellation } from "../../src/time/cancellation.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
 import type { Errand } from "../../src/usage/asking.ts";
@@ -62,7 +63,7 @@ function rig(more: Partial<Upstream> = {}) {
         identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
         room: { allowed: 1000, held: 1000 },
         affinity: { organizationId: "o", session: null },
-        signal: new AbortController().signal,
+        signal: new Cancellation(),
       });
       const events: InferenceEvent[] = [];
       for await (const batch of opened.events) events.push(...batch);

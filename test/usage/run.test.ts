@@ -6,6 +6,7 @@ import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { noUsage, type Usage } from "../../src/inference/usage.ts";
 import { noLimits } from "../../src/store/plan.ts";
+import { Cancellation } from "../../src/time/cancellation.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { type Asked, type Caller, type Ended, type RunParts, runs } from "../../src/usage/run.ts";
 
@@ -57,8 +58,8 @@ function bench(
   const settlements: Settlement[] = [];
   const learned: Usage[] = [];
   const ended: Ended[] = [];
-  const lost = new AbortController();
-  const leaving = new AbortController();
+  const lost = new Cancellation();
+  const leaving = new Cancellation();
   const engine = { asked: 0, isOpen: false };
   async function* events(): AsyncGenerator<InferenceEvent[], void, void> {
     engine.asked += 1;
@@ -70,7 +71,7 @@ function bench(
     }
   }
   const caller: Caller & { left: boolean } = {
-    signal: leaving.signal,
+    signal: leaving,
     left: false,
     end: (fault) => leaving.abort(fault),
     elapsed_ms: () => 7.4,
@@ -86,7 +87,7 @@ function bench(
         return {
           grant: { source: "plan", outputTokens: 256 },
           rates: { requests: null, tokens: null },
-          signal: lost.signal,
+          signal: lost,
           permits: () => true,
           progress() {},
           settle: async (settlement: Settlement) => void settlements.push(settlement),

@@ -4,6 +4,7 @@ import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
 import { health } from "../../src/routing/health.ts";
+import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
 import type { Errand } from "../../src/usage/asking.ts";
@@ -74,7 +75,7 @@ interface Options {
   parts?: Partial<WalkParts>;
   request?: Partial<Errand["request"]>;
   inputTokens?: number;
-  signal?: AbortSignal;
+  signal?: Signal;
   session?: string;
   onAttempt?(attempt: Attempted): void;
 }
@@ -102,7 +103,7 @@ async function walks(ways: readonly Way[], options: Options = {}): Promise<Told>
       identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
       room: { allowed: 1000, held: 1000 },
       affinity: { organizationId: "o", session: options.session ?? null },
-      signal: options.signal ?? new AbortController().signal,
+      signal: options.signal ?? new Cancellation(),
       granted: Promise.resolve(),
       plan: { name: "pro" },
     },
@@ -152,9 +153,9 @@ test("S01, S03: where no other engine is left, the last is asked once more, when
 });
 
 test("a caller that leaves while an engine is waited for ends the wait", async () => {
-  const leaving = new AbortController();
+  const leaving = new Cancellation();
   const onAttempt = () => queueMicrotask(() => leaving.abort(new Fault("internal_error", "the caller left")));
-  const told = await walks(["s01-left"], { signal: leaving.signal, onAttempt });
+  const told = await walks(["s01-left"], { signal: leaving, onAttempt });
   expect(told).toMatchObject({ attempts: 1, fault: { message: "the caller left" } });
 });
 
@@ -265,8 +266,8 @@ test("a request goes where its context fits, and one refused as too long to a la
 });
 
 test("a caller that leaves during the second attempt ends it, and no third begins", async () => {
-  const leaving = new AbortController();
-  const walked = walks(["s04", "s06", "ok"], { signal: leaving.signal });
+  const leaving = new Cancellation();
+  const walked = walks(["s04", "s06", "ok"], { signal: leaving });
   await until(() => wall.asked.includes("s06"), 5_000, "the second attempt");
   leaving.abort(new Fault("internal_error", "the caller left"));
   expect(await walked).toMatchObject({
@@ -278,9 +279,9 @@ test("a caller that leaves during the second attempt ends it, and no third begin
 });
 
 test("a grant that is lost between attempts ends the walk, with its own error", async () => {
-  const lost = new AbortController();
+  const lost = new Cancellation();
   const onAttempt = () => lost.abort(new Fault("storage_unavailable", "the lease was lost"));
-  const told = await walks(["s04", "ok"], { signal: lost.signal, onAttempt });
+  const told = await walks(["s04", "ok"], { signal: lost, onAttempt });
   expect(told).toMatchObject({ attempts: 1, fault: { code: "storage_unavailable" } });
 });
 

@@ -2,6 +2,7 @@
  * HTTP/1.1 to engines, over sockets of our own: whether a connection was made or reused, and how far it came, is what
  * decides if a request may be sent again, and `fetch` tells neither: docs/decisions/2026-11-22-upstream-client.md.
  */
+import type { Signal } from "../../time/cancellation.ts";
 import { together } from "../../time/together.ts";
 import type { Connection, RequestBody } from "./connection.ts";
 import { dial, type Origin, type TlsSettings } from "./dial.ts";
@@ -22,7 +23,7 @@ export interface Post {
   isFresh: boolean;
   /** Told when a connection stands, and the request is on its way. */
   connected(): void;
-  signal: AbortSignal;
+  signal: Signal;
 }
 
 /** A request without a body. */

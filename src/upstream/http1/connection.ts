@@ -1,8 +1,9 @@
 /** A connection to an engine. It carries one exchange at a time, and says whether another may follow. */
 import type { Socket } from "bun";
 import { release } from "../../protocol/release.ts";
+import type { Listening, Signal } from "../../time/cancellation.ts";
 import type { Together } from "../../time/together.ts";
-import { Exchange, type Reply } from "./exchange.ts";
+import { Exchange, type Line, type Reply } from "./exchange.ts";
 import { MalformedResponse, type ResponseHead } from "./head.ts";
 
 /** Why an exchange has no answer, or no whole one. */
@@ -28,10 +29,11 @@ export interface Owner {
   soon: Together;
 }
 
-export class Connection {
+export class Connection implements Line {
   readonly #socket: Socket<Connection | null>;
   readonly #owner: Owner;
   #exchange: Exchange | null = null;
+  #listening: Listening | null = null;
   /** What waits for the socket to drain. */
   #unsent: Uint8Array[] = [];
   #served = 0;
@@ -52,22 +54,11 @@ export class Connection {
   }
 
   /** Sends a request, head and body. Its answer fails with ConnectionLost, MalformedResponse or the reason of the signal. */
-  async ask(head: string, body: RequestBody, signal: AbortSignal): Promise<Reply> {
+  ask(head: string, body: RequestBody, signal: Signal): Promise<Reply> {
     signal.throwIfAborted();
-    const abort = () => this.#end(signal.reason);
-    const exchange = new Exchange({
-      pause: () => void this.#socket.pause(),
-      resume: () => void this.#socket.resume(),
-      soon: this.#owner.soon,
-      drop: () => this.#end(new Error("nobody reads the answer")),
-      over: (head) => {
-        signal.removeEventListener("abort", abort);
-        this.#over(head);
-      },
-    });
+    const exchange = new Exchange(this);
     this.#exchange = exchange;
-    signal.addEventListener("abort", abort, { once: true });
-    exchange.failed = () => signal.removeEventListener("abort", abort);
+    this.#listening = signal.listen((reason) => this.#end(reason));
     if (typeof body === "string") this.#write(head + body);
     else {
       this.#unsent = [new TextEncoder().encode(head), ...body.splice(0)];
@@ -78,6 +69,37 @@ export class Connection {
 
   close(): void {
     this.#end(new Error("the connection is not needed any more"));
+  }
+
+  // What the exchange asks for.
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  soon(work: () => void): void {
+    this.#owner.soon(work);
+  }
+
+  drop(): void {
+    this.#end(new Error("nobody reads the answer"));
+  }
+
+  over({ keepsOpen, headers }: ResponseHead): void {
+    this.#leave();
+    this.#served += 1;
+    // An engine that has answered before it had read the request reads the rest of it as the next.
+    if (!keepsOpen || this.#unsent.length > 0 || this.#isClosed) {
+      this.#end(null);
+      return;
+    }
+    const seconds = /(?:^|[\s,])timeout=(\d{1,6})/.exec(headers.get("keep-alive") ?? "")?.[1];
+    this.kept_ms = seconds === undefined ? null : Number(seconds) * 1000;
+    this.#owner.freed(this);
   }
 
   // What the socket tells.
@@ -135,22 +157,17 @@ export class Connection {
     this.#lost(new Error("the connection does not take what is written"));
   }
 
-  #over({ keepsOpen, headers }: ResponseHead): void {
+  /** What ends the request is nothing to this connection any more. */
+  #leave(): Exchange | null {
+    const exchange = this.#exchange;
     this.#exchange = null;
-    this.#served += 1;
-    // An engine that has answered before it had read the request reads the rest of it as the next.
-    if (!keepsOpen || this.#unsent.length > 0 || this.#isClosed) {
-      this.#end(null);
-      return;
-    }
-    const seconds = /(?:^|[\s,])timeout=(\d{1,6})/.exec(headers.get("keep-alive") ?? "")?.[1];
-    this.kept_ms = seconds === undefined ? null : Number(seconds) * 1000;
-    this.#owner.freed(this);
+    this.#listening?.stop();
+    this.#listening = null;
+    return exchange;
   }
 
   #end(cause: unknown): void {
-    const exchange = this.#exchange;
-    this.#exchange = null;
+    const exchange = this.#leave();
     this.#unsent = [];
     if (!this.#isClosed) {
       this.#isClosed = true;

@@ -2,6 +2,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Socket, TLSOptions } from "bun";
+import type { Signal } from "../../time/cancellation.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
 import { Connection, type Owner } from "./connection.ts";
 import type { BoundReceiving } from "./receive-buffer.ts";
@@ -36,7 +37,7 @@ export interface Dialing extends Owner {
   origin: Origin;
   /** For the name, TCP and TLS together. */
   connect_ms: number;
-  signal: AbortSignal;
+  signal: Signal;
   boundReceiving: BoundReceiving;
 }
 
@@ -45,9 +46,8 @@ export async function dial({ origin, connect_ms, signal, ...line }: Dialing): Pr
   signal.throwIfAborted();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {});
-  const abort = () => over.reject(signal.reason);
   const timer = setTimeout(() => over.reject(new ConnectFailed(null, true)), connect_ms);
-  signal.addEventListener("abort", abort, { once: true });
+  const listening = signal.listen(over.reject);
   let isGivenUp = false;
   const opening = opened(origin, line, () => isGivenUp);
   try {
@@ -60,7 +60,7 @@ export async function dial({ origin, connect_ms, signal, ...line }: Dialing): Pr
     throw new ConnectFailed(cause);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", abort);
+    listening.stop();
   }
 }
 

@@ -1,7 +1,7 @@
 /** One request and its answer on a connection: what came waits here until it is read, and holds the engine back meanwhile. */
 import { release } from "../../protocol/release.ts";
 import { othersTurn } from "../../time/breather.ts";
-import type { ResponseHead } from "./head.ts";
+import type { HeaderFields, ResponseHead } from "./head.ts";
 import { ResponseParser, type ResponseSink } from "./parser.ts";
 
 /** What an exchange needs of its connection. */
@@ -18,7 +18,7 @@ export interface Line {
 
 export interface Reply {
   status: number;
-  headers: ReadonlyMap<string, string>;
+  headers: HeaderFields;
   /**
    * What has come since the last read, or the first of it; null at the end. Throws where the answer broke off. What it
    * brings is used up when the next read is asked for.
@@ -74,8 +74,6 @@ export class Exchange implements ResponseSink, Reply {
   #failure: { cause: unknown } | null = null;
   /** Whether any byte of an answer has come. */
   isBegun = false;
-  /** Told when it has failed. */
-  failed: (() => void) | null = null;
 
   constructor(line: Line) {
     this.#line = line;
@@ -88,7 +86,7 @@ export class Exchange implements ResponseSink, Reply {
     return this.#head!.status;
   }
 
-  get headers(): ReadonlyMap<string, string> {
+  get headers(): HeaderFields {
     return this.#head!.headers;
   }
 
@@ -115,7 +113,6 @@ export class Exchange implements ResponseSink, Reply {
   fail(cause: unknown): void {
     if (this.#failure || (this.#parser.isOver && this.#reader === null)) return;
     this.#failure = { cause };
-    this.failed?.();
     this.#answer.reject(cause);
     this.#endGathering();
     // What was gathered is read before the failure is.

@@ -2,8 +2,7 @@
 
 export interface ResponseHead {
   status: number;
-  /** By lower-case name; what is repeated is joined by a comma. */
-  headers: ReadonlyMap<string, string>;
+  headers: HeaderFields;
   framing: Framing;
   /** Whether another request may follow on the connection. */
   keepsOpen: boolean;
@@ -17,34 +16,75 @@ export class MalformedResponse extends Error {
   override readonly name = "MalformedResponse";
 }
 
-const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-const field = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t ]*([\t\x20-\x7e\x80-\xff]*?)[\t ]*$/;
+const statusLine = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/;
+const fieldLines = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;
+const lineEnd = "\r\n";
 
-/** Lines without their ends, the status line first. Throws MalformedResponse. */
-export function headOf(lines: readonly string[]): ResponseHead {
-  const status = statusLine.exec(lines[0] ?? "");
-  if (!status) throw new MalformedResponse("the status line is not HTTP/1.1's");
-  const code = Number(status[2]);
-  const headers = fieldsOf(lines.slice(1));
-  const framing = framingOf(code, headers);
-  return { status: code, headers, framing, keepsOpen: framing.by !== "close" && persists(status[1] === "1", headers) };
+/** The lines to the empty one, and with it, each with its end. Throws MalformedResponse. */
+export function headOf(lines: string): ResponseHead {
+  if (!statusLine.test(lines)) throw new MalformedResponse("the status line is not HTTP/1.1's");
+  const status = Number(lines.slice(9, 12));
+  const headers = fieldsOf(lines.slice(lines.indexOf(lineEnd) + lineEnd.length));
+  const framing = framingOf(status, headers);
+  const keepsOpen = framing.by !== "close" && persists(lines.startsWith("HTTP/1.1"), headers);
+  return { status, headers, framing, keepsOpen };
 }
 
 /** A folded line, a space before the colon and a control character are what smuggled requests are made of. */
-export function fieldsOf(lines: readonly string[]): Map<string, string> {
-  const headers = new Map<string, string>();
-  for (const line of lines) {
-    const found = field.exec(line);
-    if (!found) throw new MalformedResponse("a header field is malformed");
-    const name = found[1]!.toLowerCase();
-    const before = headers.get(name);
-    headers.set(name, before === undefined ? found[2]! : `${before}, ${found[2]}`);
+export function fieldsOf(lines: string): HeaderFields {
+  if (!fieldLines.test(lines)) throw new MalformedResponse("a header field is malformed");
+  return new HeaderFields(lines);
+}
+
+/** As they came: few of them are ever asked for. */
+export class HeaderFields {
+  readonly #lines: string;
+
+  constructor(lines: string) {
+    this.#lines = lines;
   }
-  return headers;
+
+  /** `name` in lower case. What is repeated is joined by a comma. */
+  get(name: string): string | undefined {
+    const lines = this.#lines;
+    let value: string | undefined;
+    for (let at = 0, end = 0; at < lines.length; at = end + lineEnd.length) {
+      end = lines.indexOf(lineEnd, at);
+      if (!isNamed(lines, at, name)) continue;
+      const one = trimmed(lines, at + name.length + 1, end);
+      value = value === undefined ? one : `${value}, ${one}`;
+    }
+    return value;
+  }
+}
+
+const colon = 58;
+const caseBit = 32;
+
+function isNamed(lines: string, at: number, name: string): boolean {
+  if (lines.charCodeAt(at + name.length) !== colon) return false;
+  for (let index = 0; index < name.length; index++) {
+    const code = lines.charCodeAt(at + index);
+    const lower = code >= 65 && code <= 90 ? code | caseBit : code;
+    if (lower !== name.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
+/** Of spaces and tabs alone: other blanks are part of a value. */
+function trimmed(text: string, start: number, end: number): string {
+  let [from, to] = [start, end];
+  while (from < to && isBlank(text.charCodeAt(from))) from += 1;
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1;
+  return text.slice(from, to);
+}
+
+function isBlank(code: number): boolean {
+  return code === 32 || code === 9;
 }
 
 /** Two ways to know the end are none: whoever is wrong about it would read one answer as the next one's. */
-function framingOf(status: number, headers: ReadonlyMap<string, string>): Framing {
+function framingOf(status: number, headers: HeaderFields): Framing {
   const length = headers.get("content-length");
   const coding = headers.get("transfer-encoding");
   if (length !== undefined && coding !== undefined) throw new MalformedResponse("it has a length and is chunked");
@@ -56,7 +96,9 @@ function framingOf(status: number, headers: ReadonlyMap<string, string>): Framin
   return length === undefined ? { by: "close" } : { by: "length", bytes: Number(length) };
 }
 
-function persists(isVersion11: boolean, headers: ReadonlyMap<string, string>): boolean {
-  const options = (headers.get("connection") ?? "").toLowerCase().split(/\s*,\s*/);
+function persists(isVersion11: boolean, headers: HeaderFields): boolean {
+  const connection = headers.get("connection");
+  if (connection === undefined) return isVersion11;
+  const options = connection.toLowerCase().split(/\s*,\s*/);
   return !options.includes("close") && (isVersion11 || options.includes("keep-alive"));
 }

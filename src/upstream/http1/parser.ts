@@ -44,9 +44,13 @@ type State =
 export class ResponseParser {
   readonly #sink: ResponseSink;
   #state: State = "head";
-  #lines: string[] = [];
-  #line = "";
-  #head_bytes = 0;
+  /** Of a head or a trailer: what has come of it. */
+  #text = "";
+  #lines = 0;
+  #line_bytes = 0;
+  #last = 0;
+  /** Of a chunk: what has come of its extensions. */
+  #extensions = "";
   #interims = 0;
   /** Of the body or the chunk: bytes to come. While a chunk's size is read: the size so far. */
   #left = 0;
@@ -67,7 +71,7 @@ export class ResponseParser {
       switch (this.#state) {
         case "head":
         case "trailer":
-          at = this.#text(bytes, at);
+          at = this.#textual(bytes, at);
           break;
         case "length":
         case "chunk":
@@ -96,41 +100,49 @@ export class ResponseParser {
     this.#sink.end();
   }
 
-  #text(bytes: Uint8Array, from: number): number {
-    const end = bytes.indexOf(lf, from);
-    const to = end < 0 ? bytes.length : end + 1;
-    this.#head_bytes += to - from;
-    if (this.#head_bytes > head_bytes_max) throw new MalformedResponse("the head is too large");
-    this.#line += latin1(bytes, from, to);
-    if (this.#line.length > line_bytes_max) throw new MalformedResponse("a line of the head is too long");
+  /** Lines, up to the empty one: what they say is read when all of them are there, and nothing is made of each. */
+  #textual(bytes: Uint8Array, from: number): number {
+    let at = from;
+    let isWhole = false;
+    while (at < bytes.length && !isWhole) {
+      const end = bytes.indexOf(lf, at);
+      const to = end < 0 ? bytes.length : end + 1;
+      this.#line_bytes += to - at;
+      if (this.#line_bytes > line_bytes_max) throw new MalformedResponse("a line of the head is too long");
+      if (this.#text.length + to - from > head_bytes_max) throw new MalformedResponse("the head is too large");
+      if (end >= 0) isWhole = this.#endsLine(end > from ? bytes[end - 1]! : this.#last);
+      at = to;
+    }
+    this.#last = bytes[at - 1]!;
     // Another protocol is known by its first bytes, and may never end a line.
-    if (this.#lines.length === 0 && this.#state === "head" && !isBeginning(this.#line)) {
+    const isBeginning = this.#state === "head" && this.#text.length < opening.length;
+    this.#text += latin1(bytes, from, at);
+    if (isBeginning && !this.#text.startsWith(opening.slice(0, this.#text.length))) {
       throw new MalformedResponse("it does not begin as HTTP/1.1 does");
     }
-    if (end >= 0) {
-      const line = this.#line;
-      this.#line = "";
-      if (line.length < 2 || line.charCodeAt(line.length - 2) !== cr) {
-        throw new MalformedResponse("a line does not end in CR LF");
-      }
-      this.#closeLine(line.slice(0, -2));
-    }
-    return to;
+    if (isWhole) this.#endText();
+    return at;
   }
 
-  #closeLine(line: string): void {
-    if (line !== "") {
-      if (this.#lines.length >= lines_max) throw new MalformedResponse("there are too many header fields");
-      this.#lines.push(line);
-      return;
-    }
-    const lines = this.#lines;
-    this.#lines = [];
-    this.#head_bytes = 0;
-    if (this.#state === "head") this.#begin(headOf(lines));
+  /** Whether it was the empty one. */
+  #endsLine(before: number): boolean {
+    if (before !== cr) throw new MalformedResponse("a line does not end in CR LF");
+    const isEmpty = this.#line_bytes === 2;
+    this.#line_bytes = 0;
+    this.#lines += isEmpty ? 0 : 1;
+    if (this.#lines > lines_max) throw new MalformedResponse("there are too many header fields");
+    return isEmpty;
+  }
+
+  #endText(): void {
+    const text = this.#text;
+    this.#text = "";
+    this.#lines = 0;
+    this.#last = 0;
+    if (this.#state === "head") this.#begin(headOf(text));
     // What a trailer says is not used; that it is made of header fields is held all the same.
     else {
-      fieldsOf(lines);
+      fieldsOf(text);
       this.#finish();
     }
   }
@@ -205,10 +217,10 @@ export class ResponseParser {
 
   #extension(byte: number): void {
     if (byte !== cr) {
-      this.#line += String.fromCharCode(byte);
-      if (this.#line.length <= extension_bytes_max) return;
-    } else if (extensions.test(this.#line)) {
-      this.#line = "";
+      this.#extensions += String.fromCharCode(byte);
+      if (this.#extensions.length <= extension_bytes_max) return;
+    } else if (extensions.test(this.#extensions)) {
+      this.#extensions = "";
       this.#state = "size-end";
       return;
     }
@@ -220,9 +232,6 @@ function must(byte: number, wanted: number): void {
   if (byte !== wanted) throw new MalformedResponse("a chunk does not end where it said");
 }
 
-function isBeginning(line: string): boolean {
-  return line.length < opening.length ? opening.startsWith(line) : line.startsWith(opening);
-}
 const opening = "HTTP/1.";
 
 function hexadecimal(byte: number): number {
@@ -232,5 +241,5 @@ function hexadecimal(byte: number): number {
 }
 
 function latin1(bytes: Uint8Array, from: number, to: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("latin1");
+  return Buffer.prototype.toString.call(bytes, "latin1", from, to);
 }

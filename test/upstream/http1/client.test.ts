@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import { Cancellation } from "../../../src/time/cancellation.ts";
 import { type Client, client, type Post } from "../../../src/upstream/http1/client.ts";
 import { ConnectionLost } from "../../../src/upstream/http1/connection.ts";
 import { ConnectFailed } from "../../../src/upstream/http1/dial.ts";
@@ -78,7 +79,7 @@ function fresh(options: Parameters<typeof client>[0] = {}): Client {
 }
 
 function post(to: Client, url: string, more: Partial<Post> = {}): Promise<Reply> {
-  const never = new AbortController().signal;
+  const never = new Cancellation();
   return to.post({
     ...{ url, headers: { "x-a": "b" }, body: '{"ü":1}', tls: null, connect_ms: 5_000, isFresh: false },
     connected() {},
@@ -148,7 +149,7 @@ test("pieces of one memory go out whole, and it is freed with the last of them",
   const memory = new Uint8Array(4_000_000).fill(0x61);
   const own = new TextEncoder().encode("b".repeat(1000));
   const body = [memory.subarray(0, 1000), own, memory.subarray(3_000_000)];
-  const patience = AbortSignal.timeout(10_000);
+  const patience = Cancellation.timeout(10_000);
   expect(await textOf(await post(fresh(), url, { body, signal: patience }))).toBe("ok");
   expect(seen.split("\r\n\r\n")[1] === "a".repeat(1000) + "b".repeat(1000) + "a".repeat(1_000_000)).toBe(true);
   expect([memory.byteLength, own.byteLength]).toEqual([0, 0]);
@@ -317,8 +318,8 @@ describe("an abort", () => {
   ] as const) {
     test(`${when} frees the socket, and its reason is what is thrown`, async () => {
       const { url, open, requests } = await engine((socket) => void socket.write(text));
-      const abort = new AbortController();
-      const failing = failureOf(post(fresh(), url, { signal: abort.signal }).then(textOf));
+      const abort = new Cancellation();
+      const failing = failureOf(post(fresh(), url, { signal: abort }).then(textOf));
       await until(() => requests.length === 1, 5_000, "the request to arrive");
       const reason = new Error("the caller left");
       abort.abort(reason);
@@ -330,9 +331,9 @@ describe("an abort", () => {
   test("after an answer's end changes nothing: the connection serves on", async () => {
     const { url, requests } = await engine(ok);
     const one = fresh();
-    const abort = new AbortController();
-    await textOf(await post(one, url, { signal: abort.signal }));
-    abort.abort();
+    const abort = new Cancellation();
+    await textOf(await post(one, url, { signal: abort }));
+    abort.abort("late");
     await textOf(await post(one, url));
     expect(requests).toEqual([0, 0]);
   });

@@ -5,17 +5,21 @@ import { ResponseParser } from "../../../src/upstream/http1/parser.ts";
 
 export interface Read {
   status: number | null;
-  headers: [string, string][];
+  /** Each that may be there, by its name. */
+  headers: [string, string | undefined][];
   body: string;
   end: "whole" | "open" | "malformed";
 }
+
+const names = ["content-length", "transfer-encoding", "connection", "keep-alive", "content-type", "link", "x-a", "x"];
 
 /** What is read of pieces, and whether the peer closes behind them. */
 export function reads(pieces: readonly Uint8Array[], closes = false): Read {
   const read: Read = { status: null, headers: [], body: "", end: "open" };
   const body: Uint8Array[] = [];
   const parser = new ResponseParser({
-    head: ({ status, headers }) => Object.assign(read, { status, headers: [...headers] }),
+    head: ({ status, headers }) =>
+      Object.assign(read, { status, headers: names.map((one) => [one, headers.get(one)]) }),
     body: (bytes) => void body.push(bytes.slice()),
     end: () => {
       read.end = "whole";
