@@ -131,12 +131,12 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   ending.defer(() => http.close());
   let asked = 0;
 
-  async function ask({ path, headers, body }: Ask, signal: Signal): Promise<boolean> {
-    const reply = await http.post({
-      url: `http://127.0.0.1:${port}${path}`,
-      headers: { "content-type": "application/json", authorization: `Bearer ${key}`, ...headers },
-      ...{ body, tls: null, connect_ms: defaultTimeouts.connect_ms, isFresh: false, connected() {}, signal },
-    });
+  async function ask(one: Ask, signal: Signal): Promise<boolean> {
+    const { path, headers, body } = one;
+    const own = { "content-type": "application/json", authorization: `Bearer ${key}`, ...headers };
+    const endpoint = http.at(one, () => ({ url: `http://127.0.0.1:${port}${path}`, headers: own, tls: null }));
+    const { connect_ms } = defaultTimeouts;
+    const reply = await endpoint.post({ headers: {}, body, connect_ms, isFresh: false, connected() {}, signal });
     await readAtMost(reply, answer_bytes_max);
     return reply.status === 200;
   }

@@ -47,12 +47,24 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
   let ended = false;
   let number = 0;
   let underway = false;
-  let cancelCheckpoint = clock.after(checkpoint_ms, checkpoint);
-  let cancelDeadline = clock.after(deadline_ms - clock.now_ms(), watchDeadline);
+  let checkpointAt_ms = clock.now_ms() + checkpoint_ms;
+  let cancel = clock.after(wait_ms(), watch);
 
-  function checkpoint(): void {
-    cancelCheckpoint = clock.after(checkpoint_ms, checkpoint);
-    if (!underway) void extend();
+  function wait_ms(): number {
+    return Math.max(0, Math.min(checkpointAt_ms, deadline_ms) - clock.now_ms());
+  }
+
+  function watch(): void {
+    const now_ms = clock.now_ms();
+    if (now_ms >= deadline_ms) {
+      lose();
+      return;
+    }
+    if (now_ms >= checkpointAt_ms) {
+      checkpointAt_ms = now_ms + checkpoint_ms;
+      if (!underway) void extend();
+    }
+    cancel = clock.after(wait_ms(), watch);
   }
 
   async function extend(): Promise<void> {
@@ -71,12 +83,6 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
     }
   }
 
-  function watchDeadline(): void {
-    const left_ms = deadline_ms - clock.now_ms();
-    if (left_ms <= 0) lose();
-    else cancelDeadline = clock.after(left_ms, watchDeadline);
-  }
-
   function lose(): void {
     if (ended) return;
     end();
@@ -91,8 +97,7 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
 
   function end(): void {
     ended = true;
-    cancelCheckpoint();
-    cancelDeadline();
+    cancel();
   }
 
   return {

@@ -59,7 +59,8 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   try {
     const connected = () =>
       dog.expect(patience.spare?.after_ms ?? patience.first_part_ms, patience.spare ? spareWait : firstWait);
-    const reply = await send(question, { connect_ms: patience.connect_ms, connected, signal: work });
+    const connect_ms = Math.min(patience.connect_ms, patience.total_ms);
+    const reply = await send(question, { connect_ms, connected, signal: work });
     answer.reply = reply;
     if (reply.status !== 200) {
       const { fault, end } = await refusalOf(reply, codec);

@@ -5,7 +5,7 @@ import type { JsonObject } from "../protocol/json.ts";
 import { jsonPieces } from "../protocol/json-pieces.ts";
 import { joined, type OwnBytes } from "../protocol/own-bytes.ts";
 import { breather } from "../time/breather.ts";
-import type { Client, Post } from "./http1/client.ts";
+import type { Client, Post, Where } from "./http1/client.ts";
 import type { RequestBody } from "./http1/connection.ts";
 import type { Reply } from "./http1/exchange.ts";
 import type { Upstream } from "./target.ts";
@@ -33,23 +33,10 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = sending;
   const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
   const body = await bodyOf(sending.cacheSalt ? { ...asked, cache_salt: sending.cacheSalt } : asked, sending);
-  return client.post({
-    url: upstream.url + codec.path,
-    address: upstream.address,
-    headers: {
-      "content-type": "application/json",
-      accept: "text/event-stream, application/json",
-      "user-agent": "sluice",
-      ...sending.traceHeaders,
-      ...credentials(upstream),
-      ...upstream.headers,
-      ...identityHeaders(sending),
-    },
-    body,
-    tls: upstream.tls ?? null,
-    isFresh: sending.isFresh ?? false,
-    ...line,
-  });
+  const { connect_ms, connected, signal } = line;
+  const endpoint = client.at(upstream, () => whereOf(upstream, codec));
+  const isFresh = sending.isFresh ?? false;
+  return endpoint.post({ headers: headersOf(sending), body, isFresh, connect_ms, connected, signal });
 }
 
 /** Smaller ones are written at once, which is quicker. */
@@ -66,13 +53,30 @@ async function bodyOf(asked: Readonly<JsonObject>, { inputBytes, own }: Sending)
   return joined(pieces, handed);
 }
 
-function identityHeaders({ upstream: { identityHeaders = {} }, identified }: Sending): Record<string, string> {
-  if (!identified) return {};
-  const { organization, plan } = identityHeaders;
-  return {
-    ...(organization ? { [organization]: identified.organization } : {}),
-    ...(plan ? { [plan]: identified.plan } : {}),
+/** What the operator has set goes before what is ours. */
+function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    accept: "text/event-stream, application/json",
+    "user-agent": "sluice",
+    ...credentials(upstream),
+    ...upstream.headers,
   };
+  for (const name of Object.values(upstream.identityHeaders ?? {})) delete headers[name];
+  return { url: upstream.url + codec.path, address: upstream.address, headers, tls: upstream.tls ?? null };
+}
+
+const none = {};
+
+/** What differs from request to request. */
+function headersOf({ upstream, traceHeaders, identified }: Sending): Record<string, string> {
+  if (!traceHeaders && !upstream.identityHeaders) return none;
+  const headers: Record<string, string> = { ...traceHeaders };
+  for (const name in upstream.headers) delete headers[name];
+  const { organization, plan } = upstream.identityHeaders ?? {};
+  if (identified && organization) headers[organization] = identified.organization;
+  if (identified && plan) headers[plan] = identified.plan;
+  return headers;
 }
 
 export function credentials(upstream: Upstream): Record<string, string> {

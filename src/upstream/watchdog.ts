@@ -30,11 +30,10 @@ export function watchdog(bark: (waitedFor: string) => void) {
       what = waitingFor;
       arm();
     },
-    /** All of it must be over within `ms` from now. */
+    /** All of it must be over within `ms` from now; watched from when something is expected: one timer, not two. */
     limit(ms: number, waitingFor: string) {
       last = performance.now() + ms;
       lastWhat = waitingFor;
-      arm();
     },
     stop() {
       clearTimeout(timer);

@@ -9,30 +9,45 @@ import { dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
 import { receiveBuffers } from "./receive-buffer.ts";
 
-export interface Post {
+/** Where requests go, and what goes with each of them. */
+export interface Where {
   /** Absolute, http or https. */
   url: string;
   /** Where the URL's host is, if that is decided already. Null: nowhere that is known. */
   address?: string | null | undefined;
   headers: Readonly<Record<string, string>>;
-  body: RequestBody;
   /** Of https; null: the system's authorities, no certificate of ours. */
   tls: TlsSettings | null;
+}
+
+/** How long it may take. */
+interface Patience {
   connect_ms: number;
+  signal: Signal;
+}
+
+export interface Post extends Patience {
+  /** Of this one alone; none that go with each. */
+  headers: Readonly<Record<string, string>>;
+  body: RequestBody;
   /** On a connection of its own. */
   isFresh: boolean;
   /** Told when a connection stands, and the request is on its way. */
   connected(): void;
-  signal: Signal;
 }
 
 /** A request without a body. */
-export type Get = Omit<Post, "body" | "isFresh" | "connected">;
+export type Get = Where & Patience;
 
-export interface Client {
+export interface Endpoint {
   /** Sends once, never again. Throws ConnectFailed, ConnectionLost, MalformedResponse, or the signal's reason. */
   post(post: Post): Promise<Reply>;
-  /** The same, on a connection of its own: whether one can be made is what is asked. */
+}
+
+export interface Client {
+  /** Where requests on behalf of it go; `where` is asked the first time. */
+  at(whose: object, where: () => Where): Endpoint;
+  /** Asks on a connection of its own: whether one can be made is what is asked. Throws as `post` does. */
   get(get: Get): Promise<Reply>;
   /** Connections that lie idle. */
   idle(): number;
@@ -44,20 +59,9 @@ export interface Client {
 /** An idle connection is closed by us before most engines would, for a request that meets the closing is lost. */
 const idle_ms_default = 30_000;
 const idle_per_origin_max = 4096;
-const destinations_max = 1024;
 
 /** How often connections that have lain idle are looked for. */
 const sweep_ms = 1000;
-
-/** Where requests of one kind go, worked out once. */
-interface Destination {
-  origin: Origin;
-  pool: Pool;
-  /** The request line, with the fields that are always the same. */
-  opening: string;
-  /** The same of a request without a body. */
-  getting: string;
-}
 
 /** The idle connections to one origin, as one party. */
 interface Pool {
@@ -70,7 +74,7 @@ interface Pool {
 
 export function client({ idle_ms = idle_ms_default } = {}): Client {
   const pools = new Map<string, Pool>();
-  const destinations = new Map<string, Destination>();
+  const endpoints = new WeakMap<object, Endpoint>();
   const boundReceiving = receiveBuffers();
   const soon = together();
   let isClosed = false;
@@ -89,7 +93,6 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
   function forgetPool(pool: Pool): void {
     pools.delete(pool.key);
     pool.isKnown = false;
-    for (const [key, destination] of destinations) if (destination.pool === pool) destinations.delete(key);
   }
 
   /** That of before may have been forgotten while a connection of its was busy. */
@@ -101,30 +104,38 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     return known;
   }
 
-  function destinationOf({ url, address, tls }: Pick<Post, "url" | "address" | "tls">): Destination {
-    const where = address === undefined ? url : `${url} ${address}`;
-    const key = tls ? `${where} ${trustOf(tls)}` : where;
-    const known = destinations.get(key);
-    if (known) return known;
-    const destination = destinationTo(new URL(url), address, tls);
-    // A reloaded configuration may name others, and a name may lead elsewhere; what is forgotten is worked out again.
-    if (destinations.size >= destinations_max) destinations.clear();
-    destinations.set(key, destination);
-    return destination;
-  }
-
-  function destinationTo(url: URL, address: Post["address"], tls: TlsSettings | null): Destination {
-    const isSecure = url.protocol === "https:";
-    const origin: Origin = {
-      host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
-      port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
+  function originOf({ url: { protocol, hostname, port }, address, tls }: Omit<Where, "url"> & { url: URL }): Origin {
+    const isSecure = protocol === "https:";
+    return {
+      host: hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: port === "" ? (isSecure ? 443 : 80) : Number(port),
       ...(address === undefined ? {} : { address }),
       tls: isSecure ? (tls ?? { ca: null, certificate: null }) : null,
     };
-    const key = `${origin.host} ${origin.port} ${origin.tls && trustOf(origin.tls)} ${address ?? ""}`;
-    const pool = inForce({ key, idle: [], used_ms: performance.now(), isKnown: false });
-    const where = `${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
-    return { origin, pool, opening: `POST ${where}`, getting: `GET ${where}` };
+  }
+
+  function poolOf({ host, port, tls, address }: Origin): Pool {
+    const key = `${host} ${port} ${tls && trustOf(tls)} ${address ?? ""}`;
+    return inForce({ key, idle: [], used_ms: performance.now(), isKnown: false });
+  }
+
+  function endpointAt(where: Where): Endpoint {
+    const url = new URL(where.url);
+    const origin = originOf({ ...where, url });
+    const opening = `POST ${openingOf(url)}${linesOf(where.headers)}`;
+    let pool = poolOf(origin);
+    return {
+      async post({ headers, body, isFresh, connected, ...patience }) {
+        pool = inForce(pool);
+        const connection = (isFresh ? undefined : taken(pool)) ?? (await dialled(origin, pool, patience));
+        connected();
+        return connection.ask(
+          `${opening}${linesOf(headers)}content-length: ${bytesOf(body)}\r\n\r\n`,
+          body,
+          patience.signal,
+        );
+      },
+    };
   }
 
   function put(of: Pool, connection: Connection): void {
@@ -141,25 +152,26 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     idle.push(connection);
   }
 
-  const dialled = ({ origin, pool }: Destination, { connect_ms, signal }: Pick<Post, "connect_ms" | "signal">) =>
+  const dialled = (origin: Origin, pool: Pool, patience: Patience) =>
     dial({
-      ...{ origin, connect_ms, signal, boundReceiving, soon },
+      ...{ origin, ...patience, boundReceiving, soon },
       freed: (free) => put(pool, free),
       closed: (gone) => forget(inForce(pool), gone),
     });
 
   return {
-    async get({ url, address, headers, tls, connect_ms, signal }) {
-      const destination = destinationOf({ url, address, tls });
-      const connection = await dialled(destination, { connect_ms, signal });
-      return connection.ask(`${destination.getting}${linesOf(headers)}connection: close\r\n\r\n`, "", signal);
+    at(whose, where) {
+      const known = endpoints.get(whose);
+      if (known) return known;
+      const endpoint = endpointAt(where());
+      endpoints.set(whose, endpoint);
+      return endpoint;
     },
-    async post({ url, address, headers, body, tls, connect_ms, isFresh, connected, signal }) {
-      const destination = destinationOf({ url, address, tls });
-      const { pool, opening } = destination;
-      const connection = (isFresh ? undefined : taken(pool)) ?? (await dialled(destination, { connect_ms, signal }));
-      connected();
-      return connection.ask(opening + fieldsOf(headers, bytesOf(body)), body, signal);
+    async get({ connect_ms, signal, ...where }) {
+      const url = new URL(where.url);
+      const origin = originOf({ ...where, url });
+      const connection = await dialled(origin, poolOf(origin), { connect_ms, signal });
+      return connection.ask(`GET ${openingOf(url)}${linesOf(where.headers)}connection: close\r\n\r\n`, "", signal);
     },
     origins: () => pools.size,
     idle: () => [...pools.values()].reduce((sum, { idle }) => sum + idle.length, 0),
@@ -187,16 +199,17 @@ function trustOf({ ca, certificate }: TlsSettings): string {
   return String(Bun.hash(JSON.stringify([ca, certificate])));
 }
 
-function fieldsOf(headers: Post["headers"], bytes: number): string {
-  return `${linesOf(headers)}content-length: ${bytes}\r\n\r\n`;
-}
-
 function bytesOf(body: RequestBody): number {
   if (typeof body === "string") return Buffer.byteLength(body);
   return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-function linesOf(headers: Post["headers"]): string {
+/** The request line behind the method, and the host. */
+function openingOf({ pathname, search, host }: URL): string {
+  return `${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`;
+}
+
+function linesOf(headers: Where["headers"]): string {
   let lines = "";
   for (const name in headers) lines += `${name}: ${headers[name]}\r\n`;
   return lines;

@@ -167,7 +167,7 @@ export class ResponseParser {
 
   #counted(bytes: Uint8Array, from: number): number {
     const to = Math.min(bytes.length, from + this.#left);
-    this.#sink.body(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to));
+    this.#sink.body(from === 0 && to === bytes.length ? bytes : partOf(bytes, from, to));
     this.#left -= to - from;
     if (this.#left > 0) return to;
     if (this.#state === "chunk") this.#state = "chunk-cr";
@@ -239,6 +239,18 @@ function hexadecimal(byte: number): number {
   const lower = byte | 32;
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
+
+/**
+ * Of a little that was received a part is copied: a view would make a buffer to be shared of the whole, which costs more.
+ * All parts of one whole are of one kind, for whoever gives memory back.
+ */
+function partOf(bytes: Uint8Array, from: number, to: number): Uint8Array {
+  if (bytes.length > copied_bytes_max) return bytes.subarray(from, to);
+  const part = new Uint8Array(to - from);
+  Buffer.prototype.copy.call(bytes, part, 0, from, to);
+  return part;
+}
+const copied_bytes_max = 1500;
 
 function latin1(bytes: Uint8Array, from: number, to: number): string {
   return Buffer.prototype.toString.call(bytes, "latin1", from, to);

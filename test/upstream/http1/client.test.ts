@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { Cancellation } from "../../../src/time/cancellation.ts";
-import { type Client, client, type Post } from "../../../src/upstream/http1/client.ts";
+import { type Client, client, type Post, type Where } from "../../../src/upstream/http1/client.ts";
 import { ConnectionLost } from "../../../src/upstream/http1/connection.ts";
 import { ConnectFailed } from "../../../src/upstream/http1/dial.ts";
 import type { Reply } from "../../../src/upstream/http1/exchange.ts";
@@ -78,13 +78,14 @@ function fresh(options: Parameters<typeof client>[0] = {}): Client {
   return made;
 }
 
-function post(to: Client, url: string, more: Partial<Post> = {}): Promise<Reply> {
-  const never = new Cancellation();
-  return to.post({
-    ...{ url, headers: { "x-a": "b" }, body: '{"ü":1}', tls: null, connect_ms: 5_000, isFresh: false },
+function post(to: Client, url: string, more: Partial<Post & Where> = {}): Promise<Reply> {
+  const { address, tls = null, ...own } = more;
+  const endpoint = to.at({}, () => ({ url, address, headers: { "x-a": "b" }, tls }));
+  return endpoint.post({
+    ...{ headers: {}, body: '{"ü":1}', connect_ms: 5_000, isFresh: false },
     connected() {},
-    signal: never,
-    ...more,
+    signal: new Cancellation(),
+    ...own,
   });
 }
 
@@ -445,6 +446,18 @@ describe("an engine at one of its name's addresses", () => {
     expect(await textOf(await reply)).toBe("ok");
     await until(() => sender.idle() === 1, 10_000, "its connection to be known");
     await until(() => sender.idle() === 0 && sender.origins() === 0, 10_000, "it to be closed");
+    const kept = sender.at({}, () => ({ url: `http://localhost:${server.port}/v1`, headers: {}, tls: null }));
+    await until(() => sender.origins() === 0, 10_000, "what nobody has used yet to be forgotten");
+    const more = {
+      headers: {},
+      body: "",
+      connect_ms: 5_000,
+      isFresh: false,
+      connected() {},
+      signal: new Cancellation(),
+    };
+    for (let asked = 0; asked < 2; asked++) expect(await textOf(await kept.post(more))).toBe("ok");
+    expect([sender.idle(), sender.origins()]).toEqual([1, 1]);
     await server.stop(true);
   });
 });
