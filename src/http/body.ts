@@ -52,11 +52,13 @@ async function readBody(request: Request, limits: BodyLimits, hold: Hold, unseen
   const unpack = unpackerFor(request.headers.get("content-encoding"));
   const announced = announcedBytes(request, limits, hold);
   const body = unpack ? new Gathering(0, keep) : new Gathering(announced, release);
-  const scan = new BodyScan();
-  const look = async (piece: Uint8Array) => {
+  let scan = null as BodyScan | null;
+  const look: TakePiece = (piece) => {
     hold(body.bytes + piece.byteLength);
     body.add(piece);
-    if (body.bytes > unseen_bytes) await lookOver(scan, body.from(scan.bytes), limits);
+    if (body.bytes <= unseen_bytes) return;
+    scan ??= new BodyScan();
+    return lookOver(scan, body.from(scan.bytes), limits);
   };
   if (unpack) {
     const sent = new Gathering(announced, release);
@@ -66,8 +68,8 @@ async function readBody(request: Request, limits: BodyLimits, hold: Hold, unseen
     });
     await unpack(sent.from(0), limits, look);
   } else await readInto(request, announced, limits, look);
-  assertShape(scan, limits);
-  return { bytes: body.from(0), shape: scan.bytes === 0 ? null : scan };
+  if (scan) assertShape(scan, limits);
+  return { bytes: body.from(0), shape: scan };
 }
 
 function requireJson(contentType: string | null): void {
@@ -88,9 +90,11 @@ function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: 
 
 async function readInto(request: Request, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {
   const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
-  if (!request.body) return;
   const isSmall = announced > 0 && announced <= small_bytes;
-  const reading = await (isSmall ? readAtOnce(request, ms, take) : readPieces(request.body, { bytes_max, ms }, take));
+  // The runtime makes a stream of a body where it is asked for one.
+  const stream = isSmall ? null : request.body;
+  if (!isSmall && !stream) return;
+  const reading = await (stream ? readPieces(stream, { bytes_max, ms }, take) : readAtOnce(request, ms, take));
   if (reading === "too_large") throw tooLarge(bytes_max);
   if (reading === "late") throw unfinished(ms);
   if (reading !== "whole") throw new Fault("invalid_json", "The request body ended early. Send it again.");

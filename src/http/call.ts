@@ -103,11 +103,16 @@ export class Call implements Caller {
   ended(ended: Ended): void {
     const { outcome, usage, firstPart_ms, errorCode, upstream, replica, tried, queued_ms } = ended;
     this.trace?.answered(ended);
-    Object.assign(this.notes, { outcome, usage, firstPart_ms: firstPart_ms ?? undefined });
-    const engine = { upstream: upstream ?? undefined, replica: replica ?? undefined };
-    Object.assign(this.notes, { ...engine, attempts: tried, queued_ms });
+    const { notes } = this;
+    notes.outcome = outcome;
+    notes.usage = usage;
+    notes.attempts = tried;
+    notes.queued_ms = queued_ms;
+    if (firstPart_ms !== null) notes.firstPart_ms = firstPart_ms;
+    if (upstream !== null) notes.upstream = upstream;
+    if (replica !== null) notes.replica = replica;
     // What fails before its status was sent is thrown, and has its code from there.
-    if (this.streaming && errorCode !== null) this.notes.code = errorCode;
+    if (this.streaming && errorCode !== null) notes.code = errorCode;
   }
 
   /** What it ended with, whatever status its stream began with; 499 where the client went away. */

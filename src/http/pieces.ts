@@ -61,7 +61,8 @@ export async function readAtOnce(request: Request, ms: number, take: TakePiece):
   try {
     const whole = await Promise.race([request.bytes().catch(() => "broken_off" as const), late]);
     if (typeof whole === "string") return whole;
-    await take(whole);
+    const taking = take(whole);
+    if (taking) await taking;
     return "whole";
   } finally {
     clearTimeout(deadline);

@@ -24,7 +24,7 @@ export interface Sending extends UpstreamAsk {
   /** What divides the engine's prefix cache, as vLLM names it; null where nothing does. */
   cacheSalt?: string | null;
   /** What tells the engine whose trace it is part of. */
-  traceHeaders?: Record<string, string>;
+  traceHeaders?: Record<string, string> | null;
   /** On a connection of its own, because one that had served before has failed. */
   isFresh?: boolean;
 }

@@ -76,9 +76,11 @@ export function askingOf({ model, request, inputTokens, room }: Errand, settings
     at(route) {
       const context = contextTokensOf(model, route);
       const most = context < model.contextTokens ? Math.max(1, context - inputTokens) : Number.POSITIVE_INFINITY;
+      const lowered = Math.min(most, windowTokens ?? cap);
+      const isAsAsked = !isCapped || lowered === request.outputTokens_max;
       return {
         model: route.model,
-        request: isCapped ? { ...request, outputTokens_max: Math.min(most, windowTokens ?? cap) } : request,
+        request: isAsAsked ? request : { ...request, outputTokens_max: lowered },
         outputTokens_max: Math.min(most, room.allowed),
         ...(route.instructionsInside === undefined ? {} : { instructionsInside: route.instructionsInside }),
       };

@@ -117,7 +117,14 @@ export function runs(parts: RunParts): Runs {
       const decided = Promise.withResolvers<void>();
       const open = (held: number) =>
         parts.open({
-          ...asked,
+          model: asked.model,
+          request: asked.request,
+          inputBytes: asked.inputBytes,
+          own: asked.own ?? null,
+          inputTokens: asked.inputTokens,
+          identity: asked.identity,
+          plan: asked.plan,
+          affinity: asked.affinity,
           room: { allowed: asked.outputTokensAllowed, held },
           signal: caller.signal,
           granted: decided.promise,
@@ -179,7 +186,8 @@ class GrantedRun implements Run {
   begin(opened: Opened): void {
     const { parts, asked, caller, reservation } = this;
     this.#opened = opened;
-    for (const watcher of [caller, parts.watcher]) watcher.granted(reservation.grant.source);
+    caller.granted(reservation.grant.source);
+    parts.watcher.granted(reservation.grant.source);
     reservation.signal.listen((lost) => caller.end(asFault(lost)));
     this.#meter = meter({
       events: opened.events,
@@ -216,7 +224,8 @@ class GrantedRun implements Run {
   #settle(): void {
     if (this.#settled) return;
     this.#total_ms = this.caller.elapsed_ms();
-    const { usageWith, ...ending } = this.#ending();
+    const ending = this.#ending();
+    const { usageWith } = ending;
     const counting = usageWith && this.caller.left ? this.parts.countPrompt(this.asked) : null;
     this.#settled = Promise.resolve();
     if (counting && usageWith) {
@@ -232,28 +241,24 @@ class GrantedRun implements Run {
   /** First of all the ledger is told; what else wants to know comes after. */
   #tell(ending: Ending): void {
     const { parts, asked, caller, reservation } = this;
-    const { usage, outcome, stoppedBy, errorCode, reportRejected } = ending;
+    const { usage, outcome, stoppedBy, errorCode, reportRejected, divergence } = ending;
     const firstPart_ms = this.#firstPart_ms;
     const { name: upstream, address: replica } = this.#opened?.route?.upstream ?? {};
     const { tried = [], queued_ms = 0, attempts = 0 } = this.#opened ?? {};
     const units = priceOf(usage, asked.model.prices);
     const told = caller.trace?.settlement();
-    const confirmed = reservation.settle({
-      usage,
-      units,
-      outcome,
-      stoppedBy,
-      errorCode,
-      route:
-        upstream === undefined
-          ? null
-          : { upstream, attempts, firstPart_ms, ...(tried.length > 1 || replica ? { tried } : {}) },
-      reportRejected,
-    });
+    const last = upstream === undefined ? null : { upstream, attempts, firstPart_ms };
+    const route = last && (tried.length > 1 || replica) ? { ...last, tried } : last;
+    const confirmed = reservation.settle({ usage, units, outcome, stoppedBy, errorCode, route, reportRejected });
     if (told) void confirmed.finally(told);
     if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.media, usage);
     const ended: Ended = {
-      ...ending,
+      usage,
+      outcome,
+      stoppedBy,
+      errorCode,
+      reportRejected,
+      divergence,
       requestId: asked.requestId,
       operation: asked.operation,
       model: asked.model.id,
@@ -268,7 +273,8 @@ class GrantedRun implements Run {
       total_ms: this.#total_ms,
       traceId: caller.trace?.sampledId,
     };
-    for (const watcher of [caller, parts.watcher]) watcher.ended(ended);
+    caller.ended(ended);
+    parts.watcher.ended(ended);
   }
 
   #ending(): MeterEnding {

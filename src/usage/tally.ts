@@ -204,10 +204,12 @@ class Count {
 
   #told(told: Told): void {
     this.#count();
-    const { of, countedTokens } = this;
+    const { countedTokens } = this;
+    const { contextTokens, outputTokensCap } = this.of;
     const { deltas, codeUnits } = this.forwarded;
-    const facts = { deltas, codeUnits, countedTokens, reportedTokens: this.#reportedTokens };
-    this.rejected = rejectionOf(told, { ...of, ...facts });
+    const reportedTokens = this.#reportedTokens;
+    const facts = { contextTokens, outputTokensCap, deltas, codeUnits, countedTokens, reportedTokens };
+    this.rejected = rejectionOf(told, facts);
     this.report = told.usage;
     this.outgrown = false;
     if (deltas > 0 && !this.rejected?.output) this.#reportedTokens = told.usage.outputTokens;

@@ -128,9 +128,10 @@ class Walk implements Opened, OpenedEvents {
       const end = this.#end;
       if (this.#isShown || end === null) return { done: false, value: told };
       const kind = end.kind === "answered" && isEmptyAnswer(told) ? "empty" : end.kind;
+      const judged = kind === end.kind ? end : { ...end, kind };
       if (kind === "answered") this.#wasShown(route);
-      else this.#parts.health.ended(route, { ...end, kind }, this.#begun_ms, this.#parts.now_ms());
-      stage = this.#following(route, { ...end, kind }, told);
+      else this.#parts.health.ended(route, judged, this.#begun_ms, this.#parts.now_ms());
+      stage = this.#following(route, judged, told);
     }
     this.#isShown = true;
     if (this.#isOver) return { done: true, value: undefined };
@@ -183,28 +184,29 @@ class Walk implements Opened, OpenedEvents {
 
   /** What one engine says up to its first part, or all of it where there is none. */
   async #asked({ route, begun_ms, over }: Stay, isFresh: boolean): Promise<Batch> {
-    const { parts, errand } = { parts: this.#parts, errand: this.#errand };
+    const errand = this.#errand;
+    const { upstream } = route;
     this.#route = route;
     this.#attempts += 1;
     this.#isAtEngine = true;
     this.#end = null;
     this.#begun_ms = begun_ms;
-    const traced = errand.trace?.attempt(route.upstream, route.model);
+    const traced = errand.trace?.attempt(upstream, route.model);
     this.#attempt = ask({
-      ...{ client: parts.client, upstream: route.upstream, codec: upstreamCodecs[route.upstream.protocol] },
-      ...{
-        identity: errand.identity,
-        signal: errand.signal,
-        inputBytes: errand.inputBytes,
-        own: errand.own ?? null,
-        isFresh,
-        stream: this.#asking.stream,
-        gather_ms: this.#asking.gather_ms,
-      },
       ...this.#asking.at(route),
+      client: this.#parts.client,
+      upstream,
+      codec: upstreamCodecs[upstream.protocol],
+      identity: errand.identity,
+      signal: errand.signal,
+      inputBytes: errand.inputBytes,
+      own: errand.own ?? null,
+      isFresh,
+      stream: this.#asking.stream,
+      gather_ms: this.#asking.gather_ms,
       identified: { organization: errand.affinity.organizationId, plan: errand.plan.name },
-      traceHeaders: traced?.headers ?? {},
-      cacheSalt: route.upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
+      traceHeaders: traced?.headers ?? null,
+      cacheSalt: upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
       patience: this.#patience(route),
       ended: (end) => {
         over();
@@ -240,7 +242,8 @@ class Walk implements Opened, OpenedEvents {
     const { now_ms, health, attempted } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
     const { name: upstream, address: replica } = route.upstream;
-    this.tried.push({ upstream, ...(replica ? { replica } : {}), outcome: end.kind, ms: Math.round(ms) });
+    const told = { outcome: end.kind, ms: Math.round(ms) };
+    this.tried.push(replica ? { upstream, replica, ...told } : { upstream, ...told });
     attempted({ model: this.#errand.model.id, route, end, ms });
     // Its beginning has been told: only what went wrong since is news.
     const isNews = end.kind !== "answered" || !this.#isShown;
@@ -285,7 +288,10 @@ class Walk implements Opened, OpenedEvents {
     const isSpared = first_part_spare_ms < first_part_ms && this.#itinerary.hasSpare;
     const isAsked = () => this.#itinerary.takeSpare();
     return {
-      ...{ connect_ms, idle_ms, first_part_ms: first_part_ms + more_ms, total_ms: Math.max(0, this.#rest_ms(route)) },
+      connect_ms,
+      idle_ms,
+      first_part_ms: first_part_ms + more_ms,
+      total_ms: Math.max(0, this.#rest_ms(route)),
       spare: isSpared ? { after_ms: first_part_spare_ms + more_ms, isAsked } : null,
     };
   }
