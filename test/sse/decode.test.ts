@@ -127,6 +127,20 @@ describe("any cut of the bytes", () => {
     return messages;
   }
 
+  test("bytes that are no UTF-8 are read as a TextDecoder reads them, in one line and in several", () => {
+    const odd = [0x20, 0x61, 0x80, 0x82, 0xac, 0xbb, 0xbf, 0xc0, 0xc2, 0xe2, 0xed, 0xa0, 0xef, 0xf0, 0x9f, 0x98, 0xff];
+    const value = fc.array(fc.constantFrom(...odd), { minLength: 1, maxLength: 12 });
+    const reader = new TextDecoder("utf-8", { ignoreBOM: true });
+    fc.assert(
+      fc.property(fc.array(value, { minLength: 1, maxLength: 3 }), (values) => {
+        const bytes = values.flatMap((each) => [...utf8.encode("data: "), ...each, 0x0a, 0x0a]);
+        const expected = values.map((each) => ({ data: reader.decode(new Uint8Array(each)) }));
+        expect(decoded([new Uint8Array(bytes)]).messages).toEqual(expected);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   test("what was encoded is decoded as it was", () => {
     const word = fc.string({ unit: "grapheme", maxLength: 20 });
     const name = fc.stringMatching(/^[a-z_.]{1,20}$/);

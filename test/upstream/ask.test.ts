@@ -8,6 +8,7 @@ import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { ask } from "../../src/upstream/ask.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
+import { Listened } from "../harness/listened.ts";
 import { patience } from "../harness/patience.ts";
 import { until } from "../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
@@ -265,6 +266,16 @@ describe("an engine", () => {
     }
     await engine.stop(true);
     expect(connections.size).toBeLessThan(4);
+  });
+
+  test("whatever it does, nobody listens to the caller any more when its answer is over", async () => {
+    const signal = new Listened();
+    for (const path of ["fine", "whole", "missing", "html", "broken", "cut"]) await outcomeOf(path, { signal });
+    await outcomeOf("silent", { signal, timeouts: { first_part_ms: 20 } });
+    await outcomeOf("fine", { signal, origin: "http://127.0.0.1:1/v1" });
+    expect(signal.listeners).toBe(0);
+    await outcomeOf("stalled", { signal, onBatch: () => signal.abort(new Fault("draining", "Over.")) });
+    expect(signal.listeners).toBe(0);
   });
 
   test("is let go at once when the caller leaves", async () => {

@@ -9,6 +9,7 @@ import { ConnectionLost } from "../../../src/upstream/http1/connection.ts";
 import { ConnectFailed } from "../../../src/upstream/http1/dial.ts";
 import type { Reply } from "../../../src/upstream/http1/exchange.ts";
 import { MalformedResponse } from "../../../src/upstream/http1/head.ts";
+import { Listened } from "../../harness/listened.ts";
 import { until } from "../../harness/until.ts";
 import { authority, certificate, clientPair, othersCertificate } from "./certificates.ts";
 
@@ -328,6 +329,19 @@ describe("an abort", () => {
       await until(() => open() === 0, 5_000, "the socket to be freed");
     });
   }
+
+  test("is listened for no longer than to the end of the answer, or of the connection", async () => {
+    const signal = new Listened();
+    const one = fresh();
+    const whole = await engine(ok);
+    for (let asked = 0; asked < 3; asked++) await textOf(await post(one, whole.url, { signal }));
+    const broken = await engine((socket) => void socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhe"));
+    await failureOf(post(one, broken.url, { signal }).then(textOf));
+    const unread = await engine((socket) => void socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhe"));
+    (await post(one, unread.url, { signal })).drop();
+    await failureOf(post(one, "http://127.0.0.1:1/v1", { signal }));
+    expect(signal.listeners).toBe(0);
+  });
 
   test("after an answer's end changes nothing: the connection serves on", async () => {
     const { url, requests } = await engine(ok);
