@@ -6,7 +6,6 @@ import { jsonPieces } from "../protocol/json-pieces.ts";
 import { joined, type OwnBytes } from "../protocol/own-bytes.ts";
 import { breather } from "../time/breather.ts";
 import type { Client, Post, Where } from "./http1/client.ts";
-import type { RequestBody } from "./http1/connection.ts";
 import type { Reply } from "./http1/exchange.ts";
 import type { Upstream } from "./target.ts";
 
@@ -32,25 +31,26 @@ export interface Sending extends UpstreamAsk {
 export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "connected" | "signal">): Promise<Reply> {
   const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = sending;
   const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
-  const body = await bodyOf(sending.cacheSalt ? { ...asked, cache_salt: sending.cacheSalt } : asked, sending);
+  const salted = sending.cacheSalt ? { ...asked, cache_salt: sending.cacheSalt } : asked;
+  const { rest, handed } = sending.own?.handOn(salted) ?? { rest: salted, handed: [] };
+  const isSmall = handed.length === 0 && sending.inputBytes < pieced_bytes;
+  const body = isSmall ? JSON.stringify(rest) : joined(await piecesOf(rest, sending.inputBytes), handed);
   const { connect_ms, connected, signal } = line;
   const endpoint = client.at(upstream, () => whereOf(upstream, codec));
   const isFresh = sending.isFresh ?? false;
-  return endpoint.post({ headers: headersOf(sending), body, isFresh, connect_ms, connected, signal });
+  return await endpoint.post({ headers: headersOf(sending), body, isFresh, connect_ms, connected, signal });
 }
 
 /** Smaller ones are written at once, which is quicker. */
 const pieced_bytes = 1024 * 1024;
 
-async function bodyOf(asked: Readonly<JsonObject>, { inputBytes, own }: Sending): Promise<RequestBody> {
-  const { rest, handed } = own?.handOn(asked) ?? { rest: asked, handed: [] };
-  if (handed.length === 0 && inputBytes < pieced_bytes) return JSON.stringify(rest);
+async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number): Promise<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
-  for (const piece of jsonPieces(rest)) {
+  for (const piece of jsonPieces(asked)) {
     pieces.push(piece);
     await breather(inputBytes);
   }
-  return joined(pieces, handed);
+  return pieces;
 }
 
 /** What the operator has set goes before what is ours. */

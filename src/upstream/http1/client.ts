@@ -129,7 +129,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
         pool = inForce(pool);
         const connection = (isFresh ? undefined : taken(pool)) ?? (await dialled(origin, pool, patience));
         connected();
-        return connection.ask(
+        return await connection.ask(
           `${opening}${linesOf(headers)}content-length: ${bytesOf(body)}\r\n\r\n`,
           body,
           patience.signal,
