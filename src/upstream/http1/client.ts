@@ -122,18 +122,16 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
   function endpointAt(where: Where): Endpoint {
     const url = new URL(where.url);
     const origin = originOf({ ...where, url });
-    const opening = `POST ${openingOf(url)}${linesOf(where.headers)}`;
+    // Joined, it is one text; a concatenation would be put together anew for each request.
+    const opening = ["POST ", openingOf(url), linesOf(where.headers)].join("");
     let pool = poolOf(origin);
     return {
-      async post({ headers, body, isFresh, connected, ...patience }) {
+      async post({ headers, body, isFresh, connected, connect_ms, signal }) {
         pool = inForce(pool);
-        const connection = (isFresh ? undefined : taken(pool)) ?? (await dialled(origin, pool, patience));
+        const connection = (isFresh ? undefined : taken(pool)) ?? (await dialled(origin, pool, { connect_ms, signal }));
         connected();
-        return await connection.ask(
-          `${opening}${linesOf(headers)}content-length: ${bytesOf(body)}\r\n\r\n`,
-          body,
-          patience.signal,
-        );
+        const head = `${opening}${linesOf(headers)}content-length: ${bytesOf(body)}\r\n\r\n`;
+        return await connection.ask(head, body, signal);
       },
     };
   }
