@@ -48,13 +48,14 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
   let number = 0;
   let underway = false;
   let checkpointAt_ms = clock.now_ms() + checkpoint_ms;
-  let cancel = clock.after(wait_ms(), watch);
+  let cancel = untilDue();
 
-  function wait_ms(): number {
-    return Math.max(0, Math.min(checkpointAt_ms, deadline_ms) - clock.now_ms());
+  /** One timer for both: of nearly every request neither comes. */
+  function untilDue(): () => void {
+    return clock.after(Math.min(checkpointAt_ms, deadline_ms) - clock.now_ms(), due);
   }
 
-  function watch(): void {
+  function due(): void {
     const now_ms = clock.now_ms();
     if (now_ms >= deadline_ms) {
       lose();
@@ -64,7 +65,7 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
       checkpointAt_ms = now_ms + checkpoint_ms;
       if (!underway) void extend();
     }
-    cancel = clock.after(wait_ms(), watch);
+    cancel = untilDue();
   }
 
   async function extend(): Promise<void> {
@@ -72,7 +73,7 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
     number += 1;
     const sentAt_ms = clock.now_ms();
     try {
-      const command = { verb: "checkpoint", requestId, organizationId, number, usage, lease_ms: lease_ms } as const;
+      const command = { verb: "checkpoint", requestId, organizationId, number, usage, lease_ms } as const;
       const { answer } = await batcher.submit(command, deadline_ms);
       if (answer === "gone") lose();
       else deadline_ms = Math.max(deadline_ms, deadlineOf(sentAt_ms));
