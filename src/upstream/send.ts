@@ -55,9 +55,12 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
 /** Smaller ones are written at once, which is quicker. */
 const pieced_bytes = 1024 * 1024;
 
-async function bodyOf(asked: Readonly<JsonObject>, { inputBytes, own }: Sending): Promise<RequestBody> {
-  const { rest, handed } = own?.handOn(asked) ?? { rest: asked, handed: [] };
-  if (handed.length === 0 && inputBytes < pieced_bytes) return JSON.stringify(rest);
+async function bodyOf(asked: Readonly<JsonObject>, { inputBytes, own, codec }: Sending): Promise<RequestBody> {
+  const { rest, handed } = own?.handOn(asked, codec.request.forms) ?? { rest: asked, handed: [] };
+  if (inputBytes < pieced_bytes) {
+    const text = JSON.stringify(rest);
+    return handed.length === 0 ? text : joined([new TextEncoder().encode(text)], handed);
+  }
   const pieces: Uint8Array[] = [];
   for (const piece of jsonPieces(rest)) {
     pieces.push(piece);
