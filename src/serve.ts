@@ -312,7 +312,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     metrics: member ? { ...metrics, render: member.metrics } : metrics,
     traces: traced,
     log,
-    closed: closing({ lifecycle: life, metrics, log }),
+    closed: closing({ bounds: bounded, lifecycle: life, metrics, log }),
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
   workersReadings(metrics, member);

@@ -58,6 +58,14 @@ export const memory: Mutant[] = [
     rule,
   },
   {
+    name: "what long streams leave is not collected",
+    file: "src/http/leftovers.ts",
+    find: "if (ms >= old_ms) old += 1;",
+    replace: "",
+    caughtBy: ["test/http/leftovers.test.ts"],
+    rule,
+  },
+  {
     name: "every large body is collected at once, however long it takes",
     file: "src/http/leftovers.ts",
     find: "if (mayCollect()) collectNow();",
