@@ -81,7 +81,7 @@ export class Call implements Caller {
   watchClient(): void {
     const { signal } = this.request;
     if (signal.aborted) this.leave();
-    else signal.addEventListener("abort", () => this.leave(), { once: true });
+    else signal.addEventListener("abort", () => this.leave());
   }
 
   leave(): void {

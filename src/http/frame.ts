@@ -63,7 +63,7 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
 function begunTrace({ traces }: Dependencies, { requestId, request, route }: Call): RequestTrace | null {
   if (traces === null) return null;
   const { method, headers } = request;
-  return traces.begin({ id: requestId, method, route, headers, words: { ...callersWords(headers) } });
+  return traces.begin({ id: requestId, method, route, headers, words: callersWords(headers) });
 }
 
 /**
