@@ -47,7 +47,7 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
       response = answerFault(call, asFault(thrown), framed);
     }
     if (!call.streaming) {
-      const isRead = await dependencies.unread.discard(request, connection.address, call.signal);
+      const isRead = call.bodyIsRead || (await dependencies.unread.discard(request, connection.address, call.signal));
       const isWelcome = isRead && !pressure.descriptorsAreFew() && (!isSlow || (await waited(call)));
       if (!isWelcome) response.headers.set("connection", "close");
       call.answered();
