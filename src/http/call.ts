@@ -83,7 +83,7 @@ export class Call implements Caller {
   watchClient(): void {
     const { signal } = this.request;
     if (signal.aborted) this.leave();
-    else signal.addEventListener("abort", () => this.leave());
+    else signal.addEventListener("abort", () => this.leave(), { once: true });
   }
 
   leave(): void {

@@ -167,7 +167,7 @@ export const http: Mutant[] = [
   {
     name: "an engine goes on for a client that left",
     file: "src/http/call.ts",
-    find: 'else signal.addEventListener("abort", () => this.leave());',
+    find: 'else signal.addEventListener("abort", () => this.leave(), { once: true });',
     replace: "",
     caughtBy: ["test/http/departures.test.ts"],
     rule: "docs/design/usage.md, Settlement",
