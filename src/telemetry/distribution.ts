@@ -26,7 +26,7 @@ export class Distribution {
     this.#counts[bucket]! += 1;
     this.#sum += value;
     if (this.#hasExemplars && traceId !== undefined)
-      this.#exemplars[bucket] = { traceId, value, at_seconds: Date.now() / 1000 };
+      this.#exemplars[bucket] = { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1000 };
   }
 
   /** As histograms are told: how many are at most so large, for each bound, then sum and count. */

@@ -9,7 +9,7 @@ import { type Format, type Told, type ToldValue, textOf } from "./text.ts";
 
 export interface Merger {
   /** What a worker told; null: it did not answer, and what it had counted before still counts. */
-  text(told: ReadonlyMap<number, Told[] | null>, format: Format): string;
+  text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string>;
   /** A worker is gone. */
   gone(worker: number): void;
 }

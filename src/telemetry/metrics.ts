@@ -53,8 +53,7 @@ export interface Metrics extends StoreWatcher {
   /** Who tells the value of a metric, asked when metrics are asked for. */
   read: Instruments["read"];
   revocationPropagation(seconds: number): void;
-  /** A worker has to ask for those of the others. */
-  render(format: Format): string | Promise<string>;
+  render(format: Format): Promise<string>;
   values: Instruments["values"];
 }
 

@@ -14,7 +14,7 @@ export interface Instruments {
   observe<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, value: number, traceId?: string): void;
   /** Who tells the value of a gauge, or of a counter that counts elsewhere. */
   read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => Reading<Name>): void;
-  render(format: Format): string;
+  render(format: Format): Promise<string>;
   /** The same as values, for a node of several workers to put together (merged.ts). */
   values(): Told[];
 }

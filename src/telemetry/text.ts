@@ -1,4 +1,5 @@
-/** Metrics with their values as text: in Prometheus' format, and as OpenMetrics with exemplars. Pure. */
+/** Metrics with their values as text: in Prometheus' format, and as OpenMetrics with exemplars. */
+import { Registry, type RegistryContentType } from "prom-client";
 
 export type Format = "prometheus" | "openmetrics";
 
@@ -25,45 +26,22 @@ export interface ToldValue {
 
 /** The traced request that was observed last in a bucket. */
 export interface Exemplar {
-  traceId: string;
+  labelSet: { trace_id: string };
   value: number;
-  /** Since the epoch. */
-  at_seconds: number;
+  /** In seconds since the epoch. */
+  timestamp: number;
 }
 
-export function textOf(metrics: readonly Told[], format: Format): string {
-  const isOpen = format === "openmetrics";
-  const families = metrics.map((metric) => familyOf(metric, isOpen));
-  return isOpen ? `${families.join("\n")}\n# EOF\n` : `${families.join("\n\n")}\n`;
-}
-
-function familyOf({ name, help, type, values }: Told, isOpen: boolean): string {
-  // A counter is named without `_total` there, its values with it.
-  const family = isOpen && type === "counter" ? name.replace(/_total$/, "") : name;
-  const lines = values.map(({ metricName = name, labels, value, exemplar }) => {
-    const line = `${metricName}${labelled(labels)} ${numeral(value)}`;
-    return isOpen && exemplar ? `${line} # ${exemplified(exemplar)}` : line;
-  });
-  return [`# HELP ${family} ${escaped(help)}`, `# TYPE ${family} ${type}`, ...lines].join("\n");
-}
-
-function exemplified({ traceId, value, at_seconds }: Exemplar): string {
-  return `${labelled({ trace_id: traceId })} ${numeral(value)} ${at_seconds}`;
-}
-
-function labelled(labels: ToldValue["labels"]): string {
-  const pairs = Object.entries(labels).map(
-    ([name, value]) => `${name}="${escaped(String(value)).replaceAll('"', '\\"')}"`,
-  );
-  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
-}
-
-/** `NaN`, `+Inf` and `-Inf`, where it is no number of digits. */
-function numeral(value: number): string {
-  if (Number.isFinite(value) || Number.isNaN(value)) return String(value);
-  return value > 0 ? "+Inf" : "-Inf";
+/** prom-client writes them; what it would count itself is counted in cells.ts, for it puts labels together at each count. */
+export function textOf(metrics: readonly Told[], format: Format): Promise<string> {
+  const registry = new Registry<RegistryContentType>();
+  registry.setContentType(contentTypes[format] as RegistryContentType);
+  for (const metric of metrics) {
+    // prom-client puts `_total` back where OpenMetrics has it.
+    const name =
+      format === "openmetrics" && metric.type === "counter" ? metric.name.replace(/_total$/, "") : metric.name;
+    const named = { ...metric, name };
+    registry.registerMetric({ ...named, get: async () => named } as never);
+  }
+  return registry.metrics();
 }

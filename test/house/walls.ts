@@ -54,7 +54,7 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
     instead: "the counter of src/tokens, handed over by src/main.ts",
   },
   {
-    packages: /^@opentelemetry\/.*$/,
+    packages: /^(prom-client|@opentelemetry\/.*)$/,
     rooms: /^src\/telemetry\//,
     instead: "the metrics and traces of src/telemetry, handed over by src/main.ts",
   },
