@@ -46,12 +46,25 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
   let ended = false;
   let number = 0;
   let underway = false;
-  let cancelCheckpoint = clock.after(checkpoint_ms, checkpoint);
-  let cancelDeadline = clock.after(deadline_ms - clock.now_ms(), watchDeadline);
+  let checkpointAt_ms = clock.now_ms() + checkpoint_ms;
+  let cancel = untilDue();
 
-  function checkpoint(): void {
-    cancelCheckpoint = clock.after(checkpoint_ms, checkpoint);
-    if (!underway) void extend();
+  /** One timer for both: of nearly every request neither comes. */
+  function untilDue(): () => void {
+    return clock.after(Math.min(checkpointAt_ms, deadline_ms) - clock.now_ms(), due);
+  }
+
+  function due(): void {
+    const now_ms = clock.now_ms();
+    if (now_ms >= deadline_ms) {
+      lose();
+      return;
+    }
+    if (now_ms >= checkpointAt_ms) {
+      checkpointAt_ms = now_ms + checkpoint_ms;
+      if (!underway) void extend();
+    }
+    cancel = untilDue();
   }
 
   async function extend(): Promise<void> {
@@ -59,7 +72,7 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
     number += 1;
     const sentAt_ms = clock.now_ms();
     try {
-      const command = { verb: "checkpoint", requestId, organizationId, number, usage, lease_ms: lease_ms } as const;
+      const command = { verb: "checkpoint", requestId, organizationId, number, usage, lease_ms } as const;
       const { answer } = await batcher.submit(command, deadline_ms);
       if (answer === "gone") lose();
       else deadline_ms = Math.max(deadline_ms, deadlineOf(sentAt_ms));
@@ -68,12 +81,6 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
     } finally {
       underway = false;
     }
-  }
-
-  function watchDeadline(): void {
-    const left_ms = deadline_ms - clock.now_ms();
-    if (left_ms <= 0) lose();
-    else cancelDeadline = clock.after(left_ms, watchDeadline);
   }
 
   function lose(): void {
@@ -90,8 +97,7 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
 
   function end(): void {
     ended = true;
-    cancelCheckpoint();
-    cancelDeadline();
+    cancel();
   }
 
   return {

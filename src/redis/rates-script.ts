@@ -15,7 +15,9 @@ const forget_ms = minute_ms + 2_000;
 
 /** `now_ms`: null for Redis's own time. */
 export type RatesAsked = [now_ms: number | null, changes: ChangeAsked[], takes: TakeAsked[]];
-export type ChangeAsked = [key: number, number: number, name: string, requests: number, tokens: number];
+export type ChangeAsked = [key: number, number: number, name: EntryName, requests: number, tokens: number];
+/** The name of the request; of a shared entry, when its second is over. */
+export type EntryName = string | number;
 /** Without tokens it reads. */
 export type TakeAsked = [name: string, tokens: number | null, tokens_min: number | null, subjects: SubjectAsked[]];
 /** `shared_ms`: the milliseconds that share an entry; 0: none do. */
@@ -29,7 +31,7 @@ export type SubjectReply = [
   requestsRetry_ms: number,
   tokensRetry_ms: number,
   number: number,
-  /** When the second of a shared entry is over, by which it is named; 0: it has the request's own name. */
+  /** When the second of a shared entry is over; 0: it has the request's own name. */
   until_ms: number,
 ];
 
@@ -38,6 +40,7 @@ local asked = cjson.decode(ARGV[1])
 local changes, takes = asked[2], asked[3]
 
 local function whole(n) return string.format('%d', n) end
+local function shared_name(over) return 'until ' .. whole(over) end
 local function known(value) return value ~= cjson.null and value or nil end
 
 local function entry_of(text)
@@ -109,9 +112,9 @@ for _, change in ipairs(changes) do
 end
 for place, numbers in pairs(changed) do load(place, numbers) end
 for _, change in ipairs(changes) do
-  local state, number = states[change[1]], change[2]
+  local state, number, name = states[change[1]], change[2], change[3]
   local entry = state.entries[number]
-  if entry and entry.name == change[3] then
+  if entry and entry.name == (type(name) == 'number' and shared_name(name) or name) then
     local requests = math.max(-entry.requests, change[4])
     if entry.requests + requests == 0 then
       remove(state, number)
@@ -147,7 +150,7 @@ local function enter(state, shared_ms, name, tokens)
   local from, over = now, 0
   if shared_ms > 0 then
     from = (math.floor(now / shared_ms) + 1) * shared_ms
-    name, over = 'until ' .. whole(from), from
+    name, over = shared_name(from), from
   end
   local last = shared_ms > 0 and state.tail >= state.head and entry_at(state, state.tail)
   if not last or last.name ~= name then

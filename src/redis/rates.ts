@@ -102,7 +102,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
           organizationId,
           subjects.map((subject, place): Change => {
             const [, , , , , number, until_ms] = replies[place]!;
-            return { subject, number, name: until_ms === 0 ? requestId : `until ${until_ms}`, requests, tokens };
+            return { subject, number, name: until_ms || requestId, requests, tokens };
           }),
         );
       return {

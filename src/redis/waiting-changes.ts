@@ -5,12 +5,13 @@
  */
 import type { RateSubject } from "../store/rates.ts";
 import { type Clock, idleClock } from "../time/clock.ts";
+import type { EntryName } from "./rates-script.ts";
 
 export interface Change {
   /** Whose it is, and which of its entries. */
   subject: Pick<RateSubject, "limitedBy" | "id">;
   number: number;
-  name: string;
+  name: EntryName;
   /** To add. */
   requests: number;
   tokens: number;
