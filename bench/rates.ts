@@ -1,7 +1,8 @@
 /**
  * What the sliding limits of a request cost this process and its store, in one run: limits of the organization alone, of
- * its key too, of key and team; and corrections that go with the next request beside those that go by themselves. The
- * cases take turns, so that whatever else the machine does meets them alike. Run: bun bench/rates.ts --seconds 30
+ * its key too, of key and team; requests of many organizations, which share no call; and corrections that go with the
+ * next request beside those that go by themselves. The cases take turns, so that whatever else the machine does meets
+ * them alike. Run: bun bench/rates.ts --seconds 30 --together 1,4,16,64
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -18,14 +19,15 @@ import { newHex, newRequestId } from "../test/store/ledger-stores.ts";
 const { values } = parseArgs({
   options: { seconds: { type: "string", default: "30" }, together: { type: "string", default: "8" } },
 });
-const together = Number(values.together);
 const turn_requests = 256;
 
 interface Case {
   name: string;
+  /** Requests at a time. */
+  together: number;
   rates: Rates;
-  organizationId: string;
-  subjects: RateSubject[];
+  /** Of each organization in turn. */
+  subjects: RateSubject[][];
   store_us(): Promise<number>;
   requests: number;
   node_us: number;
@@ -33,14 +35,14 @@ interface Case {
 }
 
 const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12 };
-function subjectsOf(count: number): Pick<Case, "organizationId" | "subjects"> {
-  const organizationId = `org_${newHex()}`;
+/** The narrowest of key and team first, the organization last. */
+function subjectsOf(count: number): RateSubject[] {
   const all: RateSubject[] = [
     { limitedBy: "key", id: `key_${newHex()}`, limits },
     { limitedBy: "team", id: `team_${newHex()}`, limits },
-    { limitedBy: "organization", id: organizationId, limits },
+    { limitedBy: "organization", id: `org_${newHex()}`, limits },
   ];
-  return { organizationId, subjects: count === 2 ? [all[0]!, all[2]!] : all.slice(3 - count) };
+  return count === 2 ? [all[0]!, all[2]!] : all.slice(3 - count);
 }
 
 const redis = await startRedis();
@@ -61,33 +63,31 @@ const [backend] = await lane.query<{ pid: number }>("select pg_backend_pid() as 
 const postgres_us = async () => Number(readFileSync(`/proc/${backend!.pid}/schedstat`, "utf8").split(" ")[0]) / 1000;
 const query: typeof db.query = (text, parameters) => lane.query(text, [...(parameters ?? [])]);
 
-const caseOf = (name: string, rates: Rates, count: number, store_us: Case["store_us"]): Case => ({
-  ...{ name, rates, store_us, ...subjectsOf(count) },
-  ...{ requests: 0, node_us: 0, stored_us: 0 },
-});
 const patient = { answer_ms: 60_000 };
-const cases = [
-  caseOf("Redis: organization", redisRates(connection, patient), 1, redis_us),
-  caseOf(
-    "Redis: organization, corrections by themselves",
-    redisRates(connection, { ...patient, wait_ms: 0 }),
-    1,
-    redis_us,
-  ),
-  caseOf("Redis: organization and key", redisRates(connection, patient), 2, redis_us),
-  caseOf("Redis: organization, team and key", redisRates(connection, patient), 3, redis_us),
-  caseOf("Postgres: organization", postgresRates({ query }, patient), 1, postgres_us),
-  caseOf(
-    "Postgres: organization, corrections by themselves",
-    postgresRates({ query }, { ...patient, wait_ms: 0 }),
-    1,
-    postgres_us,
-  ),
-  caseOf("Postgres: organization and key", postgresRates({ query }, patient), 2, postgres_us),
-  caseOf("Postgres: organization, team and key", postgresRates({ query }, patient), 3, postgres_us),
+const ofRedis = (wait?: { wait_ms: number }) => [redisRates(connection, { ...patient, ...wait }), redis_us] as const;
+const ofPostgres = (wait?: { wait_ms: number }) =>
+  [postgresRates({ query }, { ...patient, ...wait }), postgres_us] as const;
+const kinds: [name: string, stored: ReturnType<typeof ofRedis>, count: number, organizations: number][] = [
+  ["Redis: organization", ofRedis(), 1, 1],
+  ["Redis: 64 organizations", ofRedis(), 1, 64],
+  ["Redis: organization, corrections by themselves", ofRedis({ wait_ms: 0 }), 1, 1],
+  ["Redis: organization and key", ofRedis(), 2, 1],
+  ["Redis: organization, team and key", ofRedis(), 3, 1],
+  ["Postgres: organization", ofPostgres(), 1, 1],
+  ["Postgres: organization, corrections by themselves", ofPostgres({ wait_ms: 0 }), 1, 1],
+  ["Postgres: organization and key", ofPostgres(), 2, 1],
+  ["Postgres: organization, team and key", ofPostgres(), 3, 1],
 ];
+const cases = values.together.split(",").flatMap((together) =>
+  kinds.map(([name, [rates, store_us], count, organizations]): Case => {
+    const subjects = Array.from({ length: organizations }, () => subjectsOf(count));
+    return { name, together: Number(together), rates, store_us, subjects, requests: 0, node_us: 0, stored_us: 0 };
+  }),
+);
 
-async function one({ name, rates, organizationId, subjects }: Case): Promise<void> {
+async function one({ name, rates, subjects: all }: Case, number: number): Promise<void> {
+  const subjects = all[number % all.length]!;
+  const organizationId = subjects.at(-1)!.id;
   const request = { organizationId, requestId: newRequestId(), tokens: 500, tokens_min: 100, subjects };
   const answer = await rates.take(request);
   if (answer.answer !== "taken") throw new Error(`${name}: ${answer.answer}`);
@@ -99,8 +99,9 @@ async function one({ name, rates, organizationId, subjects }: Case): Promise<voi
 async function turn(one_case: Case): Promise<void> {
   const store_us = await one_case.store_us();
   const cpu = process.cpuUsage();
+  const { together } = one_case;
   for (let done = 0; done < turn_requests; done += together)
-    await Promise.all(Array.from({ length: together }, () => one(one_case)));
+    await Promise.all(Array.from({ length: together }, (_, at) => one(one_case, done + at)));
   const { user, system } = process.cpuUsage(cpu);
   one_case.node_us += user + system;
   one_case.stored_us += (await one_case.store_us()) - store_us;
@@ -112,9 +113,11 @@ for (const measured of cases) Object.assign(measured, { requests: 0, node_us: 0,
 const until_ms = performance.now() + Number(values.seconds) * 1000;
 while (performance.now() < until_ms) for (const each of cases) await turn(each);
 
-console.log(`| ${together} at a time | node µs a request | store µs a request | requests |\n|---|---|---|---|`);
-for (const { name, requests, node_us, stored_us } of cases)
-  console.log(`| ${name} | ${(node_us / requests).toFixed(1)} | ${(stored_us / requests).toFixed(1)} | ${requests} |`);
+console.log("| limits of | at a time | node µs a request | store µs a request | requests |\n|---|---|---|---|---|");
+for (const { name, together, requests, node_us, stored_us } of cases)
+  console.log(
+    `| ${name} | ${together} | ${(node_us / requests).toFixed(1)} | ${(stored_us / requests).toFixed(1)} | ${requests} |`,
+  );
 process.exitCode = 0;
 for (const { rates } of cases) await rates.close();
 asking.disconnect();

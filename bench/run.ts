@@ -68,7 +68,9 @@ async function main(): Promise<number> {
   };
   for (const scenario of chosen) {
     say(scenario.id);
-    const slices = await rounds(scenario, driven, stores).catch(failed(scenario.id));
+    const slices = await rounds(scenario, driven, { stores, warming_s: options.quick ? 0.5 : warming_s }).catch(
+      failed(scenario.id),
+    );
     if (slices) lines.push(...linesOf(scenario, slices));
   }
   if (profiles) {
@@ -163,15 +165,27 @@ async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonN
   return startNode({ ...node, program: [resolve(before)], stores, plans: [{ name: names.before, plan: "on" }] });
 }
 
+/** How long each target is asked what a scenario asks before it is measured: code that ran rarely until then is slow. */
+const warming_s = 8;
+
+interface Measuring {
+  stores: Stores;
+  warming_s: number;
+}
+
 /** The targets take turns. Of streams that begin anew each time, the first round is a warm one already. */
-async function rounds(scenario: Scenario, driven: readonly Driven[], stores: Stores): Promise<Map<string, Slice[]>> {
+async function rounds(
+  scenario: Scenario,
+  driven: readonly Driven[],
+  { stores, warming_s }: Measuring,
+): Promise<Map<string, Slice[]>> {
   const asked = driven.filter(({ target }) => scenario.targets.includes(target.name));
   const slices = new Map<string, Slice[]>(asked.map(({ target }) => [target.name, []]));
-  const isWarmedUp = scenario.load.kind === "closely";
+  const isWarmedUp = scenario.load.kind !== "spread";
   for (let round = isWarmedUp ? -1 : 0; round < scenario.rounds; round++) {
     for (const { target, connections, count } of asked) {
       const asker = askerOf(target, connections, scenario, count);
-      const load = { ...scenario.load, ...(round < 0 ? { length_s: 0.5 } : {}) };
+      const load = { ...scenario.load, ...(round < 0 ? { length_s: warming_s } : {}) };
       const slice = await sliceOf(target, asker, { ...scenario, load }, { connections, stores });
       if (round >= 0) slices.get(target.name)!.push(slice);
     }

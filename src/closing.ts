@@ -2,12 +2,14 @@
 import type { Dependencies } from "./http/dependencies.ts";
 
 export function closing({
+  bounds,
   lifecycle,
   metrics,
   log,
-}: Pick<Dependencies, "lifecycle" | "metrics" | "log">): Dependencies["closed"] {
+}: Pick<Dependencies, "bounds" | "lifecycle" | "metrics" | "log">): Dependencies["closed"] {
   return (call, status) => {
     lifecycle.leave(call);
+    bounds.leftovers.lived(call.elapsed_ms(), lifecycle.openCount);
     const ended = call.endStatus(status);
     const code = call.left ? undefined : call.notes.code;
     const traceId = call.trace?.sampledId;

@@ -174,7 +174,7 @@ async function untilStopped(
 
 function logOf(configuration: Reloadable, member: Member | null) {
   return logTo({
-    fields: member ? { worker: member.number } : {},
+    worker: member?.number,
     write: (text) => void process.stderr.write(text),
     clock: systemClock(),
     level: () => configuration.current().log.level,
@@ -312,8 +312,8 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     metrics: member ? { ...metrics, render: member.metrics } : metrics,
     traces: traced,
     log,
-    closed: closing({ lifecycle: life, metrics, log }),
-    newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
+    closed: closing({ bounds: bounded, lifecycle: life, metrics, log }),
+    newId: () => Bun.randomUUIDv7("buffer").toHex(),
   };
   workersReadings(metrics, member);
   metrics.read("configuration_info", () => [[{ hash: configuration.hash() }, 1]]);

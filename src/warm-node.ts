@@ -108,7 +108,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
     responses: { store: nothingKept, settings: () => ({ store: false, organization_bytes_max: 0 }) },
     ...{ bounds, unread: unreadBodies(unreadLimits(like.limits.body_bytes_max)) },
     ...{ lifecycle: life, metrics, traces: null, log },
-    closed: closing({ lifecycle: life, metrics, log }),
+    closed: closing({ bounds, lifecycle: life, metrics, log }),
   };
   const dependencies: Dependencies = { ...like, ...own };
   const told = {

@@ -7,7 +7,7 @@
  * that no store will ever take, and queue.ts sees to it that it holds up nothing else.
  */
 import { Fault } from "../inference/fault.ts";
-import type { AnswerOf, Command, Ledger } from "../store/ledger.ts";
+import type { Answer, AnswerOf, Command, Ledger } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
 import { commandQueue, type Item } from "./queue.ts";
 
@@ -117,7 +117,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
       parts.sent?.(batch.length, lastAnswer_ms - sent_ms, true);
       if (failedInARow >= outage_batches) queue.forgive();
       failedInARow = 0;
-      for (const [index, item] of batch.entries()) item.answered(answers[index]!);
+      for (const [index, item] of batch.entries()) if (end(item)) item.resolve(answers[index]!);
     } catch (error) {
       failedInARow += 1;
       parts.failed?.(error, batch.length);
@@ -132,13 +132,31 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   function again(item: Item, error: unknown): void {
     if (item.done) return;
     if (item.command.verb === "checkpoint") {
-      item.failed(error);
+      fail(item, error);
       return;
     }
     item.failures += 1;
     const wait_ms = Math.min(settings.retry_ms_max, settings.retry_ms_min * 2 ** (item.failures - 1));
     item.notBefore_ms = clock.now_ms() + wait_ms * (0.5 + random() / 2);
     queue.add(item);
+  }
+
+  /** False where it had ended before. */
+  function end(item: Item): boolean {
+    if (item.done) return false;
+    item.done = true;
+    item.cancelDeadline?.();
+    if (item.command.verb === "settle") settlementConfirmed();
+    return true;
+  }
+
+  function tooLate(item: Item): void {
+    queue.remove(item);
+    fail(item, unavailable("The usage store did not answer in time."));
+  }
+
+  function fail(item: Item, error: unknown): void {
+    if (end(item)) item.reject(error);
   }
 
   function settlementConfirmed(): void {
@@ -150,44 +168,28 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
 
   return {
     submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>> {
-      const isSettlement = command.verb === "settle";
       // What runs may grow to its end: one that is told no at once, and not that the window is full, would ask for ever.
       if (command.verb === "admit" && stopped) return Promise.reject(unavailable("The service is shutting down."));
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
         return Promise.reject(unavailable("The usage store has not confirmed earlier usage."));
       }
-      const { promise, resolve, reject } = Promise.withResolvers<AnswerOf<C>>();
-      const finish = () => {
-        item.done = true;
-        cancelDeadline?.();
-        if (isSettlement) settlementConfirmed();
-      };
+      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
       const item: Item = {
         command,
+        resolve,
+        reject,
+        cancelDeadline: null,
         done: false,
         failures: 0,
         notBefore_ms: Number.NEGATIVE_INFINITY,
-        answered(answer) {
-          if (item.done) return;
-          finish();
-          resolve(answer as AnswerOf<C>);
-        },
-        failed(error) {
-          if (item.done) return;
-          finish();
-          reject(error);
-        },
       };
-      const tooLate = () => {
-        queue.remove(item);
-        item.failed(unavailable("The usage store did not answer in time."));
-      };
-      const cancelDeadline = deadline_ms === undefined ? null : clock.after(deadline_ms - clock.now_ms(), tooLate);
-      if (isSettlement) settlementsWaiting += 1;
+      if (deadline_ms !== undefined)
+        item.cancelDeadline = clock.after(deadline_ms - clock.now_ms(), () => tooLate(item));
+      if (command.verb === "settle") settlementsWaiting += 1;
       if (nothingWaits()) lastAnswer_ms = clock.now_ms();
       queue.add(item);
       pumpSoon();
-      return promise;
+      return promise as Promise<AnswerOf<C>>;
     },
     waiting: () => settlementsWaiting,
     silence_ms: () => (nothingWaits() ? 0 : clock.now_ms() - lastAnswer_ms),

@@ -7,13 +7,13 @@ import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { Organization } from "../store/directory.ts";
-import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer, UsageLimits } from "../store/ledger.ts";
+import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import type { Clock } from "../time/clock.ts";
 import { ample } from "./ample.ts";
 import { ampleBudget } from "./ample-budget.ts";
 import type { Batcher } from "./batcher.ts";
-import { holdFor, limitsOf } from "./hold.ts";
+import { holdFor } from "./hold.ts";
 import { refusalOf } from "./refusal.ts";
 import { type Reservation, reservation } from "./reservation.ts";
 
@@ -76,21 +76,20 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       stream: request.stream,
       prices: model.prices,
     };
-    const limits = limitsOf(plan);
     const hold = holdFor(entry.inputTokens, model, request);
     const { inputUnits, outputTokens, outputTokens_min } = hold;
     const { lease_ms, checkpoint_ms } = settings;
     const admit: Admit = {
       verb: "admit",
       ...facts,
-      limits,
+      limits: plan,
       inputUnits,
       outputTokens,
       outputTokens_min,
-      lease_ms: lease_ms,
+      lease_ms,
     };
     const sentAt_ms = clock.now_ms();
-    const granting = granted(admit, limits, sentAt_ms);
+    const granting = granted(admit, sentAt_ms);
     const unitsWanted = inputUnits + outputTokens * model.prices.output;
     const isAmple = hint.isAmple(facts.organizationId, plan, unitsWanted, holds);
     if (isAmple && own.isAmple(facts.keyId, unitsWanted)) entry.ahead?.();
@@ -112,25 +111,36 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       parts.settled?.(answer);
     };
     const planNow = lastKnown(entry.planNow, plan);
-    const held = { facts, plan, planNow, hold, grant, sentAt_ms, lease_ms, checkpoint_ms };
-    return reservation({ batcher, clock, ...held, settled });
+    return reservation({
+      batcher,
+      clock,
+      facts,
+      plan,
+      planNow,
+      hold,
+      grant,
+      sentAt_ms,
+      lease_ms,
+      checkpoint_ms,
+      settled,
+    });
   }
 
-  async function granted(admit: Admit, limits: UsageLimits, sentAt_ms: number): Promise<AdmitAnswer> {
+  async function granted(admit: Admit, sentAt_ms: number): Promise<AdmitAnswer> {
     try {
       return await batcher.submit(admit, sentAt_ms + settings.grant_ms);
     } catch (error) {
       const fault = asFault(error);
       parts.waited?.("error", clock.now_ms() - sentAt_ms);
       hint.forget(admit.organizationId);
-      giveUp(admit, limits, fault);
+      giveUp(admit, fault);
       throw fault;
     }
   }
 
   /** Nobody knows whether the admission will be carried out yet: a settlement ends it, or keeps it from beginning. */
-  function giveUp(admit: Admit, limits: UsageLimits, fault: Fault): void {
-    const { requestId, organizationId, keyId, operation, model, stream, prices } = admit;
+  function giveUp(admit: Admit, fault: Fault): void {
+    const { requestId, organizationId, keyId, operation, model, stream, prices, limits } = admit;
     const facts: RequestFacts = { requestId, organizationId, keyId, operation, model, stream, prices };
     const end = {
       usage: noUsage,

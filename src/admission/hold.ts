@@ -2,8 +2,7 @@
 import type { Model, Prices } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Usage } from "../inference/usage.ts";
-import { type UsageLimits, units_max } from "../store/ledger.ts";
-import type { Plan } from "../store/plan.ts";
+import { units_max } from "../store/ledger.ts";
 
 /** Output tokens that are held at a time, and the least that is worth beginning with. */
 export const stepTokens = 4096;
@@ -62,13 +61,4 @@ export function bookable(usage: Usage): Usage {
 /** A whole number from 0 to `max`; what is no number is 0, and a fraction counts up. */
 export function whole(value: number, max: number): number {
   return Number.isNaN(value) ? 0 : Math.min(max, Math.max(0, Math.ceil(value)));
-}
-
-export function limitsOf(plan: Plan): UsageLimits {
-  return {
-    session: plan.session,
-    week: plan.week,
-    month: plan.month,
-    concurrentRequests: plan.concurrentRequests,
-  };
 }

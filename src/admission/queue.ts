@@ -8,8 +8,9 @@ import type { Answer, Command } from "../store/ledger.ts";
 
 export interface Item {
   command: Command;
-  answered(answer: Answer): void;
-  failed(error: unknown): void;
+  resolve(answer: Answer): void;
+  reject(error: unknown): void;
+  cancelDeadline: (() => void) | null;
   done: boolean;
   /** Commands that failed equally often are sent together, a quarter as many for each failure. */
   failures: number;

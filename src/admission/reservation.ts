@@ -8,7 +8,7 @@ import type { Plan } from "../store/plan.ts";
 import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
-import { bookable, type HoldPlan, limitsOf, promptUnits, whole } from "./hold.ts";
+import { bookable, type HoldPlan, promptUnits, whole } from "./hold.ts";
 import { lease } from "./lease.ts";
 import { room } from "./room.ts";
 
@@ -61,7 +61,7 @@ export function reservation(parts: ReservationParts): Reservation {
     const answer = await batcher.submit({
       verb: "settle",
       ...facts,
-      limits: limitsOf(planNow()),
+      limits: planNow(),
       usage: bookable(usage),
       units: whole(units, units_max),
       ...ending,

@@ -6,7 +6,7 @@
 import { type Granted, type GrowAnswer, type RequestFacts, units_max } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import type { Batcher } from "./batcher.ts";
-import { type HoldPlan, limitsOf, stepTokens, whole } from "./hold.ts";
+import { type HoldPlan, stepTokens, whole } from "./hold.ts";
 import type { Lease } from "./lease.ts";
 
 export interface Room {
@@ -88,7 +88,7 @@ export function room({ batcher, lease, facts, plan, planNow, hold, grant }: Room
   ): Promise<void> {
     try {
       sent += 1;
-      const amounts = { limits: limitsOf(planNow()), unitsTotal, unitsTotal_min };
+      const amounts = { limits: planNow(), unitsTotal, unitsTotal_min };
       const command = { verb: "grow", requestId, organizationId, number: sent, ...amounts } as const;
       const answer = await batcher.submit(command, lease.deadline_ms());
       if (answer.answer === "gone") lease.lose();

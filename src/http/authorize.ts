@@ -20,11 +20,13 @@ export async function authorize(
 async function authenticate(dependencies: Dependencies, call: Call): Promise<Principal> {
   try {
     const principal = await dependencies.authenticate(call.request.headers, call.connection.address);
-    Object.assign(call.notes, { organization: principal.organization.id, key: principal.key.id });
+    call.notes.organization = principal.organization.id;
+    call.notes.key = principal.key.id;
     return principal;
   } catch (thrown) {
     if (thrown instanceof Suspended || thrown instanceof AddressNotAllowed) {
-      Object.assign(call.notes, { organization: thrown.organizationId, key: thrown.keyId });
+      call.notes.organization = thrown.organizationId;
+      call.notes.key = thrown.keyId;
     }
     if (thrown instanceof Fault) dependencies.metrics.unauthenticated(thrown.code);
     throw thrown;

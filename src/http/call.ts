@@ -49,6 +49,8 @@ export class Call implements Caller {
   readonly started_ms = performance.now();
   /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
   streaming = false;
+  /** To its end: nothing of it has to be thrown away before the answer. */
+  bodyIsRead = false;
   /** Among the open ones: of lifecycle.ts alone. */
   place: Place<Call> | null = null;
   /** Where it is traced. */

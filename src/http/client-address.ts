@@ -57,6 +57,7 @@ function forwardedFor(header: string): string[] {
 
 /** Without quotes, brackets, port and zone; an IPv4 address inside IPv6 as itself. */
 function plain(hop: string): string {
+  if (/^[\d.]+$/.test(hop)) return hop;
   const text = hop.trim().replace(/^"|"$/g, "");
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1];
   const address = (bracketed ?? text.replace(/^([\d.]+):\d+$/, "$1")).replace(/%.*$/, "");
@@ -70,7 +71,7 @@ export function isLoopback(address: string): boolean {
 
 /** Whom to count it to: of IPv6 the /64, all of which is one subscriber's. */
 function accountable(address: string): string {
-  if (!isIPv6(address)) return address;
+  if (!address.includes(":") || !isIPv6(address)) return address;
   const [head = "", tail] = address.split("::");
   const front = head === "" ? [] : head.split(":");
   const back = tail ? tail.split(":") : [];

@@ -47,7 +47,7 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
       response = answerFault(call, asFault(thrown), framed);
     }
     if (!call.streaming) {
-      const isRead = await dependencies.unread.discard(request, connection.address, call.signal);
+      const isRead = call.bodyIsRead || (await dependencies.unread.discard(request, connection.address, call.signal));
       const isWelcome = isRead && !pressure.descriptorsAreFew() && (!isSlow || (await waited(call)));
       if (!isWelcome) response.headers.set("connection", "close");
       call.answered();
@@ -63,7 +63,7 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
 function begunTrace({ traces }: Dependencies, { requestId, request, route }: Call): RequestTrace | null {
   if (traces === null) return null;
   const { method, headers } = request;
-  return traces.begin({ id: requestId, method, route, headers, words: { ...callersWords(headers) } });
+  return traces.begin({ id: requestId, method, route, headers, words: callersWords(headers) });
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * What large bodies leave behind. The collector comes by itself when as much again has been asked for as is in use, which
+ * What large bodies and long streams leave behind. The collector comes by itself when as much again has been asked for as is in use, which
  * may be never; so it is asked when there is much to find. A collection stops the node for some milliseconds, more with
  * all that is in use: so collections have a budget of time, which a burst of large bodies may use up, and which fills up
  * slowly. Rule: docs/design/service.md, Memory in flight.
@@ -11,6 +11,8 @@ export interface Leftovers {
   translated(bytes: number): void;
   /** A request has ended that held so many bytes. */
   ended(bytes: number): void;
+  /** A request has ended that was open for so long, while so many are. */
+  lived(ms: number, open: number): void;
   /** A while has passed, and so many requests are open: what small ones have left is collected, too, where that is quick. */
   passed(open: number): void;
 }
@@ -20,6 +22,10 @@ export interface LeftoverSettings {
   large_bytes: number;
   /** So much has to end, in large bodies, before they are collected. */
   ended_bytes: number;
+  /** Whoever lived longer has outlasted a quick collection: it counts as old, and only a full one finds it. */
+  old_ms: number;
+  /** So many of them have to end, and as many as are open, before they are collected. */
+  old_min: number;
   /** An ended request is still being let go, and another may follow it at once. */
   wait_ms: number;
   /** With more requests open than this, a collection may take too long to be made without need. */
@@ -32,6 +38,8 @@ const mib = 1024 * 1024;
 export const leftoverSettings: LeftoverSettings = {
   large_bytes: 2 * mib,
   ended_bytes: 16 * mib,
+  old_ms: 1000,
+  old_min: 1000,
   wait_ms: 250,
   open_max: 128,
   budget: { burst: 1000, per_second: 50 },
@@ -42,9 +50,10 @@ export function leftovers(
   settings = leftoverSettings,
   now_ms: () => number = () => performance.now(),
 ): Leftovers {
-  const { large_bytes, ended_bytes, wait_ms, open_max } = settings;
+  const { large_bytes, ended_bytes, old_ms, old_min, wait_ms, open_max } = settings;
   const budget = new Bucket(settings.budget, now_ms());
   let left_bytes = 0;
+  let old = 0;
   let isWaiting = false;
   /** Since the last collection. */
   let hasEnded = false;
@@ -54,6 +63,7 @@ export function leftovers(
   function collectNow(): void {
     const began_ms = now_ms();
     hasEnded = false;
+    old = 0;
     collect();
     budget.spend(now_ms() - began_ms, now_ms());
   }
@@ -81,6 +91,10 @@ export function leftovers(
       hasEnded = true;
       if (bytes >= large_bytes) left_bytes += bytes;
       if (left_bytes >= ended_bytes) collectLater();
+    },
+    lived(ms, open) {
+      if (ms >= old_ms) old += 1;
+      if (old >= Math.max(old_min, open)) collectLater();
     },
     passed(open) {
       if (hasEnded && open <= open_max && mayCollect()) collectNow();

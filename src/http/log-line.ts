@@ -27,22 +27,15 @@ const agent_chars_max = 200;
 const id_chars_max = 128;
 
 /** A caller may write what it likes: it is cut, has no control characters, and no key of ours. */
-export interface CallersWords {
-  user_agent?: string;
-  x_request_id?: string;
-  x_client_request_id?: string;
-}
+export type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
 
 export function callersWords(headers: { get(name: string): string | null }): CallersWords {
+  const words = (name: string, chars_max: number) => cleaned(headers.get(name) ?? "", chars_max) || undefined;
   return {
-    ...named("user_agent", headers.get("user-agent"), agent_chars_max),
-    ...named("x_request_id", headers.get("x-request-id"), id_chars_max),
-    ...named("x_client_request_id", headers.get("x-client-request-id"), id_chars_max),
+    user_agent: words("user-agent", agent_chars_max),
+    x_request_id: words("x-request-id", id_chars_max),
+    x_client_request_id: words("x-client-request-id", id_chars_max),
   };
-}
-
-function named<Name extends keyof CallersWords>(name: Name, value: string | null, chars_max: number): CallersWords {
-  return value ? { [name]: cleaned(value, chars_max) } : {};
 }
 
 /** A key is cut out before the text is cut: half of one would be no key any more, and still a secret. */

@@ -22,8 +22,8 @@ export interface Log {
 
 export interface LogOptions {
   write(text: string): void;
-  /** Stand in each line: which worker of a node it is from. */
-  fields?: Record<string, unknown>;
+  /** Of a node of several. */
+  worker?: number | undefined;
   clock: Clock;
   /** Asked for each line. */
   level(): LogLevel;
@@ -38,10 +38,10 @@ export interface LogOptions {
 const flush_ms = 100;
 const buffered_lines_max = 500;
 
-export function logTo({ write, fields: own = {}, clock, level, format, probes, hidden }: LogOptions): Log {
+export function logTo({ write, worker, clock, level, format, probes, hidden }: LogOptions): Log {
   let lines: string[] = [];
   let cancel: (() => void) | null = null;
-  const flood = floodGate(clock, (event, left_out) => line("warn", { event, left_out }));
+  const flood = floodGate(clock, (event, left_out) => line({ ...head("warn"), event, left_out }));
 
   function flush() {
     cancel?.();
@@ -54,9 +54,14 @@ export function logTo({ write, fields: own = {}, clock, level, format, probes, h
 
   const isWanted = (of: LogLevel) => logLevels.indexOf(of) >= logLevels.indexOf(level());
 
+  const head = (level: LogLevel): Head => {
+    const time = new Date().toISOString();
+    return worker === undefined ? { time, level } : { time, level, worker };
+  };
+
   // A system call a line is a tenth of a small request's cost; a tenth of a second is soon enough to read.
-  function line(of: LogLevel, fields: Record<string, unknown>) {
-    lines.push(lineOf(format(), { time: new Date().toISOString(), level: of, ...own, ...fields }));
+  function line(fields: Head & Record<string, unknown>) {
+    lines.push(lineOf(format(), fields));
     if (lines.length >= buffered_lines_max) flush();
     else cancel ??= clock.after(flush_ms, flush);
   }
@@ -65,10 +70,10 @@ export function logTo({ write, fields: own = {}, clock, level, format, probes, h
     request(call, status) {
       const ended = call.endStatus(status);
       const of = probes.has(call.route) && status !== 500 ? "debug" : ended >= 500 ? "error" : "info";
-      if (isWanted(of)) line(of, requestFields(call, status, hidden));
+      if (isWanted(of)) line(requestFields(head(of), call, status, hidden));
     },
     event(of, event, fields = {}) {
-      if (isWanted(of) && flood.admits(event)) line(of, { event, ...fields });
+      if (isWanted(of) && flood.admits(event)) line({ ...head(of), event, ...fields });
     },
     flush() {
       flood.flush();
@@ -77,16 +82,30 @@ export function logTo({ write, fields: own = {}, clock, level, format, probes, h
   };
 }
 
-function requestFields(call: Call, status: number, hidden: LogOptions["hidden"]): Record<string, unknown> {
+/** What each line begins with. */
+interface Head {
+  time: string;
+  level: LogLevel;
+  worker?: number | undefined;
+}
+
+/** All that there may be, by name: an object put together of others costs more than its line. */
+function requestFields({ time, level, worker }: Head, call: Call, status: number, hidden: LogOptions["hidden"]) {
   const { notes } = call;
+  const { user_agent, x_request_id, x_client_request_id } = callersWords(call.request.headers);
   return {
+    time,
+    level,
+    worker,
     event: "request",
     request_id: call.requestId,
     method: call.request.method,
     route: call.route,
     status: call.left ? 499 : status,
     client: notes.client || undefined,
-    ...callersWords(call.request.headers),
+    user_agent,
+    x_request_id,
+    x_client_request_id,
     ms: Math.round(call.elapsed_ms() * 10) / 10,
     organization: notes.organization,
     key: notes.key,

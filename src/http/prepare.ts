@@ -51,7 +51,8 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   assertCapable(model, decoded);
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
-  Object.assign(call.notes, { model: model.id, stream: request.stream });
+  call.notes.model = model.id;
+  call.notes.stream = request.stream;
 
   const plan = activePlan(catalog.plans, principal.organization);
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);

@@ -25,7 +25,12 @@ export class Needs {
 
   /** `param` is the wire path of the field. */
   add(use: Use, param: string): void {
+    if (this.lacks(use)) this.list.push({ capability: capabilityOf[use], param });
+  }
+
+  /** For whoever would have to put together the path of each of a thousand fields. */
+  lacks(use: Use): boolean {
     const capability = capabilityOf[use];
-    if (!this.list.some((known) => known.capability === capability)) this.list.push({ capability, param });
+    return !this.list.some((known) => known.capability === capability);
   }
 }

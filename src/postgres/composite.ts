@@ -4,12 +4,16 @@
  */
 export type Field = string | number | boolean | null | undefined;
 
-export function compositeArray(rows: readonly (readonly Field[])[]): string {
-  const texts = rows.map((fields) => `"(${fields.map(field).join()})"`);
-  return `{${texts.join()}}`;
+export function compositeArray(rows: readonly string[]): string {
+  let text = "";
+  for (const row of rows) text += text.length === 0 ? row : `,${row}`;
+  return `{${text}}`;
 }
 
-function field(value: Field): string {
+/** Of what `field` made, or of numbers and hex digits as they are, with commas between them. */
+export const compositeRow = (fields: string) => `"(${fields})"`;
+
+export function field(value: Field): string {
   if (typeof value === "number") return String(value);
   if (value === null || value === undefined) return "";
   if (typeof value === "boolean") return value ? "t" : "f";

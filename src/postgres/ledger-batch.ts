@@ -1,9 +1,15 @@
 /** Commands of the ledger as the arguments of `usage_batch` (migration 0004). Its answers: ledger-answers.ts. */
-import type { Prices } from "../inference/model.ts";
 import type { Usage } from "../inference/usage.ts";
 import { hexOf } from "../store/ids.ts";
-import { type Command, type RequestFacts, type UsageLimits, window_units_max, windowKinds } from "../store/ledger.ts";
-import { compositeArray, type Field } from "./composite.ts";
+import {
+  type Command,
+  type RequestFacts,
+  type Settle,
+  type UsageLimits,
+  window_units_max,
+  windowKinds,
+} from "../store/ledger.ts";
+import { compositeArray, compositeRow, field } from "./composite.ts";
 
 const types = ["uuid", "usage_admit_command", "usage_grow_command", "usage_checkpoint_command", "usage_settle_command"];
 const parameters = [...types, "bigint"].map((type, at) => `$${at + 1}::${type}[]`);
@@ -19,12 +25,13 @@ export const durableBatchCall = `call usage_batch_durably(${parameters.join(", "
  * from 1. An id that is none throws: nothing was sent.
  */
 export function encodeBatch(commands: readonly Command[]): string[] {
-  const rows: Record<Command["verb"], Field[][]> = { admit: [], grow: [], checkpoint: [], settle: [] };
-  const organizations = numbers();
-  const limits = numbers();
-  for (const [position, command] of commands.entries()) {
-    const owner = organizations.of(hexOf(command.organizationId, "org_"));
-    rows[command.verb].push(fieldsOf(command, position, owner, (some) => limits.of(rowOf(some))));
+  const rows: Record<Command["verb"], string[]> = { admit: [], grow: [], checkpoint: [], settle: [] };
+  const organizations = numbers((id: string) => hexOf(id, "org_"));
+  const limits = numbers(limitsOf);
+  for (let position = 0; position < commands.length; position++) {
+    const command = commands[position]!;
+    const names = `${position},${hexOf(command.requestId, "req_")},${organizations.of(command.organizationId)}`;
+    rows[command.verb].push(compositeRow(`${names},${fieldsOf(command, limits.of)}`));
   }
   return [
     organizations.array(),
@@ -34,72 +41,57 @@ export function encodeBatch(commands: readonly Command[]): string[] {
 }
 
 /** Commands of a batch have few organizations and plans among them: each is sent once. */
-function numbers() {
-  const known = new Map<string, number>();
+function numbers<Named>(textOf: (one: Named) => string) {
+  const known = new Map<Named, number>();
   return {
-    of(text: string): number {
-      const number = known.get(text) ?? known.size + 1;
-      known.set(text, number);
+    of(one: Named): number {
+      const number = known.get(one) ?? known.size + 1;
+      known.set(one, number);
       return number;
     },
-    array: () => `{${[...known.keys()].join(",")}}`,
+    array: () => `{${[...known.keys()].map(textOf).join(",")}}`,
   };
 }
 
-function rowOf(limits: UsageLimits): string {
+function limitsOf(limits: UsageLimits): string {
   return `{${windowKinds.map((kind) => limits[kind] ?? window_units_max).join(",")}}`;
 }
 
-function fieldsOf(command: Command, position: number, owner: number, limits: (of: UsageLimits) => number): Field[] {
-  const names = [position, hexOf(command.requestId, "req_"), owner];
+/** As text, since an array of fields costs more than what it holds. */
+function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
   switch (command.verb) {
-    case "admit":
-      return [
-        ...names,
-        ...facts(command),
-        limits(command.limits),
-        command.limits.concurrentRequests,
-        command.inputUnits,
-        command.outputTokens,
-        command.outputTokens_min,
-        command.lease_ms,
-      ];
+    case "admit": {
+      const { limits, inputUnits, outputTokens, outputTokens_min, lease_ms } = command;
+      const least = `${inputUnits},${outputTokens},${outputTokens_min},${lease_ms}`;
+      return `${facts(command)},${numberOf(limits)},${field(limits.concurrentRequests)},${least}`;
+    }
     case "grow":
-      return [...names, command.number, limits(command.limits), command.unitsTotal, command.unitsTotal_min];
+      return `${command.number},${numberOf(command.limits)},${command.unitsTotal},${command.unitsTotal_min}`;
     case "checkpoint":
-      return [...names, command.number, ...usage(command.usage), command.lease_ms];
-    case "settle":
-      return [
-        ...names,
-        ...facts(command),
-        limits(command.limits),
-        ...usage(command.usage),
-        command.units,
-        command.outcome,
-        command.stoppedBy,
-        command.errorCode,
-        command.route?.upstream,
-        command.route?.attempts,
-        command.route?.tried && JSON.stringify(command.route.tried),
-        command.route && command.route.firstPart_ms !== null ? Math.round(command.route.firstPart_ms) : null,
-        command.reportRejected && JSON.stringify(command.reportRejected),
-      ];
+      return `${command.number},${usage(command.usage)},${command.lease_ms}`;
+    case "settle": {
+      const { limits, units, outcome, stoppedBy, errorCode, route, reportRejected } = command;
+      const charge = `${facts(command)},${numberOf(limits)},${usage(command.usage)},${units}`;
+      const end = `${outcome},${field(stoppedBy)},${field(errorCode)}`;
+      return `${charge},${end},${routeFields(route)},${field(reportRejected && JSON.stringify(reportRejected))}`;
+    }
   }
 }
 
-const facts = (command: RequestFacts): Field[] => [
-  hexOf(command.keyId, "key_"),
-  command.operation,
-  command.model,
-  command.stream,
-  ...prices(command.prices),
-];
-const prices = (one: Prices): Field[] => [one.input, one.cachedInput, one.cacheWrite, one.output];
-const usage = (one: Usage): Field[] => [
-  one.inputTokens,
-  one.cachedInputTokens,
-  one.cacheWriteTokens,
-  one.outputTokens,
-  one.reasoningTokens,
-  one.source,
-];
+function routeFields(route: Settle["route"]): string {
+  if (!route) return ",,,";
+  const { upstream, attempts, tried, firstPart_ms } = route;
+  const first_ms = firstPart_ms === null ? "" : Math.round(firstPart_ms);
+  return `${field(upstream)},${field(attempts)},${field(tried && JSON.stringify(tried))},${first_ms}`;
+}
+
+function facts({ keyId, operation, model, stream, prices }: RequestFacts): string {
+  const { input, cachedInput, cacheWrite, output } = prices;
+  const names = `${hexOf(keyId, "key_")},${operation},${field(model)},${field(stream)}`;
+  return `${names},${input},${cachedInput},${cacheWrite},${output}`;
+}
+
+function usage(one: Usage): string {
+  const input = `${one.inputTokens},${one.cachedInputTokens},${one.cacheWriteTokens}`;
+  return `${input},${one.outputTokens},${one.reasoningTokens},${one.source}`;
+}

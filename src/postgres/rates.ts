@@ -17,7 +17,7 @@ import {
   tightestOf,
 } from "../store/rates.ts";
 import { idleClock } from "../time/clock.ts";
-import { compositeArray, type Field } from "./composite.ts";
+import { compositeArray, compositeRow, type Field, field } from "./composite.ts";
 import { answeredWithin, type Database } from "./database.ts";
 
 export interface PostgresRatesOptions {
@@ -92,7 +92,7 @@ export function postgresRates(db: Pick<Database, "query">, options: PostgresRate
   async function send(some: Waiting[], told: Change[]): Promise<void> {
     try {
       const claimed = some.flatMap(claimRows).map((row, position) => [position, ...row]);
-      const parameters = [compositeArray(claimed), compositeArray(told.flatMap(({ rows }) => rows))];
+      const parameters = [arrayOf(claimed), arrayOf(told.flatMap(({ rows }) => rows))];
       const rows = await answeredWithin(db.query<CountRow>(call, parameters), answer_ms, "the count of rates");
       rows.sort((one, other) => one.position - other.position);
       let from = 0;
@@ -201,4 +201,8 @@ function countOf(row: CountRow): RateCount {
     requestsRetry_ms: row.requests_retry_ms ?? row.reset_ms,
     tokensRetry_ms: row.tokens_retry_ms ?? row.reset_ms,
   };
+}
+
+function arrayOf(rows: Field[][]): string {
+  return compositeArray(rows.map((fields) => compositeRow(fields.map(field).join())));
 }

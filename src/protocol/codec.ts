@@ -9,6 +9,7 @@ import type { InferenceRequest } from "../inference/request.ts";
 import type { Result } from "../inference/result.ts";
 import type { SseMessage } from "../sse/message.ts";
 import type { JsonObject } from "./json.ts";
+import type { WireForms } from "./own-bytes.ts";
 
 /** Turns one input into any number of outputs; `end` is called once, after the last input. */
 export interface Transducer<In, Out> {
@@ -78,6 +79,8 @@ export interface UpstreamCodec {
     encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;
     /** What the protocol has no words for though it would change the answer, as `unsupported_feature`; else null. */
     refusal(request: InferenceRequest): Fault | null;
+    /** What callers of this protocol may have written otherwise than `encode` does. */
+    forms: WireForms;
   };
   response: { decode(reply: unknown, identity: ResponseIdentity, outputTokens_max?: number): InferenceEvent[] };
   stream: { decoder(identity: ResponseIdentity, outputTokens_max?: number): Transducer<SseMessage, InferenceEvent> };

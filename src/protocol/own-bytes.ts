@@ -11,6 +11,17 @@ import { release } from "./release.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** What a protocol lets a caller say in two ways. Whichever was written, an engine of this protocol reads the same. */
+export interface WireForms {
+  /** The text that may stand in place of this list of one object, whose members hold no others; null: none may. */
+  textOf(list: readonly unknown[]): string | null;
+  /** Whether a member with this value says no more than leaving it out. */
+  isImplied(name: string, value: unknown): boolean;
+}
+
+/** Each thing is said in one way. */
+export const singleForms: WireForms = { textOf: () => null, isImplied: () => false };
+
 /** Less is written as quickly. */
 const handed_bytes_min = 4096;
 
@@ -39,14 +50,17 @@ export class OwnBytes implements Disposable {
   }
 
   /** Objects and lists of so many bytes. Once: for a second engine all of it is written. */
-  handOn(asked: Fields, bytes_min = handed_bytes_min): HandedOn {
+  handOn(asked: Fields, forms = singleForms, bytes_min = handed_bytes_min): HandedOn {
     const kept = this.#kept;
     this.#kept = null;
     if (!kept) return { rest: asked, handed: [] };
     const { bytes, marks } = kept;
     const body = kept.value as Fields;
     const large = membersAt(marks, bytes).filter(({ from, to }) => to - from >= bytes_min);
-    const same = large.filter((member) => isSame(asked, body, member));
+    const comparison = new Comparison(forms);
+    const same = large.filter(
+      ({ name, members }) => Object.hasOwn(asked, name) && comparison.isSame(asked[name], body[name], members),
+    );
     if (same.length === 0) {
       release(bytes);
       return { rest: asked, handed: [] };
@@ -79,46 +93,71 @@ function membersAt(marks: readonly Mark[], bytes: Uint8Array): Member[] {
   return [...found.values()].filter((member) => member !== null);
 }
 
-function isSame(asked: Fields, body: Fields, { name, members }: Member): boolean {
-  if (!Object.hasOwn(asked, name) || typeof asked[name] !== "object") return false;
-  return sameMembers(asked[name], body[name]) === members;
-}
+class Comparison {
+  readonly #forms: WireForms;
 
-/** How many members `written` holds, at any depth; -1 where `asked`, as JSON, is something else. */
-function sameMembers(asked: unknown, written: unknown): number {
-  if (typeof written !== "object" || written === null) {
-    // What is beyond a double would be written as null.
-    if (typeof asked === "number" && !Number.isFinite(asked)) return -1;
-    return asked === written ? 0 : -1;
+  constructor(forms: WireForms) {
+    this.#forms = forms;
   }
-  if (typeof asked !== "object" || asked === null || Array.isArray(asked) !== Array.isArray(written)) return -1;
-  return Array.isArray(written)
-    ? sameItems(asked as unknown[], written)
-    : sameFields(asked as Fields, written as Fields);
-}
 
-function sameItems(asked: readonly unknown[], written: readonly unknown[]): number {
-  if (asked.length !== written.length) return -1;
-  let members = 0;
-  for (let at = 0; at < written.length; at++) {
-    const inside = sameMembers(asked[at], written[at]);
-    if (inside < 0) return -1;
-    members += inside;
+  /** `members`: that the bytes of `written` hold. */
+  isSame(asked: unknown, written: unknown, members: number): boolean {
+    return typeof asked === "object" && this.#members(asked, written) === members;
   }
-  return members;
-}
 
-function sameFields(asked: Fields, written: Fields): number {
-  let members = 0;
-  let unmatched = 0;
-  for (const name in written) {
-    const inside = name === "__proto__" ? -1 : sameMembers(asked[name], written[name]);
-    if (inside < 0) return -1;
-    members += 1 + inside;
-    unmatched++;
+  /** How many members `written` holds, at any depth; -1 where `asked`, as JSON, is something else. */
+  #members(asked: unknown, written: unknown): number {
+    if (typeof written !== "object" || written === null) {
+      // What is beyond a double would be written as null.
+      if (typeof asked === "number" && !Number.isFinite(asked)) return -1;
+      const isSaid = Array.isArray(asked)
+        ? typeof written === "string" && this.#forms.textOf(asked) === written
+        : asked === written;
+      return isSaid ? 0 : -1;
+    }
+    if (typeof asked === "string" && Array.isArray(written)) return this.#ofText(asked, written);
+    if (typeof asked !== "object" || asked === null || Array.isArray(asked) !== Array.isArray(written)) return -1;
+    return Array.isArray(written)
+      ? this.#ofItems(asked as unknown[], written)
+      : this.#ofFields(asked as Fields, written as Fields);
   }
-  for (const name in asked) if (asked[name] !== undefined) unmatched--;
-  return unmatched === 0 ? members : -1;
+
+  #ofText(asked: string, written: readonly unknown[]): number {
+    return this.#forms.textOf(written) === asked ? Object.keys(written[0] as Fields).length : -1;
+  }
+
+  #ofItems(asked: readonly unknown[], written: readonly unknown[]): number {
+    if (asked.length !== written.length) return -1;
+    let members = 0;
+    for (let at = 0; at < written.length; at++) {
+      const inside = this.#members(asked[at], written[at]);
+      if (inside < 0) return -1;
+      members += inside;
+    }
+    return members;
+  }
+
+  #ofFields(asked: Fields, written: Fields): number {
+    let members = 0;
+    let unmatched = 0;
+    for (const name in written) {
+      members += 1;
+      if (asked[name] === undefined && this.#forms.isImplied(name, written[name])) continue;
+      const inside = name === "__proto__" ? -1 : this.#members(asked[name], written[name]);
+      if (inside < 0) return -1;
+      members += inside;
+      unmatched++;
+    }
+    for (const name in asked) if (asked[name] !== undefined) unmatched--;
+    return unmatched === 0 || this.#areImplied(asked, written, -unmatched) ? members : -1;
+  }
+
+  /** Whether so many members of `asked`, all that the caller left out, say nothing more. */
+  #areImplied(asked: Fields, written: Fields, count: number): boolean {
+    let implied = 0;
+    for (const name in asked) if (!Object.hasOwn(written, name) && this.#forms.isImplied(name, asked[name])) implied++;
+    return implied === count;
+  }
 }
 
 /** The whole: what was written of the rest, in pieces, and the members that are handed on. */

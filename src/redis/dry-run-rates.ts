@@ -5,17 +5,20 @@
 import type { Rates } from "../store/rates.ts";
 import type { RedisConnection } from "./connection.ts";
 import { redisRates } from "./rates.ts";
-import type { RatesReply } from "./rates-script.ts";
+import type { RatesAsked, TakeReply } from "./rates-script.ts";
 
 /** One that is away is not waited for: the node counts elsewhere meanwhile. */
 const ping_ms = 100;
 
 export function dryRunRates(redis: Pick<RedisConnection, "ping">): Rates {
   return redisRates({
-    script: () => async (keys) => {
+    script: () => async (_, asked) => {
       await redis.ping(ping_ms).catch(() => {});
-      const subject = [1, 1, 60_000, 0, 0, 1, ""] as const;
-      return [1, 1, ...keys.flatMap(() => subject)] satisfies RatesReply;
+      const [, , takes] = JSON.parse(asked[0]!) as RatesAsked;
+      const replies = takes.map(
+        ([, , , subjects]): TakeReply => [1, 1, subjects.map(() => [1, 1, 60_000, 0, 0, 1, 0])],
+      );
+      return JSON.stringify(replies);
     },
   });
 }

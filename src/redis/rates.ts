@@ -1,14 +1,14 @@
 /**
- * Sliding rates in Redis, for many nodes: one script a request (rates-script.ts), which takes for its organization, its
- * team and its key at once, or for none, and carries the corrections of requests that ended (waiting-changes.ts). Each of
- * the three has one key, all under the organization's hash tag. One key, so that Redis, when it runs out of memory,
+ * Sliding rates in Redis, for many nodes: one script (rates-script.ts), which takes for a request's organization, its
+ * team and its key at once, or for none. What one organization's requests ask for in one turn of the process goes in one
+ * call, with the corrections of requests that ended (waiting-changes.ts), and is decided one by one, in its order. Each
+ * of the subjects has one key, all under the organization's hash tag. One key, so that Redis, when it runs out of memory,
  * forgets all of it or nothing.
  *
  * Every call is sent at most once, and one that has no answer within its deadline has failed, whatever Redis still does
  * with it: then too much may be counted for a minute, and too little only of a request that came to more than it took.
  */
 import {
-  countedSingly,
   hopelessLimit,
   type RateCount,
   type RateRequest,
@@ -20,7 +20,8 @@ import {
 } from "../store/rates.ts";
 import { within } from "../time/deadline.ts";
 import type { RedisConnection } from "./connection.ts";
-import { type RatesReply, ratesScript, subjectReply } from "./rates-script.ts";
+import { RatesCall } from "./rates-call.ts";
+import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.ts";
 import { type Change, type Riders, waitingChanges } from "./waiting-changes.ts";
 
 export interface RedisRatesOptions {
@@ -36,79 +37,72 @@ export interface RedisRatesOptions {
 
 /** Of one organization, until its corrections need no request to ride with. */
 const changes_max = 96;
-
-type Asked = Pick<RateRequest, "requestId" | "tokens" | "tokens_min">;
+/** Requests in one call. Redis serves nobody else meanwhile. */
+const takes_max = 64;
 
 export function redisRates(redis: Pick<RedisConnection, "script">, options: RedisRatesOptions = {}): Rates {
   const { answer_ms = 100, wait_ms = 25, prefix = "sluice:rates:" } = options;
   const script = redis.script(ratesScript);
+  /** By organization: what leaves when the turn ends. */
+  const leaving = new Map<string, RatesCall>();
   const waiting = waitingChanges({
     wait_ms,
     changes_max,
-    async send(changes) {
-      await call([], [], null, changes).catch(() => {});
+    async send(organizationId, changes) {
+      await send(callOf(organizationId), changes).catch(() => {});
     },
   });
 
-  /** The organization's own first key is all that most requests have. */
-  const keyOf = (organizationId: string, { limitedBy, id }: RateSubject) =>
-    limitedBy === "organization" ? `${prefix}{${organizationId}}` : `${prefix}{${organizationId}}:${id}`;
+  const callOf = (organizationId: string) => new RatesCall(`${prefix}{${organizationId}}`);
 
-  /** Without a request it reads, or with no subjects changes alone. */
-  function call(
-    keys: readonly string[],
-    subjects: readonly RateSubject[],
-    asked: Asked | null,
-    changes: readonly Change[],
-  ): Promise<unknown> {
-    const names = [...keys];
-    const values = [
-      String(subjects.length),
-      asked?.requestId ?? "",
-      String(asked?.tokens ?? ""),
-      String(asked?.tokens_min ?? ""),
-      String(options.now_ms?.() ?? ""),
-    ];
-    for (const { limits } of subjects) {
-      values.push(countedSingly(limits) ? "0" : "1000");
-      values.push(String(limits.requestsPerMinute ?? ""), String(limits.tokensPerMinute ?? ""));
-    }
-    for (const { key, number, name, requests, tokens } of changes) {
-      names.push(key);
-      values.push(String(number), name, String(requests), String(tokens));
-    }
-    return script(names, values);
+  async function send(call: RatesCall, changes: readonly Change[]): Promise<readonly TakeReply[]> {
+    const asked = call.asked(options.now_ms?.() ?? null, changes);
+    return JSON.parse((await script(call.keys, [asked])) as string);
   }
 
   /** With all that waits for its organization. */
-  async function answered(
-    organizationId: string,
-    keys: readonly string[],
-    subjects: readonly RateSubject[],
-    asked: Asked | null,
-  ): Promise<RatesReply> {
+  function depart(organizationId: string, call: RatesCall): void {
+    leaving.delete(organizationId);
     const riders: Riders | null = waiting.board(organizationId);
-    const answer = call(keys, subjects, asked, riders?.changes ?? []);
+    const answer = send(call, riders?.changes ?? []);
     if (riders) void answer.then(riders.done, riders.done);
-    return (await within(answer, answer_ms, "Redis")) as RatesReply;
+    within(answer, answer_ms, "Redis").then(call.answer.resolve, call.answer.reject);
+  }
+
+  function departAll(): void {
+    for (const [organizationId, call] of leaving) depart(organizationId, call);
+  }
+
+  function boarding(organizationId: string): RatesCall {
+    const open = leaving.get(organizationId);
+    if (open) return open;
+    if (leaving.size === 0) setImmediate(departAll);
+    const call = callOf(organizationId);
+    leaving.set(organizationId, call);
+    return call;
+  }
+
+  function ask(organizationId: string, subjects: readonly RateSubject[], request: RateRequest | null) {
+    const call = boarding(organizationId);
+    const reply = call.add(subjects, request);
+    if (call.takes.length === takes_max) depart(organizationId, call);
+    return reply;
   }
 
   return {
     async take(request) {
       const hopeless = hopelessLimit(request);
       if (hopeless) return hopeless;
-      const { organizationId, subjects } = request;
-      const keys = subjects.map((subject) => keyOf(organizationId, subject));
-      const reply = await answered(organizationId, keys, subjects, request);
-      const counts = subjects.map((_, place) => countOf(reply, place));
-      const [taken, tokensTaken] = reply;
+      const { organizationId, requestId, subjects } = request;
+      const [taken, tokensTaken, replies] = await ask(organizationId, subjects, request);
+      const counts = replies.map(countOf);
       if (taken !== 1) return refusalOf(counts, subjects);
       const changed = (requests: number, tokens: number) =>
         waiting.add(
           organizationId,
-          keys.map((key, place): Change => {
-            const [, , , , , number, name] = subjectReply(reply, place);
-            return { key, number, name, requests, tokens };
+          subjects.map((subject, place): Change => {
+            const [, , , , , number, until_ms] = replies[place]!;
+            return { subject, number, name: until_ms || requestId, requests, tokens };
           }),
         );
       return {
@@ -119,15 +113,13 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
       };
     },
     async read(organizationId, subjects) {
-      const keys = subjects.map((subject) => keyOf(organizationId, subject));
-      const reply = await answered(organizationId, keys, subjects, null);
-      return subjects.map(({ limits }, place) => readingsOf(countOf(reply, place), limits));
+      const [, , replies] = await ask(organizationId, subjects, null);
+      return subjects.map(({ limits }, place) => readingsOf(countOf(replies[place]!), limits));
     },
     close: () => waiting.flush(),
   };
 }
 
-function countOf(reply: RatesReply, place: number): RateCount {
-  const [requests, tokens, reset_ms, requestsRetry_ms, tokensRetry_ms] = subjectReply(reply, place);
+function countOf([requests, tokens, reset_ms, requestsRetry_ms, tokensRetry_ms]: SubjectReply): RateCount {
   return { requests, tokens, reset_ms, requestsRetry_ms, tokensRetry_ms };
 }

@@ -3,13 +3,15 @@
  * Redis once. What takes more does not wait: late, it would let too much in; what gives back may come late. Whatever
  * becomes of the call, a change is sent once.
  */
+import type { RateSubject } from "../store/rates.ts";
 import { type Clock, idleClock } from "../time/clock.ts";
+import type { EntryName } from "./rates-script.ts";
 
 export interface Change {
-  /** Where it was taken: the hash, and its entry there. */
-  key: string;
+  /** Whose it is, and which of its entries. */
+  subject: Pick<RateSubject, "limitedBy" | "id">;
   number: number;
-  name: string;
+  name: EntryName;
   /** To add. */
   requests: number;
   tokens: number;
@@ -33,7 +35,7 @@ export interface WaitingChanges {
 
 export interface WaitingParts {
   /** A call that carries nothing else. Never rejects. */
-  send(changes: readonly Change[]): Promise<void>;
+  send(organizationId: string, changes: readonly Change[]): Promise<void>;
   wait_ms: number;
   /** Of one organization; more of them leave at once. */
   changes_max: number;
@@ -67,7 +69,7 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
   async function depart(organizationId: string): Promise<void> {
     const riders = board(organizationId);
     if (!riders) return;
-    await send(riders.changes);
+    await send(organizationId, riders.changes);
     riders.done();
   }
 
@@ -92,12 +94,13 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
 }
 
 /** Requests that share an entry share its change. */
-function include(changes: Change[], { key, number, name, requests, tokens }: Change): void {
-  const same = changes.find((one) => one.number === number && one.key === key && one.name === name);
+function include(changes: Change[], change: Change): void {
+  const { subject, number, name } = change;
+  const same = changes.find((one) => one.number === number && one.subject.id === subject.id && one.name === name);
   if (!same) {
-    changes.push({ key, number, name, requests, tokens });
+    changes.push(change);
     return;
   }
-  same.requests += requests;
-  same.tokens += tokens;
+  same.requests += change.requests;
+  same.tokens += change.tokens;
 }

@@ -27,9 +27,9 @@ export function largest(named_max: () => number, now_ms: () => number, other: st
 
   function current(): Slot {
     const number = Math.floor(now_ms() / slot_ms);
-    slots = slots.filter((slot) => slot.number > number - slots_max);
     const last = slots.at(-1);
     if (last && last.number >= number) return last;
+    slots = slots.filter((slot) => slot.number > number - slots_max);
     const slot = { number, organizations: new Map(), rest: { units: 0, requests: 0 } };
     slots.push(slot);
     return slot;

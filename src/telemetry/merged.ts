@@ -3,10 +3,9 @@
  * their rows say (`across`). What workers that are gone had counted is still counted: a sum that fell would look like a
  * restart of the node, and all that it counted before like news.
  */
-import { Registry, type RegistryContentType } from "prom-client";
 import type { Across, MetricRow } from "./metric.ts";
-import type { Format, Told, ToldValue } from "./registry.ts";
 import { table } from "./table.ts";
+import { type Format, type Told, type ToldValue, textOf } from "./text.ts";
 
 export interface Merger {
   /** What a worker told; null: it did not answer, and what it had counted before still counts. */
@@ -23,7 +22,7 @@ export function merger(): Merger {
       for (const [worker, metrics] of told) if (metrics) last.set(worker, metrics);
       const silent = [...told].flatMap(([worker, metrics]) => (metrics ? [] : countedBy(last.get(worker) ?? [])));
       const present = [...told].flatMap(([worker, metrics]) => (metrics ?? []).map((one) => labelled(one, worker)));
-      return rendered(together([...present, ...silent, ...departed]), format);
+      return textOf(together([...present, ...silent, ...departed]), format);
     },
     gone(worker) {
       departed = together([...departed, ...countedBy(last.get(worker) ?? [])]);
@@ -90,17 +89,4 @@ function put(one: number, other: number, across: Across): number {
 
 function byName([one]: [string, unknown], [other]: [string, unknown]): number {
   return one < other ? -1 : 1;
-}
-
-function rendered(metrics: readonly Told[], format: Format): Promise<string> {
-  const registry = new Registry<RegistryContentType>();
-  if (format === "openmetrics") registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-  for (const metric of metrics) {
-    // prom-client puts `_total` back where OpenMetrics has it.
-    const name =
-      format === "openmetrics" && metric.type === "counter" ? metric.name.replace(/_total$/, "") : metric.name;
-    const named = { ...metric, name };
-    registry.registerMetric({ ...named, get: async () => named } as never);
-  }
-  return registry.metrics();
 }

@@ -10,8 +10,9 @@ import type { Ended } from "../usage/run.ts";
 import type { Waited } from "../usage/walk.ts";
 import { largest } from "./largest.ts";
 import { other } from "./metric.ts";
-import { type Format, type Instruments, instruments, type Reading } from "./registry.ts";
+import { type Instruments, instruments, type Reading } from "./registry.ts";
 import type { LabelsOf, NameOf } from "./table.ts";
+import type { Format } from "./text.ts";
 
 export interface Metrics extends StoreWatcher {
   request(ended: EndedRequest): void;
@@ -104,8 +105,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       answered({ inc, observe }, ended, traceId);
       const { model, upstream, divergence, reportRejected } = ended;
       if (upstream !== null)
-        for (const [of, count] of tokensOf(ended.usage))
-          inc("upstream_tokens_total", { model, upstream: named(upstream), class: of }, count);
+        for (const [of, field] of tokenClasses)
+          inc("upstream_tokens_total", { model, upstream: named(upstream), class: of }, ended.usage[field]);
       told.add(ended.organizationId, ended.units);
       if (divergence !== null) diverged.observe(model, divergence);
       for (const half of ["input", "output"] as const) {
@@ -174,7 +175,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
 function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
   const { operation, model, outcome, errorCode, usage, firstPart_ms, total_ms } = ended;
   inc("inference_requests_total", { operation, model, outcome, code: errorCode ?? "" });
-  for (const [of, count] of tokensOf(usage)) inc("inference_tokens_total", { model, class: of }, count);
+  for (const [of, field] of tokenClasses) inc("inference_tokens_total", { model, class: of }, usage[field]);
   inc("inference_reasoning_tokens_total", { model }, usage.reasoningTokens);
   observe("inference_duration_seconds", { model }, total_ms / 1000, traceId);
   if (firstPart_ms !== null) {
@@ -184,14 +185,13 @@ function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended:
   if (perToken_s !== null) observe("inference_time_per_output_token_seconds", { model }, perToken_s);
 }
 
-function tokensOf({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens }: Ended["usage"]) {
-  return [
-    ["input", inputTokens],
-    ["cached_input", cachedInputTokens],
-    ["cache_write", cacheWriteTokens],
-    ["output", outputTokens],
-  ] as const;
-}
+/** As the label has them, and as usage does. */
+const tokenClasses = [
+  ["input", "inputTokens"],
+  ["cached_input", "cachedInputTokens"],
+  ["cache_write", "cacheWriteTokens"],
+  ["output", "outputTokens"],
+] as const;
 
 /** Null where the answer did not flow: it came whole, broke off, or has a token at most. */
 export function perOutputToken_s({ stream, outcome, usage, firstPart_ms, total_ms }: Ended): number | null {

@@ -99,7 +99,7 @@ function failed(span: Span, type: string): void {
 }
 
 /** Under the names of their headers. */
-function headersOf({ user_agent, x_request_id, x_client_request_id }: Record<string, string>) {
+function headersOf({ user_agent, x_request_id, x_client_request_id }: TracedRequest["words"]) {
   return {
     ...(user_agent ? { "user_agent.original": user_agent } : {}),
     ...(x_request_id ? { "http.request.header.x-request-id": [x_request_id] } : {}),

@@ -17,7 +17,7 @@ export interface TracedRequest {
   route: string;
   headers: { get(name: string): string | null };
   /** What the caller says of itself, cut and cleaned. */
-  words: Record<string, string>;
+  words: Record<string, string | undefined>;
 }
 
 export interface RequestTrace extends RunTrace {

@@ -32,7 +32,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = sending;
   const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
   const salted = sending.cacheSalt ? { ...asked, cache_salt: sending.cacheSalt } : asked;
-  const { rest, handed } = sending.own?.handOn(salted) ?? { rest: salted, handed: [] };
+  const { rest, handed } = sending.own?.handOn(salted, codec.request.forms) ?? { rest: salted, handed: [] };
   const isSmall = handed.length === 0 && sending.inputBytes < pieced_bytes;
   const body = isSmall ? JSON.stringify(rest) : joined(await piecesOf(rest, sending.inputBytes), handed);
   const { connect_ms, connected, signal } = line;
@@ -45,6 +45,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
 const pieced_bytes = 1024 * 1024;
 
 async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number): Promise<Uint8Array[]> {
+  if (inputBytes < pieced_bytes) return [new TextEncoder().encode(JSON.stringify(asked))];
   const pieces: Uint8Array[] = [];
   for (const piece of jsonPieces(asked)) {
     pieces.push(piece);

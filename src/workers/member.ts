@@ -1,6 +1,6 @@
 /** A worker's side of the channel: what it is told to do, what it tells of itself, and what it asks of the others. */
 import type { RouteView } from "../routing/view.ts";
-import type { Format, Told } from "../telemetry/registry.ts";
+import type { Format, Told } from "../telemetry/text.ts";
 import { within } from "../time/deadline.ts";
 import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
 import { surplusOf } from "./surplus.ts";
@@ -23,7 +23,7 @@ export interface Own {
   /** Why it cannot admit requests exactly; null: it can. */
   problem(): string | null;
   openCount(): number;
-  values(): Promise<Told[]>;
+  values(): Told[];
   routes(): RouteView[];
 }
 
@@ -69,8 +69,8 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   let isAlone = false;
   let stops = 0;
 
-  async function tell(question: number, what: "values" | "routes"): Promise<void> {
-    if (own) channel.send({ word: "told", question, told: what === "values" ? await own.values() : own.routes() });
+  function tell(question: number, what: "values" | "routes"): void {
+    if (own) channel.send({ word: "told", question, told: what === "values" ? own.values() : own.routes() });
   }
   channel.onOrder((order) => {
     if (order.order === "begin") {
@@ -82,7 +82,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
       verdicts.set(order.round, Promise.withResolvers());
       for (const reload of reloads) reload();
     } else if (order.order === "verdict") verdicts.get(order.round)?.resolve(order.problems);
-    else if (order.order === "tell") void tell(order.question, order.what);
+    else if (order.order === "tell") tell(order.question, order.what);
     else if (order.order === "answer") questions.get(order.question)?.(order.answer);
     else if (order.order === "know") {
       node = order.node;

@@ -5,7 +5,7 @@
  * This file: what they say to each other, over the channel that a process has to its parent. Pure.
  */
 import type { RouteView } from "../routing/view.ts";
-import type { Format, Told } from "../telemetry/registry.ts";
+import type { Format, Told } from "../telemetry/text.ts";
 
 /** What sluice.yaml says: all workers read what the supervisor has read, and not each the file. */
 export type FileRead = { bytes: Uint8Array | null } | { code: string };

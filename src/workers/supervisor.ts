@@ -5,7 +5,7 @@
 import type { Log } from "../http/log.ts";
 import type { RouteView } from "../routing/view.ts";
 import { merger } from "../telemetry/merged.ts";
-import type { Format, Told } from "../telemetry/registry.ts";
+import type { Format, Told } from "../telemetry/text.ts";
 import { type Ballot, ballot } from "./ballot.ts";
 import { type Child, crew, type Worker } from "./crew.ts";
 import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";

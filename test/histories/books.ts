@@ -1,6 +1,5 @@
 // The store's books, added up anew by the judge after each of its steps.
 
-import { limitsOf } from "../../src/admission/hold.ts";
 import { crowdedBy } from "../../src/admission/limited-by.ts";
 import type { Admit, Answer, BillingSource, Command, Shortage, UsageLimits } from "../../src/store/ledger.ts";
 import { windowKinds } from "../../src/store/ledger.ts";
@@ -163,7 +162,7 @@ export class Books {
     { id, extra }: OrganizationPlan,
     commands: readonly Command[],
   ): Record<Cell["kind"] | "concurrentRequests", number> {
-    const limits = [limitsOf(this.world.office.plan(id))];
+    const limits: UsageLimits[] = [this.world.office.plan(id)];
     for (const command of commands)
       if (command.organizationId === id && "limits" in command) limits.push(command.limits);
     const most = (kind: keyof UsageLimits) => Math.max(...limits.map((one) => one[kind] ?? Infinity));

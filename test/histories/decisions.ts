@@ -1,6 +1,5 @@
 // What must follow from what an administrator decides while requests run: limits that are lowered, keys that are revoked.
 
-import { limitsOf } from "../../src/admission/hold.ts";
 import type { Command, UsageLimits } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import type { Account } from "./account.ts";
@@ -41,7 +40,7 @@ export function judgeLimits(world: World, account: Account, command: Command, sa
 }
 
 function isOf(plan: Plan, limits: UsageLimits): boolean {
-  const { session, week, month, concurrentRequests } = limitsOf(plan);
+  const { session, week, month, concurrentRequests } = plan;
   return (
     session === limits.session &&
     week === limits.week &&
@@ -73,7 +72,7 @@ function judgeReview(world: World, account: Account, tokens: number, say: Say): 
   // Copies of a growth come late, and hold once more what was given back; an operator's entry counts at the next growth.
   const { doubled, slow } = world.scenario.weather;
   if (doubled > 0 || slow > 0 || world.scenario.faults.some(({ kind }) => kind === "adjust")) return;
-  const limits = limitsOf(versions.at(-1)!.plan);
+  const limits = versions.at(-1)!.plan;
   for (const { kind, used, held } of grant.cells) {
     const limit = kind === "extra" ? null : limits[kind];
     if (limit !== null && used + held > limit && tokens * prices.output > 0)

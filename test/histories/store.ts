@@ -1,7 +1,6 @@
 // The store of a history: the ledger's rules in memory (test/store/ledger-model.ts) behind a log. What was carried out is
 // seen by all at once; it is on the disk when a barrier behind it has been written. A crash loses what was not.
 
-import { limitsOf } from "../../src/admission/hold.ts";
 import type { Answer, ClockRange, Command, Recovered, WindowKind } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import type { OwnLimits } from "../store/budget-model.ts";
@@ -128,7 +127,7 @@ export class Store {
   }
 
   setLimits(organizationId: string, plan: Plan): void {
-    this.#change(organizationId, (organization) => ({ ...organization, limits: limitsOf(plan) }));
+    this.#change(organizationId, (organization) => ({ ...organization, limits: plan }));
   }
 
   /** What is set for keys and teams, as of now or as a replay sees it. */

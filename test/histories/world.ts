@@ -1,6 +1,5 @@
 // One history's world: time, the store, the nodes, and what stands between them.
 
-import { limitsOf } from "../../src/admission/hold.ts";
 import { memoryRates } from "../../src/memory/rates.ts";
 import type { Rates } from "../../src/store/rates.ts";
 import { type Budgets, budgetsOf } from "./budgets.ts";
@@ -89,7 +88,7 @@ export class World {
     const organizations = new Map(
       scenario.organizations.map(({ id, anchors, extra, plan }) => {
         const { began: own, subjectsOf } = this.budgets.get(id)!;
-        return [id, { anchors, extra, limits: limitsOf(plan), own, subjectsOf }];
+        return [id, { anchors, extra, limits: plan, own, subjectsOf }];
       }),
     );
     this.store = new Store(this.time, organizations, scenario.recovery, defects.store ?? {});

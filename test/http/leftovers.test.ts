@@ -8,6 +8,8 @@ function counted() {
   const settings = {
     large_bytes: 10,
     ended_bytes: 30,
+    old_ms: 1000,
+    old_min: 4,
     wait_ms: 1,
     open_max: 50,
     budget: { burst: 1, per_second: 0 },
@@ -30,7 +32,7 @@ test("a burst is collected at once, and then a twentieth of the time at most; th
     now_ms += 5;
   };
   const budget = { burst: 50, per_second: 50 };
-  const settings = { large_bytes: 10, ended_bytes: 30, wait_ms: 1, open_max: 0, budget };
+  const settings = { large_bytes: 10, ended_bytes: 30, old_ms: 0, old_min: 9, wait_ms: 1, open_max: 0, budget };
   const left = leftovers(collect, settings, () => now_ms);
   for (let body = 0; body < 10; body++) left.translated(10);
   expect(collected).toHaveLength(10);
@@ -88,4 +90,19 @@ test("what small requests have left is collected as time passes: where any has e
   expect(left.count()).toBe(1);
   left.passed(0);
   expect(left.count()).toBe(1);
+});
+
+test("what long requests have left is collected when as many have ended as are open, and a few at least", async () => {
+  const left = counted();
+  for (let ended = 0; ended < 100; ended++) left.lived(999, 0);
+  for (let ended = 0; ended < 3; ended++) left.lived(1000, 0);
+  await Bun.sleep(5);
+  expect(left.count()).toBe(0);
+  left.lived(1000, 0);
+  await until(() => left.count() === 1);
+  for (let ended = 0; ended < 9; ended++) left.lived(1000, 10);
+  await Bun.sleep(5);
+  expect(left.count()).toBe(1);
+  left.lived(1000, 10);
+  await until(() => left.count() === 2);
 });

@@ -10,8 +10,8 @@ export const admission: Mutant[] = [
   {
     name: "the lease is counted from the answer, not from before sending",
     file: "src/admission/entrance.ts",
-    find: "planNow, hold, grant, sentAt_ms, lease_ms",
-    replace: "planNow, hold, grant, sentAt_ms: clock.now_ms(), lease_ms",
+    find: "      sentAt_ms,\n",
+    replace: "      sentAt_ms: clock.now_ms(),\n",
     caughtBy: [reservation],
     rule: "docs/design/metering.md, Rule 7: Forward only within the lease",
   },
@@ -82,8 +82,8 @@ export const admission: Mutant[] = [
   {
     name: "a settlement keeps the limits of the admission",
     file: "src/admission/reservation.ts",
-    find: "limits: limitsOf(planNow())",
-    replace: "limits: limitsOf(parts.plan)",
+    find: "limits: planNow()",
+    replace: "limits: parts.plan",
     caughtBy: [reservation],
     rule: "docs/design/usage.md, Plans that change",
   },
@@ -138,7 +138,7 @@ export const admission: Mutant[] = [
   {
     name: "an admission without an answer is not given up",
     file: "src/admission/entrance.ts",
-    find: "      giveUp(admit, limits, fault);\n",
+    find: "      giveUp(admit, fault);\n",
     replace: "",
     caughtBy: [reservation],
     rule: "docs/design/metering.md, Rule 5: Settle exactly once",

@@ -6,6 +6,7 @@ const script = "src/redis/rates-script.ts";
 const verbs = "db/migrations/0006_rates.sql";
 const laws = "test/store/rates.test.ts";
 const redis = "test/redis/rates.test.ts";
+const together = "test/redis/rates-together.test.ts";
 const teams = "test/store/teams.test.ts > a key's credential";
 const rule = "docs/design/usage.md, Sliding limits";
 
@@ -13,8 +14,8 @@ export const rates: Mutant[] = [
   {
     name: "in Redis the organization's limit decides alone",
     file: script,
-    find: "taken = taken and state.requests_over <= 0 and state.tokens_over <= 0",
-    replace: "taken = state.requests_over <= 0 and state.tokens_over <= 0",
+    find: "taken = taken and subject.requests_over <= 0 and subject.tokens_over <= 0",
+    replace: "taken = subject.requests_over <= 0 and subject.tokens_over <= 0",
     caughtBy: [`${laws} > redis what one refuses`],
     rule,
   },
@@ -37,8 +38,8 @@ export const rates: Mutant[] = [
   {
     name: "a request begins with the tokens that the widest has left",
     file: script,
-    find: "tokens = math.min(tokens, state.tokens_limit - state.tokens) end",
-    replace: "tokens = math.min(tonumber(ARGV[3]), state.tokens_limit - state.tokens) end",
+    find: "tokens = math.min(tokens, subject.tokens_max - state.tokens) end",
+    replace: "tokens = subject.tokens_max - state.tokens end",
     caughtBy: [`${laws} > redis a request begins with what is left of the narrowest`],
     rule,
   },
@@ -104,6 +105,30 @@ export const rates: Mutant[] = [
     find: "= waiting.board(organizationId);",
     replace: "= null;",
     caughtBy: [`${redis} > a request asks Redis once`],
+    rule,
+  },
+  {
+    name: "each request has a call of its own",
+    file: "src/redis/rates.ts",
+    find: "if (call.takes.length === takes_max)",
+    replace: "if (call.takes.length > 0)",
+    caughtBy: [`${together} > the requests of one organization`],
+    rule,
+  },
+  {
+    name: "a call carries any number of requests",
+    file: "src/redis/rates.ts",
+    find: "if (call.takes.length === takes_max)",
+    replace: "if (call.takes.length === Infinity)",
+    caughtBy: [`${together} > a call carries so many`],
+    rule,
+  },
+  {
+    name: "a request does not see what came before it in its call",
+    file: script,
+    find: "  if state then return state end\n",
+    replace: "",
+    caughtBy: [`${together} > what goes in one call`],
     rule,
   },
   {

@@ -6,10 +6,18 @@ const rule = "docs/design/service.md, What a node tells of itself";
 export const telemetry: Mutant[] = [
   {
     name: "a label has as many values as there are",
-    file: "src/telemetry/registry.ts",
+    file: "src/telemetry/cells.ts",
     find: "if (!values.has(value) && values.size < most) values.add(value);",
     replace: "values.add(value);",
     caughtBy: ["test/telemetry/table.test.ts > a value beyond its bound"],
+    rule,
+  },
+  {
+    name: "what is as large as a bound is beyond it",
+    file: "src/telemetry/distribution.ts",
+    find: "value > this.#bounds[bucket]!",
+    replace: "value >= this.#bounds[bucket]!",
+    caughtBy: ["test/telemetry/text.test.ts > as prometheus"],
     rule,
   },
   {

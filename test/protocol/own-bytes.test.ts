@@ -9,22 +9,27 @@ import type { UpstreamCodec } from "../../src/protocol/codec.ts";
 import { jsonPieces } from "../../src/protocol/json-pieces.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../src/protocol/openai-responses/codec.ts";
-import { joined, OwnBytes } from "../../src/protocol/own-bytes.ts";
+import { validateResponsesRequest } from "../../src/protocol/openai-responses/validate.ts";
+import { joined, OwnBytes, singleForms } from "../../src/protocol/own-bytes.ts";
 import { soundText, textOf, type Written, written } from "../fuzz/json-text.ts";
 
 type Fields = Record<string, unknown>;
 
-function ownOf(text: string, cuts: readonly number[] = []): OwnBytes {
+function ownOf(
+  text: string,
+  cuts: readonly number[] = [],
+  value: unknown = JSON.parse(text.replace(/^\ufeff/, "")),
+): OwnBytes {
   const bytes = new TextEncoder().encode(text);
   const scan = new BodyScan();
   const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((one, other) => one - other), bytes.length];
   for (let at = 1; at < places.length; at++) scan.take(bytes.subarray(places[at - 1], places[at]));
-  return new OwnBytes(bytes, scan.marks!, JSON.parse(new TextDecoder().decode(bytes)));
+  return new OwnBytes(bytes, scan.marks!, value);
 }
 
 /** What goes to the engine, and how much of it is the caller's. */
-function sent(own: OwnBytes, asked: Fields, bytes_min = 0): { text: string; handed: string[] } {
-  const { rest, handed } = own.handOn(asked, bytes_min);
+function sent(own: OwnBytes, asked: Fields, forms = singleForms, bytes_min = 0): { text: string; handed: string[] } {
+  const { rest, handed } = own.handOn(asked, forms, bytes_min);
   const text = Buffer.concat(joined([...jsonPieces(rest)], handed)).toString();
   return { text, handed: handed.map((piece) => Buffer.from(piece).toString()) };
 }
@@ -150,7 +155,7 @@ describe("a list", () => {
 
   test("that is small is written", () => {
     const small = ownOf(list('["a"]'));
-    expect(sent(small, { model: "engine", messages: ["a"] }, 4096).handed).toEqual([]);
+    expect(sent(small, { model: "engine", messages: ["a"] }, singleForms, 4096).handed).toEqual([]);
   });
 });
 
@@ -274,4 +279,129 @@ describe("what an agent sends", () => {
       }
     },
   );
+});
+
+describe("what a protocol lets a caller write in two ways", () => {
+  const ask = { model: "engine", stream: true, outputTokens_max: 1024 };
+  const text = soundText.map((written) => `said ${written}`);
+  const name = fc.constantFrom("read", "write");
+  const plain = (type: string, of: fc.Arbitrary<string>) => of.map((said) => [{ type, text: said }]);
+
+  const decodeResponses = (wire: unknown) => openaiResponsesCaller.request.decode(validateResponsesRequest(wire));
+
+  /** Rounds of a question, a call and its result; each text by itself, in a list of one, or of two. */
+  const messages = fc.array(
+    fc.record({
+      question: fc.oneof(text, plain("text", text)),
+      said: text,
+      name,
+      result: fc.oneof(text, plain("text", text)),
+      isTold: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 4 },
+  );
+  const messagesOf = (rounds: typeof messages extends fc.Arbitrary<infer Of> ? Of : never) => ({
+    max_tokens: 9,
+    messages: rounds.flatMap(({ question, said, name, result, isTold }, at) => [
+      { role: "user", content: question },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: said },
+          { type: "tool_use", id: `c${at}`, name, input: {} },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: `c${at}`, content: result, ...(isTold ? { is_error: false } : {}) },
+        ],
+      },
+      { role: "assistant", content: said },
+    ]),
+  });
+
+  const responses = fc.array(
+    fc.record({
+      question: fc.oneof(text, plain("input_text", text)),
+      said: fc.oneof(
+        text,
+        text.map((said) => [{ type: "output_text", text: said }]),
+        text.map((said) => [{ type: "output_text", text: said, annotations: [] }]),
+      ),
+      name,
+      result: fc.oneof(text, plain("input_text", text)),
+      isTyped: fc.boolean(),
+      image: fc.option(fc.constantFrom({}, { detail: "auto" }, { detail: "low" }), { nil: null }),
+    }),
+    { minLength: 1, maxLength: 4 },
+  );
+  const responsesOf = (rounds: typeof responses extends fc.Arbitrary<infer Of> ? Of : never) => ({
+    store: false,
+    input: rounds.flatMap(({ question, said, name, result, isTyped, image }, at) => {
+      const typed = isTyped ? { type: "message" } : {};
+      const shown = image ? [{ type: "input_image", image_url: "data:image/png;base64,AAAA", ...image }] : null;
+      return [
+        { ...typed, role: "user", content: shown ?? question },
+        { ...typed, role: "assistant", content: said },
+        { type: "function_call", call_id: `c${at}`, name, arguments: "{}" },
+        { type: "function_call_output", call_id: `c${at}`, output: result },
+      ];
+    }),
+  });
+
+  /** What the engine reads is, in the centre, what the caller said; and the whole conversation is in the caller's bytes. */
+  function holds(wire: Fields, decode: (wire: never) => InferenceRequest, codec: UpstreamCodec, member: string) {
+    const told = { model: "acme/one", ...wire };
+    const asked = codec.request.encode(decode(told as never), ask) as Fields;
+    const { text, handed } = sent(ownOf(JSON.stringify(told)), asked, codec.request.forms);
+    const meant = decode({ ...told, model: "engine", stream: true } as never);
+    expect(decode(JSON.parse(text) as never)).toEqual(meant);
+    expect(handed.flatMap((piece) => Object.keys(JSON.parse(`{${piece.slice(0, -1)}}`)))).toContain(member);
+  }
+
+  test("goes on in the caller's form: Messages", () => {
+    fc.assert(
+      fc.property(messages, (rounds) =>
+        holds(messagesOf(rounds), (wire) => decodeMessages(wire), anthropicMessagesUpstream, "messages"),
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("goes on in the caller's form: Responses", () => {
+    fc.assert(
+      fc.property(responses, (rounds) => holds(responsesOf(rounds), decodeResponses, openaiResponsesUpstream, "input")),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("but with a name that repeats in an item without a type it is written anew", () => {
+    const text =
+      '{"model":"acme/one","store":false,"input":[{"role":"user","content":"not metered","content":"metered"}]}';
+    const body = JSON.parse(text);
+    const own = ownOf(text, [], body);
+    const asked = openaiResponsesUpstream.request.encode(decodeResponses(body), ask) as Fields;
+    expect(sent(own, asked, openaiResponsesUpstream.request.forms).text).not.toContain("not metered");
+  });
+
+  test.each([
+    ["another text", '[{"role":"user","content":"a"}]', [{ role: "user", content: [{ type: "text", text: "b" }] }]],
+    [
+      "a mark on the text",
+      '[{"role":"user","content":"a"}]',
+      [{ role: "user", content: [{ type: "text", text: "a", cache_control: { type: "ephemeral" } }] }],
+    ],
+    ["a list of a text and more", '["a"]', [[{ type: "text", text: "a" }, {}]]],
+    ["a result that failed", '[{"is_error":false}]', [{ is_error: true }]],
+    ["a result that did not", '[{"is_error":true}]', [{}]],
+    ["a repeated name", '[{"content":[{"type":"text","text":"a","text":"b"}]}]', [{ content: "b" }]],
+  ])("but %s is another thing", (_, text, asked) => {
+    const { handed } = sent(
+      ownOf(`{"messages":${text}}`),
+      { messages: asked },
+      anthropicMessagesUpstream.request.forms,
+    );
+    expect(handed).toEqual([]);
+  });
 });

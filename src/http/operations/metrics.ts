@@ -1,6 +1,6 @@
 /** GET /metrics, for Prometheus: on the operator's port where there is one. */
 import Type from "typebox";
-import { contentTypes } from "../../telemetry/registry.ts";
+import { contentTypes } from "../../telemetry/text.ts";
 import { operation } from "../operation.ts";
 
 export const getMetrics = operation({

@@ -7,6 +7,7 @@ import { encodeRequest } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
+import { messagesForms } from "./forms.ts";
 import { refusalOf } from "./request-refusal.ts";
 
 export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCodec<MessagesRequest, Message> {
@@ -24,7 +25,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
 
 export const anthropicMessagesUpstream: UpstreamCodec = {
   path: "/messages",
-  request: { encode: encodeRequest, refusal: refusalOf },
+  request: { encode: encodeRequest, refusal: refusalOf, forms: messagesForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },
   fault: { decode: decodeFault },

@@ -116,7 +116,8 @@ function* decodeMessages(
       if (said.length > 0) append(turns, { role: "user", parts: said });
     } else if (message.role === "assistant") {
       const parts = assistantParts(message.content);
-      if (parts.some((part) => part.kind === "tool-call")) needs.add("call or result", `messages[${at}].content`);
+      if (needs.lacks("call or result") && parts.some((part) => part.kind === "tool-call"))
+        needs.add("call or result", `messages[${at}].content`);
       if (parts.length > 0) append(turns, { role: "assistant", parts });
     } else {
       const parts = textParts(message.content).filter((part) => part.text !== "");
@@ -149,7 +150,7 @@ function userTurns(content: string | readonly UserContentBlock[], messageAt: num
       said.push(...inputParts(block, `${path}[${at}]`, needs));
       continue;
     }
-    needs.add("call or result", `${path}[${at}]`);
+    if (needs.lacks("call or result")) needs.add("call or result", `${path}[${at}]`);
     const inner = typeof block.content === "string" ? [{ type: "text" as const, text: block.content }] : block.content;
     results.push({
       role: "tool",

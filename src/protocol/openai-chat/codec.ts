@@ -1,5 +1,6 @@
 /** OpenAI chat completions, both ways. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
+import { singleForms } from "../own-bytes.ts";
 import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
@@ -16,7 +17,7 @@ export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion
 
 export const openaiChatUpstream: UpstreamCodec = {
   path: "/chat/completions",
-  request: { encode: encodeRequest, refusal: refusalOf },
+  request: { encode: encodeRequest, refusal: refusalOf, forms: singleForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },
   fault: { decode: decodeFault },

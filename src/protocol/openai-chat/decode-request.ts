@@ -24,7 +24,7 @@ import { ChatCompletionRequest as contract } from "./contract.ts";
 
 export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
   const needs = new Needs();
-  const turns = wire.messages.map((message, at) => decodeMessage(message, `messages[${at}]`, needs));
+  const turns = wire.messages.map((message, at) => decodeMessage(message, at, needs));
   if (wire.tools) needs.add("tool", "tools");
   if (wire.reasoning_effort) needs.add("reasoning effort", "reasoning_effort");
   if (wire.logprobs) needs.add("log probabilities", "logprobs");
@@ -59,19 +59,20 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
   };
 }
 
-function decodeMessage(message: ChatMessage, path: string, needs: Needs): Turn {
+function decodeMessage(message: ChatMessage, at: number, needs: Needs): Turn {
   const named = "name" in message ? compact({ name: message.name }) : {};
   switch (message.role) {
     case "system":
     case "developer":
       return { role: message.role, parts: textParts(message.content), ...named };
     case "user":
-      return { role: "user", parts: userParts(message.content, `${path}.content`, needs), ...named };
+      return { role: "user", parts: userParts(message.content, at, needs), ...named };
     case "assistant":
-      if (message.tool_calls?.length) needs.add("call or result", `${path}.tool_calls`);
+      if (message.tool_calls?.length && needs.lacks("call or result"))
+        needs.add("call or result", `messages[${at}].tool_calls`);
       return { role: "assistant", parts: assistantParts(message), ...named };
     case "tool":
-      needs.add("call or result", `${path}.role`);
+      if (needs.lacks("call or result")) needs.add("call or result", `messages[${at}].role`);
       return { role: "tool", callId: message.tool_call_id, parts: textParts(message.content) };
   }
 }
@@ -81,9 +82,9 @@ function textParts(content: string | { text: string }[]): TextPart[] {
   return content.map((part) => ({ kind: "text", text: part.text }));
 }
 
-function userParts(content: string | UserContentPart[], path: string, needs: Needs): InputPart[] {
+function userParts(content: string | UserContentPart[], messageAt: number, needs: Needs): InputPart[] {
   if (typeof content === "string") return [{ kind: "text", text: content }];
-  return content.map((part, at) => userPart(part, `${path}[${at}]`, needs));
+  return content.map((part, at) => userPart(part, `messages[${messageAt}].content[${at}]`, needs));
 }
 
 function userPart(part: UserContentPart, path: string, needs: Needs): InputPart {

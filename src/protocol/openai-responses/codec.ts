@@ -7,6 +7,7 @@ import { encodeRequest, refusalOf } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
+import { responsesForms } from "./forms.ts";
 import { remainder } from "./references.ts";
 
 export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject> = {
@@ -18,7 +19,7 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
 
 export const openaiResponsesUpstream: UpstreamCodec = {
   path: "/responses",
-  request: { encode: encodeRequest, refusal: refusalOf },
+  request: { encode: encodeRequest, refusal: refusalOf, forms: responsesForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },
   fault: { decode: decodeFault },

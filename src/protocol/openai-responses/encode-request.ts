@@ -66,8 +66,8 @@ function included({ reasoning, logprobs }: InferenceRequest): string[] | undefin
 }
 
 /** Tools of one namespace are one tool on the wire, in the place of the first. */
-function encodeTools(tools: readonly Tool[]): JsonObject[] {
-  const out: JsonObject[] = [];
+function encodeTools(tools: readonly Tool[]): Readonly<JsonObject>[] {
+  const out: Readonly<JsonObject>[] = [];
   const namespaces = new Map<unknown, JsonObject & { tools: unknown[] }>();
   for (const tool of tools) {
     const wire = wireOf(tool.native);
@@ -83,7 +83,8 @@ function encodeTools(tools: readonly Tool[]): JsonObject[] {
   return out;
 }
 
-function withoutNulls(wire: Readonly<JsonObject>): JsonObject {
+function withoutNulls(wire: Readonly<JsonObject>): Readonly<JsonObject> {
+  if (!Object.values(wire).includes(null)) return wire;
   return Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
 }
 

@@ -81,8 +81,10 @@ function flat(name: string, namespace?: string | null): string {
   return whole.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, nameChars_max);
 }
 
+/** The length tells where the one ends and the other begins. */
 function keyOf(name: string, namespace?: string | null): string {
-  return JSON.stringify([namespace && namespace !== bareNamespace ? namespace : "", name]);
+  const within = namespace && namespace !== bareNamespace ? namespace : "";
+  return `${within.length} ${within}${name}`;
 }
 
 /** What a call's item says of its namespace. */

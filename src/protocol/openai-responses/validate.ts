@@ -29,16 +29,18 @@ export function validateResponsesRequest(body: unknown): ResponsesRequest {
 }
 
 /**
- * An item with a role and no type is a message, one with an id alone a reference: several clients write them so. Written
- * into the body, for of a hundred thousand items a copy is dear.
+ * An item with a role and no type is a message, one with an id alone a reference: several clients write them so. The body
+ * itself stays as it was parsed: its bytes may be handed on (own-bytes.ts).
  */
 function withTypes(body: unknown): unknown {
-  if (!isObject(body) || !Array.isArray(body.input)) return body;
-  for (const item of body.input) {
-    const type = impliedType(item);
-    if (type !== null) (item as JsonObject).type = type;
-  }
-  return body;
+  if (!isObject(body) || !Array.isArray(body.input) || body.input.every((item) => impliedType(item) === null))
+    return body;
+  return { ...body, input: body.input.map(withType) };
+}
+
+function withType(item: unknown): unknown {
+  const type = impliedType(item);
+  return type === null ? item : { ...(item as JsonObject), type };
 }
 
 function impliedType(item: unknown): "message" | "item_reference" | null {

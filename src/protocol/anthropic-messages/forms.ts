@@ -1,0 +1,12 @@
+/** What a Messages caller may write in two ways: a text by itself is a list of one block. */
+import { isObject } from "../json.ts";
+import type { WireForms } from "../own-bytes.ts";
+
+export const messagesForms: WireForms = {
+  textOf(list) {
+    const [block] = list;
+    if (list.length !== 1 || !isObject(block) || block.type !== "text" || typeof block.text !== "string") return null;
+    return Object.keys(block).length === 2 ? block.text : null;
+  },
+  isImplied: (name, value) => name === "is_error" && value === false,
+};

@@ -1,0 +1,23 @@
+/** What a Responses caller may write in two ways: a text by itself is a list of one part, and an item without a type a message. */
+import { isObject } from "../json.ts";
+import type { WireForms } from "../own-bytes.ts";
+
+export const responsesForms: WireForms = {
+  textOf(list) {
+    const [part] = list;
+    if (list.length !== 1 || !isObject(part) || typeof part.text !== "string") return null;
+    const size = Object.keys(part).length;
+    const isPlain =
+      (part.type === "input_text" && size === 2) ||
+      (part.type === "output_text" && size === 3 && isEmptyList(part.annotations));
+    return isPlain ? part.text : null;
+  },
+  isImplied: (name, value) =>
+    (name === "type" && value === "message") ||
+    (name === "detail" && value === "auto") ||
+    (name === "annotations" && isEmptyList(value)),
+};
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}

@@ -1,0 +1,51 @@
+/** One call of the script (rates-script.ts): what the requests of one organization ask in one turn, and the answer to all. */
+import { countedSingly, type RateRequest, type RateSubject } from "../store/rates.ts";
+import type { ChangeAsked, RatesAsked, TakeAsked, TakeReply } from "./rates-script.ts";
+import type { Change } from "./waiting-changes.ts";
+
+export class RatesCall {
+  /** Each once; their places are counted from 1. */
+  readonly keys: string[] = [];
+  readonly takes: TakeAsked[] = [];
+  readonly answer = Promise.withResolvers<readonly TakeReply[]>();
+  readonly #places = new Map<string, number>();
+  readonly #wholeKey: string;
+
+  /** The organization's own key, with which those of its teams and keys begin. */
+  constructor(wholeKey: string) {
+    this.#wholeKey = wholeKey;
+  }
+
+  /** The reply to one more request; without a request it reads. */
+  async add(subjects: readonly RateSubject[], request: RateRequest | null): Promise<TakeReply> {
+    const asked = subjects.map((subject): TakeAsked[3][number] => {
+      const { requestsPerMinute, tokensPerMinute } = subject.limits;
+      return [this.#placeOf(subject), countedSingly(subject.limits) ? 0 : 1000, requestsPerMinute, tokensPerMinute];
+    });
+    const { requestId = "", tokens = null, tokens_min = null } = request ?? {};
+    const place = this.takes.push([requestId, tokens, tokens_min, asked]) - 1;
+    return (await this.answer.promise)[place]!;
+  }
+
+  /** What the script is asked, with these changes. `now_ms`: null for Redis's own time. */
+  asked(now_ms: number | null, changes: readonly Change[]): string {
+    const changed = changes.map(
+      ({ subject, number, name, requests, tokens }): ChangeAsked => [
+        this.#placeOf(subject),
+        number,
+        name,
+        requests,
+        tokens,
+      ],
+    );
+    return JSON.stringify([now_ms, changed, this.takes] satisfies RatesAsked);
+  }
+
+  #placeOf({ limitedBy, id }: Change["subject"]): number {
+    const known = this.#places.get(id);
+    if (known !== undefined) return known;
+    const place = this.keys.push(limitedBy === "organization" ? this.#wholeKey : `${this.#wholeKey}:${id}`);
+    this.#places.set(id, place);
+    return place;
+  }
+}

@@ -1,0 +1,47 @@
+/** The observations of one cell of a histogram. */
+import type { Labels } from "./cells.ts";
+import type { MetricRow } from "./metric.ts";
+import type { Exemplar, ToldValue } from "./text.ts";
+
+export class Distribution {
+  /** Ascending. */
+  readonly #bounds: readonly number[];
+  readonly #hasExemplars: boolean;
+  /** Of each bucket what no bucket before it holds; the last is of what is beyond all bounds. */
+  readonly #counts: number[];
+  readonly #exemplars: (Exemplar | undefined)[];
+  #sum = 0;
+
+  constructor({ buckets = [], hasExemplars = false }: MetricRow) {
+    this.#bounds = buckets;
+    this.#hasExemplars = hasExemplars;
+    this.#counts = Array<number>(buckets.length + 1).fill(0);
+    this.#exemplars = this.#counts.map(() => undefined);
+  }
+
+  /** `traceId`: of the request, where it is traced. */
+  observe(value: number, traceId?: string): void {
+    let bucket = 0;
+    while (bucket < this.#bounds.length && value > this.#bounds[bucket]!) bucket += 1;
+    this.#counts[bucket]! += 1;
+    this.#sum += value;
+    if (this.#hasExemplars && traceId !== undefined)
+      this.#exemplars[bucket] = { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1000 };
+  }
+
+  /** As histograms are told: how many are at most so large, for each bound, then sum and count. */
+  told(name: string, labels: Labels): ToldValue[] {
+    let count = 0;
+    const buckets = this.#counts.map((more, bucket) => {
+      count += more;
+      const le = this.#bounds[bucket] ?? "+Inf";
+      const exemplar = this.#exemplars[bucket];
+      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count, exemplar };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: this.#sum },
+      { metricName: `${name}_count`, labels, value: count },
+    ];
+  }
+}

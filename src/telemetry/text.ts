@@ -1,0 +1,47 @@
+/** Metrics with their values as text: in Prometheus' format, and as OpenMetrics with exemplars. */
+import { Registry, type RegistryContentType } from "prom-client";
+
+export type Format = "prometheus" | "openmetrics";
+
+export const contentTypes: Record<Format, string> = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+/** A metric with its values. A copy may travel to another process. */
+export interface Told {
+  name: string;
+  help: string;
+  type: string;
+  values: ToldValue[];
+}
+
+export interface ToldValue {
+  /** Of a histogram, whose buckets, sum and count each have a name of their own. */
+  metricName?: string;
+  labels: Record<string, string | number>;
+  value: number;
+  exemplar?: Exemplar | undefined;
+}
+
+/** The traced request that was observed last in a bucket. */
+export interface Exemplar {
+  labelSet: { trace_id: string };
+  value: number;
+  /** In seconds since the epoch. */
+  timestamp: number;
+}
+
+/** prom-client writes them; what it would count itself is counted in cells.ts, for it puts labels together at each count. */
+export function textOf(metrics: readonly Told[], format: Format): Promise<string> {
+  const registry = new Registry<RegistryContentType>();
+  registry.setContentType(contentTypes[format] as RegistryContentType);
+  for (const metric of metrics) {
+    // prom-client puts `_total` back where OpenMetrics has it.
+    const name =
+      format === "openmetrics" && metric.type === "counter" ? metric.name.replace(/_total$/, "") : metric.name;
+    const named = { ...metric, name };
+    registry.registerMetric({ ...named, get: async () => named } as never);
+  }
+  return registry.metrics();
+}
