@@ -49,7 +49,7 @@ export class OwnBytes implements Disposable {
     this.#kept = { bytes, marks, value };
   }
 
-  /** Objects and lists of so many bytes. Once: for a second engine all of it is written. */
+  /** Objects, lists and texts of so many bytes. Once: for a second engine all of it is written. */
   handOn(asked: Fields, forms = singleForms, bytes_min = handed_bytes_min): HandedOn {
     const kept = this.#kept;
     this.#kept = null;
@@ -65,8 +65,8 @@ export class OwnBytes implements Disposable {
       release(bytes);
       return { rest: asked, handed: [] };
     }
-    const names = new Set(same.map(({ name }) => name));
-    const rest = Object.fromEntries(Object.entries(asked).filter(([name]) => !names.has(name)));
+    const rest: Record<string, unknown> = { ...asked };
+    for (const { name } of same) rest[name] = undefined;
     return { rest, handed: piecesOf(same, bytes) };
   }
 
@@ -82,12 +82,12 @@ export class OwnBytes implements Disposable {
 
 /** The members of the body itself whose names do not repeat. */
 function membersAt(marks: readonly Mark[], bytes: Uint8Array): Member[] {
-  const decoder = new TextDecoder();
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const found = new Map<string, Member | null>();
   for (let at = 0; at + 2 < marks.length; at += 2) {
     const [before, colon, behind] = [marks[at]!, marks[at + 1]!, marks[at + 2]!];
     const from = before.at + 1;
-    const name = JSON.parse(decoder.decode(bytes.subarray(from, colon.at))) as string;
+    const name = JSON.parse(text.toString("utf8", from, colon.at)) as string;
     found.set(name, found.has(name) ? null : { name, from, to: behind.at, members: behind.members - colon.members });
   }
   return [...found.values()].filter((member) => member !== null);
@@ -102,7 +102,8 @@ class Comparison {
 
   /** `members`: that the bytes of `written` hold. */
   isSame(asked: unknown, written: unknown, members: number): boolean {
-    return typeof asked === "object" && this.#members(asked, written) === members;
+    const isLarge = typeof asked === "object" || typeof asked === "string";
+    return isLarge && this.#members(asked, written) === members;
   }
 
   /** How many members `written` holds, at any depth; -1 where `asked`, as JSON, is something else. */
@@ -148,6 +149,8 @@ class Comparison {
       members += inside;
       unmatched++;
     }
+    // A tool's schema goes on as it was parsed.
+    if (asked === written) return members;
     for (const name in asked) if (asked[name] !== undefined) unmatched--;
     return unmatched === 0 || this.#areImplied(asked, written, -unmatched) ? members : -1;
   }

@@ -159,6 +159,27 @@ describe("a list", () => {
   });
 });
 
+describe("a text", () => {
+  const system = '"system":"Re\\u0061d \\"it\\" \\ud83d\\ude00 \\ud800"';
+  const said = 'Read "it" \ud83d\ude00 \ud800';
+
+  test("that is asked in the same letters goes on as it was written", () => {
+    const { handed, text } = sent(ownOf(`{"model":"acme/one",${system}}`), { model: "engine", system: said });
+    expect(handed).toEqual([`${system}}`]);
+    expect(JSON.parse(text)).toEqual({ model: "engine", system: said });
+  });
+
+  test.each([
+    ["another", `{${system}}`, { system: `${said}.` }],
+    ["one whose name repeats", `{"system":"not metered",${system}}`, { system: said }],
+    ["a list of it where a protocol has one form", `{${system}}`, { system: [{ type: "text", text: said }] }],
+  ])("is written anew: %s", (_, text, asked) => {
+    const { handed, text: question } = sent(ownOf(text), asked);
+    expect(handed).toEqual([]);
+    expect(JSON.parse(question)).toEqual(asked);
+  });
+});
+
 test("what stands between members that are handed on is left out", () => {
   const text = '{"messages":["a"],"user":"not forwarded","model":"acme/one","max_tokens":7,"tools":["b"]}';
   const asked = { model: "engine", max_tokens: 3, messages: ["a"], tools: ["b"] };
