@@ -3,27 +3,27 @@ import { describe, type Violation } from "../violation.ts";
 import { type InputItem, userParts } from "./contract.ts";
 
 /** The first output of a tool that answers no call before it. */
-export function firstOrphan(told: readonly { item: InputItem; param: string }[]): Violation | null {
+export function firstOrphan(items: readonly InputItem[], pathOf: (at: number) => string): Violation | null {
   const calls = new Set<string>();
-  for (const one of told) {
-    const { item } = one;
+  for (let at = 0; at < items.length; at++) {
+    const item = items[at]!;
     if (item.type === "function_call" || item.type === "custom_tool_call") calls.add(item.call_id);
     if (item.type !== "function_call_output" && item.type !== "custom_tool_call_output") continue;
     if (calls.has(item.call_id)) continue;
-    const { param } = one;
-    const message = `'${param}.call_id' must be the id of an earlier call, but is ${describe(item.call_id)}. Send the item of the call too.`;
-    return { code: "invalid_value", param: `${param}.call_id`, message };
+    const param = `${pathOf(at)}.call_id`;
+    const message = `'${param}' must be the id of an earlier call, but is ${describe(item.call_id)}. Send the item of the call too.`;
+    return { code: "invalid_value", param, message };
   }
   return null;
 }
 
 /** What has no place in a message of its role, in any protocol. */
-export function strangePart(item: InputItem, param: string): Violation | null {
+export function strangePart(item: InputItem, path: () => string): Violation | null {
   if (item.type !== "message" || item.role === "user" || typeof item.content === "string") return null;
   const at = item.content.findIndex(({ type }) => userParts.includes(type));
   if (at === -1) return null;
   const what = item.content[at]?.type === "input_image" ? "an image" : "a file";
-  const path = `${param}.content[${at}].type`;
-  const message = `This service does not support ${what} in this role, which '${path}' asks for. Send it in a user message.`;
-  return { code: "unsupported_feature", param: path, message };
+  const param = `${path()}.content[${at}].type`;
+  const message = `This service does not support ${what} in this role, which '${param}' asks for. Send it in a user message.`;
+  return { code: "unsupported_feature", param, message };
 }

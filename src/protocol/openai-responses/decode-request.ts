@@ -113,9 +113,10 @@ function decodeItem(told: Told, { needs }: Reading): Turn | null {
     }
     case "function_call_output":
     case "custom_tool_call_output":
-      needs.add("call or result", told.param);
+      needCalls(needs, told);
       return {
-        ...{ role: "tool", callId: item.call_id },
+        role: "tool",
+        callId: item.call_id,
         parts: contentParts(item.output, () => `${told.param}.output`, needs),
       };
     default:
@@ -134,7 +135,7 @@ function assistantParts(told: Told, { book, needs, model }: Reading): AssistantP
     case "reasoning":
       return reasoningParts(item, model);
     case "function_call": {
-      needs.add("call or result", told.param);
+      needCalls(needs, told);
       const { call_id: callId, name, namespace } = item;
       const wire = {
         type: item.type,
@@ -147,7 +148,7 @@ function assistantParts(told: Told, { book, needs, model }: Reading): AssistantP
       return [{ kind: "tool-call", callId, toolName, arguments: item.arguments, native: native(wire) }];
     }
     case "custom_tool_call": {
-      needs.add("call or result", told.param);
+      needCalls(needs, told);
       const { call_id: callId, name, input, namespace } = item;
       const wire = { type: item.type, call_id: callId, name, input, namespace: namespace ?? undefined };
       const toolName = book.nameOf(name, namespace);
@@ -156,6 +157,10 @@ function assistantParts(told: Told, { book, needs, model }: Reading): AssistantP
     default:
       return null;
   }
+}
+
+function needCalls(needs: Needs, told: Told): void {
+  if (needs.lacks("call or result")) needs.add("call or result", told.param);
 }
 
 function answerParts({ content }: MessageItem): AssistantPart[] {

@@ -13,10 +13,12 @@ import type { UpstreamAsk } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
 import { wireOf } from "./native.ts";
 
+type Item = Readonly<JsonObject>;
+
 /** Conversation without the instructions at its head (those are `instructions`). */
-export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObject[] {
+export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
   const ordered = withResultsInPlace(turns);
-  const items: JsonObject[] = [];
+  const items: Item[] = [];
   /** Calls that the engine sees as custom ones, whose results must be so, too. */
   const custom = new Set<string>();
   let thoughts = 0;
@@ -39,8 +41,8 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObjec
 }
 
 /** Texts in a row are one message. */
-function answerItems({ parts }: AssistantTurn, nextThought: () => number): JsonObject[] {
-  const items: JsonObject[] = [];
+function answerItems({ parts }: AssistantTurn, nextThought: () => number): Item[] {
+  const items: Item[] = [];
   let content: JsonObject[] | null = null;
   for (const part of parts) {
     const said = saidPart(part);
@@ -62,9 +64,9 @@ function saidPart(part: AssistantPart): JsonObject | null {
   return part.kind === "refusal" ? { type: "refusal", refusal: part.text } : null;
 }
 
-function callItem({ callId, toolName, arguments: written, native }: ToolCallPart): JsonObject {
+function callItem({ callId, toolName, arguments: written, native }: ToolCallPart): Item {
   const wire = wireOf(native);
-  if (wire) return { ...wire };
+  if (wire) return wire;
   // Engines read them as JSON, which nothing is not.
   return { type: "function_call", call_id: callId, name: toolName, arguments: written.trim() === "" ? "{}" : written };
 }

@@ -47,7 +47,11 @@ export function withResolved(
     ...wire,
     [resolved]: { history: found.history ?? [], items: found.items },
   };
-  const orphan = firstOrphan(conversationOf(whole));
+  const told = conversationOf(whole);
+  const orphan = firstOrphan(
+    told.map(({ item }) => item),
+    (at) => told[at]!.param,
+  );
   if (orphan) throw violationFault(orphan);
   return whole;
 }

@@ -63,6 +63,7 @@ export class ToolBook {
   }
 
   #freeName(wanted: string): string {
+    if (!this.#byName.has(wanted)) return wanted;
     let name = wanted;
     let ordinal = this.#ordinals.get(wanted) ?? 2;
     for (; this.#byName.has(name); ordinal += 1) {

@@ -74,13 +74,14 @@ function itemsOf({ input }: ResponsesRequest): InputItem[] {
 
 /** What is stored elsewhere may hold the calls that outputs answer; they are held against it when it was found. */
 function conversation(body: ResponsesRequest): Violation | null {
-  const told = itemsOf(body).map((item, at) => ({ item, param: `input[${at}]` }));
-  for (const { item, param } of told) {
-    const strange = strangePart(item, param);
+  const told = itemsOf(body);
+  const pathOf = (at: number) => `input[${at}]`;
+  for (let at = 0; at < told.length; at++) {
+    const strange = strangePart(told[at]!, () => pathOf(at));
     if (strange) return strange;
   }
   const { previousResponseId, items } = referencesOf(body);
-  return previousResponseId === null && items.length === 0 ? firstOrphan(told) : null;
+  return previousResponseId === null && items.length === 0 ? firstOrphan(told, pathOf) : null;
 }
 
 function bookOf(body: ResponsesRequest) {
