@@ -9,6 +9,7 @@ import type {
   OutputFormat,
   TextPart,
   Tool,
+  ToolTurn,
   Turn,
 } from "../../inference/request.ts";
 import type {
@@ -60,21 +61,25 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
 }
 
 function decodeMessage(message: ChatMessage, at: number, needs: Needs): Turn {
-  const named = "name" in message ? compact({ name: message.name }) : {};
   switch (message.role) {
     case "system":
     case "developer":
-      return { role: message.role, parts: textParts(message.content), ...named };
+      return named({ role: message.role, parts: textParts(message.content) }, message);
     case "user":
-      return { role: "user", parts: userParts(message.content, at, needs), ...named };
+      return named({ role: "user", parts: userParts(message.content, at, needs) }, message);
     case "assistant":
       if (message.tool_calls?.length && needs.lacks("call or result"))
         needs.add("call or result", `messages[${at}].tool_calls`);
-      return { role: "assistant", parts: assistantParts(message), ...named };
+      return named({ role: "assistant", parts: assistantParts(message) }, message);
     case "tool":
       if (needs.lacks("call or result")) needs.add("call or result", `messages[${at}].role`);
       return { role: "tool", callId: message.tool_call_id, parts: textParts(message.content) };
   }
+}
+
+function named(turn: Exclude<Turn, ToolTurn>, { name }: { name?: string | null }): Turn {
+  if (name !== undefined && name !== null) turn.name = name;
+  return turn;
 }
 
 function textParts(content: string | { text: string }[]): TextPart[] {
