@@ -3,6 +3,7 @@
  * before it, braces too many after it, or something else altogether; what is handed on is the object and nothing beside
  * it. Its end is seen as it is written, so that a block ends when its call does, not when the whole answer does.
  */
+import { isObject, type JsonObject } from "./json.ts";
 
 /** Reads pieces in order; each `push` answers what of the piece belongs to the object. */
 export class ToolInput {
@@ -58,11 +59,16 @@ function isBlank(code: number): boolean {
 }
 
 /** The object that a whole text holds; empty where it holds none, or was cut off. */
-export function toolInputOf(written: string): Record<string, unknown> {
+export function toolInputOf(written: string): JsonObject {
+  // What was written well needs no look for its end.
+  return objectIn(written) ?? objectIn(new ToolInput().push(written)) ?? {};
+}
+
+function objectIn(text: string): JsonObject | null {
   try {
-    // One that JSON.parse takes, and that begins with a brace, is an object.
-    return JSON.parse(new ToolInput().push(written) || "{}") as Record<string, unknown>;
+    const value = JSON.parse(text);
+    return isObject(value) ? value : null;
   } catch {
-    return {};
+    return null;
   }
 }

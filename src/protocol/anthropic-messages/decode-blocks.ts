@@ -1,7 +1,14 @@
 /** Content blocks of a request → parts of the centre. Each tells what it needs of the model, with its path. */
 import { compact } from "../../inference/compact.ts";
 import { Needs } from "../../inference/needs.ts";
-import type { AssistantPart, InputPart, NativeNeed, TextPart } from "../../inference/request.ts";
+import type {
+  AssistantPart,
+  ImagePart,
+  InputPart,
+  NativeNeed,
+  TextPart,
+  ToolCallPart,
+} from "../../inference/request.ts";
 import type {
   AssistantContentBlock,
   DocumentBlockParam,
@@ -13,7 +20,7 @@ import type {
 } from "./contract.ts";
 import { documentHead, searchResultText, toolReferenceText } from "./documents.ts";
 import { imageKindOf } from "./images.ts";
-import { native } from "./native.ts";
+import { withNative } from "./native.ts";
 import { signatureOf } from "./signature.ts";
 
 /** Needs, and what only engines that speak Messages can do: of each feature the first field that asks for it. */
@@ -27,49 +34,72 @@ export class MessagesNeeds extends Needs {
 }
 
 export function textPart(block: TextBlockParam): TextPart {
-  return { kind: "text", text: block.text, ...native(block, ["type", "text"], ["cache_control", "citations"]) };
+  return withNative<TextPart>(
+    { kind: "text", text: block.text },
+    block,
+    ["type", "text"],
+    ["cache_control", "citations"],
+  );
 }
 
 export function textParts(content: string | readonly TextBlockParam[]): TextPart[] {
   return typeof content === "string" ? [{ kind: "text", text: content }] : content.map(textPart);
 }
 
-/** What stands in a user's message or in a tool result, `tool_result` itself excepted. */
-export function inputParts(
+/** Paths are written where they are told: of a text none is. */
+export type Path = () => string;
+
+/** To `parts`, what stands in a user's message or in a tool result, `tool_result` itself excepted. */
+export function addInput(
+  parts: InputPart[],
   block: Exclude<UserContentBlock, { type: "tool_result" }> | ToolResultContent,
-  path: string,
+  path: Path,
   needs: MessagesNeeds,
-): InputPart[] {
+): void {
   switch (block.type) {
     case "text":
-      return [textPart(block)];
+      parts.push(textPart(block));
+      return;
     case "image":
-      return [imagePart(block, path, needs)];
+      parts.push(imagePart(block, path, needs));
+      return;
     case "document":
-      return documentParts(block, path, needs);
+      parts.push(...documentParts(block, path, needs));
+      return;
     case "search_result":
-      return [searchResultPart(block, path, needs)];
+      parts.push(searchResultPart(block, path, needs));
+      return;
     case "tool_reference":
-      return [{ kind: "text", text: toolReferenceText(block.tool_name) }];
+      parts.push({ kind: "text", text: toolReferenceText(block.tool_name) });
   }
 }
 
-function imagePart(block: ImageBlockParam, path: string, needs: MessagesNeeds): InputPart {
-  needs.add("image", path);
+/** The same of a list of blocks. */
+export function addInputs(
+  parts: InputPart[],
+  blocks: readonly ToolResultContent[],
+  path: Path,
+  needs: MessagesNeeds,
+): void {
+  for (let at = 0; at < blocks.length; at++) addInput(parts, blocks[at]!, () => `${path()}[${at}]`, needs);
+}
+
+function imagePart(block: ImageBlockParam, path: Path, needs: MessagesNeeds): InputPart {
+  needs.add("image", path());
   const { source } = block;
   const url =
     source.type === "url" ? source.url : `data:${imageKindOf(source.data) ?? source.media_type};base64,${source.data}`;
-  return { kind: "image", url, ...native(block, ["type", "source"], ["cache_control", "transformations"]) };
+  return withNative<ImagePart>({ kind: "image", url }, block, ["type", "source"], ["cache_control", "transformations"]);
 }
 
-function documentParts(block: DocumentBlockParam, path: string, needs: MessagesNeeds): InputPart[] {
+function documentParts(block: DocumentBlockParam, path: Path, needs: MessagesNeeds): InputPart[] {
   const { source } = block;
-  if (block.citations?.enabled) needs.addNative("citations", `${path}.citations`);
+  if (block.citations?.enabled) needs.addNative("citations", `${path()}.citations`);
   // The whole block is one wire object, however many parts it is to others.
-  const whole = native(block, ["type", "title", "context"], ["source", "cache_control", "citations"]);
+  const whole = withNative({}, block, ["type", "title", "context"], ["source", "cache_control", "citations"]);
   const head = documentHead(block);
   if (source.type === "base64") {
-    needs.add("file", path);
+    needs.add("file", path());
     const data = `data:${source.media_type};base64,${source.data}`;
     const filename = block.title || "document.pdf";
     const file: InputPart = { kind: "file", data, filename, mediaType: source.media_type, ...whole };
@@ -77,15 +107,16 @@ function documentParts(block: DocumentBlockParam, path: string, needs: MessagesN
   }
   const content = source.type === "text" ? source.data : source.content;
   if (typeof content === "string") return [{ kind: "text", text: head + content, ...whole }];
-  const inner = content.flatMap((part, at) => inputParts(part, `${path}.source.content[${at}]`, needs));
+  const inner: InputPart[] = [];
+  addInputs(inner, content, () => `${path()}.source.content`, needs);
   const headed: InputPart[] = head === "" && inner.length > 0 ? inner : [{ kind: "text", text: head }, ...inner];
   return headed.map((part) => ({ ...part, ...whole }));
 }
 
-function searchResultPart(block: SearchResultBlockParam, path: string, needs: MessagesNeeds): InputPart {
-  if (block.citations?.enabled) needs.addNative("citations", `${path}.citations`);
-  const whole = native(block, ["type", "title", "content"], ["source", "cache_control", "citations"]);
-  return { kind: "text", text: searchResultText(block), ...whole };
+function searchResultPart(block: SearchResultBlockParam, path: Path, needs: MessagesNeeds): InputPart {
+  if (block.citations?.enabled) needs.addNative("citations", `${path()}.citations`);
+  const part: TextPart = { kind: "text", text: searchResultText(block) };
+  return withNative(part, block, ["type", "title", "content"], ["source", "cache_control", "citations"]);
 }
 
 export function assistantParts(content: string | readonly AssistantContentBlock[]): AssistantPart[] {
@@ -102,12 +133,11 @@ function assistantPart(block: AssistantContentBlock): AssistantPart {
     case "redacted_thinking":
       return { kind: "reasoning", text: "", encrypted: block.data };
     case "tool_use":
-      return {
-        kind: "tool-call",
-        callId: block.id,
-        toolName: block.name,
-        arguments: JSON.stringify(block.input ?? {}),
-        ...native(block, ["type", "id", "name", "input"], ["cache_control"]),
-      };
+      return withNative<ToolCallPart>(
+        { kind: "tool-call", callId: block.id, toolName: block.name, arguments: JSON.stringify(block.input ?? {}) },
+        block,
+        ["type", "id", "name", "input"],
+        ["cache_control"],
+      );
   }
 }

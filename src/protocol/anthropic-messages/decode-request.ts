@@ -20,11 +20,11 @@ import type {
   MessagesRequest,
   MessagesTool,
   MessagesToolChoice,
-  Thinking,
+  ToolResultBlockParam,
   UserContentBlock,
 } from "./contract.ts";
-import { assistantParts, inputParts, MessagesNeeds, textParts } from "./decode-blocks.ts";
-import { native } from "./native.ts";
+import { addInput, addInputs, assistantParts, MessagesNeeds, type Path, textParts } from "./decode-blocks.ts";
+import { withNative } from "./native.ts";
 import { toldTools } from "./tools.ts";
 
 export interface MessagesOptions {
@@ -57,7 +57,7 @@ export function* decodingSteps(
   if (isPrefilled(turns)) needs.addNative(prefill, `messages[${wire.messages.length - 1}]`);
   const { choice, parallel } = decodeChoice(wire.tool_choice, tools);
 
-  return {
+  const request: InferenceRequest = {
     model: wire.model,
     stream: wire.stream === true,
     turns,
@@ -68,7 +68,6 @@ export function* decodingSteps(
     extra: {},
     needs: needs.list,
     nativeNeeds: needs.native,
-    ...native(wire, [], ["cache_control"]),
     ...compact({
       toolChoice: choice,
       parallelToolCalls: parallel,
@@ -79,6 +78,7 @@ export function* decodingSteps(
       cacheKey: textOf(wire.metadata?.user_id) || undefined,
     }),
   };
+  return withNative(request, wire, [], ["cache_control"]);
 }
 
 const prefill = "an answer that continues the last assistant message";
@@ -142,25 +142,23 @@ function insertResults(turns: Turn[], results: ToolTurn[]): void {
 function userTurns(content: string | readonly UserContentBlock[], messageAt: number, needs: MessagesNeeds) {
   const results: ToolTurn[] = [];
   const said: InputPart[] = [];
-  // Of a text no path is told: for each of a hundred thousand messages that would be dear.
   if (typeof content === "string") return { results, said: [{ kind: "text" as const, text: content }] };
-  const path = `messages[${messageAt}].content`;
-  for (const [at, block] of content.entries()) {
-    if (block.type !== "tool_result") {
-      said.push(...inputParts(block, `${path}[${at}]`, needs));
-      continue;
-    }
-    if (needs.lacks("call or result")) needs.add("call or result", `${path}[${at}]`);
-    const inner = typeof block.content === "string" ? [{ type: "text" as const, text: block.content }] : block.content;
-    results.push({
-      role: "tool",
-      callId: block.tool_use_id,
-      parts: (inner ?? []).flatMap((part, index) => inputParts(part, `${path}[${at}].content[${index}]`, needs)),
-      ...(block.is_error === true && { failed: true }),
-      ...native(block, [], ["cache_control"]),
-    });
-  }
+  content.forEach((block, at) => {
+    const path = () => `messages[${messageAt}].content[${at}]`;
+    if (block.type === "tool_result") results.push(resultTurn(block, path, needs));
+    else addInput(said, block, path, needs);
+  });
   return { results, said };
+}
+
+function resultTurn(block: ToolResultBlockParam, path: Path, needs: MessagesNeeds): ToolTurn {
+  if (needs.lacks("call or result")) needs.add("call or result", path());
+  const { content } = block;
+  const turn: ToolTurn = { role: "tool", callId: block.tool_use_id, parts: [] };
+  if (typeof content === "string") turn.parts.push({ kind: "text", text: content });
+  else addInputs(turn.parts, content ?? [], () => `${path()}.content`, needs);
+  if (block.is_error === true) turn.failed = true;
+  return withNative(turn, block, [], ["cache_control"]);
 }
 
 /** A last assistant message is the beginning of the answer; one that ends in a call is not. */
@@ -174,12 +172,9 @@ function isPrefilled(turns: readonly Turn[]): boolean {
 const modelledOfTool = ["type", "name", "description", "input_schema", "strict"];
 
 function decodeTool(tool: MessagesTool): Tool {
-  return {
-    kind: "function",
-    name: tool.name ?? "",
-    ...compact({ description: tool.description, parameters: tool.input_schema, strict: tool.strict }),
-    ...native(tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]),
-  };
+  const { name, description, input_schema: parameters, strict } = tool;
+  const told: Tool = { kind: "function", name: name ?? "", ...compact({ description, parameters, strict }) };
+  return withNative(told, tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]);
 }
 
 /** A choice without tools is none. */
@@ -207,11 +202,7 @@ function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string
 function decodeReasoning({ thinking, output_config: config }: MessagesInput): Reasoning | undefined {
   const effort = config?.effort;
   if (!thinking) return effort ? { effort } : undefined;
-  if (thinking.type === "disabled") return { effort: "none", ...wholeThinking(thinking) };
   const budgetTokens = thinking.type === "enabled" ? thinking.budget_tokens : undefined;
-  return { ...compact({ effort, budgetTokens }), ...wholeThinking(thinking) };
-}
-
-function wholeThinking(thinking: Thinking) {
-  return native(thinking, [], ["type", "budget_tokens", "display"]);
+  const told: Reasoning = thinking.type === "disabled" ? { effort: "none" } : compact({ effort, budgetTokens });
+  return withNative(told, thinking, [], ["type", "budget_tokens", "display"]);
 }

@@ -40,8 +40,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
 }
 
 /** One plain text is a string, as most callers write it. */
-function encodeSystem(blocks: JsonObject[]): unknown {
-  const said = blocks.filter((block) => block.text !== "");
+function encodeSystem(said: readonly Readonly<JsonObject>[]): unknown {
   const only = said.length === 1 ? said[0] : undefined;
   if (said.length === 0) return undefined;
   return only && Object.keys(only).length === 2 ? only.text : said;
@@ -49,9 +48,9 @@ function encodeSystem(blocks: JsonObject[]): unknown {
 
 // ---- tools -----------------------------------------------------------------------------------------------------------
 
-function encodeTool({ name, description, parameters, strict, native }: Tool): JsonObject {
+function encodeTool({ name, description, parameters, strict, native }: Tool): Readonly<JsonObject> {
   const input_schema = { type: "object", ...(parameters ?? { properties: {} }) };
-  return { ...(wireOf(native) ?? { name, description, input_schema, ...(strict ? { strict } : {}) }) };
+  return wireOf(native) ?? { name, description, input_schema, strict: strict || undefined };
 }
 
 /** `allowed_tools` is a hard constraint that engines do not know: they see the allowed tools only. */

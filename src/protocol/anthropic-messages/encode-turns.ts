@@ -10,9 +10,11 @@ import { toolInputOf } from "../tool-input.ts";
 import { documentSource, imageSource } from "./media.ts";
 import { wireOf } from "./native.ts";
 
+type Block = Readonly<JsonObject>;
+
 interface Message {
   role: "user" | "assistant" | "system";
-  content: JsonObject[];
+  content: Block[];
 }
 
 /** Conversation without the instructions at its head (those are `system`). */
@@ -21,29 +23,28 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObjec
   const ids = wireIds();
   const messages: Message[] = [];
   for (const turn of ask.instructionsInside === false ? withInstructionsAtHead(ordered) : ordered) {
-    const encoded = encodeTurn(turn, ids);
-    // Engines refuse an empty text block.
-    const content = encoded.content.filter((block) => block.type !== "text" || block.text !== "");
+    const role = roleOf(turn);
     const last = messages.at(-1);
-    if (last?.role === encoded.role) last.content.push(...content);
+    const message = last?.role === role ? last : { role, content: [] };
+    addBlocks(message.content, turn, ids);
     // What a user says is said, though it be nothing; any other turn without content is none.
-    else if (content.length > 0 || encoded.role === "user") messages.push({ role: encoded.role, content });
+    if (message !== last && (message.content.length > 0 || role === "user")) messages.push(message);
   }
   return messages.map(({ role, content }) => ({ role, content: content.length > 0 ? content : "" }));
 }
 
-function encodeTurn(turn: Turn, ids: WireIds): Message {
-  if (isSystem(turn)) return { role: "system", content: textBlocks(turn.parts) };
-  if (turn.role === "user") return { role: "user", content: inputBlocks(turn.parts) };
-  if (turn.role === "tool") return { role: "user", content: [resultBlock(turn, ids)] };
-  return { role: "assistant", content: blocks(turn.parts, (part) => assistantBlock(part, ids)) };
+function roleOf(turn: Turn): Message["role"] {
+  if (isSystem(turn)) return "system";
+  return turn.role === "assistant" ? "assistant" : "user";
 }
 
-export function textBlocks(parts: readonly TextPart[]): JsonObject[] {
-  return blocks(parts, ({ text }) => ({ type: "text", text }));
+function addBlocks(content: Block[], turn: Turn, ids: WireIds): void {
+  if (turn.role === "tool") content.push(resultBlock(turn, ids));
+  else if (turn.role === "assistant") blocks(turn.parts, (part) => assistantBlock(part, ids), content);
+  else blocks<InputPart>(turn.parts, inputBlock, content);
 }
 
-function inputBlocks(parts: readonly InputPart[]): JsonObject[] {
+export function textBlocks(parts: readonly TextPart[]): Block[] {
   return blocks(parts, inputBlock);
 }
 
@@ -65,32 +66,36 @@ function inputBlock(part: InputPart): JsonObject | null {
   }
 }
 
-/** Each part by `encode`, or the wire object that it came from; parts that share one are one block. */
-function blocks<Part extends object>(parts: readonly Part[], encode: (part: Part) => JsonObject | null): JsonObject[] {
-  const out: JsonObject[] = [];
+/**
+ * Each part by `encode`, or the wire object that it came from; parts that share one are one block. Engines refuse an empty
+ * text block.
+ */
+function blocks<Part extends object>(
+  parts: readonly Part[],
+  encode: (part: Part) => JsonObject | null,
+  out: Block[] = [],
+): Block[] {
   let before: Native | undefined;
   for (const part of parts) {
     const { native } = part as { native?: Native };
     const wire = wireOf(native);
     if (wire && native === before) continue;
     before = native;
-    const block = wire ? { ...wire } : encode(part);
-    if (block) out.push(block);
+    const block = wire ?? encode(part);
+    if (block && (block.type !== "text" || block.text !== "")) out.push(block);
   }
   return out;
 }
 
 function resultBlock({ callId, parts, failed, native }: ToolTurn, ids: WireIds): JsonObject {
-  const content = inputBlocks(parts).filter((block) => block.type !== "text" || block.text !== "");
+  const content = blocks(parts, inputBlock);
   const only = content.length === 1 ? content[0] : undefined;
   const isPlain = only?.type === "text" && Object.keys(only).length === 2;
-  return {
-    type: "tool_result",
-    tool_use_id: ids(callId),
-    content: content.length === 0 ? "" : isPlain ? only.text : content,
-    ...(failed ? { is_error: true } : {}),
-    ...wireOf(native),
-  };
+  const said = content.length === 0 ? "" : isPlain ? only.text : content;
+  const block: JsonObject = { type: "tool_result", tool_use_id: ids(callId), content: said };
+  if (failed) block.is_error = true;
+  const wire = wireOf(native);
+  return wire ? { ...block, ...wire } : block;
 }
 
 /** Reasoning that nobody signed is left out: engines that sign refuse it, and the others do without. */

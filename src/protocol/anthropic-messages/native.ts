@@ -4,20 +4,22 @@ import { isObject } from "../json.ts";
 import { given } from "../rules.ts";
 
 /**
- * The object with those of its keys that engines are to see, if any of `beyond` is among them. A null is left out: it
- * equals absent, and strict engines refuse it. `cache_control` is a mark on a cache, and any other value of it none.
- * To be spread into what the centre says of the object.
+ * What the centre says of the object, and beside it the object with those of its keys that engines are to see, if any of
+ * `beyond` is among them. A null is left out: it equals absent, and strict engines refuse it. `cache_control` is a mark on
+ * a cache, and any other value of it none.
  */
-export function native(
+export function withNative<Part extends { native?: Native }>(
+  part: Part,
   wire: object,
   modelled: readonly string[],
   beyond: readonly string[],
-): { native: Native } | undefined {
+): Part {
   const said = wire as Record<string, unknown>;
   const isSaid = (key: string) => (key === "cache_control" ? isObject(said[key]) : given(said[key]));
-  if (!beyond.some(isSaid)) return undefined;
+  if (!beyond.some(isSaid)) return part;
   const kept = Object.entries(said).filter(([key]) => (modelled.includes(key) || beyond.includes(key)) && isSaid(key));
-  return { native: { protocol: "anthropic-messages", wire: Object.fromEntries(kept) } };
+  part.native = { protocol: "anthropic-messages", wire: Object.fromEntries(kept) };
+  return part;
 }
 
 /** What an engine of this protocol gets in place of what the centre says; undefined where the centre says it all. */
