@@ -49,7 +49,8 @@ function encodeSystem(said: readonly Readonly<JsonObject>[]): unknown {
 // ---- tools -----------------------------------------------------------------------------------------------------------
 
 function encodeTool({ name, description, parameters, strict, native }: Tool): Readonly<JsonObject> {
-  const input_schema = { type: "object", ...(parameters ?? { properties: {} }) };
+  const schema = parameters ?? { properties: {} };
+  const input_schema = schema.type === undefined ? { type: "object", ...schema } : schema;
   return wireOf(native) ?? { name, description, input_schema, strict: strict || undefined };
 }
 
