@@ -521,6 +521,13 @@ describe("a Messages engine is asked", () => {
     expect(asked.tool_choice).toEqual({ type: "auto" });
   });
 
+  /** As in its own bytes, once the body is large: an engine's prefix cache begins with the tools. */
+  test("with a tool's schema in the order in which the caller wrote it", () => {
+    const parameters = { properties: { b: {}, a: {} }, required: ["b"], type: "object" };
+    const asked = chat({ tools: [{ type: "function", function: { name: "a", parameters } }] });
+    expect(JSON.stringify(asked.tools)).toContain(JSON.stringify(parameters));
+  });
+
   test("with arguments that were cut off as none, and ids unique in its alphabet", () => {
     const call = (id: string, written: string) => ({
       id,
