@@ -130,14 +130,16 @@ export function authenticator(options: {
     }
   }
 
-  async function verdictOn(hash: string, key: Uint8Array, address: Address): Promise<Verdict> {
+  /** A promise only where the directory has to be asked. */
+  function verdictOn(hash: string, key: Uint8Array, address: Address): Verdict | Promise<Verdict> {
     const now = now_ms();
-    return remembered.verdict(hash, now) ?? (await answered(lookUp(hash, key, now, address), limits.lookup_ms));
+    return remembered.verdict(hash, now) ?? answered(lookUp(hash, key, now, address), limits.lookup_ms);
   }
 
   async function principalOf(headers: HeaderSource, address: Address): Promise<Principal> {
     const bytes = hashKey(credentialOf(headers));
-    const verdict = await verdictOn(bytes.toHex(), bytes, address);
+    const found = verdictOn(bytes.toHex(), bytes, address);
+    const verdict = found instanceof Promise ? await found : found;
     if ("refusal" in verdict) throw refusedAs(verdict);
     if (verdict.admits?.(address()) === false) throw new AddressNotAllowed(verdict.principal);
     const { id } = verdict.principal.key;
@@ -155,7 +157,7 @@ export function authenticator(options: {
         throw thrown instanceof Fault && thrown.status === 401 ? doorkeeper.failed(address(), thrown) : thrown;
       }
     },
-    standing: (secretHash) => verdictOn(secretHash, Uint8Array.fromHex(secretHash), () => ""),
+    standing: async (secretHash) => verdictOn(secretHash, Uint8Array.fromHex(secretHash), () => ""),
     forget(id, secretHash) {
       remembered.forget(id);
       if (secretHash !== undefined) remembered.expect(secretHash);

@@ -19,6 +19,9 @@ const header_chars_max = 4096;
 /** The key's text, of right form and checksum. Throws Fault `missing_api_key` or `invalid_api_key`. */
 export function credentialOf(headers: HeaderSource): string {
   const authorization = headers.get("authorization") ?? "";
+  // As nearly all send it.
+  const sole = authorization.startsWith("Bearer ") ? authorization.slice("Bearer ".length) : "";
+  if (isKey(sole)) return sole;
   const apiKey = headers.get("x-api-key") ?? "";
   const key = theKey(bearerValues(authorization)) ?? theKey(valuesOf(apiKey));
   if (key) return key;

@@ -16,14 +16,14 @@ import { giveBackBody } from "./shed.ts";
 import { endsAfter, primed, sseResponse } from "./stream.ts";
 import { usageHeaders } from "./usage-headers.ts";
 
-/** `owner` disposes the run; a stream takes it over, and disposes it when it closes. */
+/** `ended` ends the run: called by a stream when it closes (`call.streaming`), by whoever made the run otherwise. */
 export async function answer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
   { operation, codec, saver }: Adapter<Wire, Reply>,
   { wire, request, principal, identity, inputTokensExpected }: Prepared<Wire>,
   run: Run,
-  owner: AsyncDisposableStack,
+  ended: () => Promise<void>,
 ): Promise<Response> {
   const endedAtSeconds = clockedOnce();
   const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
@@ -49,22 +49,21 @@ export async function answer<Wire extends InferenceWire, Reply>(
     endedAtSeconds,
   };
   const encoder = codec.stream.encoder(wire, context);
-  const owned = owner.move();
   call.streaming = true;
   return sseResponse(stream, {
     encoder,
     heartbeat_ms: dependencies.limits.heartbeat_ms,
     headers,
     left: () => call.leave(),
-    closed: () => void closed(dependencies, call, owned),
+    closed: () => void closed(dependencies, call, ended),
   });
 }
 
 /** The stream has ended or was left: the run ends, then the log is told what it used. */
-async function closed(dependencies: Dependencies, call: Call, owned: AsyncDisposableStack): Promise<void> {
+async function closed(dependencies: Dependencies, call: Call, ended: () => Promise<void>): Promise<void> {
   call.answered();
   try {
-    await owned.disposeAsync();
+    await ended();
     dependencies.closed(call, 200);
   } catch (cause) {
     dependencies.log.event("error", "unhandled", { request_id: call.requestId, cause: String(cause) });

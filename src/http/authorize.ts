@@ -12,17 +12,9 @@ export async function authorize(
   call: Call,
   scope: NonNullable<RequiredScope>,
 ): Promise<Principal> {
-  const principal = await authenticate(dependencies, call);
-  if (scope !== "any") requireScope(principal, scope);
-  return principal;
-}
-
-async function authenticate(dependencies: Dependencies, call: Call): Promise<Principal> {
+  let principal: Principal;
   try {
-    const principal = await dependencies.authenticate(call.request.headers, call.connection.address);
-    call.notes.organization = principal.organization.id;
-    call.notes.key = principal.key.id;
-    return principal;
+    principal = await dependencies.authenticate(call.request.headers, call.connection.address);
   } catch (thrown) {
     if (thrown instanceof Suspended || thrown instanceof AddressNotAllowed) {
       call.notes.organization = thrown.organizationId;
@@ -31,4 +23,8 @@ async function authenticate(dependencies: Dependencies, call: Call): Promise<Pri
     if (thrown instanceof Fault) dependencies.metrics.unauthenticated(thrown.code);
     throw thrown;
   }
+  call.notes.organization = principal.organization.id;
+  call.notes.key = principal.key.id;
+  if (scope !== "any") requireScope(principal, scope);
+  return principal;
 }

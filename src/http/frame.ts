@@ -19,6 +19,8 @@ export interface Framed {
   isTraced?: boolean;
   faultBody: FaultBody;
   faultHeaders?(fault: Fault): Record<string, string>;
+  /** Told of a fault before it becomes the answer. */
+  failed?(call: Call, fault: Fault): void;
   work(call: Call): Response | Promise<Response>;
 }
 
@@ -44,7 +46,9 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
       response = await framed.work(call);
     } catch (thrown) {
       isSlow = thrown instanceof SlowRefusal;
-      response = answerFault(call, asFault(thrown), framed);
+      const fault = asFault(thrown);
+      framed.failed?.(call, fault);
+      response = answerFault(call, fault, framed);
     }
     if (!call.streaming) {
       const isRead = call.bodyIsRead || (await dependencies.unread.discard(request, connection.address, call.signal));

@@ -1,6 +1,7 @@
 /** THE SPINE: one function is the whole of an inference request, for every protocol. What differs is in the adapter. */
 import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
+import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { answer } from "./answer.ts";
 import type { Call } from "./call.ts";
@@ -27,9 +28,21 @@ async function run<Wire extends InferenceWire, Reply>(
   adapter: Adapter<Wire, Reply>,
 ): Promise<Response> {
   call.watchClient();
-  await using owner = new AsyncDisposableStack();
-  const standing = owner.use(dependencies.standings.begin(principal, (fault) => call.end(fault)));
-  const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
-  const running = owner.use(await dependencies.runs.start({ ...prepared, planNow }, call));
-  return await answer(dependencies, call, adapter, prepared, running, owner);
+  const standing = dependencies.standings.begin(principal, (fault) => call.end(fault));
+  let running: Run | null = null;
+  /** Once: by the stream that is the answer, or else here. */
+  const ended = async () => {
+    try {
+      await running?.[Symbol.asyncDispose]();
+    } finally {
+      standing[Symbol.dispose]();
+    }
+  };
+  try {
+    const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
+    running = await dependencies.runs.start({ ...prepared, planNow }, call);
+    return await answer(dependencies, call, adapter, prepared, running, ended);
+  } finally {
+    if (!call.streaming) await ended();
+  }
 }

@@ -56,10 +56,11 @@ export async function readPieces(
 
 /** The same of a body whose announced size is within bounds and small: the runtime gathers it, in one piece and without a stream. */
 export async function readAtOnce(request: Request, ms: number, take: TakePiece): Promise<Reading> {
-  const { promise: late, resolve } = Promise.withResolvers<"late">();
+  const { promise, resolve } = Promise.withResolvers<Uint8Array | "late" | "broken_off">();
   const deadline = setTimeout(resolve, ms, "late");
+  request.bytes().then(resolve, () => resolve("broken_off"));
   try {
-    const whole = await Promise.race([request.bytes().catch(() => "broken_off" as const), late]);
+    const whole = await promise;
     if (typeof whole === "string") return whole;
     const taking = take(whole);
     if (taking) await taking;

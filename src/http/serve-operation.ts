@@ -6,7 +6,7 @@ import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import { authorize } from "./authorize.ts";
 import type { Call } from "./call.ts";
-import { decided } from "./decision.ts";
+import { refused } from "./decision.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { faultBodyOf } from "./fault-body.ts";
 import { frame, type Serve } from "./frame.ts";
@@ -36,7 +36,8 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
     isTraced: scope !== null,
     faultBody: faultBodyOf(faultShape),
     ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
-    work: (call) => (metered ? decided(dependencies, call, metered, () => work(call)) : work(call)),
+    ...(metered ? { failed: (call, fault) => refused(dependencies, call, metered, fault) } : {}),
+    work,
   });
 }
 

@@ -139,20 +139,27 @@ export function runs(parts: RunParts): Runs {
         },
       };
       const admitted = caller.trace?.admission();
-      const entering = parts.admission.enter(entry).catch((refused: unknown) => {
+      let reservation: RatedReservation;
+      try {
+        reservation = await parts.admission.enter(entry);
+      } catch (refused) {
         const fault = asFault(refused);
         admitted?.(fault.code);
         caller.end(fault);
         void early?.events.return();
         throw refused;
-      });
-      const reservation = await entering.finally(decided.resolve);
-      await using owner = new AsyncDisposableStack();
-      const run = owner.use(new GrantedRun(parts, asked, caller, reservation));
-      admitted?.(null);
-      run.begin(early ?? open(reservation.grant.outputTokens));
-      owner.move();
-      return run;
+      } finally {
+        decided.resolve();
+      }
+      const run = new GrantedRun(parts, asked, caller, reservation);
+      try {
+        admitted?.(null);
+        run.begin(early ?? open(reservation.grant.outputTokens));
+        return run;
+      } catch (defect) {
+        await run[Symbol.asyncDispose]();
+        throw defect;
+      }
     },
   };
 }
@@ -163,6 +170,8 @@ class GrantedRun implements Run {
   #firstPart_ms: number | null = null;
   #total_ms = 0;
   #settled: Promise<void> | null = null;
+  /** Its answer was read to the end: the engine is let go. */
+  #isComplete = false;
 
   constructor(
     readonly parts: RunParts,
@@ -215,7 +224,8 @@ class GrantedRun implements Run {
   /** The engine is let go first, or nothing would wake what waits for it. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#settled) this.caller.end(asFault(new Error("the run was given up before its end")));
-    await Promise.all([this.#meter?.events.return(), this.#opened?.events.return()]).finally(() => this.#settle());
+    if (!this.#isComplete)
+      await Promise.all([this.#meter?.events.return(), this.#opened?.events.return()]).finally(() => this.#settle());
     // Nobody waits for the answer any more; a stopping node waits for the record.
     if (this.caller.left) await this.#settled;
   }
@@ -226,6 +236,7 @@ class GrantedRun implements Run {
     this.#total_ms = this.caller.elapsed_ms();
     const ending = this.#ending();
     const { usageWith } = ending;
+    this.#isComplete = ending.outcome === "completed";
     const counting = usageWith && this.caller.left ? this.parts.countPrompt(this.asked) : null;
     this.#settled = Promise.resolve();
     if (counting && usageWith) {

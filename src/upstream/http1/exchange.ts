@@ -78,8 +78,6 @@ export class Exchange implements ResponseSink, Reply {
   constructor(line: Line) {
     this.#line = line;
     this.replied = this.#answer.promise;
-    // Whoever asked may have left before it failed.
-    this.replied.catch(() => {});
   }
 
   get status(): number {
@@ -113,6 +111,8 @@ export class Exchange implements ResponseSink, Reply {
   fail(cause: unknown): void {
     if (this.#failure || (this.#parser.isOver && this.#reader === null)) return;
     this.#failure = { cause };
+    // Whoever asked may have left before.
+    this.replied.catch(() => {});
     this.#answer.reject(cause);
     this.#endGathering();
     // What was gathered is read before the failure is.
