@@ -45,6 +45,14 @@ export const http: Mutant[] = [
     rule: "docs/design/service.md, Cost before trust",
   },
   {
+    name: "requests of one poll are handled one by one",
+    file: "src/http/frame.ts",
+    find: "      await othersArrived();\n",
+    replace: "",
+    caughtBy: ["test/http/arrivals.test.ts"],
+    rule: "docs/design/runtime.md, Bun as a server",
+  },
+  {
     name: "a body is read before the credential is looked at",
     file: "src/http/serve-operation.ts",
     find: `    const principal = scope === null ? null : await authorize(dependencies, call, scope);

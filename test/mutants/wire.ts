@@ -124,6 +124,14 @@ export const upstream: Mutant[] = [
     rule: "docs/design/usage.md, Answers that nobody streams",
   },
   {
+    name: "whoever waits for an answer is woken before the others of its poll",
+    file: "src/upstream/http1/exchange.ts",
+    find: "this.#line.soon(this.#answered);",
+    replace: "this.#answered();",
+    caughtBy: [gathering],
+    rule: "docs/design/runtime.md, Towards engines",
+  },
+  {
     name: "the end of an answer waits for other streams",
     file: "src/upstream/http1/exchange.ts",
     find: "if (this.#parser.isOver) this.#wake();\n    else if (this.#reader",

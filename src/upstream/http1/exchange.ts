@@ -113,7 +113,8 @@ export class Exchange implements ResponseSink, Reply {
     this.#failure = { cause };
     // Whoever asked may have left before.
     this.replied.catch(() => {});
-    this.#answer.reject(cause);
+    if (this.#head) this.#answer.resolve(this);
+    else this.#answer.reject(cause);
     this.#endGathering();
     // What was gathered is read before the failure is.
     if (this.#unread.length > 0) this.#wake();
@@ -123,7 +124,7 @@ export class Exchange implements ResponseSink, Reply {
 
   head(head: ResponseHead): void {
     this.#head = head;
-    this.#answer.resolve(this);
+    this.#line.soon(this.#answered);
   }
 
   body(bytes: Uint8Array): void {
@@ -230,6 +231,8 @@ export class Exchange implements ResponseSink, Reply {
       this.#line.soon(this.#due);
     }
   }
+
+  readonly #answered = (): void => this.#answer.resolve(this);
 
   readonly #due = (): void => {
     this.#isDue = false;

@@ -38,6 +38,31 @@ async function textOf(reading: Promise<Uint8Array[] | null>): Promise<string | n
   return pieces && Buffer.concat(pieces).toString();
 }
 
+describe("answers that one poll brings", () => {
+  test("are told when all of them have come, in their order", async () => {
+    const line = { pause() {}, resume() {}, over() {}, drop() {}, soon: together() };
+    const told: string[] = [];
+    const replies = ["first", "second"].map((name) => {
+      const one = new Exchange(line);
+      return { name, one, reply: one.replied.then(() => void told.push(name)) };
+    });
+    for (const { name, one } of replies) {
+      one.received(bytes(head));
+      await Promise.resolve();
+      told.push(`${name} has come`);
+    }
+    await Promise.all(replies.map(({ reply }) => reply));
+    expect(told).toEqual(["first has come", "second has come", "first", "second"]);
+  });
+
+  test("are told before the failure that follows at once", async () => {
+    const one = exchange();
+    one.fail(new Error("the engine broke off"));
+    expect((await one.replied).status).toBe(200);
+    await expect(one.read()).rejects.toThrow("the engine broke off");
+  });
+});
+
 describe("what is gathered", () => {
   test("is read together when its time is over, and the reader waits until then", async () => {
     const one = exchange();
