@@ -56,16 +56,20 @@ export async function readPieces(
 
 /** The same of a body whose announced size is within bounds and small: the runtime gathers it, in one piece and without a stream. */
 export async function readAtOnce(request: Request, ms: number, take: TakePiece): Promise<Reading> {
+  const reading = request.bytes();
+  const arrived = Bun.peek(reading);
+  const whole = arrived instanceof Uint8Array ? arrived : await inTime(reading, ms);
+  if (typeof whole === "string") return whole;
+  const taking = take(whole);
+  if (taking) await taking;
+  return "whole";
+}
+
+async function inTime(reading: Promise<Uint8Array>, ms: number): Promise<Uint8Array | "late" | "broken_off"> {
   const { promise, resolve } = Promise.withResolvers<Uint8Array | "late" | "broken_off">();
   const deadline = setTimeout(resolve, ms, "late");
-  request.bytes().then(resolve, () => resolve("broken_off"));
-  try {
-    const whole = await promise;
-    if (typeof whole === "string") return whole;
-    const taking = take(whole);
-    if (taking) await taking;
-    return "whole";
-  } finally {
-    clearTimeout(deadline);
-  }
+  reading.then(resolve, () => resolve("broken_off"));
+  const whole = await promise;
+  clearTimeout(deadline);
+  return whole;
 }
