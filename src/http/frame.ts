@@ -51,9 +51,7 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
       response = await framed.work(call);
     } catch (thrown) {
       isSlow = thrown instanceof SlowRefusal;
-      const fault = asFault(thrown);
-      framed.failed?.(call, fault);
-      response = answerFault(call, fault, framed);
+      response = answerFault(call, toldOf(asFault(thrown), call, framed), framed);
     }
     if (!call.streaming) {
       const isRead = call.bodyIsRead || (await dependencies.unread.discard(request, connection.address, call.signal));
@@ -67,6 +65,16 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
     // The answer to a HEAD too: the runtime leaves its body out, and says the length that GET's has.
     return identified(response, call.requestId);
   };
+}
+
+/** What the answer says: a defect in telling of a fault must not leave the request open. */
+function toldOf(fault: Fault, call: Call, { failed }: Framed): Fault {
+  try {
+    failed?.(call, fault);
+    return fault;
+  } catch (defect) {
+    return asFault(defect);
+  }
 }
 
 function begunTrace({ traces }: Dependencies, { requestId, request, route }: Call): RequestTrace | null {
