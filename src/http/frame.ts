@@ -5,7 +5,6 @@
 import { SlowRefusal } from "../auth/strangers.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import type { RequestTrace } from "../telemetry/traces.ts";
-import { together } from "../time/together.ts";
 import { refuseAmbiguous } from "./ambiguous.ts";
 import { Call, type Connection } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -34,9 +33,6 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
     call.watchClient();
     return slowness.wait(call.signal);
   };
-  const soon = together();
-  /** When all requests of this poll have arrived: docs/design/runtime.md, Bun as a server. */
-  const othersArrived = () => new Promise<void>((resolve) => soon(() => resolve()));
   return async (request, connection) => {
     const call = new Call(`req_${dependencies.newId()}`, request, framed.path, connection);
     // Of a connection that is gone, the runtime knows no address any more.
@@ -47,7 +43,6 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
     let isSlow = false;
     try {
       refuseAmbiguous(request.headers);
-      await othersArrived();
       response = await framed.work(call);
     } catch (thrown) {
       isSlow = thrown instanceof SlowRefusal;

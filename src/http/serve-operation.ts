@@ -4,6 +4,7 @@
  */
 import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
+import { together } from "../time/together.ts";
 import { authorize } from "./authorize.ts";
 import type { Call } from "./call.ts";
 import { refused } from "./decision.ts";
@@ -18,6 +19,12 @@ import { requireDescriptors } from "./shed.ts";
 export function serveOperation(dependencies: Dependencies, operation: Operation): Serve {
   const { path, scope, metered, faultShape, request: body } = operation;
   const guarded = guardsOf(operation);
+  const soon = together();
+  /**
+   * When all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. What is refused before is
+   * answered at once: while an answer is outstanding the runtime takes no further request of its connection.
+   */
+  const othersArrived = () => new Promise<void>((resolve) => soon(resolve));
   const work = async (call: Call) => {
     if (scope !== null) requireDescriptors(dependencies);
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
@@ -25,6 +32,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
     if (body && principal) {
       countAttempt(dependencies, operation, principal);
       call.keepOpen();
+      await othersArrived();
     }
     const parameters = guarded(call.request);
     const read = body ? await body.read(dependencies, call) : null;

@@ -57,12 +57,16 @@ interface RefusedRow {
   refused_at: Date;
 }
 
-/** Each takes the next place of its second; where another node took it in the same moment, it goes without. */
+/**
+ * Each takes the next place of its second; where another node took it in the same moment, it goes without. What is kept
+ * already, and is told again, takes none.
+ */
 const keeping = `
   with refused as (
     select *, store_now() - age_ms * interval '1 millisecond' as refused_at
     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::bigint[])
       as one (request_id, organization_id, key_id, operation, model, stream, error_code, age_ms)
+    where not exists (select from usage_refusal k where k.request_id = one.request_id)
   ), numbered as (
     select *, floor(extract(epoch from refused_at))::bigint as second,
       row_number() over (partition by organization_id, floor(extract(epoch from refused_at)) order by request_id) as number

@@ -1,39 +1,65 @@
-// Requests that one poll brings are handled together, when all of them have arrived: docs/design/runtime.md, Bun as a server.
+// Requests that one poll brings are handled together, when all of them have come as far: docs/design/runtime.md, Bun as a server.
 import { expect, test } from "bun:test";
+import Type from "typebox";
 import type { Dependencies } from "../../src/http/dependencies.ts";
-import { faultBodyOf } from "../../src/http/fault-body.ts";
-import { frame } from "../../src/http/frame.ts";
 import { json } from "../../src/http/json.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
+import { createChatCompletion } from "../../src/http/operations/chat.ts";
+import { serveOperation } from "../../src/http/serve-operation.ts";
+import { Fault } from "../../src/inference/fault.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
 
 const connection = { address: () => "192.0.2.1", isLocal: () => false, keepOpen() {} };
+const steps: string[] = [];
+const needed: Partial<Dependencies> = {
+  newId: () => "0".repeat(32),
+  async authenticate(headers) {
+    if (!headers.get("authorization")) throw new Fault("missing_api_key", "No key.");
+    const key = { id: "key_1", scopes: ["inference:create"], allowedModels: null };
+    return { key, organization: { id: "org_1", plan: null } } as never;
+  },
+  attempts: { take() {} },
+  catalog: () => ({ models: new Map(), plans: new Map() }) as never,
+  bounds: plentifulBounds(),
+  lifecycle: lifecycle(),
+  metrics: { decision() {}, unauthenticated() {} } as never,
+  unread: { discard: async () => true },
+  traces: null,
+  closed() {},
+  letsGo: () => false,
+};
+const serve = serveOperation(needed as Dependencies, {
+  ...createChatCompletion,
+  request: {
+    schema: Type.Object({}),
+    read: async (_, call) => void steps.push(`${nameOf(call.request)} is read`) as never,
+  },
+  handle: () => json(200, {}),
+});
+const nameOf = (request: Request) => request.headers.get("x-name");
 
-test("requests of one poll are handled when all have arrived, in their order", async () => {
-  const steps: string[] = [];
-  const needed: Partial<Dependencies> = {
-    newId: () => "0".repeat(32),
-    bounds: plentifulBounds(),
-    lifecycle: lifecycle(),
-    unread: { discard: async () => true },
-    closed() {},
-    letsGo: () => false,
-  };
-  const serve = frame(needed as Dependencies, {
-    path: "/v1/models",
-    faultBody: faultBodyOf(),
-    work({ request }) {
-      steps.push(`${request.headers.get("x-name")} is handled`);
-      return json(200, {});
-    },
+async function arrived(name: string, headers: Record<string, string>): Promise<{ answer: Promise<Response> }> {
+  const request = new Request("http://localhost/v1/chat/completions", {
+    method: "POST",
+    headers: { ...headers, "x-name": name },
   });
-  const answers: Promise<Response>[] = [];
-  for (const name of ["first", "second"]) {
-    answers.push(serve(new Request("http://localhost/v1/models", { headers: { "x-name": name } }), connection));
-    // What it does by itself, it does before the next arrives.
-    for (let hops = 0; hops < 10; hops++) await Promise.resolve();
-    steps.push(`${name} has arrived`);
-  }
-  for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
-  expect(steps).toEqual(["first has arrived", "second has arrived", "first is handled", "second is handled"]);
+  const answer = serve(request, connection);
+  // What it does by itself, it does before the next arrives.
+  for (let hops = 0; hops < 20; hops++) await Promise.resolve();
+  steps.push(`${name} has arrived`);
+  return { answer };
+}
+
+test("requests of one poll are read when all have arrived, in their order", async () => {
+  steps.length = 0;
+  const known = { authorization: "Bearer a" };
+  const [first, second] = [await arrived("first", known), await arrived("second", known)];
+  for (const { answer } of [first, second]) expect((await answer).status).toBe(200);
+  expect(steps).toEqual(["first has arrived", "second has arrived", "first is read", "second is read"]);
+});
+
+test("one that is refused before its body matters waits for nobody", async () => {
+  const { answer } = await arrived("stranger", {});
+  const refused = await Promise.race([answer, new Promise((resolve) => setImmediate(resolve, null))]);
+  expect((refused as Response | null)?.status).toBe(401);
 });

@@ -46,7 +46,7 @@ export const http: Mutant[] = [
   },
   {
     name: "requests of one poll are handled one by one",
-    file: "src/http/frame.ts",
+    file: "src/http/serve-operation.ts",
     find: "      await othersArrived();\n",
     replace: "",
     caughtBy: ["test/http/arrivals.test.ts"],

@@ -67,6 +67,14 @@ for (const { kind, open } of kinds) {
       expect(await kept(others)).toHaveLength(1);
     });
 
+    test("what is told again takes no place from what is new", async () => {
+      const one = newId("org_");
+      const many = Array.from({ length: 12 }, () => refusedBy(one)).sort((a, b) => (a.requestId < b.requestId ? -1 : 1));
+      await store.keep(many.slice(0, 9));
+      await store.keep(many);
+      expect(await kept(many)).toHaveLength(10);
+    });
+
     test("one is kept for 30 days and a little, and then forgotten", async () => {
       const idAt = (instant: string) => {
         const hex = Date.parse(instant).toString(16).padStart(12, "0");
