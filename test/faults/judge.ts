@@ -102,7 +102,7 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   const most = Math.max(0, ...attempts);
   if (row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output)
     broken.push(`${name}: ${row.charged} and ${row.uncharged} units are not what its tokens cost`);
-  if (row.output_tokens > most)
+  if (row.output_tokens > most && !isSingleDelta(row, most))
     broken.push(`${name} is charged ${row.output_tokens} tokens, and its engines made ${attempts}`);
   if (row.attempts !== null && attempts.length > row.attempts)
     broken.push(`${name} was asked of engines ${attempts.length} times, and its record says ${row.attempts}`);
@@ -117,6 +117,14 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   if (isWhole && !attempts.includes(row.output_tokens))
     broken.push(`${name} was complete, its engines made ${attempts} tokens, and its record says ${row.output_tokens}`);
   return broken;
+}
+
+/**
+ * An answer that broke off after one delta may have come whole: it is counted by its letters, and a long token is two
+ * (docs/design/usage.md, Counting tokens).
+ */
+function isSingleDelta({ outcome, output_tokens }: Row, made: number): boolean {
+  return made === 1 && outcome !== "completed" && output_tokens === 2;
 }
 
 /** Nodes hear of a plan within so long, and a batch may wait for an outage. */

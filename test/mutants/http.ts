@@ -60,6 +60,7 @@ export const http: Mutant[] = [
     if (body && principal) {
       countAttempt(dependencies, operation, principal);
       call.keepOpen();
+      await othersArrived();
     }
     const parameters = guarded(call.request);
     const read = body ? await body.read(dependencies, call) : null;`,
@@ -69,6 +70,7 @@ export const http: Mutant[] = [
     if (body && principal) {
       countAttempt(dependencies, operation, principal);
       call.keepOpen();
+      await othersArrived();
     }
     const parameters = guarded(call.request);`,
     caughtBy: ["test/http/order-of-checks.test.ts"],

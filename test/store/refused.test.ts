@@ -69,7 +69,9 @@ for (const { kind, open } of kinds) {
 
     test("what is told again takes no place from what is new", async () => {
       const one = newId("org_");
-      const many = Array.from({ length: 12 }, () => refusedBy(one)).sort((a, b) => (a.requestId < b.requestId ? -1 : 1));
+      const many = Array.from({ length: 12 }, () => refusedBy(one)).sort((a, b) =>
+        a.requestId < b.requestId ? -1 : 1,
+      );
       await store.keep(many.slice(0, 9));
       await store.keep(many);
       expect(await kept(many)).toHaveLength(10);
