@@ -166,7 +166,7 @@ async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonN
 }
 
 /** How long each target is asked what a scenario asks before it is measured: code that ran rarely until then is slow. */
-const warming_s = 8;
+const warming_s = 5;
 
 interface Measuring {
   stores: Stores;
