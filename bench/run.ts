@@ -177,7 +177,7 @@ interface Measuring {
 async function rounds(
   scenario: Scenario,
   driven: readonly Driven[],
-  { stores, warming_s }: Measuring,
+  { stores, warming_s: length_s }: Measuring,
 ): Promise<Map<string, Slice[]>> {
   const asked = driven.filter(({ target }) => scenario.targets.includes(target.name));
   const slices = new Map<string, Slice[]>(asked.map(({ target }) => [target.name, []]));
@@ -185,7 +185,7 @@ async function rounds(
   for (let round = isWarmedUp ? -1 : 0; round < scenario.rounds; round++) {
     for (const { target, connections, count } of asked) {
       const asker = askerOf(target, connections, scenario, count);
-      const load = { ...scenario.load, ...(round < 0 ? { length_s: warming_s } : {}) };
+      const load = { ...scenario.load, ...(round < 0 ? { length_s } : {}) };
       const slice = await sliceOf(target, asker, { ...scenario, load }, { connections, stores });
       if (round >= 0) slices.get(target.name)!.push(slice);
     }

@@ -1,8 +1,8 @@
 /**
- * What large bodies and long streams leave behind. The collector comes by itself when as much again has been asked for as is in use, which
- * may be never; so it is asked when there is much to find. A collection stops the node for some milliseconds, more with
- * all that is in use: so collections have a budget of time, which a burst of large bodies may use up, and which fills up
- * slowly. Rule: docs/design/service.md, Memory in flight.
+ * What large bodies and long streams leave behind. The collector comes by itself when as much again has been asked for as is
+ * in use, which may be never; so it is asked when there is much to find. A collection stops the node for some milliseconds,
+ * more with all that is in use: so collections have a budget of time, which a burst of large bodies may use up, and which
+ * fills up slowly. Rule: docs/design/service.md, Memory in flight.
  */
 import { Bucket, type BucketSize } from "../time/bucket.ts";
 
@@ -93,7 +93,8 @@ export function leftovers(
       if (left_bytes >= ended_bytes) collectLater();
     },
     lived(ms, open) {
-      if (ms >= old_ms) old += 1;
+      if (ms < old_ms) return;
+      old += 1;
       if (old >= Math.max(old_min, open)) collectLater();
     },
     passed(open) {

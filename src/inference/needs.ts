@@ -23,14 +23,10 @@ export type Use = keyof typeof capabilityOf;
 export class Needs {
   readonly list: Need[] = [];
 
-  /** `param` is the wire path of the field. */
-  add(use: Use, param: string): void {
-    if (this.lacks(use)) this.list.push({ capability: capabilityOf[use], param });
-  }
-
-  /** For whoever would have to put together the path of each of a thousand fields. */
-  lacks(use: Use): boolean {
+  /** `param` is the wire path of the field; as a function where it would be put together for each of a thousand fields. */
+  add(use: Use, param: string | (() => string)): void {
     const capability = capabilityOf[use];
-    return !this.list.some((known) => known.capability === capability);
+    if (this.list.some((known) => known.capability === capability)) return;
+    this.list.push({ capability, param: typeof param === "string" ? param : param() });
   }
 }

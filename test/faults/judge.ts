@@ -123,8 +123,8 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
  * An answer that broke off after one delta may have come whole: it is counted by its letters, and a long token is two
  * (docs/design/usage.md, Counting tokens).
  */
-function isSingleDelta({ outcome, output_tokens }: Row, made: number): boolean {
-  return made === 1 && outcome !== "completed" && output_tokens === 2;
+function isSingleDelta({ outcome, output_tokens, usage_source }: Row, made: number): boolean {
+  return made === 1 && outcome !== "completed" && usage_source === "estimated" && output_tokens === 2;
 }
 
 /** Nodes hear of a plan within so long, and a batch may wait for an outage. */

@@ -14,6 +14,7 @@ export interface Row {
   input_tokens: number;
   attempts: number | null;
   session_used_after: number | null;
+  usage_source: string;
   is_rejected: boolean;
 }
 
@@ -30,7 +31,7 @@ export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] 
     rows: [
       ...(await db.query<Row>(`
         select request_id, outcome, stopped_by, recovered, output_tokens::int, charged::int, uncharged::int,
-          input_tokens::int, attempts::int, session_used_after::float8, report_rejected is not null is_rejected
+          input_tokens::int, attempts::int, session_used_after::float8, usage_source, report_rejected is not null is_rejected
         from usage_record where operation <> 'adjustment'`)),
     ],
     windows: [

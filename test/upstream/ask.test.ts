@@ -2,7 +2,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
-import type { InferenceRequest } from "../../src/inference/request.ts";
 import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
 import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { ask } from "../../src/upstream/ask.ts";
@@ -10,19 +9,11 @@ import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
 import { Listened } from "../harness/listened.ts";
 import { patience } from "../harness/patience.ts";
+import { saying } from "../harness/request.ts";
 import { until } from "../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
-const request: InferenceRequest = {
-  model: "acme/m",
-  stream: true,
-  turns: [{ role: "user", parts: [{ kind: "text", text: "hi" }] }],
-  tools: [],
-  sampling: {},
-  stop: [],
-  extra: {},
-  needs: [],
-};
+const request = saying("hi");
 const chunk = (delta: object, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
 const engines = client();

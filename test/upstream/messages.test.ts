@@ -9,6 +9,7 @@ import { upstreamCodecs } from "../../src/upstream/codecs.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { patience } from "../harness/patience.ts";
+import { saying } from "../harness/request.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
 const seen: { path: string; headers: Headers; body: Record<string, unknown> }[] = [];
@@ -34,16 +35,7 @@ afterAll(() => server.stop(true));
 const engines = client();
 afterAll(() => engines.close());
 
-const request: InferenceRequest = {
-  model: "acme/writer-1",
-  stream: true,
-  turns: [{ role: "user", parts: [{ kind: "text", text: "Hello" }] }],
-  tools: [],
-  sampling: {},
-  stop: [],
-  extra: {},
-  needs: [],
-};
+const request = saying("Hello", { model: "acme/writer-1" });
 
 async function events(protocol: "openai-chat" | "anthropic-messages", more: Partial<InferenceRequest>) {
   const out: InferenceEvent[] = [];

@@ -1,11 +1,11 @@
 /** Header fields of what engines are asked: those of an engine are written once, and each request has its own beside them. */
 import { afterAll, expect, test } from "bun:test";
-import type { InferenceRequest } from "../../src/inference/request.ts";
 import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { type Sending, send } from "../../src/upstream/send.ts";
 import { defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
+import { saying } from "../harness/request.ts";
 
 const seen: Headers[] = [];
 const server = Bun.serve({
@@ -19,16 +19,7 @@ afterAll(() => server.stop(true));
 const engines = client();
 afterAll(() => engines.close());
 
-const request: InferenceRequest = {
-  model: "acme/m",
-  stream: false,
-  turns: [{ role: "user", parts: [{ kind: "text", text: "hi" }] }],
-  tools: [],
-  sampling: {},
-  stop: [],
-  extra: {},
-  needs: [],
-};
+const request = saying("hi", { stream: false });
 
 const engine = (more: Partial<Upstream> = {}): Upstream => ({
   name: "engine",

@@ -1,23 +1,14 @@
 /** What was learned of models outlives a restart, and nobody waits for it. */
 import { expect, test } from "bun:test";
-import type { InferenceRequest } from "../../src/inference/request.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import type { Calibrations, ModelCalibration } from "../../src/store/calibration.ts";
 import { type CalibrationSaverSettings, calibrationSaver } from "../../src/usage/calibration-saver.ts";
 import { inputEstimate } from "../../src/usage/input-estimate.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
+import { saying } from "../harness/request.ts";
 import { until } from "../harness/until.ts";
 
-const request: InferenceRequest = {
-  model: "acme/a",
-  stream: false,
-  turns: [{ role: "user", parts: [{ kind: "text", text: "x" }] }],
-  tools: [],
-  sampling: {},
-  stop: [],
-  extra: {},
-  needs: [],
-};
+const request = saying("x", { model: "acme/a", stream: false });
 
 const none = { deltas: 0, codeUnits: 0 };
 

@@ -6,10 +6,10 @@ import { replicas } from "../../src/routing/replicas.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
-import type { Errand } from "../../src/usage/asking.ts";
 import { type WalkParts, walk } from "../../src/usage/walk.ts";
 import { type Engine, startEngine } from "../failover/engine.ts";
 import { walking } from "../harness/patience.ts";
+import { saying } from "../harness/request.ts";
 import { until } from "../harness/until.ts";
 
 let engines: [Engine, Engine];
@@ -54,10 +54,7 @@ function rig(more: Partial<Upstream> = {}) {
     },
     waiting: () => known.routesOf(model).reduce((sum, route) => sum + parts.queues.lengthOf(route), 0),
     async asks(content: string) {
-      const request: Errand["request"] = {
-        ...{ model: model.id, stream: true, turns: [{ role: "user", parts: [{ kind: "text", text: content }] }] },
-        ...{ tools: [], sampling: {}, stop: [], extra: {}, needs: [] },
-      };
+      const request = saying(content, { model: model.id });
       const opened = walk(parts, {
         ...{ model, request, inputBytes: 40, inputTokens: 10, plan: { name: "pro" }, granted: Promise.resolve() },
         identity: { responseId: "r", createdAtSeconds: 1, model: model.id },

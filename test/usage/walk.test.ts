@@ -11,6 +11,7 @@ import type { Errand } from "../../src/usage/asking.ts";
 import { type Attempted, type WalkParts, walk } from "../../src/usage/walk.ts";
 import { startWall, type Wall } from "../failover/wall.ts";
 import { walking } from "../harness/patience.ts";
+import { saying } from "../harness/request.ts";
 import { until } from "../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
@@ -94,10 +95,7 @@ async function walks(ways: readonly Way[], options: Options = {}): Promise<Told>
     }),
     {
       model,
-      request: {
-        ...{ model: model.id, stream: true, turns: [{ role: "user", parts: [{ kind: "text", text: "hi" }] }] },
-        ...{ tools: [], sampling: {}, stop: [], extra: {}, needs: [], ...options.request },
-      },
+      request: saying("hi", { model: model.id, ...options.request }),
       inputBytes: 40,
       inputTokens: options.inputTokens ?? 10,
       identity: { responseId: "r", createdAtSeconds: 1, model: model.id },

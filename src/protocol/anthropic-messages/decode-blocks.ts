@@ -85,7 +85,7 @@ export function addInputs(
 }
 
 function imagePart(block: ImageBlockParam, path: Path, needs: MessagesNeeds): InputPart {
-  needs.add("image", path());
+  needs.add("image", path);
   const { source } = block;
   const url =
     source.type === "url" ? source.url : `data:${imageKindOf(source.data) ?? source.media_type};base64,${source.data}`;
@@ -99,7 +99,7 @@ function documentParts(block: DocumentBlockParam, path: Path, needs: MessagesNee
   const whole = withNative({}, block, ["type", "title", "context"], ["source", "cache_control", "citations"]);
   const head = documentHead(block);
   if (source.type === "base64") {
-    needs.add("file", path());
+    needs.add("file", path);
     const data = `data:${source.media_type};base64,${source.data}`;
     const filename = block.title || "document.pdf";
     const file: InputPart = { kind: "file", data, filename, mediaType: source.media_type, ...whole };

@@ -116,8 +116,7 @@ function* decodeMessages(
       if (said.length > 0) append(turns, { role: "user", parts: said });
     } else if (message.role === "assistant") {
       const parts = assistantParts(message.content);
-      if (needs.lacks("call or result") && parts.some((part) => part.kind === "tool-call"))
-        needs.add("call or result", `messages[${at}].content`);
+      if (parts.some((part) => part.kind === "tool-call")) needs.add("call or result", () => `messages[${at}].content`);
       if (parts.length > 0) append(turns, { role: "assistant", parts });
     } else {
       const parts = textParts(message.content).filter((part) => part.text !== "");
@@ -152,7 +151,7 @@ function userTurns(content: string | readonly UserContentBlock[], messageAt: num
 }
 
 function resultTurn(block: ToolResultBlockParam, path: Path, needs: MessagesNeeds): ToolTurn {
-  if (needs.lacks("call or result")) needs.add("call or result", path());
+  needs.add("call or result", path);
   const { content } = block;
   const turn: ToolTurn = { role: "tool", callId: block.tool_use_id, parts: [] };
   if (typeof content === "string") turn.parts.push({ kind: "text", text: content });

@@ -68,11 +68,10 @@ function decodeMessage(message: ChatMessage, at: number, needs: Needs): Turn {
     case "user":
       return named({ role: "user", parts: userParts(message.content, at, needs) }, message);
     case "assistant":
-      if (message.tool_calls?.length && needs.lacks("call or result"))
-        needs.add("call or result", `messages[${at}].tool_calls`);
+      if (message.tool_calls?.length) needs.add("call or result", () => `messages[${at}].tool_calls`);
       return named({ role: "assistant", parts: assistantParts(message) }, message);
     case "tool":
-      if (needs.lacks("call or result")) needs.add("call or result", `messages[${at}].role`);
+      needs.add("call or result", () => `messages[${at}].role`);
       return { role: "tool", callId: message.tool_call_id, parts: textParts(message.content) };
   }
 }

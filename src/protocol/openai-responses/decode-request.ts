@@ -113,7 +113,7 @@ function decodeItem(told: Told, { needs }: Reading): Turn | null {
     }
     case "function_call_output":
     case "custom_tool_call_output":
-      needCalls(needs, told);
+      needs.add("call or result", () => told.param);
       return {
         role: "tool",
         callId: item.call_id,
@@ -135,7 +135,7 @@ function assistantParts(told: Told, { book, needs, model }: Reading): AssistantP
     case "reasoning":
       return reasoningParts(item, model);
     case "function_call": {
-      needCalls(needs, told);
+      needs.add("call or result", () => told.param);
       const { call_id: callId, name, namespace } = item;
       const wire = {
         type: item.type,
@@ -148,7 +148,7 @@ function assistantParts(told: Told, { book, needs, model }: Reading): AssistantP
       return [{ kind: "tool-call", callId, toolName, arguments: item.arguments, native: native(wire) }];
     }
     case "custom_tool_call": {
-      needCalls(needs, told);
+      needs.add("call or result", () => told.param);
       const { call_id: callId, name, input, namespace } = item;
       const wire = { type: item.type, call_id: callId, name, input, namespace: namespace ?? undefined };
       const toolName = book.nameOf(name, namespace);
@@ -157,10 +157,6 @@ function assistantParts(told: Told, { book, needs, model }: Reading): AssistantP
     default:
       return null;
   }
-}
-
-function needCalls(needs: Needs, told: Told): void {
-  if (needs.lacks("call or result")) needs.add("call or result", told.param);
 }
 
 function answerParts({ content }: MessageItem): AssistantPart[] {
@@ -199,10 +195,10 @@ function contentPart(part: WirePart | OutputPart, path: Path, needs: Needs): Inp
     case "refusal":
       return { kind: "text", text: part.refusal };
     case "input_image":
-      needs.add("image", path());
+      needs.add("image", path);
       return { kind: "image", url: part.image_url, ...compact({ detail: part.detail }) };
     case "input_file":
-      needs.add("file", path());
+      needs.add("file", path);
       return { kind: "file", data: part.file_data, ...compact({ filename: part.filename }) };
   }
 }

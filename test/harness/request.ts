@@ -1,0 +1,16 @@
+/** A request of the centre that says one thing and asks for nothing else. */
+import type { InferenceRequest } from "../../src/inference/request.ts";
+
+export function saying(text: string, more: Partial<InferenceRequest> = {}): InferenceRequest {
+  return {
+    model: "acme/m",
+    stream: true,
+    turns: [{ role: "user", parts: [{ kind: "text", text }] }],
+    tools: [],
+    sampling: {},
+    stop: [],
+    extra: {},
+    needs: [],
+    ...more,
+  };
+}
