@@ -82,7 +82,11 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
   /** What came together is written together. */
   const frames = (batch: Batch) => {
     let out = "";
-    for (const event of batch) for (const message of encoder.push(event)) out += encodeSse(message);
+    for (const event of batch) {
+      const frame = event.type === "part-delta" ? encoder.frame(event) : null;
+      if (frame !== null) out += frame;
+      else for (const message of encoder.push(event)) out += encodeSse(message);
+    }
     return out;
   };
   const beat = (controller: Controller) => {

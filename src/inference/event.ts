@@ -21,6 +21,8 @@ export type InferenceEvent =
   | { type: "response-end"; reason: StopReason; stopSequence?: string }
   | { type: "response-failed"; fault: Fault };
 
+export type PartDelta = Extract<InferenceEvent, { type: "part-delta" }>;
+
 export type PartHead =
   | { kind: "text" }
   | { kind: "refusal" }

@@ -3,7 +3,7 @@
  * Pure: time and ids are arguments, no I/O. Four laws hold for each, as property tests (docs/design/architecture.md,
  * The four laws of a codec).
  */
-import type { InferenceEvent } from "../inference/event.ts";
+import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Result } from "../inference/result.ts";
@@ -49,6 +49,11 @@ export interface StreamContext {
 
 /** Ends with the protocol's own terminal marker, or its own error. */
 export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
+  /**
+   * A delta as it is written, with all that `push` would do: a shorter way for nearly every event of a stream. Null, and
+   * nothing done, where it says more than its text, has to wait, or comes with other frames: then it is to be pushed.
+   */
+  frame(event: PartDelta): string | null;
   /** What is written while the model is silent, in the form that this protocol's clients count: whole frames, or "". */
   heartbeat(): string;
 }

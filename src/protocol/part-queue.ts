@@ -3,7 +3,7 @@
  * calls. On the wire they may not, because clients act on the one that is open. The part that began first passes as it
  * comes; the others wait, and each follows when those before it have ended.
  */
-import type { InferenceEvent, PartHead } from "../inference/event.ts";
+import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
 import { ToolInput } from "./tool-input.ts";
 
 interface Part {
@@ -47,6 +47,14 @@ export class PartQueue {
     }
   }
 
+  /** Takes a delta that passes alone. Where it has to wait, or may let others pass, nothing is taken: it is to be pushed. */
+  takes({ index, delta }: PartDelta): boolean {
+    const first = this.#parts[0];
+    if (first?.index !== index || first.input?.mayEnd(delta)) return false;
+    first.input?.push(delta);
+    return true;
+  }
+
   #openAt(index: number): Part | undefined {
     return this.#parts.find((part) => part.index === index && !part.ended);
   }
@@ -70,7 +78,7 @@ function inputOf(head: PartHead): ToolInput | null {
 }
 
 /** What waits becomes one piece; log probabilities stay with the piece that they came with. */
-function hold({ held }: Part, event: InferenceEvent & { type: "part-delta" }): void {
+function hold({ held }: Part, event: PartDelta): void {
   const last = held.at(-1);
   if (last?.type === "part-delta" && !event.logprobs && !last.logprobs)
     held.splice(-1, 1, { ...last, delta: last.delta + event.delta });

@@ -33,6 +33,11 @@ export class ToolInput {
     return piece.slice(start);
   }
 
+  /** Whether this piece may close the object, or comes behind its end. Takes nothing. */
+  mayEnd(piece: string): boolean {
+    return this.complete || closing.test(piece);
+  }
+
   #step(code: number): void {
     if (this.#inText) {
       if (this.#escaped) this.#escaped = false;
@@ -53,6 +58,8 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
+
+const closing = /[}\]]/;
 
 function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;

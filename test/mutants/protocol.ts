@@ -6,6 +6,7 @@ const responses = "test/protocol/openai-responses/quirks.test.ts";
 const refusal = "test/protocol/refusal.test.ts";
 const pairs = "test/protocol/pairs.test.ts";
 const order = "test/protocol/pairs-order.test.ts";
+const frames = "test/protocol/frames.test.ts";
 
 export const protocol: Mutant[] = [
   {
@@ -127,6 +128,54 @@ export const protocol: Mutant[] = [
     replace: "",
     caughtBy: [order],
     rule: "docs/design/protocols.md, Call fragments without order",
+  },
+  {
+    name: "a part that waits is told as frames before the one in front of it",
+    file: "src/protocol/part-queue.ts",
+    find: "if (first?.index !== index || first.input?.mayEnd(delta)) return false;",
+    replace: "if (!first || first.input?.mayEnd(delta)) return false;",
+    caughtBy: [frames],
+    rule: "docs/design/protocols.md, Deltas as frames",
+  },
+  {
+    name: "the end of a call that was told as frames is not seen",
+    file: "src/protocol/part-queue.ts",
+    find: "    first.input?.push(delta);\n",
+    replace: "",
+    caughtBy: [frames],
+    rule: "docs/design/protocols.md, Deltas as frames",
+  },
+  {
+    name: "the delta that ends a call is a frame, and the call that waits for it is not told",
+    file: "src/protocol/tool-input.ts",
+    find: "return this.complete || closing.test(piece);",
+    replace: "return this.complete;",
+    caughtBy: [frames],
+    rule: "docs/design/protocols.md, Deltas as frames",
+  },
+  {
+    name: "probabilities of a token are lost in its frame",
+    file: "src/protocol/openai-chat/encode-response.ts",
+    find: "if (event.logprobs || !parts.takes(event)) return null;",
+    replace: "if (!parts.takes(event)) return null;",
+    caughtBy: [frames],
+    rule: "docs/design/protocols.md, Deltas as frames",
+  },
+  {
+    name: "frames of a Responses stream share a number",
+    file: "src/protocol/openai-responses/response-writer.ts",
+    find: "${after}${this.#sequence++}}",
+    replace: "${after}${this.#sequence}}",
+    caughtBy: [frames],
+    rule: "docs/design/protocols.md, Responses streams",
+  },
+  {
+    name: "what was told as frames is missing from the whole item",
+    file: "src/protocol/openai-responses/stream-item.ts",
+    find: '    this.#pieces.push(delta);\n    return delta === ""',
+    replace: '    return delta === ""',
+    caughtBy: [frames],
+    rule: "docs/design/protocols.md, Responses streams",
   },
   {
     name: "one engine's words for a full context are not understood",

@@ -8,6 +8,8 @@ import { unsigned } from "./signature.ts";
 
 export interface Block {
   add(delta: string): void;
+  /** What `add` would write, as text; null, and nothing taken, where that may be more than a delta. */
+  frame(delta: string): string | null;
   end(signature?: string, citations?: readonly Native[]): void;
 }
 
@@ -29,10 +31,11 @@ function textBlock(writer: MessageWriter): Block {
   return {
     add(text) {
       if (text === "") return;
-      if (!isOpen) writer.open({ type: "text", text: "" });
+      if (!isOpen) writer.open({ type: "text", text: "" }, { type: "text_delta", text: "" });
       isOpen = true;
       writer.delta({ type: "text_delta", text });
     },
+    frame: (text) => writer.frame(text),
     end(_, citations = []) {
       if (!isOpen) return;
       for (const citation of citationsOf(citations)) writer.delta({ type: "citations_delta", citation });
@@ -42,11 +45,12 @@ function textBlock(writer: MessageWriter): Block {
 }
 
 function thinkingBlock(writer: MessageWriter): Block {
-  writer.open({ type: "thinking", thinking: "", signature: "" });
+  writer.open({ type: "thinking", thinking: "", signature: "" }, { type: "thinking_delta", thinking: "" });
   return {
     add(thinking) {
       if (thinking !== "") writer.delta({ type: "thinking_delta", thinking });
     },
+    frame: (thinking) => writer.frame(thinking),
     /** The signature comes whole, and in one: clients replace, they do not append. */
     end(signature = unsigned) {
       if (signature !== "") writer.delta({ type: "signature_delta", signature });
@@ -57,19 +61,20 @@ function thinkingBlock(writer: MessageWriter): Block {
 
 function redactedBlock(writer: MessageWriter, data: string): Block {
   writer.open({ type: "redacted_thinking", data });
-  return { add() {}, end: () => writer.close() };
+  return { add() {}, frame: () => "", end: () => writer.close() };
 }
 
 /** Ends with its arguments, whether or not the engine has said so: clients need not wait for the whole answer. */
 function toolBlock(writer: MessageWriter, id: string, name: string): Block {
   const input = new ToolInput();
-  writer.open({ type: "tool_use", id, name, input: {} });
+  writer.open({ type: "tool_use", id, name, input: {} }, { type: "input_json_delta", partial_json: "" });
   return {
     add(delta) {
       const partial_json = input.push(delta);
       if (partial_json !== "") writer.delta({ type: "input_json_delta", partial_json });
       if (input.complete) writer.close();
     },
+    frame: (delta) => (input.mayEnd(delta) ? null : writer.frame(input.push(delta))),
     end: () => writer.close(),
   };
 }

@@ -47,6 +47,7 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
   }
 
   return {
+    frame: (event) => (block && parts.takes(event) ? block.frame(event.delta) : null),
     push(event) {
       for (const next of parts.push(event)) take(next);
       return writer.take();

@@ -8,6 +8,7 @@
  */
 import type { SseMessage } from "../../sse/message.ts";
 import type { ResponseIdentity } from "../codec.ts";
+import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
 import type { ContentBlock, ContentBlockDelta, MessageStreamEvent, MessagesError, MessagesUsage } from "./contract.ts";
 import type { Stop } from "./stop-reason.ts";
 
@@ -15,6 +16,7 @@ export class MessageWriter {
   #state: "before" | "between" | "inside" | "over" = "before";
   #index = -1;
   #out: SseMessage[] = [];
+  #around: AroundDelta | null = null;
 
   constructor(
     readonly identity: ResponseIdentity,
@@ -39,18 +41,28 @@ export class MessageWriter {
     this.#write({ type: "ping" });
   }
 
-  open(block: ContentBlock): void {
+  /** `empty`: what a delta of it without text would be, of blocks that have deltas. */
+  open(block: ContentBlock, empty?: ContentBlockDelta): void {
     if (this.over) return;
     this.#start();
     this.close();
     this.#index += 1;
     this.#state = "inside";
     this.#write({ type: "content_block_start", index: this.#index, content_block: block });
+    this.#around = empty
+      ? aroundDelta(messageOf({ type: "content_block_delta", index: this.#index, delta: empty }))
+      : null;
   }
 
   delta(delta: ContentBlockDelta): void {
     if (this.#state !== "inside") return;
     this.#write({ type: "content_block_delta", index: this.#index, delta });
+  }
+
+  /** A delta of the open block, as text: an empty one is not written. Null where none is open. */
+  frame(delta: string): string | null {
+    if (this.#state !== "inside" || !this.#around) return null;
+    return delta === "" ? "" : this.#around.before + JSON.stringify(delta) + this.#around.after;
   }
 
   close(): void {
@@ -99,6 +111,10 @@ export class MessageWriter {
   }
 
   #write(event: MessageStreamEvent): void {
-    this.#out.push({ event: event.type, data: JSON.stringify(event) });
+    this.#out.push(messageOf(event));
   }
+}
+
+function messageOf(event: MessageStreamEvent): SseMessage {
+  return { event: event.type, data: JSON.stringify(event) };
 }

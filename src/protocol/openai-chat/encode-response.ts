@@ -1,10 +1,11 @@
 /** The centre → what chat clients read: chunks that end with one [DONE], or one completion. */
-import type { InferenceEvent, StopReason, TokenLogprob } from "../../inference/event.ts";
+import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Result, ResultPart } from "../../inference/result.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
 import { comment } from "../../sse/encode.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
+import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
 import { PartQueue } from "../part-queue.ts";
 import type { ChatChoice, ChatCompletion, ChatCompletionRequest, ChatDelta } from "./contract.ts";
 import { encodeFault } from "./fault.ts";
@@ -16,10 +17,10 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
   let head = "";
   const tail = wantsUsage ? `,"usage":null}` : "}";
   let usage: Usage = noUsage;
-  /** Which tool call a part is, in order of appearance; undefined for other parts. */
-  const callOfPart: (number | undefined)[] = [];
-  const kindOfPart: ("text" | "refusal" | "reasoning" | "tool-call")[] = [];
+  /** Of the part that is told; calls are counted in order of appearance. */
+  let kind: PartHead["kind"] = "text";
   let calls = 0;
+  let around: AroundDelta = { before: "", after: "" };
   const parts = new PartQueue();
 
   const chunk = (
@@ -33,6 +34,19 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
     },"finish_reason":${finish ? `"${finish}"` : "null"}${more}}]${tail}`,
   });
 
+  function deltaOf(delta: string): ChatDelta {
+    switch (kind) {
+      case "tool-call":
+        return { tool_calls: [{ index: calls - 1, function: { arguments: delta } }] };
+      case "reasoning":
+        return { reasoning_content: delta };
+      case "refusal":
+        return { refusal: delta };
+      case "text":
+        return { content: delta };
+    }
+  }
+
   function said(event: InferenceEvent): SseMessage[] {
     switch (event.type) {
       case "response-start": {
@@ -41,25 +55,18 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
         return [chunk({ role: "assistant", content: "" })];
       }
       case "part-start": {
-        kindOfPart[event.index] = event.part.kind;
-        if (event.part.kind !== "tool-call") return [];
-        callOfPart[event.index] = calls;
-        const { callId: id, toolName: name } = event.part;
-        const call = { index: calls++, id, type: "function" as const, function: { name, arguments: "" } };
+        const { part } = event;
+        kind = part.kind;
+        if (part.kind === "tool-call") calls += 1;
+        around = aroundDelta(chunk(deltaOf("")));
+        if (part.kind !== "tool-call") return [];
+        const { callId: id, toolName: name } = part;
+        const call = { index: calls - 1, id, type: "function" as const, function: { name, arguments: "" } };
         return [chunk({ tool_calls: [call] })];
       }
       case "part-delta": {
         const { delta, logprobs } = event;
-        switch (kindOfPart[event.index]) {
-          case "tool-call":
-            return [chunk({ tool_calls: [{ index: callOfPart[event.index] ?? 0, function: { arguments: delta } }] })];
-          case "reasoning":
-            return [chunk({ reasoning_content: delta })];
-          case "refusal":
-            return [chunk({ refusal: delta })];
-          default:
-            return [chunk({ content: delta }, logprobs && asAsked(logprobs, wire))];
-        }
+        return [chunk(deltaOf(delta), kind === "text" && logprobs ? asAsked(logprobs, wire) : undefined)];
       }
       case "part-end":
         return [];
@@ -76,7 +83,15 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
         return [{ data: JSON.stringify(encodeFault(event.fault, requestId)) }, done];
     }
   }
-  return { push: (event) => parts.push(event).flatMap(said), end: () => [], heartbeat: () => waiting };
+  return {
+    frame(event) {
+      if (event.logprobs || !parts.takes(event)) return null;
+      return around.before + JSON.stringify(event.delta) + around.after;
+    },
+    push: (event) => parts.push(event).flatMap(said),
+    end: () => [],
+    heartbeat: () => waiting,
+  };
 }
 
 const done: SseMessage = { data: "[DONE]" };

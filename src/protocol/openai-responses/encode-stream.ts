@@ -77,6 +77,11 @@ export function streamEncoder(
   }
 
   return {
+    frame(event) {
+      const item = all.at(-1);
+      if (event.logprobs || !item?.around || !parts.takes(event)) return null;
+      return item.frame(event.delta, item.around);
+    },
     push(event) {
       for (const next of parts.push(event)) take(next);
       return writer.take();

@@ -6,6 +6,7 @@
  * with `sequence_number` counting up from 0 without a gap. What has ended writes nothing more.
  */
 import type { SseMessage } from "../../sse/message.ts";
+import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
 import type { ResponseObject, ResponsesStreamEvent } from "./contract.ts";
 
 type Unnumbered<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;
@@ -43,7 +44,13 @@ export class ResponseWriter {
   write(event: UnnumberedEvent): void {
     if (this.#state === "over") return;
     this.start();
-    this.#push(event.type, `${JSON.stringify(event).slice(0, -1)},"sequence_number":${this.#sequence++}}`);
+    this.#push(event.type, `${numberless(event)}${this.#sequence++}}`);
+  }
+
+  /** What `write` would write of an event with this delta, as text. */
+  frame(delta: string, { before, after }: AroundDelta): string {
+    if (this.#state === "over") return "";
+    return `${before}${JSON.stringify(delta)}${after}${this.#sequence++}}\n\n`;
   }
 
   finish(response: ResponseObject): void {
@@ -61,4 +68,14 @@ export class ResponseWriter {
   #push(event: string, data: string): void {
     this.#out.push({ event, data });
   }
+}
+
+/** What stands around the delta of such an event, up to its number. */
+export function aroundNumbered(event: UnnumberedEvent): AroundDelta {
+  const { before, after } = aroundDelta({ event: event.type, data: numberless(event) });
+  return { before, after: after.trimEnd() };
+}
+
+function numberless(event: UnnumberedEvent): string {
+  return `${JSON.stringify(event).slice(0, -1)},"sequence_number":`;
 }

@@ -1,18 +1,20 @@
 /** One item of a stream: added, its parts, their deltas, done; each once, and in this order. */
 import { compact } from "../../inference/compact.ts";
 import type { PartHead, TokenLogprob } from "../../inference/event.ts";
+import type { AroundDelta } from "../delta-frame.ts";
 import type { AnswerItems, CallerCall } from "./answer-items.ts";
 import type { ContentPart, ItemStatus, OutputItem, SummaryText } from "./contract.ts";
 import { CustomInput } from "./custom-input.ts";
-import type { ResponseWriter } from "./response-writer.ts";
+import { aroundNumbered, type ResponseWriter, type UnnumberedEvent } from "./response-writer.ts";
 
 export class StreamItem {
   ended = false;
+  /** Known from the first delta on, which may open a part; null where deltas are not told as they come. */
+  around: AroundDelta | null = null;
   #pieces: string[] = [];
   #logprobs: TokenLogprob[] = [];
   #signature: string | undefined;
   #final: OutputItem | null = null;
-  #thinks = false;
   readonly #id: string;
   readonly #call: CallerCall | null;
   readonly #input: CustomInput | null;
@@ -37,6 +39,12 @@ export class StreamItem {
     this.#pieces.push(delta);
     if (logprobs) this.#logprobs.push(...logprobs);
     this.#say(this.#input ? this.#input.push(delta) : delta, logprobs);
+  }
+
+  /** What `add` would write, as text. */
+  frame(delta: string, around: AroundDelta): string {
+    this.#pieces.push(delta);
+    return delta === "" ? "" : this.writer.frame(delta, around);
   }
 
   end(signature?: string): void {
@@ -79,43 +87,38 @@ export class StreamItem {
 
   #say(delta: string, logprobs?: TokenLogprob[]): void {
     if (delta === "" && !logprobs) return;
-    const { writer } = this;
+    if (!this.around && !this.#input) {
+      if (this.head.kind === "reasoning") this.#openThought();
+      this.around = aroundNumbered(this.#deltaOf(""));
+    }
+    this.writer.write(this.#deltaOf(delta, logprobs));
+  }
+
+  #deltaOf(delta: string, logprobs?: TokenLogprob[]): UnnumberedEvent {
     const inner = { item_id: this.#id, output_index: this.index };
     switch (this.head.kind) {
       case "text": {
         const asked = this.items.logprobsOf(logprobs);
-        writer.write({ type: "response.output_text.delta", ...this.#place(), delta, logprobs: asked });
-        return;
+        return { type: "response.output_text.delta", ...this.#place(), delta, logprobs: asked };
       }
       case "refusal":
-        writer.write({ type: "response.refusal.delta", ...this.#place(), delta });
-        return;
+        return { type: "response.refusal.delta", ...this.#place(), delta };
       case "reasoning":
-        this.#think(delta);
-        return;
+        return this.items.tellsSummary
+          ? { type: "response.reasoning_summary_text.delta", ...this.#summaryPlace(), delta }
+          : { type: "response.reasoning_text.delta", ...this.#place(), delta };
       case "tool-call":
-        if (this.#call?.custom) writer.write({ type: "response.custom_tool_call_input.delta", ...inner, delta });
-        else writer.write({ type: "response.function_call_arguments.delta", ...inner, delta });
+        return this.#call?.custom
+          ? { type: "response.custom_tool_call_input.delta", ...inner, delta }
+          : { type: "response.function_call_arguments.delta", ...inner, delta };
     }
   }
 
-  #think(delta: string): void {
-    const { writer } = this;
-    const isFirst = !this.#thinks;
-    this.#thinks = true;
-    if (this.items.tellsSummary) {
-      const place = this.#summaryPlace();
-      if (isFirst)
-        writer.write({
-          type: "response.reasoning_summary_part.added",
-          ...place,
-          part: { type: "summary_text", text: "" },
-        });
-      writer.write({ type: "response.reasoning_summary_text.delta", ...place, delta });
-    } else {
-      if (isFirst) this.#openPart({ type: "reasoning_text", text: "" });
-      writer.write({ type: "response.reasoning_text.delta", ...this.#place(), delta });
-    }
+  #openThought(): void {
+    const place = this.#summaryPlace();
+    const part = { type: "summary_text" as const, text: "" };
+    if (this.items.tellsSummary) this.writer.write({ type: "response.reasoning_summary_part.added", ...place, part });
+    else this.#openPart({ type: "reasoning_text", text: "" });
   }
 
   #done(item: OutputItem): void {
