@@ -88,6 +88,10 @@ export interface UpstreamCodec {
     forms: WireForms;
   };
   response: { decode(reply: unknown, identity: ResponseIdentity, outputTokens_max?: number): InferenceEvent[] };
+  /**
+   * Where a frame said one delta of a text, and the next one differs in that text alone (and in `sequence_number`), it says the
+   * same with its own text, and the decoder need not have seen it: upstream/delta-frames.ts. Not so of a call's arguments.
+   */
   stream: { decoder(identity: ResponseIdentity, outputTokens_max?: number): Transducer<SseMessage, InferenceEvent> };
   /** An engine's refusal: `status` of the answer, `body` its JSON, or its text where it was none. */
   fault: { decode(status: number, body: unknown): Fault };

@@ -55,6 +55,12 @@ export class SseDecoder {
     this.#limits = limits;
   }
 
+  /** Whether all that has come is whole messages: the next byte begins another. */
+  get isBetween(): boolean {
+    const isBegun = this.#atHead || this.#afterCr || this.#line_bytes > 0;
+    return !isBegun && this.#data.length === 0 && this.#event === "" && !this.#overflow;
+  }
+
   /**
    * The messages that these bytes complete, in order.
    *

@@ -7,7 +7,6 @@
 import type { InferenceEvent } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
-import { SseDecoder } from "../sse/decode.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
 import { type AttemptEnd, faultOfCause, kindOfCause, kindOfFault, tooSlow } from "./attempt.ts";
@@ -15,6 +14,7 @@ import { readAtMost } from "./body.ts";
 import type { Reply } from "./http1/exchange.ts";
 import { refusalOf } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
+import { StreamReader } from "./stream-reader.ts";
 import { watchdog } from "./watchdog.ts";
 
 /** Whether an engine streams is read off its answer, whatever it was asked. */
@@ -152,19 +152,10 @@ interface ReaderParts {
  */
 function reader(question: Question, { answer, dog, told }: ReaderParts) {
   const { codec, identity, request, patience, gather_ms = 0 } = question;
-  const decoder = codec.stream.decoder(identity, request.outputTokens_max);
-  const frames = new SseDecoder();
-
-  function decoded(pieces: Uint8Array[]): InferenceEvent[] {
-    const batch: InferenceEvent[] = [];
-    for (const piece of pieces) {
-      for (const message of frames.push(piece)) for (const event of decoder.push(message)) batch.push(event);
-    }
-    return batch;
-  }
+  const stream = new StreamReader(codec.stream.decoder(identity, request.outputTokens_max));
 
   return (pieces: Uint8Array[] | null): InferenceEvent[] => {
-    const batch = pieces === null ? decoder.end() : decoded(pieces);
+    const batch = pieces === null ? stream.end() : stream.push(pieces);
     const end = batch.find(isTerminal);
     if (pieces === null || end?.type === "response-end") answer.isEnded = true;
     if (pieces === null || end) answer.isOver = true;

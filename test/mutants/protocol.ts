@@ -7,6 +7,7 @@ const refusal = "test/protocol/refusal.test.ts";
 const pairs = "test/protocol/pairs.test.ts";
 const order = "test/protocol/pairs-order.test.ts";
 const frames = "test/protocol/frames.test.ts";
+const alike = "test/upstream/stream-reader.test.ts";
 
 export const protocol: Mutant[] = [
   {
@@ -176,6 +177,46 @@ export const protocol: Mutant[] = [
     replace: '    return delta === ""',
     caughtBy: [frames],
     rule: "docs/design/protocols.md, Responses streams",
+  },
+  {
+    name: "a text that varies elsewhere in a frame is taken for its delta",
+    file: "src/upstream/delta-frames.ts",
+    find: " || (delta !== envelope.delta && !envelope.isKnown)",
+    replace: "",
+    caughtBy: [alike],
+    rule: "docs/design/protocols.md, Deltas as frames",
+  },
+  {
+    name: "arguments of a call are compared, and its end is not seen",
+    file: "src/upstream/delta-frames.ts",
+    find: " || event.index !== this.#index",
+    replace: "",
+    caughtBy: [alike],
+    rule: "docs/design/protocols.md, Deltas as frames",
+  },
+  {
+    name: "half a frame is learned as a whole one",
+    file: "src/upstream/delta-frames.ts",
+    find: "!isFrame || ",
+    replace: "",
+    caughtBy: [alike],
+    rule: "docs/design/protocols.md, Deltas as frames",
+  },
+  {
+    name: "the form of a frame outlives what came in between",
+    file: "src/upstream/delta-frames.ts",
+    find: "      this.#envelope = null;\n",
+    replace: "",
+    caughtBy: [alike],
+    rule: "docs/design/protocols.md, Deltas as frames",
+  },
+  {
+    name: "a number that is none passes in a frame",
+    file: "src/upstream/delta-frames.ts",
+    find: "(?:0|[1-9]\\d{0,15})",
+    replace: "\\d+",
+    caughtBy: [alike],
+    rule: "docs/design/protocols.md, Deltas as frames",
   },
   {
     name: "one engine's words for a full context are not understood",

@@ -1,0 +1,90 @@
+/**
+ * Reads the frames of a stream that differ in their delta alone: what stands around it is compared, in place of reading lines
+ * and JSON. Whatever does not compare goes the ordinary way. docs/design/protocols.md, Deltas as frames.
+ */
+import type { InferenceEvent, PartDelta } from "../inference/event.ts";
+
+/** What stands around the delta's text, quotation marks included. */
+interface Envelope {
+  before: string;
+  after: string;
+  /** Whether it counts itself, as those of Responses do: that says nothing of the frame. */
+  isNumbered: boolean;
+  index: number;
+  /** The text of the frame that it was learned from. */
+  delta: string;
+  /** Whether a frame with another text was read the ordinary way, and said that text. */
+  isKnown: boolean;
+}
+
+/** A frame above this is not of one token. */
+const frame_bytes_max = 4096;
+
+export class DeltaFrames {
+  #envelope: Envelope | null = null;
+  /** The part that began last; -1 where it is a call, whose arguments decoders look into. */
+  #index = -1;
+
+  /** The event of bytes that are such a frame, whole; else null. */
+  read(bytes: Uint8Array): PartDelta | null {
+    const envelope = this.#envelope;
+    if (!envelope || bytes.length > frame_bytes_max) return null;
+    const delta = deltaIn(textOf(bytes), envelope);
+    if (delta === null || (delta !== envelope.delta && !envelope.isKnown)) return null;
+    return { type: "part-delta", index: envelope.index, delta };
+  }
+
+  /** What bytes said that were read the ordinary way; `isFrame`: they are one frame, whole. */
+  learn(bytes: Uint8Array, events: readonly InferenceEvent[], isFrame: boolean): void {
+    for (const event of events) {
+      if (event.type === "part-start") this.#index = event.part.kind === "tool-call" ? -1 : event.index;
+    }
+    const [event] = events;
+    const isDelta = event?.type === "part-delta" && events.length === 1 && !event.logprobs;
+    if (!isFrame || !isDelta || bytes.length > frame_bytes_max || event.index !== this.#index) {
+      this.#envelope = null;
+      return;
+    }
+    const text = textOf(bytes);
+    const known = this.#envelope;
+    if (known && deltaIn(text, known) === event.delta) {
+      known.isKnown ||= event.delta !== known.delta;
+    } else {
+      this.#envelope = envelopeOf(text, event);
+    }
+  }
+}
+
+/** The delta may stand elsewhere in the frame, or be written in another way: a frame with another text tells. */
+function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null {
+  const quoted = JSON.stringify(delta);
+  const at = text.indexOf(quoted);
+  if (at < 0) return null;
+  const isNumbered = sequenceNumber.test(text);
+  const [before, after] = [text.slice(0, at + 1), text.slice(at + quoted.length - 1)];
+  const more = { isNumbered, index, delta, isKnown: false };
+  return { before: isNumbered ? numbered(before) : before, after: isNumbered ? numbered(after) : after, ...more };
+}
+
+/** The text between what stands around it; null where that is another, or it is empty, or no text of JSON. */
+function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string | null {
+  const text = isNumbered ? numbered(frame) : frame;
+  if (text.length <= before.length + after.length || !text.startsWith(before) || !text.endsWith(after)) return null;
+  try {
+    // It begins with a quotation mark, so it is a text, or nothing at all.
+    return JSON.parse(text.slice(before.length - 1, text.length - after.length + 1));
+  } catch {
+    return null;
+  }
+}
+
+/** Within a text of JSON no quotation mark is bare, so this is found outside of texts alone. */
+function numbered(text: string): string {
+  return text.replace(sequenceNumber, '"sequence_number":0');
+}
+
+const sequenceNumber = /"sequence_number":(?:0|[1-9]\d{0,15})/;
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.prototype.toString.call(bytes, "utf8");
+}
