@@ -67,6 +67,8 @@ function report(runs: Run[]): void {
     { "refused with 429": sum((run) => run.verdict.refused) },
     { records: sum((run) => run.verdict.records) },
     { recovered: sum((run) => run.verdict.recovered) },
+    { "longer than a first hold": sum((run) => run.verdict.grown) },
+    { "ended where a window did": sum((run) => run.verdict.stopped) },
     { "answered by another engine": sum((run) => run.verdict.rerouted) },
     { "reports not believed": sum((run) => run.verdict.rejected) },
     { "answers that a failover forgot": sum((run) => run.verdict.forgotten) },

@@ -98,11 +98,11 @@ function words(
   if (format.kind === "json") {
     return tokens(JSON.stringify({ simulator: says, question: shortened(conversation.question, echo_characters_max) }));
   }
-  if (directives.flags.has("echo")) return tokens(conversation.question);
-  const head = tokens(introduction(conversation, says));
+  const echoes = directives.flags.has("echo");
+  const head = tokens(echoes ? conversation.question : introduction(conversation, says));
   const wanted = directives.numbers.tokens;
-  if (wanted === undefined) return [...head, ...filler(30 + Math.floor(next() * 50), false, next)];
-  return [...head.slice(0, wanted), ...filler(wanted - head.length, true, next)];
+  if (wanted !== undefined) return [...head.slice(0, wanted), ...filler(wanted - head.length, true, next)];
+  return echoes ? head : [...head, ...filler(30 + Math.floor(next() * 50), false, next)];
 }
 
 const echo_characters_max = 200;

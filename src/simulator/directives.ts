@@ -55,7 +55,7 @@ const rules = {
   echo: {
     form: "echo",
     value: "none",
-    means: "answers with the last user text, without its directives",
+    means: "answers with the last user text, without its directives; `tokens` cuts or continues it",
   },
   call: {
     form: "call=NAME or call=NAME:BASE64",

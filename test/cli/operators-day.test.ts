@@ -81,7 +81,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
 
   // Three teams, and four keys for each organization: with an owner, a label, a budget and where they may be used from.
   await say(
-    "team create --org acme --name research --limit session=70000 --key-limit session=60000,concurrent_requests=4",
+    "team create --org acme --name research --limit session=140000 --key-limit session=120000,concurrent_requests=4",
   );
   await say("team create --org acme --name product --limit month=50000000");
   await say("team create --org globex --name operations --limit concurrent_requests=8");

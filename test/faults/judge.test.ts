@@ -1,5 +1,6 @@
 /** The judge of the faults would notice: a book that is wrong in one place is objected to, and one that is right is not. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { stepTokens } from "../../src/admission/hold.ts";
 import { until } from "../harness/until.ts";
 import { chanceOf } from "./chance.ts";
 import { compared, judge } from "./judge.ts";
@@ -14,7 +15,9 @@ const nothing = { planChanges: [{ at_ms: Number.NEGATIVE_INFINITY, session: null
 beforeAll(async () => {
   rig = await startRig({ nodes: 1, plan: "{}", requests_max: 10_000, engines: 2 });
   const load = startLoad({ nodes: rig.nodes, keys: [rig.key], clients: 4, chance: chanceOf(7), tokensPerSecond: 500 });
-  await until(() => load.received.filter(({ complete }) => complete).length >= 10, 20_000, "ten answers");
+  const whole = () => load.received.filter(({ complete }) => complete);
+  await until(() => whole().length >= 10, 20_000, "ten answers");
+  await until(() => whole().some(({ wanted }) => wanted > stepTokens), 20_000, "one beyond what is held at first");
   await load.stop();
   received = load.received;
 }, 120_000);
@@ -26,8 +29,10 @@ afterAll(async () => {
 const record = `usage_record where request_id = (
   select request_id from usage_record where outcome = 'completed' and output_tokens > 1 order by request_id limit 1)`;
 
-test("a book that is right is objected to in nothing", async () => {
-  expect((await judge(rig, received, nothing)).broken).toEqual([]);
+test("a book that is right is objected to in nothing, of long answers too", async () => {
+  const { broken, grown } = await judge(rig, received, nothing);
+  expect(broken).toEqual([]);
+  expect(grown).toBeGreaterThan(0);
 });
 
 const wrongs: [what: string, wrong: string, right: string, said: RegExp][] = [
@@ -82,6 +87,14 @@ for (const [what, wrong, right, said] of wrongs)
     await ask(rig.postgres.port, (db) => db.exec(right));
     expect(broken.join("\n")).toMatch(said);
   });
+
+test("an answer that is shorter than was asked, or of which a token was lost on its way: the judge says so", async () => {
+  const whole = received.find(({ complete }) => complete)!;
+  const asked = await compared(rig, [{ ...whole, wanted: whole.wanted + 1 }], nothing);
+  expect(asked.broken.join("\n")).toMatch(/its engines made (\d+) of \d+ tokens, and its record says \1/);
+  const lost = await compared(rig, [{ ...whole, tokens: whole.tokens - 1 }], nothing);
+  expect(lost.broken.join("\n")).toMatch(/was complete, its engines made .* and it received/);
+});
 
 test("a charge past the limit that counted meanwhile: the judge says so, and not of a limit that was lowered later", async () => {
   const at = (at_ms: number, session: number | null) => ({ at_ms, session });

@@ -1,5 +1,6 @@
 // Compares three books: what the engines produced, what clients received, what the ledger says.
 
+import { stepTokens } from "../../src/admission/hold.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import { until } from "../harness/until.ts";
 import type { PlanChange } from "./administrator.ts";
@@ -15,6 +16,10 @@ export interface Verdict {
   refused: number;
   records: number;
   recovered: number;
+  /** Longer than what is held at first. */
+  grown: number;
+  /** Ended where a window did. */
+  stopped: number;
   /** Answered by another engine than the first that was asked. */
   rerouted: number;
   /** Reports of engines that were not believed. */
@@ -74,6 +79,8 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     refused: received.filter(({ status }) => status === 429).length,
     records: rows.length,
     recovered: rows.filter((row) => row.recovered).length,
+    grown: rows.filter((row) => row.output_tokens > stepTokens).length,
+    stopped: rows.filter((row) => row.stopped_by !== null).length,
     rerouted: rows.filter((row) => (row.attempts ?? 0) > 1 && row.outcome === "completed").length,
     rejected: rows.filter((row) => row.is_rejected).length,
     forgotten,
@@ -114,8 +121,11 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   if (row.recovered && unpaid > checkpointTokens)
     broken.push(`${name} was recovered ${unpaid} tokens short of what was delivered: more than a checkpoint`);
   const isWhole = entry.complete && !row.recovered && row.outcome === "completed" && row.stopped_by === null;
-  if (isWhole && !attempts.includes(row.output_tokens))
-    broken.push(`${name} was complete, its engines made ${attempts} tokens, and its record says ${row.output_tokens}`);
+  const made = `its engines made ${attempts} of ${entry.wanted} tokens`;
+  if (isWhole && !(attempts.includes(entry.wanted) && row.output_tokens === entry.wanted))
+    broken.push(`${name} was complete, ${made}, and its record says ${row.output_tokens}`);
+  if (isWhole && entry.tokens !== entry.wanted)
+    broken.push(`${name} was complete, ${made}, and it received ${entry.tokens}`);
   return broken;
 }
 

@@ -11,6 +11,8 @@ export interface Received {
   /** Of the answer's header; null where no answer came. */
   requestId: string | null;
   status: number | null;
+  /** What its engine was asked for, and what came of it. */
+  wanted: number;
   tokens: number;
   /** The answer came whole, with its end. */
   complete: boolean;
@@ -55,17 +57,15 @@ export function startLoad(options: {
 
   async function ask(node: Node): Promise<void> {
     const isLong = chance.next() < 0.04;
-    const words = isLong ? 2_000 + chance.below(5_000) : 5 + chance.below(60);
+    const wanted = isLong ? 2_000 + chance.below(5_000) : 5 + chance.below(60);
     const tokensPerSecond = isLong ? 20 * options.tokensPerSecond : options.tokensPerSecond;
     const marker = `m${(count++).toString(36).padStart(6, "0")}`;
     const protocol = chance.pick(protocols);
-    const directives = isLong ? ` tokens=${words}` : "";
-    const text = isLong ? "" : " hello".repeat(words - 2);
-    const prompt = `[simulator: tps=${tokensPerSecond}${directives}] ${marker}${text}`;
+    const prompt = `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`;
     const stream = chance.next() < 0.7;
-    const leavesAfter = chance.next() < 0.2 ? 1 + chance.below(words) : Number.POSITIVE_INFINITY;
+    const leavesAfter = chance.next() < 0.2 ? 1 + chance.below(wanted) : Number.POSITIVE_INFINITY;
     const entry: Received = {
-      ...{ marker, requestId: null, status: null, tokens: 0, complete: false, stream, tokensPerSecond },
+      ...{ marker, requestId: null, status: null, wanted, tokens: 0, complete: false, stream, tokensPerSecond },
       ...{ began_ms: Date.now(), ended_ms: Number.POSITIVE_INFINITY },
     };
     received.push(entry);

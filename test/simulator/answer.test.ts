@@ -61,6 +61,18 @@ describe("what it says", () => {
     expect(gathered.content).toBe(text);
   });
 
+  for (const [wanted, begins] of [
+    [3, "one two three"],
+    [5000, "one two three four "],
+  ] as const)
+    test(`an echo of ${wanted} tokens begins with the text and is as long as was asked`, async () => {
+      const { choice, reply, gathered } = await both(said(`one two three four [simulator: echo tokens=${wanted}]`));
+      expect(reply.usage.completion_tokens).toBe(wanted);
+      expect(tokens(choice.message.content)).toHaveLength(wanted);
+      expect(choice.message.content).toStartWith(begins);
+      expect(gathered.content).toBe(choice.message.content);
+    });
+
   test("a refusal stands in its own field", async () => {
     const { choice, gathered } = await both(said("[simulator: refusal]"));
     expect(choice.message).toMatchObject({ content: null, refusal: expect.stringContaining("simulator") });
@@ -80,6 +92,7 @@ describe("streamed or not, it is one answer", () => {
         "per-chunk=3",
         "text-with-calls calls=1",
         "echo",
+        "echo tokens=7",
       ),
       max_tokens: fc.integer({ min: 1, max: 60 }),
       stop: fc.constantFrom("gate", ["the", "water"], " "),
