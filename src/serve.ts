@@ -79,6 +79,8 @@ export interface Serving {
 const settle_ms_max = 10_000;
 /** How often what small requests have left in memory is collected, at most. */
 const tidy_ms = 30_000;
+/** How often what is new in memory is looked through, while many requests are open. */
+const tick_ms = 1_000;
 
 type Outage = (what: string) => (cause: unknown) => void;
 
@@ -211,11 +213,14 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   ending.defer(() => authentication.stop());
   const freshBounds = () => {
     const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies: server.trustedProxies };
-    return bounds(held, { residentBytes: process.memoryUsage.rss, collect: fullGC, lowestFreeDescriptor });
+    const collector = { collect: fullGC, collectNew: () => void Bun.gc(false) };
+    return bounds(held, { residentBytes: process.memoryUsage.rss, ...collector, lowestFreeDescriptor });
   };
   const bounded = freshBounds();
   const tidying = repeating(async () => bounded.leftovers.passed(life.openCount), { every: tidy_ms });
   ending.defer(() => tidying.stop());
+  const ticking = repeating(async () => bounded.leftovers.ticked(life.openCount), { every: tick_ms });
+  ending.defer(() => ticking.stop());
   const kept = await stores({
     ...{ database, configuration: configuration.current, log, outage, watcher: metrics, ending },
     locked: metrics.locked,

@@ -1,6 +1,6 @@
 /** What a node gives those who ask for too much: memory, descriptors, patience. Made once, and handed to the doors. */
 import { type ClientAddress, clientAddresses } from "./client-address.ts";
-import { type Leftovers, leftovers } from "./leftovers.ts";
+import { type Collector, type Leftovers, leftovers } from "./leftovers.ts";
 import { MemoryBudget } from "./memory.ts";
 import { type Machine, type Pressure, type PressureLimits, pressure } from "./pressure.ts";
 import { type Slowness, slowness, slownessLimits } from "./slowness.ts";
@@ -22,9 +22,9 @@ export interface BoundsLimits extends PressureLimits {
   trustedProxies: readonly string[];
 }
 
-export function bounds(limits: BoundsLimits, machine: Machine): Bounds {
+export function bounds(limits: BoundsLimits, machine: Machine & Collector): Bounds {
   const felt = pressure(limits, machine, () => performance.now());
-  const left = leftovers(machine.collect);
+  const left = leftovers(machine);
   return {
     memory: new MemoryBudget(memoryLimits(limits), felt.memoryIsHigh, left.ended),
     pressure: felt,

@@ -15,6 +15,12 @@ export interface Leftovers {
   lived(ms: number, open: number): void;
   /** A while has passed, and so many requests are open: what small ones have left is collected, too, where that is quick. */
   passed(open: number): void;
+  /**
+   * A second has passed, and so many requests are open. Where they are many, what is new is looked through: the runtime asks
+   * for that itself each second, but each half minute only after 30 seconds in which the heap kept its size, as it does while
+   * streams come and go evenly.
+   */
+  ticked(open: number): void;
 }
 
 export interface LeftoverSettings {
@@ -28,7 +34,7 @@ export interface LeftoverSettings {
   old_min: number;
   /** An ended request is still being let go, and another may follow it at once. */
   wait_ms: number;
-  /** With more requests open than this, a collection may take too long to be made without need. */
+  /** With more requests open than this, a full collection may take too long to be made without need. */
   open_max: number;
   /** Milliseconds of collecting. */
   budget: BucketSize;
@@ -45,8 +51,15 @@ export const leftoverSettings: LeftoverSettings = {
   budget: { burst: 1000, per_second: 50 },
 };
 
+export interface Collector {
+  /** Frees what nobody holds: some milliseconds. */
+  collect(): void;
+  /** Asks for a look at what is new alone, mostly beside the work: a millisecond or two. */
+  collectNew(): void;
+}
+
 export function leftovers(
-  collect: () => void,
+  collector: Collector,
   settings = leftoverSettings,
   now_ms: () => number = () => performance.now(),
 ): Leftovers {
@@ -64,7 +77,7 @@ export function leftovers(
     const began_ms = now_ms();
     hasEnded = false;
     old = 0;
-    collect();
+    collector.collect();
     budget.spend(now_ms() - began_ms, now_ms());
   }
 
@@ -99,6 +112,9 @@ export function leftovers(
     },
     passed(open) {
       if (hasEnded && open <= open_max && mayCollect()) collectNow();
+    },
+    ticked(open) {
+      if (open > open_max) collector.collectNew();
     },
   };
 }

@@ -5,6 +5,7 @@ import { until } from "../harness/until.ts";
 
 function counted() {
   let count = 0;
+  let countOfNew = 0;
   const settings = {
     large_bytes: 10,
     ended_bytes: 30,
@@ -15,12 +16,9 @@ function counted() {
     budget: { burst: 1, per_second: 0 },
   };
   return {
-    ...leftovers(
-      () => void count++,
-      settings,
-      () => 0,
-    ),
+    ...leftovers({ collect: () => void count++, collectNew: () => void countOfNew++ }, settings, () => 0),
     count: () => count,
+    countOfNew: () => countOfNew,
   };
 }
 
@@ -32,8 +30,16 @@ test("a burst is collected at once, and then a twentieth of the time at most; th
     now_ms += 5;
   };
   const budget = { burst: 50, per_second: 50 };
-  const settings = { large_bytes: 10, ended_bytes: 30, old_ms: 0, old_min: 9, wait_ms: 1, open_max: 0, budget };
-  const left = leftovers(collect, settings, () => now_ms);
+  const settings = {
+    large_bytes: 10,
+    ended_bytes: 30,
+    old_ms: 0,
+    old_min: 9,
+    wait_ms: 1,
+    open_max: 0,
+    budget,
+  };
+  const left = leftovers({ collect, collectNew() {} }, settings, () => now_ms);
   for (let body = 0; body < 10; body++) left.translated(10);
   expect(collected).toHaveLength(10);
   const burst_ms = now_ms;
@@ -90,6 +96,20 @@ test("what small requests have left is collected as time passes: where any has e
   expect(left.count()).toBe(1);
   left.passed(0);
   expect(left.count()).toBe(1);
+  left.ended(1);
+  left.passed(0);
+  expect(left.count()).toBe(2);
+});
+
+test("while many are open, what is new is looked through each time, whether any has ended or not", () => {
+  const left = counted();
+  left.ticked(50);
+  expect(left.countOfNew()).toBe(0);
+  for (let second = 1; second <= 3; second++) {
+    left.ticked(51);
+    expect(left.countOfNew()).toBe(second);
+  }
+  expect(left.count()).toBe(0);
 });
 
 test("what long requests have left is collected when as many have ended as are open, and a few at least", async () => {

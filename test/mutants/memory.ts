@@ -34,6 +34,14 @@ export const memory: Mutant[] = [
     rule,
   },
   {
+    name: "what many requests leave waits for the runtime",
+    file: "src/http/leftovers.ts",
+    find: "if (open > open_max) collector.collectNew();",
+    replace: "void collector.collectNew;",
+    caughtBy: ["test/http/leftovers.test.ts"],
+    rule,
+  },
+  {
     name: "what is given back is heard of twice",
     file: "src/http/memory.ts",
     find: "this.#hold(-less);",
