@@ -2,7 +2,7 @@
 // that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
 
 import { connect, type Socket } from "node:net";
-import type { Database } from "../../src/postgres/database.ts";
+import { type Database, DatabaseError } from "../../src/postgres/database.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
@@ -19,6 +19,8 @@ export interface PlanChange {
 
 export interface Administrator {
   readonly planChanges: readonly PlanChange[];
+  /** What the store refused for no injury's sake: then the administrator did nothing, and the run shows nothing of it. */
+  readonly mistakes: readonly string[];
   /** How far the store's clock was set at most. */
   readonly furthest_ms: number;
   changePlan(chance: Chance): Promise<void>;
@@ -35,17 +37,29 @@ export interface Administrator {
 
 const longAgo = "019400d0-0000-7000-8000-000000000000";
 
+/**
+ * What a store that is killed, full, locked or set back answers, by SQLSTATE or its class: no connection, cancelled or
+ * rolled back, no room, no lock, shut down or starting, and this product's own two words for a connection.
+ */
+const injured = ["08", "25", "40", "53", "55P03", "57", "58", "unavailable", "silent"];
+const isInjury = (cause: unknown) =>
+  cause instanceof DatabaseError && injured.some((code) => cause.code.startsWith(code));
+/** The table is there: the month is about to be dropped. */
+const duplicateTable = "42P07";
+
 export function administrator(port: number, firstPlan: Plan): Administrator {
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   const planChanges: PlanChange[] = [{ at_ms: Number.NEGATIVE_INFINITY, session: firstPlan.session }];
   let furthest_ms = 0;
 
-  // The store may be away, or be killed under it.
+  const mistakes: string[] = [];
+  /** The store may be away, or be killed under it. */
+  const forgiven = (cause: unknown) => {
+    if (!isInjury(cause)) mistakes.push(String(cause));
+  };
+
   const withDatabase = (work: (db: Database) => Promise<unknown>): Promise<void> =>
-    ask(port, work).then(
-      () => {},
-      () => {},
-    );
+    ask(port, work).then(() => {}, forgiven);
 
   async function withLedger(work: (parts: Book) => Promise<unknown>): Promise<void> {
     try {
@@ -57,8 +71,8 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         await book.close();
         await db.close();
       }
-    } catch {
-      // Likewise.
+    } catch (cause) {
+      forgiven(cause);
     }
   }
 
@@ -69,6 +83,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
 
   return {
     planChanges,
+    mistakes,
     get furthest_ms() {
       return furthest_ms;
     },
@@ -113,7 +128,9 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
       ),
     keepUp: () =>
       withLedger(async ({ db, book }) => {
-        await db.query("select usage_partition($1)", [longAgo]);
+        await db.query("select usage_partition($1)", [longAgo]).catch((cause: unknown) => {
+          if (!(cause instanceof DatabaseError) || cause.code !== duplicateTable) throw cause;
+        });
         await Promise.all([book.maintain(), book.audit()]);
         await book.audit();
       }),

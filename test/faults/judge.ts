@@ -35,6 +35,8 @@ export interface Verdict {
 /** What happened besides, which a judge has to know. */
 export interface Circumstances {
   planChanges: readonly PlanChange[];
+  /** What an administrator was refused without need. */
+  mistakes?: readonly string[];
   forgotten: Scene["forgotten"];
 }
 
@@ -56,7 +58,7 @@ export async function judge(rig: Rig, received: readonly Received[], happened: C
 /** As the books stand now. */
 export async function compared(rig: Rig, received: readonly Received[], happened: Circumstances): Promise<Verdict> {
   const { rows, windows } = await readBook(rig.postgres.port);
-  const broken: string[] = [];
+  const broken = (happened.mistakes ?? []).map((mistake) => `an administrator was refused: ${mistake}`);
   for (const window of windows) {
     if (window.held !== 0) broken.push(`the ${window.kind} window holds ${window.held} after every hold was settled`);
     if (window.used !== window.charged)

@@ -55,7 +55,8 @@ export async function faultRun(options: {
     await injuries.run(options.injuries, options.gap_ms);
     await load.stop();
     const { forgotten } = injuries;
-    const verdict = await judge(rig, load.received, { planChanges: others.planChanges, forgotten });
+    const { planChanges, mistakes } = others;
+    const verdict = await judge(rig, load.received, { planChanges, mistakes, forgotten });
     return { seed, injuries: injuries.counts, verdict, took_ms: performance.now() - started };
   } catch (failure) {
     throw new Error(
