@@ -122,6 +122,14 @@ export const budgets: Mutant[] = [
     rule,
   },
   {
+    name: "what somebody else has changed of a team meanwhile is overwritten",
+    file: "src/postgres/teams.ts",
+    find: " || !isDeepStrictEqual(settable(now), settable(before))",
+    replace: "",
+    caughtBy: ["test/store/teams.test.ts"],
+    rule,
+  },
+  {
     name: "the organization is named where the key resets as late",
     file: "src/admission/limited-by.ts",
     find: "(resetsAt_ms(one) > resetsAt_ms(last) ? one : last)",

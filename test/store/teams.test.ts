@@ -70,7 +70,8 @@ test("of two changes at once the second is refused, and says what it would have 
   const seen = await admin.keyBudget(key.id);
   await manage.updateKeyBudget({ id: key.id, limits: { week: 500 } });
   const budget = { ...seen.budget, month: 4_000 };
-  expect(await admin.setKeyBudget(key, seen, { teamId: null, budget }, "cli:bob")).toMatchObject({
+  // Without its version, by which it would be refused as well.
+  expect(await admin.setKeyBudget({ id: key.id }, seen, { teamId: null, budget }, "cli:bob")).toMatchObject({
     now: { budget: { week: 500, month: null } },
   });
   expect(await admin.keyBudget(key.id)).toMatchObject({ budget: { week: 500, month: null } });
@@ -85,7 +86,14 @@ test("of two changes at once the second is refused, and says what it would have 
     expect(reason.message).toMatch(
       /^Somebody else has changed this team meanwhile: week is [78]00 and was not limited\./,
     );
-  expect((await manage.findTeam({ team: team.id })).team.budget.week).toBeOneOf([700, 800]);
+  const { team: now } = await manage.findTeam({ team: team.id });
+  expect(now.budget.week).toBeOneOf([700, 800]);
+  // Whoever saw the team as it was made.
+  const change = { ...team, budget: { ...team.budget, month: 4_000 } };
+  expect(await admin.updateTeam({ id: team.id }, team, change, "cli:bob")).toMatchObject({
+    now: { budget: { week: now.budget.week, month: null } },
+  });
+  expect((await manage.findTeam({ team: team.id })).team).toEqual(now);
 });
 
 test("a change that came between two parts of a read stops nobody who has seen it, and says which version stands", async () => {
