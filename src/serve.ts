@@ -4,7 +4,6 @@
  * handed to them. What was begun is ended in the opposite order.
  */
 
-import { fullGC } from "bun:jsc";
 import { administering } from "./administering.ts";
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
@@ -19,6 +18,7 @@ import { descriptorLimit, lowestFreeDescriptor } from "./config/machine.ts";
 import type { Reloadable } from "./config/reload.ts";
 import { engines } from "./engines.ts";
 import { type Bounds, bounds } from "./http/bounds.ts";
+import { runtimeCollector } from "./http/collector.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { documentation } from "./http/documentation.ts";
 import { type Lifecycle, lifecycle } from "./http/lifecycle.ts";
@@ -213,8 +213,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   ending.defer(() => authentication.stop());
   const freshBounds = () => {
     const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies: server.trustedProxies };
-    const collector = { collect: fullGC, collectNew: () => void Bun.gc(false) };
-    return bounds(held, { residentBytes: process.memoryUsage.rss, ...collector, lowestFreeDescriptor });
+    return bounds(held, { residentBytes: process.memoryUsage.rss, ...runtimeCollector, lowestFreeDescriptor });
   };
   const bounded = freshBounds();
   const tidying = repeating(async () => bounded.leftovers.passed(life.openCount), { every: tidy_ms });

@@ -1,6 +1,7 @@
 /** What a node gives those who ask for too much: memory, descriptors, patience. Made once, and handed to the doors. */
 import { type ClientAddress, clientAddresses } from "./client-address.ts";
-import { type Collector, type Leftovers, leftovers } from "./leftovers.ts";
+import type { Collector } from "./collector.ts";
+import { type Leftovers, leftovers } from "./leftovers.ts";
 import { MemoryBudget } from "./memory.ts";
 import { type Machine, type Pressure, type PressureLimits, pressure } from "./pressure.ts";
 import { type Slowness, slowness, slownessLimits } from "./slowness.ts";

@@ -5,6 +5,7 @@
  * fills up slowly. Rule: docs/design/service.md, Memory in flight.
  */
 import { Bucket, type BucketSize } from "../time/bucket.ts";
+import type { Collector } from "./collector.ts";
 
 export interface Leftovers {
   /** A body of this size was parsed and translated: its text, and its values as the wire had them, are not needed any more. */
@@ -50,13 +51,6 @@ export const leftoverSettings: LeftoverSettings = {
   open_max: 128,
   budget: { burst: 1000, per_second: 50 },
 };
-
-export interface Collector {
-  /** Frees what nobody holds: some milliseconds. */
-  collect(): void;
-  /** Asks for a look at what is new alone, mostly beside the work: a millisecond or two. */
-  collectNew(): void;
-}
 
 export function leftovers(
   collector: Collector,

@@ -11,10 +11,10 @@ const bodyRule = "docs/design/service.md, Cost before trust";
 export const memory: Mutant[] = [
   {
     name: "what large bodies leave behind is not collected",
-    file: "src/serve.ts",
+    file: "src/http/collector.ts",
     find: "collect: fullGC",
     replace: "collect: () => Bun.gc(false)",
-    caughtBy: ["test/attacks/given-back.test.ts"],
+    caughtBy: ["test/http/collector.test.ts"],
     rule,
   },
   {
