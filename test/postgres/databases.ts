@@ -9,6 +9,7 @@ import type { Database } from "../../src/postgres/database.ts";
 import { embeddedDatabase } from "../../src/postgres/embedded.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { freshDatabase } from "../harness/services.ts";
+import { until } from "../harness/until.ts";
 
 export interface Owned {
   db: Database;
@@ -60,4 +61,15 @@ export async function withClock<T>(db: Database, instant: Date, work: () => Prom
   } finally {
     await define("select date_trunc('milliseconds', clock_timestamp())");
   }
+}
+
+/** Until a session of this database, of Postgres, waits for a lock that another holds; one whose query contains `words`. */
+export function lockAwaited(db: Database, words = ""): Promise<void> {
+  const waits = `select 1 from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and position($1 in query) > 0`;
+  return until(
+    async () => (await db.query(waits, [words])).length > 0,
+    20_000,
+    `a session to wait for a lock ${words}`,
+  );
 }

@@ -12,8 +12,7 @@ import { noBudget } from "../../src/store/budget.ts";
 import { type Key, type NewSecret, type Organization, type Policies, useNoted_ms } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { cases } from "../harness/properties.ts";
-import { until } from "../harness/until.ts";
-import { kinds, type Open, type Owned, withClock } from "../postgres/databases.ts";
+import { kinds, lockAwaited, type Open, type Owned, withClock } from "../postgres/databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(120_000);
@@ -402,8 +401,7 @@ test("a use that has to be noted waits for whoever is changing the key", async (
       await store.touch(new Map([[keyId, "192.0.2.1"]]));
       expect((await admin.findKey(keyId))?.lastUsedAt).toBeNull();
       noting = store.touch(new Map([[keyId, "192.0.2.2"]]), "certain");
-      const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-      await until(async () => (await owned.db.query(waits)).length > 0, 5_000, "the note to wait for the change");
+      await lockAwaited(owned.db);
     });
     await noting;
     expect((await admin.findKey(keyId))?.lastUsedFrom).toBe("192.0.2.2");

@@ -13,6 +13,7 @@ import type { Admit, Ledger, Settle } from "../../src/store/ledger.ts";
 import type { ReportGroup } from "../../src/store/report.ts";
 import { cases } from "../harness/properties.ts";
 import { until } from "../harness/until.ts";
+import { lockAwaited } from "../postgres/databases.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
 import { always, type Plain, plainSum } from "./report-model.ts";
 
@@ -380,10 +381,7 @@ for (const [name, runs] of [
         await first!.query("begin");
         await first!.query("select usage_audit_read(1000000)");
         const waiting = second!.query("select usage_audit_read(1000000)");
-        const waits =
-          "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%usage_audit_read%'";
-        const isThere = async () => (await store.db.query(waits)).length > 0;
-        await Promise.race([waiting, until(isThere, 20_000, "the second pass to wait")]);
+        await Promise.race([waiting, lockAwaited(store.db, "usage_audit_read")]);
         await first!.query("commit");
         await waiting;
         await Promise.all([first!.close(), second!.close()]);
