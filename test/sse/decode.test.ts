@@ -40,6 +40,7 @@ describe("the grammar of event streams", () => {
     ["an empty data line is a message", "data:\n\n", one("")],
     ["a field without a colon", "data\n\n", one("")],
     ["a byte order mark", "\ufeffdata: a\n\n", one("a")],
+    ["a U+FEFF before a later line is a letter of its field", "data: a\n\n\ufeffdata: b\n\n", one("a")],
     ["a U+FEFF further in stays", "data: \ufeffa\n\n", one("\ufeffa")],
     ["comments", ": ping\n\n:\ndata: a\n: in between\n\n", one("a")],
     ["id, retry and unknown fields", "id: 1\nretry: 5\nfoo: bar\ndata: a\n\n", one("a")],
