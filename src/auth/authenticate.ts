@@ -41,14 +41,11 @@ export const authenticatorLimits: AuthenticatorLimits = {
   note_ms: 1000,
 };
 
-/** Of the client; asked for only where it matters. */
-type Address = () => string;
-
 export interface Authenticator {
   /**
    * Throws Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or `overloaded`.
    */
-  authenticate(headers: HeaderSource, address: Address): Promise<Principal>;
+  authenticate(headers: HeaderSource, address: string): Promise<Principal>;
   /** What the directory says of a secret that was valid before: at most one second old. Rejects when it cannot be asked. */
   standing(secretHash: string): Promise<Verdict>;
   /**
@@ -87,7 +84,7 @@ export function authenticator(options: {
   });
   let lookupsRunning = 0;
 
-  function lookUp(hash: string, key: Uint8Array, sent_ms: number, address: Address): Promise<Verdict> {
+  function lookUp(hash: string, key: Uint8Array, sent_ms: number, address: string): Promise<Verdict> {
     const running = lookups.get(hash);
     if (running && sent_ms - running.sent_ms < limits.cache_ms) return running.answer;
     if (lookupsRunning >= limits.lookups_max) {
@@ -118,8 +115,8 @@ export function authenticator(options: {
     }
   }
 
-  async function ofStranger(key: Uint8Array, address: Address) {
-    const place = await doorkeeper.enter(address());
+  async function ofStranger(key: Uint8Array, address: string) {
+    const place = await doorkeeper.enter(address);
     let isFruitless = false;
     try {
       const credential = await directory.credential(key);
@@ -131,17 +128,17 @@ export function authenticator(options: {
   }
 
   /** A promise only where the directory has to be asked. */
-  function verdictOn(hash: string, key: Uint8Array, address: Address): Verdict | Promise<Verdict> {
+  function verdictOn(hash: string, key: Uint8Array, address: string): Verdict | Promise<Verdict> {
     const now = now_ms();
     return remembered.verdict(hash, now) ?? answered(lookUp(hash, key, now, address), limits.lookup_ms);
   }
 
-  async function principalOf(headers: HeaderSource, address: Address): Promise<Principal> {
+  async function principalOf(headers: HeaderSource, address: string): Promise<Principal> {
     const bytes = hashKey(credentialOf(headers));
     const found = verdictOn(bytes.toHex(), bytes, address);
     const verdict = found instanceof Promise ? await found : found;
     if ("refusal" in verdict) throw refusedAs(verdict);
-    if (verdict.admits?.(address()) === false) throw new AddressNotAllowed(verdict.principal);
+    if (verdict.admits?.(address) === false) throw new AddressNotAllowed(verdict.principal);
     const { id } = verdict.principal.key;
     if (!verdict.isToNote) uses.add(id, address);
     // Once it is noted, the directory knows, and the next request asks it.
@@ -154,10 +151,10 @@ export function authenticator(options: {
       try {
         return await principalOf(headers, address);
       } catch (thrown) {
-        throw thrown instanceof Fault && thrown.status === 401 ? doorkeeper.failed(address(), thrown) : thrown;
+        throw thrown instanceof Fault && thrown.status === 401 ? doorkeeper.failed(address, thrown) : thrown;
       }
     },
-    standing: async (secretHash) => verdictOn(secretHash, Uint8Array.fromHex(secretHash), () => ""),
+    standing: async (secretHash) => verdictOn(secretHash, Uint8Array.fromHex(secretHash), ""),
     forget(id, secretHash) {
       remembered.forget(id);
       if (secretHash !== undefined) remembered.expect(secretHash);

@@ -14,12 +14,12 @@ const waiting_keys_max = 100_000;
 const stop_ms = 3000;
 
 export interface LastUsed {
-  add(keyId: string, address: () => string): void;
+  add(keyId: string, address: string): void;
   /**
    * Writes it now; whoever uses the same key meanwhile waits for the same write. Answers whether it was written: if it was
    * not in time, it is added, and the request is served all the same. Never rejects.
    */
-  note(keyId: string, address: () => string): Promise<boolean>;
+  note(keyId: string, address: string): Promise<boolean>;
   /** Writes what is left, for 3 s at most. Never rejects. */
   stop(): Promise<void>;
 }
@@ -52,16 +52,16 @@ export function lastUsed(options: {
     }
   }
 
-  function add(keyId: string, address: () => string): void {
+  function add(keyId: string, address: string): void {
     // The first of several seconds stands for all of them: no request more has to find out from where it comes.
     if (waiting.has(keyId) || waiting.size >= waiting_keys_max) return;
-    waiting.set(keyId, address());
+    waiting.set(keyId, address);
     writes.ask(options.every_ms);
   }
 
-  async function noted(keyId: string, address: () => string): Promise<boolean> {
+  async function noted(keyId: string, address: string): Promise<boolean> {
     try {
-      const work = options.touch(new Map([[keyId, address()]]), "certain");
+      const work = options.touch(new Map([[keyId, address]]), "certain");
       await within(work, options.note_ms, "the store of last uses");
       return true;
     } catch (cause) {

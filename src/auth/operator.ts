@@ -11,7 +11,7 @@ import { hashKey, isKey, isOperatorToken } from "./key.ts";
 import { SlowRefusal, type StrangerLimits, strangers } from "./strangers.ts";
 
 /** Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */
-export type OperatorAuthentication = (headers: HeaderSource, address: () => string) => Promise<Operator>;
+export type OperatorAuthentication = (headers: HeaderSource, address: string) => Promise<Operator>;
 
 const lookup_ms = 3000;
 /** Tokens that were good once: their look-ups don't wait behind those of strangers. */
@@ -43,9 +43,9 @@ export function operatorAuthentication(options: {
   return async (headers, address) => {
     try {
       const token = tokenOf(headers.get("authorization"));
-      return validOperator(await available(found(hashKey(token), address())));
+      return validOperator(await available(found(hashKey(token), address)));
     } catch (thrown) {
-      throw thrown instanceof Fault && thrown.status === 401 ? doorkeeper.failed(address(), thrown) : thrown;
+      throw thrown instanceof Fault && thrown.status === 401 ? doorkeeper.failed(address, thrown) : thrown;
     }
   };
 }

@@ -40,13 +40,17 @@ export function mount(dependencies: Dependencies, mounted: readonly Operation[])
     return identified(json(500, encodeFault(fault, requestId)), requestId);
   });
   const paths = [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
-  const connectionOf = connections(dependencies);
   const unknown = frame(dependencies, unknownPath(paths.map(([first]) => first)));
   const route = (method: string, pattern: string, serve: Serve, detail: object) =>
-    elysia.route(method, pattern, ({ request, server }) => serve(request, connectionOf(request, server)), {
-      parse: "none",
-      detail,
-    });
+    elysia.route(
+      method,
+      pattern,
+      ({ request, server }) => serve(request, new KnownConnection(dependencies, request, server)),
+      {
+        parse: "none",
+        detail,
+      },
+    );
   for (const here of paths) {
     const [first] = here;
     const pattern = patternOf(first);
@@ -89,12 +93,33 @@ function otherMethod(dependencies: Dependencies, here: readonly [Operation, ...O
 
 type Server = Pick<Bun.Server<unknown>, "requestIP" | "timeout">;
 
-function connections({ bounds, limits }: Dependencies) {
-  return (request: Request, server: Server | null): Connection => ({
-    address: () => bounds.clientAddress(server?.requestIP(request)?.address ?? "", request.headers),
-    isLocal: () => isLoopback(server?.requestIP(request)?.address ?? ""),
-    keepOpen: (isKept) => server?.timeout(request, isKept ? 0 : seconds(limits.idle_ms)),
-  });
+/** What the runtime knows of a request's connection. */
+class KnownConnection implements Connection {
+  readonly #dependencies: Dependencies;
+  readonly #request: Request;
+  readonly #server: Server | null;
+
+  constructor(dependencies: Dependencies, request: Request, server: Server | null) {
+    this.#dependencies = dependencies;
+    this.#request = request;
+    this.#server = server;
+  }
+
+  address(): string {
+    return this.#dependencies.bounds.clientAddress(this.#peer(), this.#request.headers);
+  }
+
+  isLocal(): boolean {
+    return isLoopback(this.#peer());
+  }
+
+  keepOpen(isKept: boolean): void {
+    this.#server?.timeout(this.#request, isKept ? 0 : seconds(this.#dependencies.limits.idle_ms));
+  }
+
+  #peer(): string {
+    return this.#server?.requestIP(this.#request)?.address ?? "";
+  }
 }
 
 /** An id without a prefix may hold slashes, as ids of models do. */

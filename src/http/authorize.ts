@@ -14,7 +14,7 @@ export async function authorize(
 ): Promise<Principal> {
   let principal: Principal;
   try {
-    principal = await dependencies.authenticate(call.request.headers, call.connection.address);
+    principal = await dependencies.authenticate(call.request.headers, call.client);
   } catch (thrown) {
     if (thrown instanceof Suspended || thrown instanceof AddressNotAllowed) {
       call.notes.organization = thrown.organizationId;

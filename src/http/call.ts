@@ -11,8 +11,6 @@ import type { Reservation } from "./memory.ts";
 
 /** What the log says of a request, beyond its line. Never content, never a secret. */
 export interface CallNotes {
-  /** Its address, as far as the proxies in between are trusted. */
-  client?: string;
   organization?: string;
   key?: string;
   /** Of the management interface. */
@@ -47,6 +45,8 @@ export interface Connection {
 export class Call implements Caller {
   readonly notes: CallNotes = {};
   readonly started_ms = performance.now();
+  /** Its address. Of a connection that is gone, the runtime knows none any more. */
+  readonly client: string;
   /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
   streaming = false;
   /** To its end: nothing of it has to be thrown away before the answer. */
@@ -68,7 +68,9 @@ export class Call implements Caller {
     /** Path as routed, for logs and metrics (`/v1/models/{id}`). */
     readonly route: string,
     readonly connection: Connection,
-  ) {}
+  ) {
+    this.client = connection.address();
+  }
 
   /** Ends the work of this request; its reason is the Fault that ended it. */
   get signal(): Signal {

@@ -26,7 +26,7 @@ import type { UnreadBodies } from "./unread.ts";
 export interface Dependencies {
   /** The catalog in force at this moment; a plan that did not change stays the same object. */
   catalog(): Catalog;
-  authenticate(headers: Headers, address: () => string): Promise<Principal>;
+  authenticate(headers: Headers, address: string): Promise<Principal>;
   /** Whether those whose requests run may go on. */
   standings: Pick<Standings, "begin">;
   attempts: Attempts;

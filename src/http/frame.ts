@@ -35,8 +35,6 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
   };
   return async (request, connection) => {
     const call = new Call(`req_${dependencies.newId()}`, request, framed.path, connection);
-    // Of a connection that is gone, the runtime knows no address any more.
-    call.notes.client = connection.address();
     dependencies.lifecycle.enter(call);
     if (framed.isTraced) call.trace = begunTrace(dependencies, call);
     let response: Response;
@@ -49,7 +47,7 @@ export function frame(dependencies: Dependencies, framed: Framed): Serve {
       response = answerFault(call, toldOf(asFault(thrown), call, framed), framed);
     }
     if (!call.streaming) {
-      const isRead = call.bodyIsRead || (await dependencies.unread.discard(request, connection.address, call.signal));
+      const isRead = call.bodyIsRead || (await dependencies.unread.discard(request, call.client, call.signal));
       const isWelcome = isRead && !pressure.descriptorsAreFew() && (!isSlow || (await waited(call)));
       if (!isWelcome) response.headers.set("connection", "close");
       call.answered();

@@ -102,7 +102,7 @@ function requestFields({ time, level, worker }: Head, call: Call, status: number
     method: call.request.method,
     route: call.route,
     status: call.left ? 499 : status,
-    client: notes.client || undefined,
+    client: call.client || undefined,
     user_agent,
     x_request_id,
     x_client_request_id,

@@ -8,7 +8,7 @@ import { type ReadingBounds, readPieces } from "./pieces.ts";
 
 export interface UnreadBodies {
   /** Whether the body has been read to its end, here or before; where not, the connection has to be closed. Never rejects. */
-  discard(request: Request, address: () => string, signal: Signal): Promise<boolean>;
+  discard(request: Request, address: string, signal: Signal): Promise<boolean>;
 }
 
 export interface UnreadLimits extends ReadingBounds {
@@ -29,14 +29,13 @@ export function unreadLimits(body_bytes_max: number): UnreadLimits {
 export function unreadBodies(limits: UnreadLimits): UnreadBodies {
   const places = placesFor(limits);
 
-  async function readAway(body: ReadableStream<Uint8Array>, address: () => string, signal: Signal) {
+  async function readAway(body: ReadableStream<Uint8Array>, address: string, signal: Signal) {
     const work = signal.child();
     const reading = readPieces(body, limits, release, work).finally(() => work.detach());
     // Small bodies have arrived with their head: they take nobody's place.
     if (await endsAtOnce(reading)) return reading;
-    const from = address();
-    if (!places.take(from)) work.abort("too many are read");
-    else void reading.finally(() => places.free(from));
+    if (!places.take(address)) work.abort("too many are read");
+    else void reading.finally(() => places.free(address));
     return reading;
   }
 

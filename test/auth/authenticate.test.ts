@@ -81,7 +81,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
       return { key, row };
     },
     with: (key: string, address = "192.0.2.1") =>
-      auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), () => address),
+      auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), address),
   };
 }
 

@@ -44,7 +44,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
     /** `ok`, or the code of the refusal; `slow` before it where it is to be slow. */
     async with(key: string, address = "192.0.2.1"): Promise<string> {
       try {
-        await auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), () => address);
+        await auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), address);
         return "ok";
       } catch (thrown) {
         if (!(thrown instanceof Fault)) throw thrown;

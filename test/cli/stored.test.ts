@@ -45,10 +45,7 @@ async function serving(db: Database): Promise<Authenticator> {
 
 async function met(auth: Authenticator, key: string): Promise<string> {
   try {
-    const { organization } = await auth.authenticate(
-      new Headers({ authorization: `Bearer ${key}` }),
-      () => "192.0.2.1",
-    );
+    const { organization } = await auth.authenticate(new Headers({ authorization: `Bearer ${key}` }), "192.0.2.1");
     return organization.slug;
   } catch (thrown) {
     if (thrown instanceof Fault) return thrown.code;

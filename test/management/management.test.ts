@@ -32,7 +32,7 @@ function setup() {
     /** What a request with this key meets: `ok`, or the fault's code. */
     async use(secret: string): Promise<string> {
       try {
-        await auth.authenticate(new Headers({ authorization: `Bearer ${secret}` }), () => "192.0.2.1");
+        await auth.authenticate(new Headers({ authorization: `Bearer ${secret}` }), "192.0.2.1");
         return "ok";
       } catch (thrown) {
         if (thrown instanceof Fault) return thrown.code;

@@ -57,7 +57,7 @@ export const management: Mutant[] = [
   {
     name: "a key is served from any address",
     file: "src/auth/authenticate.ts",
-    find: "if (verdict.admits?.(address()) === false) throw",
+    find: "if (verdict.admits?.(address) === false) throw",
     replace: "if (verdict.admits === null) throw",
     caughtBy: ["test/auth/authenticate.test.ts > a key with addresses"],
     rule: "docs/design/keys.md, From some addresses only",

@@ -37,13 +37,13 @@ export function serveManagement(entrance: ManagementEntrance, operation: Managem
   const read = readerOf(operation);
   return async (dependencies: Dependencies, call: Call): Promise<Response> => {
     requireTls(entrance, call);
-    const operator = await entrance.authenticate(call.request.headers, call.connection.address);
+    const operator = await entrance.authenticate(call.request.headers, call.client);
     call.notes.operator = operator.id;
     requireRole(operator, operation);
     const { format = "json", ...taken } = await read(dependencies, call);
     const form = operation.formats?.[String(format)];
     const repeatKey = operation.kind === "creation" ? repeatKeyIn(call.request.headers) : null;
-    const manage = entrance.manageFor({ operator, address: call.connection.address(), repeatKey });
+    const manage = entrance.manageFor({ operator, address: call.client, repeatKey });
     call.keepOpen();
     return refusedAsFault(async () => {
       const result = await invoke(manage, operation, form?.asks?.(taken) ?? taken);
