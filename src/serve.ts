@@ -39,6 +39,7 @@ import { revocations } from "./postgres/revocations.ts";
 import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { dryRunRates } from "./redis/dry-run-rates.ts";
 import { publishPlans, reload, tellAtStart } from "./reloading.ts";
+import { latestCatalog } from "./routing/catalog.ts";
 import { stores } from "./stores.ts";
 import { type Metrics, prometheusMetrics } from "./telemetry/metrics.ts";
 import { openTraces } from "./telemetry/open.ts";
@@ -283,8 +284,9 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   });
   ending.defer(() => readiness.stop());
 
+  const catalogOf = latestCatalog();
   const dependencies: Dependencies = {
-    catalog: () => ({ models: configuration.current().catalog.models, plans: inForce.current() }),
+    catalog: () => catalogOf(configuration.current().catalog.models, inForce.current()),
     standings: standing,
     authenticate: authentication.authenticate,
     attempts: attempts(() => performance.now()),

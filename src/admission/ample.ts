@@ -28,11 +28,12 @@ export function ample(now_ms: () => number): Ample {
       const last = known.get(organizationId);
       if (!last || now_ms() - last.at_ms > believed_ms) return false;
       if (plan.concurrentRequests !== null && running * running_fit_min >= plan.concurrentRequests) return false;
-      return windowKinds.every((kind) => {
+      for (const kind of windowKinds) {
         const { used, held } = last.windows[kind];
         const limit = plan[kind];
-        return limit === null || used + held + holds_fit_min * units <= limit;
-      });
+        if (limit !== null && used + held + holds_fit_min * units > limit) return false;
+      }
+      return true;
     },
     learn(organizationId, windows) {
       known.delete(organizationId);

@@ -38,56 +38,50 @@ export function leaseMargin_ms(lease_ms: number): number {
   return Math.min(5_000, lease_ms / 10);
 }
 
-export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_ms }: LeaseParts): Lease {
-  const { requestId, organizationId } = facts;
-  const lost = new Cancellation();
-  const deadlineOf = (sentAt_ms: number) => sentAt_ms + lease_ms - leaseMargin_ms(lease_ms);
-  let deadline_ms = deadlineOf(sentAt_ms);
-  let usage = noUsage;
-  let ended = false;
-  let number = 0;
-  let underway = false;
-  let checkpointAt_ms = clock.now_ms() + checkpoint_ms;
-  let cancel = untilDue();
+export function lease(parts: LeaseParts): Lease {
+  return new WatchedLease(parts);
+}
 
-  /** One timer for both: of nearly every request neither comes. */
-  function untilDue(): () => void {
-    return clock.after(Math.min(checkpointAt_ms, deadline_ms) - clock.now_ms(), due);
+/** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
+class WatchedLease implements Lease {
+  readonly #parts: LeaseParts;
+  readonly #lost = new Cancellation();
+  #deadline_ms: number;
+  #checkpointAt_ms: number;
+  #usage = noUsage;
+  #ended = false;
+  #number = 0;
+  #underway = false;
+  #cancel: () => void;
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+    this.#deadline_ms = deadlineOf(parts.sentAt_ms, parts.lease_ms);
+    this.#checkpointAt_ms = parts.clock.now_ms() + parts.checkpoint_ms;
+    this.#cancel = this.#untilDue();
   }
 
-  function due(): void {
-    const now_ms = clock.now_ms();
-    if (now_ms >= deadline_ms) {
-      lose();
-      return;
-    }
-    if (now_ms >= checkpointAt_ms) {
-      checkpointAt_ms = now_ms + checkpoint_ms;
-      if (!underway) void extend();
-    }
-    cancel = untilDue();
+  get signal(): Signal {
+    return this.#lost;
   }
 
-  async function extend(): Promise<void> {
-    underway = true;
-    number += 1;
-    const sentAt_ms = clock.now_ms();
-    try {
-      const command = { verb: "checkpoint", requestId, organizationId, number, usage, lease_ms } as const;
-      const { answer } = await batcher.submit(command, deadline_ms);
-      if (answer === "gone") lose();
-      else deadline_ms = Math.max(deadline_ms, deadlineOf(sentAt_ms));
-    } catch {
-      // The next one says more; without any, the deadline comes.
-    } finally {
-      underway = false;
-    }
+  deadline_ms(): number {
+    return this.#deadline_ms;
   }
 
-  function lose(): void {
-    if (ended) return;
-    end();
-    lost.abort(
+  assertHeld(): void {
+    if (this.#parts.clock.now_ms() >= this.#deadline_ms) this.lose();
+    this.#lost.throwIfAborted();
+  }
+
+  count(usage: Usage): void {
+    this.#usage = usage;
+  }
+
+  lose(): void {
+    if (this.#ended) return;
+    this.end();
+    this.#lost.abort(
       new Fault(
         "storage_unavailable",
         "The service lost its connection to the usage store and ended the answer. Please try again.",
@@ -96,22 +90,51 @@ export function lease({ batcher, clock, facts, sentAt_ms, lease_ms, checkpoint_m
     );
   }
 
-  function end(): void {
-    ended = true;
-    cancel();
+  end(): void {
+    this.#ended = true;
+    this.#cancel();
   }
 
-  return {
-    signal: lost,
-    deadline_ms: () => deadline_ms,
-    assertHeld() {
-      if (clock.now_ms() >= deadline_ms) lose();
-      lost.throwIfAborted();
-    },
-    count(counted) {
-      usage = counted;
-    },
-    lose,
-    end,
-  };
+  /** One timer for both: of nearly every request neither comes. */
+  #untilDue(): () => void {
+    const { clock } = this.#parts;
+    return clock.after(Math.min(this.#checkpointAt_ms, this.#deadline_ms) - clock.now_ms(), () => this.#due());
+  }
+
+  #due(): void {
+    const { clock, checkpoint_ms } = this.#parts;
+    const now_ms = clock.now_ms();
+    if (now_ms >= this.#deadline_ms) {
+      this.lose();
+      return;
+    }
+    if (now_ms >= this.#checkpointAt_ms) {
+      this.#checkpointAt_ms = now_ms + checkpoint_ms;
+      if (!this.#underway) void this.#extend();
+    }
+    this.#cancel = this.#untilDue();
+  }
+
+  async #extend(): Promise<void> {
+    this.#underway = true;
+    this.#number += 1;
+    const { batcher, clock, facts, lease_ms } = this.#parts;
+    const { requestId, organizationId } = facts;
+    const sentAt_ms = clock.now_ms();
+    try {
+      const said = { number: this.#number, usage: this.#usage, lease_ms };
+      const command = { verb: "checkpoint", requestId, organizationId, ...said } as const;
+      const { answer } = await batcher.submit(command, this.#deadline_ms);
+      if (answer === "gone") this.lose();
+      else this.#deadline_ms = Math.max(this.#deadline_ms, deadlineOf(sentAt_ms, lease_ms));
+    } catch {
+      // The next one says more; without any, the deadline comes.
+    } finally {
+      this.#underway = false;
+    }
+  }
+}
+
+function deadlineOf(sentAt_ms: number, lease_ms: number): number {
+  return sentAt_ms + lease_ms - leaseMargin_ms(lease_ms);
 }

@@ -3,7 +3,7 @@
  * admitted, and tells at its end what it came to. Where neither the plan nor the key or its team has rates, it costs nothing here.
  */
 import { Fault } from "../inference/fault.ts";
-import { promptTokens } from "../inference/usage.ts";
+import { promptTokens, type Usage } from "../inference/usage.ts";
 import {
   minute_ms,
   type RateAnswer,
@@ -19,7 +19,7 @@ import {
 import { counted, grouped } from "./amounts.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { bookable, holdFor } from "./hold.ts";
-import type { Reservation } from "./reservation.ts";
+import type { Reservation, Settlement } from "./reservation.ts";
 
 export interface RatedEntry extends Entry {
   /** `rates`: of the key and its team, where they have limits of their own; the key first. */
@@ -48,26 +48,48 @@ export function ratedEntrance(entrance: Entrance, rates: Rates | null): RatedEnt
         void taken?.giveBack();
         throw refused;
       }
-      return taken ? rated(reservation, taken) : { ...reservation, rates: unlimited };
+      return new HeldAndRated(reservation, taken);
     },
   };
 }
 
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
-function rated(reservation: Reservation, taken: RateTaken): RatedReservation {
-  let told = false;
-  return {
-    ...reservation,
-    rates: taken.readings,
-    settle(settlement) {
-      const confirmed = reservation.settle(settlement);
-      const usage = bookable(settlement.usage);
-      if (!told) void taken.correct(promptTokens(usage) + usage.outputTokens);
-      told = true;
-      return confirmed;
-    },
-  };
+class HeldAndRated implements RatedReservation {
+  readonly #held: Reservation;
+  #taken: RateTaken | null;
+  readonly rates: RateReadings;
+
+  constructor(held: Reservation, taken: RateTaken | null) {
+    this.#held = held;
+    this.#taken = taken;
+    this.rates = taken?.readings ?? unlimited;
+  }
+
+  get grant(): Reservation["grant"] {
+    return this.#held.grant;
+  }
+
+  get signal(): Reservation["signal"] {
+    return this.#held.signal;
+  }
+
+  permits(outputTokens: number): true | Promise<boolean> {
+    return this.#held.permits(outputTokens);
+  }
+
+  progress(usage: Usage): void {
+    this.#held.progress(usage);
+  }
+
+  settle(settlement: Settlement): Promise<void> {
+    const confirmed = this.#held.settle(settlement);
+    const usage = bookable(settlement.usage);
+    void this.#taken?.correct(promptTokens(usage) + usage.outputTokens);
+    // Told once.
+    this.#taken = null;
+    return confirmed;
+  }
 }
 
 /** Null: nobody limits it. Throws the Fault of a refusal, or 503 where no store can count. */

@@ -9,8 +9,8 @@ import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
 import { bookable, type HoldPlan, promptUnits, whole } from "./hold.ts";
-import { lease } from "./lease.ts";
-import { room } from "./room.ts";
+import { type Lease, lease } from "./lease.ts";
+import { type Room, room } from "./room.ts";
 
 export type Settlement = Pick<
   Settle,
@@ -51,13 +51,48 @@ export interface ReservationParts {
 }
 
 export function reservation(parts: ReservationParts): Reservation {
-  const { batcher, facts, planNow, grant } = parts;
-  const held = lease(parts);
-  const { permits, countPrompt } = room({ ...parts, lease: held });
-  let settled: Promise<void> | null = null;
+  return new HeldReservation(parts);
+}
 
-  async function tell({ usage, units, ...ending }: Settlement): Promise<void> {
-    held.end();
+/** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
+class HeldReservation implements Reservation {
+  readonly #parts: ReservationParts;
+  readonly #lease: Lease;
+  readonly #room: Room;
+  #settled: Promise<void> | null = null;
+
+  constructor(parts: ReservationParts) {
+    this.#parts = parts;
+    this.#lease = lease(parts);
+    this.#room = room(parts, this.#lease);
+  }
+
+  get grant(): Granted {
+    return this.#parts.grant;
+  }
+
+  get signal(): Signal {
+    return this.#lease.signal;
+  }
+
+  permits(outputTokens: number): true | Promise<boolean> {
+    return this.#room.permits(outputTokens);
+  }
+
+  progress(counted: Usage): void {
+    const usage = bookable(counted);
+    this.#lease.count(usage);
+    this.#room.countPrompt(promptUnits(usage, this.#parts.facts.prices));
+  }
+
+  settle(settlement: Settlement): Promise<void> {
+    this.#settled ??= this.#tell(settlement);
+    return this.#settled;
+  }
+
+  async #tell({ usage, units, ...ending }: Settlement): Promise<void> {
+    this.#lease.end();
+    const { batcher, facts, planNow, settled } = this.#parts;
     const answer = await batcher.submit({
       verb: "settle",
       ...facts,
@@ -66,21 +101,6 @@ export function reservation(parts: ReservationParts): Reservation {
       units: whole(units, units_max),
       ...ending,
     });
-    parts.settled?.(answer);
+    settled?.(answer);
   }
-
-  return {
-    grant,
-    signal: held.signal,
-    permits,
-    progress(counted) {
-      const usage = bookable(counted);
-      held.count(usage);
-      countPrompt(promptUnits(usage, facts.prices));
-    },
-    settle(settlement) {
-      settled ??= tell(settlement);
-      return settled;
-    },
-  };
 }

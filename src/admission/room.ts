@@ -18,7 +18,6 @@ export interface Room {
 
 export interface RoomParts {
   batcher: Batcher;
-  lease: Lease;
   facts: RequestFacts;
   plan: Plan;
   planNow: () => Plan;
@@ -29,74 +28,115 @@ export interface RoomParts {
 /** How far the hold grows at a time where the answer is longer than its cap, by the engine's doing or our count. */
 const beyondCapTokens = 256;
 
-export function room({ batcher, lease, facts, plan, planNow, hold, grant }: RoomParts): Room {
-  const { requestId, organizationId } = facts;
-  const price = facts.prices.output;
-  const half = Math.min(stepTokens, grant.outputTokens) / 2;
-  let promptUnits = hold.inputUnits;
-  let heldUnits = grant.units;
-  let covered = coveredTokens();
-  let wanted = 0;
-  /** How many growths were sent. */
-  let sent = 0;
-  /** Under which the hold is what it is. */
-  let reviewed = plan;
-  let growing: Promise<void> | null = null;
-  /** There was no room to grow ahead of need; it is asked for once more when the tokens are there. */
-  let full = false;
+export function room(parts: RoomParts, lease: Lease): Room {
+  return new GrowingRoom(parts, lease);
+}
 
-  function coveredTokens(): number {
-    return price === 0 ? Number.POSITIVE_INFINITY : Math.floor((heldUnits - promptUnits) / price);
+/** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
+class GrowingRoom implements Room {
+  readonly #parts: RoomParts;
+  readonly #lease: Lease;
+  #promptUnits: number;
+  #heldUnits: number;
+  #covered: number;
+  #wanted = 0;
+  /** How many growths were sent. */
+  #sent = 0;
+  /** Under which the hold is what it is. */
+  #reviewed: Plan;
+  #growing: Promise<void> | null = null;
+  /** There was no room to grow ahead of need; it is asked for once more when the tokens are there. */
+  #full = false;
+
+  constructor(parts: RoomParts, lease: Lease) {
+    this.#parts = parts;
+    this.#lease = lease;
+    this.#promptUnits = parts.hold.inputUnits;
+    this.#heldUnits = parts.grant.units;
+    this.#covered = this.#coveredTokens();
+    this.#reviewed = parts.plan;
   }
 
-  function unitsFor(tokens: number): number {
-    return whole(promptUnits + tokens * price, units_max);
+  permits(outputTokens: number): true | Promise<boolean> {
+    const { planNow, hold, grant } = this.#parts;
+    this.#lease.assertHeld();
+    const left = this.#wanted;
+    this.#wanted = Math.max(left, outputTokens);
+    const covered = this.#covered;
+    if (planNow() !== this.#reviewed || outputTokens > covered) return this.#waitFor(outputTokens, left);
+    const half = Math.min(stepTokens, grant.outputTokens) / 2;
+    const isLow = covered < hold.outputTokensCap && covered - this.#wanted < half;
+    if (isLow && !this.#growing && !this.#full) this.#growing = this.#grow(covered + 1);
+    return true;
+  }
+
+  countPrompt(units: number): void {
+    if (units <= this.#promptUnits) return;
+    this.#promptUnits = units;
+    this.#covered = this.#coveredTokens();
+  }
+
+  get #price(): number {
+    return this.#parts.facts.prices.output;
+  }
+
+  #coveredTokens(): number {
+    const price = this.#price;
+    return price === 0 ? Number.POSITIVE_INFINITY : Math.floor((this.#heldUnits - this.#promptUnits) / price);
+  }
+
+  #unitsFor(tokens: number): number {
+    return whole(this.#promptUnits + tokens * this.#price, units_max);
   }
 
   /** How many tokens the next growth is to cover: a step more, the cap at most. */
-  function target(): number {
-    if (wanted >= hold.outputTokensCap) return wanted + beyondCapTokens;
-    return Math.min(Math.max(wanted, covered) + stepTokens, hold.outputTokensCap);
+  #target(): number {
+    const { outputTokensCap } = this.#parts.hold;
+    if (this.#wanted >= outputTokensCap) return this.#wanted + beyondCapTokens;
+    return Math.min(Math.max(this.#wanted, this.#covered) + stepTokens, outputTokensCap);
   }
 
   /** `least` is how many tokens it must cover to be of use. */
-  async function grow(least: number): Promise<void> {
-    await ask(unitsFor(Math.max(target(), least)), unitsFor(least), (answer) => {
-      if (answer.answer === "full" || answer.units <= heldUnits) full = true;
-      else holds(answer.units);
+  async #grow(least: number): Promise<void> {
+    await this.#ask(this.#unitsFor(Math.max(this.#target(), least)), this.#unitsFor(least), (answer) => {
+      if (answer.answer === "full" || answer.units <= this.#heldUnits) this.#full = true;
+      else this.#holds(answer.units);
     });
   }
 
   /** What is held beyond `left`, the tokens that may have left, is given back as far as another plan has no room for it. */
-  async function review(left: number): Promise<void> {
-    const current = planNow();
-    await ask(heldUnits, Math.min(heldUnits, unitsFor(left)), (answer) => {
-      reviewed = current;
-      if (answer.answer === "granted") holds(answer.units);
+  async #review(left: number): Promise<void> {
+    const current = this.#parts.planNow();
+    await this.#ask(this.#heldUnits, Math.min(this.#heldUnits, this.#unitsFor(left)), (answer) => {
+      this.#reviewed = current;
+      if (answer.answer === "granted") this.#holds(answer.units);
     });
   }
 
-  function holds(units: number): void {
-    heldUnits = units;
-    covered = coveredTokens();
+  #holds(units: number): void {
+    this.#heldUnits = units;
+    this.#covered = this.#coveredTokens();
   }
 
-  async function ask(
+  async #ask(
     unitsTotal: number,
     unitsTotal_min: number,
     answered: (answer: Exclude<GrowAnswer, { answer: "gone" }>) => void,
   ): Promise<void> {
+    const { batcher, facts, planNow } = this.#parts;
+    const lease = this.#lease;
+    const { requestId, organizationId } = facts;
     try {
-      sent += 1;
+      this.#sent += 1;
       const amounts = { limits: planNow(), unitsTotal, unitsTotal_min };
-      const command = { verb: "grow", requestId, organizationId, number: sent, ...amounts } as const;
+      const command = { verb: "grow", requestId, organizationId, number: this.#sent, ...amounts } as const;
       const answer = await batcher.submit(command, lease.deadline_ms());
       if (answer.answer === "gone") lease.lose();
       else answered(answer);
     } catch {
       // Too late: the lease has ended by now, or was extended, and then the tokens ask again.
     } finally {
-      growing = null;
+      this.#growing = null;
     }
   }
 
@@ -104,38 +144,24 @@ export function room({ batcher, lease, facts, plan, planNow, hold, grant }: Room
    * For so many tokens in all, of which `left` may have left. A review whose answer was lost may have been carried out:
    * until one is answered nobody knows what is held.
    */
-  async function waitFor(tokens: number, left: number): Promise<boolean> {
+  async #waitFor(tokens: number, left: number): Promise<boolean> {
+    const { planNow } = this.#parts;
+    const lease = this.#lease;
     const { promise: loss, reject } = Promise.withResolvers<never>();
     loss.catch(() => {});
     const listening = lease.signal.listen(reject);
     try {
-      if (growing) await Promise.race([growing, loss]);
-      full = false;
-      while (planNow() !== reviewed || (covered < tokens && !full)) {
+      if (this.#growing) await Promise.race([this.#growing, loss]);
+      this.#full = false;
+      while (planNow() !== this.#reviewed || (this.#covered < tokens && !this.#full)) {
         lease.assertHeld();
-        growing ??= planNow() === reviewed ? grow(tokens) : review(left);
-        await Promise.race([growing, loss]);
+        this.#growing ??= planNow() === this.#reviewed ? this.#grow(tokens) : this.#review(left);
+        await Promise.race([this.#growing, loss]);
       }
       lease.assertHeld();
-      return covered >= tokens;
+      return this.#covered >= tokens;
     } finally {
       listening.stop();
     }
   }
-
-  return {
-    permits(outputTokens) {
-      lease.assertHeld();
-      const left = wanted;
-      wanted = Math.max(wanted, outputTokens);
-      if (planNow() !== reviewed || outputTokens > covered) return waitFor(outputTokens, left);
-      if (!growing && !full && covered < hold.outputTokensCap && covered - wanted < half) growing = grow(covered + 1);
-      return true;
-    },
-    countPrompt(units) {
-      if (units <= promptUnits) return;
-      promptUnits = units;
-      covered = coveredTokens();
-    },
-  };
 }

@@ -30,7 +30,8 @@ export type Hold = (bytes: number) => void;
 export async function readJson(request: Request, limits: BodyLimits, hold: Hold): Promise<JsonBody> {
   const { bytes, shape } = await readBody(request, limits, hold, unseenBytes(limits));
   const size = bytes.byteLength;
-  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
+  const parsing = inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
+  const { value, isIntact } = parsing instanceof Promise ? await parsing : parsing;
   const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
   if (!own && size > slice_bytes) release(bytes);
   return { value, bytes: size, own };
@@ -72,8 +73,10 @@ async function readBody(request: Request, limits: BodyLimits, hold: Hold, unseen
   return { bytes: body.from(0), shape: scan };
 }
 
+const saysJson = /^\s*application\/json\s*(;|$)/i;
+
 function requireJson(contentType: string | null): void {
-  if (contentType !== null && /^\s*application\/json\s*(;|$)/i.test(contentType)) return;
+  if (contentType !== null && saysJson.test(contentType)) return;
   throw new Fault(
     "invalid_content_type",
     "The content type of the request must be application/json. Set the 'content-type' header.",

@@ -55,9 +55,11 @@ function forwardedFor(header: string): string[] {
   return listed(header).map((element) => /(?:^|;)\s*for\s*=\s*("[^"]*"|[^;]*)/i.exec(element)?.[1] ?? "");
 }
 
+const digitsAndDots = /^[\d.]+$/;
+
 /** Without quotes, brackets, port and zone; an IPv4 address inside IPv6 as itself. */
 function plain(hop: string): string {
-  if (/^[\d.]+$/.test(hop)) return hop;
+  if (digitsAndDots.test(hop)) return hop;
   const text = hop.trim().replace(/^"|"$/g, "");
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1];
   const address = (bracketed ?? text.replace(/^([\d.]+):\d+$/, "$1")).replace(/%.*$/, "");

@@ -30,19 +30,25 @@ const id_chars_max = 128;
 export type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
 
 export function callersWords(headers: { get(name: string): string | null }): CallersWords {
-  const words = (name: string, chars_max: number) => cleaned(headers.get(name) ?? "", chars_max) || undefined;
   return {
-    user_agent: words("user-agent", agent_chars_max),
-    x_request_id: words("x-request-id", id_chars_max),
-    x_client_request_id: words("x-client-request-id", id_chars_max),
+    user_agent: said(headers.get("user-agent"), agent_chars_max),
+    x_request_id: said(headers.get("x-request-id"), id_chars_max),
+    x_client_request_id: said(headers.get("x-client-request-id"), id_chars_max),
   };
 }
+
+function said(text: string | null, chars_max: number): string | undefined {
+  return text ? cleaned(text, chars_max) : undefined;
+}
+
+const keys = /slk_[A-Za-z0-9_-]*/g;
+const unprintable = /[^\x20-\x7e]/g;
 
 /** A key is cut out before the text is cut: half of one would be no key any more, and still a secret. */
 export function cleaned(text: string, chars_max: number): string {
   return text
     .slice(0, chars_max * 4)
-    .replace(/slk_[A-Za-z0-9_-]*/g, "<key>")
+    .replace(keys, "<key>")
     .slice(0, chars_max)
-    .replace(/[^\x20-\x7e]/g, "?");
+    .replace(unprintable, "?");
 }

@@ -1,7 +1,7 @@
 /** The caller's end of a stream: held back until it is worth a 200, then written event by event, as fast as it is read. */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
-import { folding, type Result } from "../inference/result.ts";
+import { Fold, type Result } from "../inference/result.ts";
 import type { StreamEncoder } from "../protocol/codec.ts";
 import { encodeSse } from "../sse/encode.ts";
 
@@ -54,7 +54,7 @@ export async function* endsAfter(
   batches: AsyncGenerator<Batch, void, void>,
   done: (answer: Result) => Promise<void>,
 ): AsyncGenerator<Batch, void, void> {
-  const fold = folding();
+  const fold = new Fold();
   for await (const batch of batches) {
     for (const event of batch) fold.push(event);
     if (batch.some((event) => event.type === "response-end")) await done(fold.result());
@@ -73,92 +73,7 @@ export interface SseOptions {
 }
 
 export function sseResponse(stream: Primed, options: SseOptions): Response {
-  const { encoder, heartbeat_ms } = options;
-  const text = new TextEncoder();
-  let wrote_ms = performance.now();
-  let beats: ReturnType<typeof setInterval> | undefined;
-  let closed = false;
-
-  /** What came together is written together. */
-  const frames = (batch: Batch) => {
-    let out = "";
-    for (const event of batch) {
-      const frame = event.type === "part-delta" ? encoder.frame(event) : null;
-      if (frame !== null) out += frame;
-      else for (const message of encoder.push(event)) out += encodeSse(message);
-    }
-    return out;
-  };
-  const beat = (controller: Controller) => {
-    try {
-      const out = encoder.heartbeat();
-      if (out !== "") controller.enqueue(text.encode(out));
-    } catch (thrown) {
-      fail(controller, thrown);
-    }
-  };
-  const close = () => {
-    if (closed) return;
-    closed = true;
-    clearInterval(beats);
-    options.closed();
-  };
-
-  /** A defect of ours: the stream still ends in its protocol's error, never in silence, and is cut where even that fails. */
-  function fail(controller: Controller, thrown: unknown): void {
-    if (closed) return;
-    close();
-    try {
-      controller.enqueue(text.encode(frames([{ type: "response-failed", fault: asFault(thrown) }])));
-      controller.close();
-    } catch (cause) {
-      controller.error(cause);
-    }
-  }
-
-  async function next(): Promise<IteratorResult<Batch, void>> {
-    if (stream.head.length > 0) return { done: false, value: stream.head.splice(0).flat() };
-    const pending = stream.pending ?? stream.rest.next();
-    stream.pending = null;
-    return pending;
-  }
-
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      // A reader that is behind needs no heartbeat, and would have it queued for nothing.
-      beats = setInterval(() => {
-        if (performance.now() - wrote_ms < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
-        wrote_ms = performance.now();
-        beat(controller);
-      }, heartbeat_ms / 4);
-      if (stream.pending) beat(controller);
-    },
-    async pull(controller) {
-      try {
-        for (;;) {
-          const { done, value } = await next();
-          if (closed) return;
-          if (done) {
-            close();
-            controller.close();
-            return;
-          }
-          const out = frames(value);
-          if (out === "") continue;
-          wrote_ms = performance.now();
-          controller.enqueue(text.encode(out));
-          return;
-        }
-      } catch (thrown) {
-        fail(controller, thrown);
-      }
-    },
-    cancel() {
-      options.left();
-      close();
-    },
-  });
-  return new Response(body, {
+  return new Response(new ReadableStream<Uint8Array>(new SseSource(stream, options)), {
     headers: {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache, no-transform",
@@ -166,4 +81,105 @@ export function sseResponse(stream: Primed, options: SseOptions): Response {
       ...options.headers,
     },
   });
+}
+
+const text = new TextEncoder();
+
+/** A class: docs/design/runtime.md, Bun as a server. */
+class SseSource implements Bun.UnderlyingSource<Uint8Array> {
+  readonly #stream: Primed;
+  readonly #options: Omit<SseOptions, "headers">;
+  #wrote_ms = performance.now();
+  #beats: ReturnType<typeof setInterval> | undefined;
+  #closed = false;
+
+  constructor(stream: Primed, { encoder, heartbeat_ms, left, closed }: SseOptions) {
+    this.#stream = stream;
+    this.#options = { encoder, heartbeat_ms, left, closed };
+  }
+
+  start(controller: Controller): void {
+    const { heartbeat_ms } = this.#options;
+    // A reader that is behind needs no heartbeat, and would have it queued for nothing.
+    this.#beats = setInterval(() => {
+      if (performance.now() - this.#wrote_ms < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
+      this.#wrote_ms = performance.now();
+      this.#beat(controller);
+    }, heartbeat_ms / 4);
+    if (this.#stream.pending) this.#beat(controller);
+  }
+
+  async pull(controller: Controller): Promise<void> {
+    try {
+      for (;;) {
+        const { done, value } = await this.#next();
+        if (this.#closed) return;
+        if (done) {
+          this.#close();
+          controller.close();
+          return;
+        }
+        const out = this.#frames(value);
+        if (out === "") continue;
+        this.#wrote_ms = performance.now();
+        controller.enqueue(text.encode(out));
+        return;
+      }
+    } catch (thrown) {
+      this.#fail(controller, thrown);
+    }
+  }
+
+  cancel(): void {
+    this.#options.left();
+    this.#close();
+  }
+
+  /** What came before it was worth a 200 comes at once. */
+  #next(): Next {
+    const { head, pending, rest } = this.#stream;
+    if (head.length > 0) return Promise.resolve({ done: false, value: head.splice(0).flat() });
+    this.#stream.pending = null;
+    return pending ?? rest.next();
+  }
+
+  /** What came together is written together. */
+  #frames(batch: Batch): string {
+    const { encoder } = this.#options;
+    let out = "";
+    for (const event of batch) {
+      const frame = event.type === "part-delta" ? encoder.frame(event) : null;
+      if (frame !== null) out += frame;
+      else for (const message of encoder.push(event)) out += encodeSse(message);
+    }
+    return out;
+  }
+
+  #beat(controller: Controller): void {
+    try {
+      const out = this.#options.encoder.heartbeat();
+      if (out !== "") controller.enqueue(text.encode(out));
+    } catch (thrown) {
+      this.#fail(controller, thrown);
+    }
+  }
+
+  /** A defect of ours: the stream still ends in its protocol's error, never in silence, and is cut where even that fails. */
+  #fail(controller: Controller, thrown: unknown): void {
+    if (this.#closed) return;
+    this.#close();
+    try {
+      controller.enqueue(text.encode(this.#frames([{ type: "response-failed", fault: asFault(thrown) }])));
+      controller.close();
+    } catch (cause) {
+      controller.error(cause);
+    }
+  }
+
+  #close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#beats);
+    this.#options.closed();
+  }
 }

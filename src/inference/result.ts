@@ -25,67 +25,68 @@ export interface Result {
 
 /** Folds batches of events into the answer; throws the Fault of a stream that failed. */
 export async function collect(batches: AsyncIterable<readonly InferenceEvent[]>): Promise<Result> {
-  const fold = folding();
+  const fold = new Fold();
   for await (const batch of batches) for (const event of batch) fold.push(event);
   return fold.result();
 }
 
-/** The same fold, one event at a time. `result` throws the Fault of a stream that failed or never ended. */
-export function folding() {
-  let start: Extract<InferenceEvent, { type: "response-start" }> | undefined;
-  let end: Extract<InferenceEvent, { type: "response-end" }> | undefined;
-  let failure: unknown;
-  let usage: Usage = noUsage;
-  const parts: ResultPart[] = [];
-  const pieces: string[][] = [];
+/** The same fold, one event at a time. */
+export class Fold {
+  #start: Extract<InferenceEvent, { type: "response-start" }> | undefined;
+  #end: Extract<InferenceEvent, { type: "response-end" }> | undefined;
+  #failure: unknown;
+  #usage: Usage = noUsage;
+  readonly #parts: ResultPart[] = [];
+  readonly #pieces: string[][] = [];
 
-  return {
-    push(event: InferenceEvent): void {
-      switch (event.type) {
-        case "response-start":
-          start = event;
-          return;
-        case "part-start":
-          parts[event.index] = { head: event.part, text: "" };
-          pieces[event.index] = [];
-          return;
-        case "part-delta": {
-          pieces[event.index]?.push(event.delta);
-          const part = parts[event.index];
-          if (part && event.logprobs) {
-            part.logprobs ??= [];
-            part.logprobs.push(...event.logprobs);
-          }
-          return;
+  push(event: InferenceEvent): void {
+    switch (event.type) {
+      case "response-start":
+        this.#start = event;
+        return;
+      case "part-start":
+        this.#parts[event.index] = { head: event.part, text: "" };
+        this.#pieces[event.index] = [];
+        return;
+      case "part-delta": {
+        this.#pieces[event.index]?.push(event.delta);
+        const part = this.#parts[event.index];
+        if (part && event.logprobs) {
+          part.logprobs ??= [];
+          part.logprobs.push(...event.logprobs);
         }
-        case "part-end": {
-          const part = parts[event.index];
-          if (part && event.signature !== undefined) part.signature = event.signature;
-          if (part && event.citations !== undefined) part.citations = event.citations;
-          return;
-        }
-        case "usage":
-          usage = event.usage;
-          return;
-        case "response-end":
-          end = event;
-          return;
-        case "response-failed":
-          failure = event.fault;
+        return;
       }
-    },
-    result(): Result {
-      if (failure !== undefined) throw failure;
-      if (!start || !end) throw asFault(new Error("the stream of events ended without its terminal event"));
-      return {
-        responseId: start.responseId,
-        model: start.model,
-        createdAtSeconds: start.createdAtSeconds,
-        parts: parts.map((part, index) => ({ ...part, text: (pieces[index] ?? []).join("") })),
-        usage,
-        reason: end.reason,
-        ...(end.stopSequence === undefined ? {} : { stopSequence: end.stopSequence }),
-      };
-    },
-  };
+      case "part-end": {
+        const part = this.#parts[event.index];
+        if (part && event.signature !== undefined) part.signature = event.signature;
+        if (part && event.citations !== undefined) part.citations = event.citations;
+        return;
+      }
+      case "usage":
+        this.#usage = event.usage;
+        return;
+      case "response-end":
+        this.#end = event;
+        return;
+      case "response-failed":
+        this.#failure = event.fault;
+    }
+  }
+
+  /** Throws the Fault of a stream that failed or never ended. */
+  result(): Result {
+    const [start, end] = [this.#start, this.#end];
+    if (this.#failure !== undefined) throw this.#failure;
+    if (!start || !end) throw asFault(new Error("the stream of events ended without its terminal event"));
+    return {
+      responseId: start.responseId,
+      model: start.model,
+      createdAtSeconds: start.createdAtSeconds,
+      parts: this.#parts.map((part, index) => ({ ...part, text: (this.#pieces[index] ?? []).join("") })),
+      usage: this.#usage,
+      reason: end.reason,
+      ...(end.stopSequence === undefined ? {} : { stopSequence: end.stopSequence }),
+    };
+  }
 }

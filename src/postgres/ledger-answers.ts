@@ -11,6 +11,7 @@ import {
   type ExtraReading,
   type SubjectReading,
   type WindowKind,
+  type WindowReading,
   type WindowReadings,
   window_units_max,
   windowKinds,
@@ -62,17 +63,13 @@ function decoded(command: Command, [, word, ...rest]: Row, at: Date): Answer {
 
 function admitAnswer(command: Admit, word: string, admitted: Admitted, at: Date): AdmitAnswer {
   if (word === "over" || word === "unknown") return { answer: word };
-  const [times, used, held, isExtra, extraCap, rows, units, outputTokens, source] = admitted;
-  const reading = (kind: WindowKind, place: number) => ({
-    kind,
-    limit: command.limits[kind],
-    used: exact(used[place]!),
-    held: exact(held[place]!),
-    startsAt: new Date(times[place]!),
-    resetAt: new Date(times[3 + place]!),
-  });
-  const windows = { session: reading("session", 0), week: reading("week", 1), month: reading("month", 2) };
-  const subjects = rows === null ? {} : { subjects: rows.map((row) => subjectOf(row, windows)) };
+  const [, used, held, isExtra, extraCap, rows, units, outputTokens, source] = admitted;
+  const windows = {
+    session: windowOf(command, admitted, "session", 0),
+    week: windowOf(command, admitted, "week", 1),
+    month: windowOf(command, admitted, "month", 2),
+  };
+  const subjects = rows === null ? {} : { subjects: subjectsOf(rows, windows) };
   if (word === "granted") {
     return { answer: word, units: exact(units), outputTokens: exact(outputTokens), source, windows, ...subjects, at };
   }
@@ -84,6 +81,19 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, at: Date)
   const extra: ExtraReading = { enabled: isExtra, capUnits, used: exact(used[3]!), held: exact(held[3]!) };
   return { answer, kinds, windows, ...subjects, extra, at };
 }
+
+function windowOf({ limits }: Admit, [times, used, held]: Admitted, kind: WindowKind, place: number): WindowReading {
+  return {
+    kind,
+    limit: limits[kind],
+    used: exact(used[place]!),
+    held: exact(held[place]!),
+    startsAt: new Date(times[place]!),
+    resetAt: new Date(times[3 + place]!),
+  };
+}
+
+const subjectsOf = (rows: readonly Numbers[], windows: WindowReadings) => rows.map((row) => subjectOf(row, windows));
 
 /** A limited key or team; its windows begin and end as the organization's. */
 function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {

@@ -29,13 +29,16 @@ export function allowedTools(request: InferenceRequest): {
   parallel: boolean | undefined;
 } {
   const { tools, toolChoice: choice, parallelToolCalls: parallel } = request;
-  const only = (names: string[]) => tools.filter((tool) => names.includes(tool.name));
   switch (choice?.kind) {
     case "tool":
-      return { tools: only([choice.name]), choice: "required", parallel: false };
+      return { tools: namedIn(tools, [choice.name]), choice: "required", parallel: false };
     case "allowed":
-      return { tools: only(choice.names), choice: choice.mode, parallel };
+      return { tools: namedIn(tools, choice.names), choice: choice.mode, parallel };
     default:
       return { tools, choice: choice?.kind, parallel };
   }
+}
+
+function namedIn(tools: Tool[], names: readonly string[]): Tool[] {
+  return tools.filter((tool) => names.includes(tool.name));
 }

@@ -12,12 +12,14 @@ export interface ScannedBody {
 /** What may take so long, at its dearest, is parsed in one go: in steps, an agent's body costs twice as much. */
 const whole_ns = 20_000_000;
 
+const strict = new TextDecoder("utf-8", { fatal: true });
+
 /** In one go, however long it takes. */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) throw new Fault("invalid_json", "The request has no body. Send a JSON object.");
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    text = strict.decode(bytes);
   } catch (cause) {
     throw noUtf8(cause);
   }

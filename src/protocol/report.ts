@@ -59,7 +59,8 @@ function flawOf(
 ): ReportFlaw | null {
   if (!isSaid(word)) return "missing";
   if (whole === null || parts.includes(null)) return "malformed";
-  const sum = parts.reduce<number>((total, part) => total + part!, 0);
+  let sum = 0;
+  for (const part of parts) sum += part!;
   return areInside && sum > whole ? "part_above_whole" : null;
 }
 

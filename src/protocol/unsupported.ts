@@ -11,7 +11,10 @@ export function unsupportedByEngine(feature: string, param: string): Fault {
 }
 
 /** The first thing that only engines of another protocol can do. */
-export function foreignNeed({ nativeNeeds = [] }: InferenceRequest, protocol: Protocol): Fault | null {
-  const foreign = nativeNeeds.find((need) => need.protocol !== protocol);
-  return foreign ? unsupportedByEngine(foreign.feature, foreign.param) : null;
+export function foreignNeed({ nativeNeeds }: InferenceRequest, protocol: Protocol): Fault | null {
+  if (nativeNeeds) {
+    for (const need of nativeNeeds)
+      if (need.protocol !== protocol) return unsupportedByEngine(need.feature, need.param);
+  }
+  return null;
 }

@@ -11,9 +11,11 @@
 import {
   hopelessLimit,
   type RateCount,
+  type RateReadings,
   type RateRequest,
   type RateSubject,
   type Rates,
+  type RateTaken,
   readingsOf,
   refusalOf,
   tightestOf,
@@ -22,7 +24,7 @@ import { within } from "../time/deadline.ts";
 import type { RedisConnection } from "./connection.ts";
 import { RatesCall } from "./rates-call.ts";
 import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.ts";
-import { type Change, type Riders, waitingChanges } from "./waiting-changes.ts";
+import { type Change, type Riders, type WaitingChanges, waitingChanges } from "./waiting-changes.ts";
 
 export interface RedisRatesOptions {
   /** An answer that takes longer is none. */
@@ -93,24 +95,12 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
     async take(request) {
       const hopeless = hopelessLimit(request);
       if (hopeless) return hopeless;
-      const { organizationId, requestId, subjects } = request;
-      const [taken, tokensTaken, replies] = await ask(organizationId, subjects, request);
+      const { organizationId, subjects } = request;
+      const reply = await ask(organizationId, subjects, request);
+      const [taken, , replies] = reply;
       const counts = replies.map(countOf);
       if (taken !== 1) return refusalOf(counts, subjects);
-      const changed = (requests: number, tokens: number) =>
-        waiting.add(
-          organizationId,
-          subjects.map((subject, place): Change => {
-            const [, , , , , number, until_ms] = replies[place]!;
-            return { subject, number, name: until_ms || requestId, requests, tokens };
-          }),
-        );
-      return {
-        answer: "taken",
-        readings: tightestOf(counts, subjects),
-        giveBack: () => changed(-1, -tokensTaken),
-        correct: (actual) => changed(0, actual - tokensTaken),
-      };
+      return new Taken(waiting, request, reply, tightestOf(counts, subjects));
     },
     async read(organizationId, subjects) {
       const [, , replies] = await ask(organizationId, subjects, null);
@@ -118,6 +108,42 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
     },
     close: () => waiting.flush(),
   };
+}
+
+/** A class: docs/design/runtime.md, Bun as a server. */
+class Taken implements RateTaken {
+  readonly answer = "taken";
+  readonly readings: RateReadings;
+  readonly #waiting: WaitingChanges;
+  readonly #request: RateRequest;
+  readonly #reply: TakeReply;
+
+  constructor(waiting: WaitingChanges, request: RateRequest, reply: TakeReply, readings: RateReadings) {
+    this.readings = readings;
+    this.#waiting = waiting;
+    this.#request = request;
+    this.#reply = reply;
+  }
+
+  giveBack(): Promise<void> {
+    const [, tokensTaken] = this.#reply;
+    return this.#changed(-1, -tokensTaken);
+  }
+
+  correct(actual: number): Promise<void> {
+    const [, tokensTaken] = this.#reply;
+    return this.#changed(0, actual - tokensTaken);
+  }
+
+  #changed(requests: number, tokens: number): Promise<void> {
+    const { organizationId, requestId, subjects } = this.#request;
+    const [, , replies] = this.#reply;
+    const changes = subjects.map((subject, place): Change => {
+      const [, , , , , number, until_ms] = replies[place]!;
+      return { subject, number, name: until_ms || requestId, requests, tokens };
+    });
+    return this.#waiting.add(organizationId, changes);
+  }
 }
 
 function countOf([requests, tokens, reset_ms, requestsRetry_ms, tokensRetry_ms]: SubjectReply): RateCount {

@@ -83,7 +83,7 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
     add(organizationId, changes) {
       const batch = batchOf(organizationId);
       for (const change of changes) include(batch.changes, change);
-      const takesMore = changes.some(({ tokens }) => tokens > 0);
+      const takesMore = changes.some(isMore);
       if (takesMore || batch.changes.length >= changes_max) void depart(organizationId);
       else cancel ??= clock.after(wait_ms, () => void flush());
       return batch.over.promise;
@@ -93,14 +93,16 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
   };
 }
 
+const isMore = ({ tokens }: Change) => tokens > 0;
+
 /** Requests that share an entry share its change. */
 function include(changes: Change[], change: Change): void {
   const { subject, number, name } = change;
-  const same = changes.find((one) => one.number === number && one.subject.id === subject.id && one.name === name);
-  if (!same) {
-    changes.push(change);
+  for (const one of changes) {
+    if (one.number !== number || one.subject.id !== subject.id || one.name !== name) continue;
+    one.requests += change.requests;
+    one.tokens += change.tokens;
     return;
   }
-  same.requests += change.requests;
-  same.tokens += change.tokens;
+  changes.push(change);
 }

@@ -40,6 +40,15 @@ export interface Catalog {
   plans: ReadonlyMap<string, Plan>;
 }
 
+/** Both as they are now. The same object while neither changes: a request asks some five times. */
+export function latestCatalog(): (models: Catalog["models"], plans: Catalog["plans"]) => Catalog {
+  let last: Catalog | null = null;
+  return (models, plans) => {
+    if (last === null || last.models !== models || last.plans !== plans) last = { models, plans };
+    return last;
+  };
+}
+
 /** The model by its public id, allowed to this key; else 404 or 403. */
 export function allowedModel(catalog: Catalog, id: string, allowedModels: readonly string[] | null): CatalogModel {
   const model = catalog.models.get(id);
@@ -74,9 +83,13 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest): v
       { param: need.param },
     );
   }
-  const refusals = model.routes.map((route) => refusalAt(route, request));
-  const [first] = refusals;
-  if (first && refusals.every((refusal) => refusal !== null)) throw first;
+  let first: Fault | null = null;
+  for (const route of model.routes) {
+    const refusal = refusalAt(route, request);
+    if (!refusal) return;
+    first ??= refusal;
+  }
+  if (first) throw first;
 }
 
 /** What the protocol of a route's engine has no words for, in this request. */

@@ -63,6 +63,8 @@ export function queues(now_ms: () => number): Queues {
     return slots;
   }
 
+  const withRoom = (routes: readonly Route[], claim: Claim) =>
+    routes.filter((route) => slotsOf(route)?.roomFor(claim) !== null);
   const allSlots = (routes: readonly Route[]) => routes.flatMap((route) => slotsOf(route) ?? []);
 
   function full(routes: readonly Route[], claim: Claim): Fault {
@@ -75,8 +77,7 @@ export function queues(now_ms: () => number): Queues {
 
   return {
     open: (routes, claim) => {
-      if (routes.every((route) => !capacityOf(route))) return routes;
-      return routes.filter((route) => slotsOf(route)?.roomFor(claim) !== null);
+      return routes.some(capacityOf) ? withRoom(routes, claim) : routes;
     },
     enter(route, claim) {
       const slots = slotsOf(route);

@@ -34,6 +34,8 @@ interface Expanded {
   routes: readonly Route[];
 }
 
+const isResolved = ({ upstream }: Route) => upstream.resolve;
+
 export function replicas(addressesOf: (upstream: Upstream) => readonly string[]): Replicas {
   let version = 0;
   const expanded = new WeakMap<CatalogModel, Expanded>();
@@ -55,7 +57,7 @@ export function replicas(addressesOf: (upstream: Upstream) => readonly string[])
 
   return {
     routesOf(model) {
-      if (!model.routes.some(({ upstream }) => upstream.resolve)) return model.routes;
+      if (!model.routes.some(isResolved)) return model.routes;
       const known = expanded.get(model);
       if (known?.version === version) return known.routes;
       const all = model.routes.flatMap(routesAt);

@@ -103,11 +103,10 @@ export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits
 export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopeless | null {
   for (const { limitedBy, limits } of subjects) {
     const { requestsPerMinute, tokensPerMinute } = limits;
-    const never = (limit: RateLimitName, perMinute: number): RateHopeless => ({
-      ...{ answer: "never", limitedBy, limit, perMinute },
-    });
-    if (requestsPerMinute !== null && requestsPerMinute < 1) return never("requests", requestsPerMinute);
-    if (tokensPerMinute !== null && tokensPerMinute < tokens_min) return never("tokens", tokensPerMinute);
+    if (requestsPerMinute !== null && requestsPerMinute < 1)
+      return { answer: "never", limitedBy, limit: "requests", perMinute: requestsPerMinute };
+    if (tokensPerMinute !== null && tokensPerMinute < tokens_min)
+      return { answer: "never", limitedBy, limit: "tokens", perMinute: tokensPerMinute };
   }
   return null;
 }
@@ -129,18 +128,27 @@ const retryOf = (count: RateCount, name: RateLimitName) =>
   name === "requests" ? count.requestsRetry_ms : count.tokensRetry_ms;
 
 export function readingsOf({ requests, tokens, reset_ms }: RateCount, limits: RateLimits): RateReadings {
-  const reading = (limit: number | null, used: number): RateReading | null =>
-    limit === null ? null : { limit, remaining: Math.max(0, limit - used), reset_ms: used > 0 ? reset_ms : 0 };
-  return { requests: reading(limits.requestsPerMinute, requests), tokens: reading(limits.tokensPerMinute, tokens) };
+  return {
+    requests: readingOf(limits.requestsPerMinute, requests, reset_ms),
+    tokens: readingOf(limits.tokensPerMinute, tokens, reset_ms),
+  };
+}
+
+function readingOf(limit: number | null, used: number, reset_ms: number): RateReading | null {
+  return limit === null ? null : { limit, remaining: Math.max(0, limit - used), reset_ms: used > 0 ? reset_ms : 0 };
 }
 
 /** Of each limit the reading that has least left; of equals the first. */
 export function tightest(readings: readonly RateReadings[]): RateReadings {
-  const less = (a: RateReading | null, b: RateReading | null) => (a && (!b || a.remaining <= b.remaining) ? a : b);
-  return readings.reduce((one, other) => ({
-    requests: less(one.requests, other.requests),
-    tokens: less(one.tokens, other.tokens),
-  }));
+  return readings.reduce(tighter);
+}
+
+function tighter(one: RateReadings, other: RateReadings): RateReadings {
+  return { requests: less(one.requests, other.requests), tokens: less(one.tokens, other.tokens) };
+}
+
+function less(one: RateReading | null, other: RateReading | null): RateReading | null {
+  return one && (!other || one.remaining <= other.remaining) ? one : other;
 }
 
 /** `counts` are those of the subjects, in their order. */

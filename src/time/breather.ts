@@ -15,16 +15,21 @@ export function othersTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Work that comes in steps, with a pause after each. */
-export async function breathing<Result>(steps: Generator<void, Result, void>, bytes: number): Promise<Result> {
+/** Work that comes in steps, with a pause after each. A promise only where there is more than one. */
+export function breathing<Result>(steps: Generator<void, Result, void>, bytes: number): Result | Promise<Result> {
+  const first = steps.next();
+  return first.done ? first.value : rest(steps, bytes);
+}
+
+async function rest<Result>(steps: Generator<void, Result, void>, bytes: number): Promise<Result> {
   for (;;) {
+    await breather(bytes);
     const step = steps.next();
     if (step.done) return step.value;
-    await breather(bytes);
   }
 }
 
 /** Work whose steps are each worth a pause. */
-export function inTurns<Result>(steps: Generator<void, Result, void>): Promise<Result> {
+export function inTurns<Result>(steps: Generator<void, Result, void>): Result | Promise<Result> {
   return breathing(steps, Number.POSITIVE_INFINITY);
 }

@@ -22,9 +22,11 @@ export interface Listening {
   stop(): void;
 }
 
+const nobody = () => {};
+
 export class Cancellation implements Signal {
   /** Those who listen, from the first (`after`) to the last (`before`). */
-  readonly #ring = new Link(() => {});
+  readonly #ring = new Link(nobody);
   #parent: Listening | null = null;
   #isAborted = false;
   #reason: unknown;

@@ -15,7 +15,7 @@ import type { Reply } from "./http1/exchange.ts";
 import { refusalOf } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
-import { watchdog } from "./watchdog.ts";
+import { Watchdog } from "./watchdog.ts";
 
 /** Whether an engine streams is read off its answer, whatever it was asked. */
 export interface Question extends Sending {
@@ -50,7 +50,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   const { codec, identity, signal, patience } = question;
   const work = signal.child();
   const answer: Reading = { reply: null, isEnded: false, isOver: false, isRead: false };
-  const dog = watchdog((waitedFor) => {
+  const dog = new Watchdog((waitedFor) => {
     if (waitedFor === spareWait && !patience.spare?.isAsked()) dog.expect(restOf(patience), firstWait);
     else work.abort(tooSlow(waitedFor));
   });
@@ -142,7 +142,7 @@ const rest_reads_max = 16;
 
 interface ReaderParts {
   answer: Reading;
-  dog: ReturnType<typeof watchdog>;
+  dog: Watchdog;
   told(end: AttemptEnd): void;
 }
 

@@ -44,7 +44,7 @@ export class Forwarded {
       this.parts += 1;
       this.#open.push({ index: event.index, isReasoning: event.part.kind === "reasoning", deltas: 0, codeUnits: 0 });
     } else if (event.type === "part-end") {
-      this.#open = this.#open.filter(({ index }) => index !== event.index);
+      this.#end(event.index);
     }
   }
 
@@ -59,8 +59,18 @@ export class Forwarded {
     return copy;
   }
 
+  #end(ended: number): void {
+    this.#open = this.#open.filter(({ index }) => index !== ended);
+  }
+
+  /** The last that began. */
+  #openPart(index: number): Part | undefined {
+    for (let at = this.#open.length - 1; at >= 0; at--) if (this.#open[at]!.index === index) return this.#open[at];
+    return undefined;
+  }
+
   #delta(index: number, codeUnits: number): void {
-    const part = this.#open.findLast((open) => open.index === index);
+    const part = this.#openPart(index);
     if (part?.isReasoning) this.reasoningDeltas += 1;
     if (!part || part.deltas === 0) {
       this.whole.deltas += 1;

@@ -89,6 +89,9 @@ function isPlausible({ tokens, deltas, codeUnits, wholeTokens, wholeCodeUnits }:
 }
 
 function isRatio(tokens: number, codeUnits: number): boolean {
-  const areCounts = [tokens, codeUnits].every((sum) => sum >= 1 && sum <= sum_max);
-  return areCounts && tokens <= codeUnits * tokens_per_code_unit_max;
+  return isCount(tokens) && isCount(codeUnits) && tokens <= codeUnits * tokens_per_code_unit_max;
+}
+
+function isCount(sum: number): boolean {
+  return sum >= 1 && sum <= sum_max;
 }

@@ -55,7 +55,7 @@ export class Tally {
   }
 
   producesOutput(batch: Batch): boolean {
-    return batch.some((event) => event.type === "part-delta");
+    return batch.some(isDelta);
   }
 
   /** What the count would be with this batch. */
@@ -109,6 +109,7 @@ export class Tally {
   }
 }
 
+const isDelta = ({ type }: InferenceEvent) => type === "part-delta";
 const isUnread: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
 
 /** The count after some batches. */

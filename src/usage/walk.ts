@@ -220,7 +220,7 @@ class Walk implements Opened, OpenedEvents {
       if (done) throw new Error("an attempt ended without an end");
       held.push(...value);
       if (this.#end !== null) return held;
-      if (held.some((event) => event.type === "part-start")) {
+      if (held.some(isPartStart)) {
         this.#isShown = true;
         this.#wasShown(route);
         return held;
@@ -286,14 +286,17 @@ class Walk implements Opened, OpenedEvents {
     const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
     const more_ms = this.#leeway_ms();
     const isSpared = first_part_spare_ms < first_part_ms && this.#itinerary.hasSpare;
-    const isAsked = () => this.#itinerary.takeSpare();
     return {
       connect_ms,
       idle_ms,
       first_part_ms: first_part_ms + more_ms,
       total_ms: Math.max(0, this.#rest_ms(route)),
-      spare: isSpared ? { after_ms: first_part_spare_ms + more_ms, isAsked } : null,
+      spare: isSpared ? this.#spareAfter(first_part_spare_ms + more_ms) : null,
     };
+  }
+
+  #spareAfter(after_ms: number): Patience["spare"] {
+    return { after_ms, isAsked: () => this.#itinerary.takeSpare() };
   }
 
   /** The last failure, in the words that all of them make together. */
@@ -309,5 +312,9 @@ class Walk implements Opened, OpenedEvents {
 /** An answer that was ended by a limit or a filter is no empty one. */
 function isEmptyAnswer(batch: Batch): boolean {
   const last = batch.at(-1);
-  return last?.type === "response-end" && last.reason === "stop" && !batch.some((event) => event.type === "part-start");
+  return last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);
+}
+
+function isPartStart({ type }: InferenceEvent): boolean {
+  return type === "part-start";
 }

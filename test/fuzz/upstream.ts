@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { Fault } from "../../src/inference/fault.ts";
-import { folding } from "../../src/inference/result.ts";
+import { Fold } from "../../src/inference/result.ts";
 import type { UpstreamCodec } from "../../src/protocol/codec.ts";
 import { SseDecoder } from "../../src/sse/decode.ts";
 import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../src/upstream/codecs.ts";
@@ -98,7 +98,7 @@ function whole(codec: UpstreamCodec, reply: unknown): void {
 function check(events: ReturnType<UpstreamCodec["response"]["decode"]>): void {
   const problem = grammarProblem(events);
   if (problem) throw new Error(problem);
-  const fold = folding();
+  const fold = new Fold();
   for (const event of events) fold.push(event);
   for (const event of events) {
     if (event.type === "response-end" && typeof event.reason !== "string") throw new Error("its reason is none");

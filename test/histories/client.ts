@@ -123,9 +123,15 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
       async enter(entry) {
         const reservation = await node.admission.enter(entry);
         judge.admitted(account);
-        const { signal } = reservation;
+        const { grant, rates, signal } = reservation;
         signal.listen(() => judge.lost(account));
-        return { ...reservation, ...world.defects.hold?.(reservation), settle };
+        return {
+          ...{ grant, rates, signal },
+          permits: (tokens) => reservation.permits(tokens),
+          progress: (usage) => reservation.progress(usage),
+          ...world.defects.hold?.(reservation),
+          settle,
+        };
 
         function settle(settlement: Settlement): Promise<void> {
           const confirmed = reservation.settle(settlement);

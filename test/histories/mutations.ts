@@ -344,7 +344,9 @@ function keepsRates(rates: Rates): Rates {
     ...rates,
     async take(request) {
       const answer = await rates.take(request);
-      return answer.answer === "taken" ? { ...answer, giveBack: async () => {} } : answer;
+      if (answer.answer !== "taken") return answer;
+      const { readings } = answer;
+      return { answer: "taken", readings, giveBack: async () => {}, correct: (tokens) => answer.correct(tokens) };
     },
   };
 }
@@ -368,7 +370,7 @@ export const mutations: Record<string, Mutation> = {
   "a growth is not checked": { rule: 3, defects: ledgerOf(GrowsUnchecked), seenAs: ["limit"] },
   "tokens leave before the hold has grown": {
     rule: 3,
-    defects: { hold: (reservation) => ({ permits: () => true, progress: reservation.progress }) },
+    defects: { hold: (reservation) => ({ permits: () => true, progress: (usage) => reservation.progress(usage) }) },
     seenAs: ["grant"],
   },
   "a late checkpoint lowers the count": { rule: 4, defects: ledgerOf(Lowers), seenAs: ["checkpoint"] },

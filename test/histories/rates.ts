@@ -37,8 +37,8 @@ export function ratesOf(world: World, judge: Judge, node: Node): Rates {
           () => {},
         );
       return {
-        ...answer,
-        giveBack: () => told(answer.giveBack),
+        ...{ answer: "taken", readings: answer.readings },
+        giveBack: () => told(() => answer.giveBack()),
         correct: (tokens) => told(() => answer.correct(tokens)),
       };
     },

@@ -54,8 +54,8 @@ export const rates: Mutant[] = [
   {
     name: "headers show the limit that has most left",
     file: "src/store/rates.ts",
-    find: "a.remaining <= b.remaining",
-    replace: "a.remaining >= b.remaining",
+    find: "one.remaining <= other.remaining",
+    replace: "one.remaining >= other.remaining",
     caughtBy: [`${laws} > memory readings are those`],
     rule: "docs/design/usage.md, Budgets",
   },

@@ -156,8 +156,8 @@ export const usage: Mutant[] = [
   {
     name: "an absurd report teaches how long tokens are",
     file: "src/usage/output-calibration.ts",
-    find: "return areCounts && tokens <= codeUnits * tokens_per_code_unit_max;",
-    replace: "return areCounts;",
+    find: " && tokens <= codeUnits * tokens_per_code_unit_max;",
+    replace: ";",
     caughtBy: [calibrationSaver, meter],
     rule: "docs/design/usage.md, Counting tokens",
   },

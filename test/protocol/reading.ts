@@ -1,7 +1,7 @@
 /** What an engine sends, read as the service reads it: bytes → frames → events → the whole answer. */
 import { expect } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
-import { folding, type Result } from "../../src/inference/result.ts";
+import { Fold, type Result } from "../../src/inference/result.ts";
 import type { ResponseIdentity, UpstreamCodec } from "../../src/protocol/codec.ts";
 import { SseDecoder } from "../../src/sse/decode.ts";
 import { grammarProblem } from "./grammar.ts";
@@ -35,7 +35,7 @@ export function decodedBytewise(codec: Reader, identity: ResponseIdentity, raw: 
 }
 
 export function folded(events: readonly InferenceEvent[]): Result {
-  const fold = folding();
+  const fold = new Fold();
   for (const event of events) fold.push(event);
   return fold.result();
 }

@@ -319,7 +319,7 @@ for (const [name, open] of Object.entries(rateStores)) {
               const heard = {
                 run: async () => {},
                 correct: () => answer.correct(tokens),
-                "give back": answer.giveBack,
+                "give back": () => answer.giveBack(),
               }[step.then]();
               // Else the next request carries it.
               if (step.waits) await heard;

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
-import { folding } from "../../src/inference/result.ts";
+import { Fold } from "../../src/inference/result.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
 import { ask } from "../../src/upstream/ask.ts";
 import { upstreamCodecs } from "../../src/upstream/codecs.ts";
@@ -64,7 +64,7 @@ async function events(protocol: "openai-chat" | "anthropic-messages", more: Part
 }
 
 test("is asked at its own path, with its own headers and the cap that it demands, and read to its end", async () => {
-  const fold = folding();
+  const fold = new Fold();
   for (const event of await events("anthropic-messages", {})) fold.push(event);
   const { parts, usage } = fold.result();
   expect(parts.map((part) => part.text)).toEqual(["hello"]);

@@ -15,27 +15,38 @@ import { decodeStop } from "./stop-reason.ts";
 import { decodeEarlyUsage, decodeUsage, wordsOf } from "./usage.ts";
 
 export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> {
-  const answer = answerDecoder(identity);
-  return {
-    push({ event, data }) {
-      if (data.trim() === "" || answer.over) return [];
-      let value: unknown;
-      try {
-        value = JSON.parse(data);
-      } catch (cause) {
-        // Some engines say [DONE] behind their last event.
-        return data.trim() === "[DONE]" ? [] : answer.fail(malformedAnswer(cause));
-      }
-      if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
-      return answer.push(textOf(value.type) || (event ?? ""), value);
-    },
-    end: () => answer.end(),
-  };
+  return new EventDecoder(identity);
+}
+
+class EventDecoder implements Transducer<SseMessage, InferenceEvent> {
+  readonly #answer: AnswerDecoder;
+
+  constructor(identity: ResponseIdentity) {
+    this.#answer = new AnswerDecoder(identity);
+  }
+
+  push({ event, data }: SseMessage): InferenceEvent[] {
+    const answer = this.#answer;
+    if (data.trim() === "" || answer.over) return [];
+    let value: unknown;
+    try {
+      value = JSON.parse(data);
+    } catch (cause) {
+      // Some engines say [DONE] behind their last event.
+      return data.trim() === "[DONE]" ? [] : answer.fail(malformedAnswer(cause));
+    }
+    if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
+    return answer.push(textOf(value.type) || (event ?? ""), value);
+  }
+
+  end(): InferenceEvent[] {
+    return this.#answer.fail(answerCutShort("message_stop"));
+  }
 }
 
 /** A whole reply is the events that its blocks would have been. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
-  const answer = answerDecoder(identity);
+  const answer = new AnswerDecoder(identity);
   if (!isObject(reply) || isError(reply)) return answer.fail(decodeErrorEvent(reply));
   if (!Array.isArray(reply.content)) return answer.fail(malformedAnswer(new Error("a message without content")));
   return [
@@ -57,85 +68,88 @@ function isNamelessCall(block: unknown): boolean {
   return isObject(block) && block.type === "tool_use" && textOf(block.name) === "";
 }
 
-function answerDecoder(identity: ResponseIdentity) {
-  const parts = new AnswerParts(identity.responseId);
-  let started = false;
-  let over = false;
-  let words: ReportWords | undefined;
-  let stopReason: string | null = null;
-  let stopSequence: string | undefined;
+/** A class: docs/design/runtime.md, Bun as a server. */
+class AnswerDecoder {
+  readonly #identity: ResponseIdentity;
+  readonly #parts: AnswerParts;
+  #started = false;
+  #over = false;
+  #words: ReportWords | undefined;
+  #stopReason: string | null = null;
+  #stopSequence: string | undefined;
 
-  function start(): InferenceEvent[] {
-    if (started) return [];
-    started = true;
-    return [{ type: "response-start", ...identity }];
+  constructor(identity: ResponseIdentity) {
+    this.#identity = identity;
+    this.#parts = new AnswerParts(identity.responseId);
   }
 
-  function report(value: unknown): InferenceEvent[] {
-    const said = wordsOf(value, words);
-    if (said === words) return [];
-    words = said;
-    return told(decodeUsage(said));
+  get over(): boolean {
+    return this.#over;
   }
 
-  function earlyReport(message: unknown): InferenceEvent[] {
-    const said = wordsOf(isObject(message) ? message.usage : undefined);
-    const early = decodeEarlyUsage(said);
-    if (early) words = said;
-    return told(early);
-  }
-
-  function told(said: Report | null): InferenceEvent[] {
-    return said ? [{ type: "usage", ...said }] : [];
-  }
-
-  function push(type: string, event: JsonObject): InferenceEvent[] {
-    if (over) return [];
+  push(type: string, event: JsonObject): InferenceEvent[] {
+    if (this.#over) return [];
     switch (type) {
       case "message_start":
-        return [...start(), ...earlyReport(event.message)];
+        return [...this.#start(), ...this.#earlyReport(event.message)];
       case "content_block_start":
-        if (isNamelessCall(event.content_block)) return fail(malformedAnswer(new Error("a tool call without a name")));
-        return [...start(), ...parts.open(event.index, event.content_block)];
+        if (isNamelessCall(event.content_block))
+          return this.fail(malformedAnswer(new Error("a tool call without a name")));
+        return [...this.#start(), ...this.#parts.open(event.index, event.content_block)];
       case "content_block_delta":
-        return [...start(), ...parts.delta(event.index, event.delta)];
+        return [...this.#start(), ...this.#parts.delta(event.index, event.delta)];
       case "content_block_stop":
-        return parts.close(event.index);
+        return this.#parts.close(event.index);
       case "message_delta": {
         const delta = isObject(event.delta) ? event.delta : {};
-        if (typeof delta.stop_reason === "string") stopReason = delta.stop_reason;
-        if (typeof delta.stop_sequence === "string") stopSequence = delta.stop_sequence;
-        return [...start(), ...report(event.usage)];
+        if (typeof delta.stop_reason === "string") this.#stopReason = delta.stop_reason;
+        if (typeof delta.stop_sequence === "string") this.#stopSequence = delta.stop_sequence;
+        return [...this.#start(), ...this.#report(event.usage)];
       }
       case "message_stop":
-        return [...start(), ...stop()];
+        return [...this.#start(), ...this.#stop()];
       case "error":
-        return fail(decodeErrorEvent(event));
+        return this.fail(decodeErrorEvent(event));
       default:
-        return isError(event) ? fail(decodeErrorEvent(event)) : [];
+        return isError(event) ? this.fail(decodeErrorEvent(event)) : [];
     }
   }
 
-  function stop(): InferenceEvent[] {
-    over = true;
-    const ends = parts.closeAll();
-    const reason = decodeStop(stopReason, { calls: parts.calls > 0 });
-    const sequence = reason === "stop" && stopSequence ? { stopSequence } : {};
-    return [...ends, { type: "response-end", reason, ...sequence }];
-  }
-
-  function fail(fault: Fault): InferenceEvent[] {
-    if (over) return [];
-    over = true;
+  fail(fault: Fault): InferenceEvent[] {
+    if (this.#over) return [];
+    this.#over = true;
     return [{ type: "response-failed", fault }];
   }
 
-  return {
-    get over() {
-      return over;
-    },
-    push,
-    fail,
-    end: () => fail(answerCutShort("message_stop")),
-  };
+  #start(): InferenceEvent[] {
+    if (this.#started) return [];
+    this.#started = true;
+    return [{ type: "response-start", ...this.#identity }];
+  }
+
+  #report(value: unknown): InferenceEvent[] {
+    const said = wordsOf(value, this.#words);
+    if (said === this.#words) return [];
+    this.#words = said;
+    return told(decodeUsage(said));
+  }
+
+  #earlyReport(message: unknown): InferenceEvent[] {
+    const said = wordsOf(isObject(message) ? message.usage : undefined);
+    const early = decodeEarlyUsage(said);
+    if (early) this.#words = said;
+    return told(early);
+  }
+
+  #stop(): InferenceEvent[] {
+    this.#over = true;
+    const ends = this.#parts.closeAll();
+    const reason = decodeStop(this.#stopReason, { calls: this.#parts.calls > 0 });
+    const sequence = reason === "stop" && this.#stopSequence ? { stopSequence: this.#stopSequence } : {};
+    return [...ends, { type: "response-end", reason, ...sequence }];
+  }
+}
+
+function told(said: Report | null): InferenceEvent[] {
+  return said ? [{ type: "usage", ...said }] : [];
 }

@@ -8,8 +8,7 @@ import { encodeStop } from "./stop-reason.ts";
 import { encodeUsage } from "./usage.ts";
 
 export function encodeResponse(result: Result, wire: MessagesRequest): Message {
-  const has = (kind: ResultPart["head"]["kind"]) => result.parts.some((part) => part.head.kind === kind);
-  const held = { calls: has("tool-call"), refused: has("refusal") };
+  const held = { calls: result.parts.some(isCall), refused: result.parts.some(isRefusal) };
   return {
     id: result.responseId,
     type: "message",
@@ -20,6 +19,9 @@ export function encodeResponse(result: Result, wire: MessagesRequest): Message {
     usage: encodeUsage(result.usage),
   };
 }
+
+const isCall = ({ head }: ResultPart) => head.kind === "tool-call";
+const isRefusal = ({ head }: ResultPart) => head.kind === "refusal";
 
 function encodePart({ head, text, signature = unsigned, citations = [] }: ResultPart): ContentBlock[] {
   switch (head.kind) {

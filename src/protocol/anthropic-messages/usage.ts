@@ -18,13 +18,14 @@ export function encodeUsage(usage: Usage): MessagesUsage {
 export function wordsOf(value: unknown, before: ReportWords = silent): ReportWords {
   if (!isObject(value)) return before;
   const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
-  const counts = [value.input_tokens, value.cache_read_input_tokens, value.cache_creation_input_tokens];
-  if (![...counts, value.output_tokens].some((count) => count !== undefined && count !== null)) return before;
+  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = value;
+  const any = input_tokens ?? cache_read_input_tokens ?? cache_creation_input_tokens ?? output_tokens;
+  if (any === undefined || any === null) return before;
   return {
-    prompt: value.input_tokens ?? before.prompt,
-    cached: value.cache_read_input_tokens ?? before.cached,
-    written: value.cache_creation_input_tokens ?? before.written,
-    output: value.output_tokens ?? before.output,
+    prompt: input_tokens ?? before.prompt,
+    cached: cache_read_input_tokens ?? before.cached,
+    written: cache_creation_input_tokens ?? before.written,
+    output: output_tokens ?? before.output,
     reasoning: details.thinking_tokens ?? before.reasoning,
   };
 }

@@ -9,165 +9,187 @@ import type { ResponseIdentity, Transducer } from "../codec.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { decodeFault } from "./fault.ts";
-import { toolCallAssembly } from "./tool-calls.ts";
+import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
 export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> {
-  const answer = answerDecoder(identity);
-  return {
-    push({ data }) {
-      const text = data.trim();
-      if (text === "" || answer.over) return [];
-      if (text === "[DONE]") return answer.end(true);
-      let chunk: unknown;
-      try {
-        chunk = JSON.parse(text);
-      } catch (cause) {
-        return answer.fail(malformedAnswer(cause));
-      }
-      return answer.push(chunk);
-    },
-    end: () => answer.end(false),
-  };
+  return new ChunkDecoder(identity);
+}
+
+class ChunkDecoder implements Transducer<SseMessage, InferenceEvent> {
+  readonly #answer: AnswerDecoder;
+
+  constructor(identity: ResponseIdentity) {
+    this.#answer = new AnswerDecoder(identity);
+  }
+
+  push({ data }: SseMessage): InferenceEvent[] {
+    const answer = this.#answer;
+    const text = data.trim();
+    if (text === "" || answer.over) return [];
+    if (text === "[DONE]") return answer.end(true);
+    let chunk: unknown;
+    try {
+      chunk = JSON.parse(text);
+    } catch (cause) {
+      return answer.fail(malformedAnswer(cause));
+    }
+    return answer.push(chunk);
+  }
+
+  end(): InferenceEvent[] {
+    return this.#answer.end(false);
+  }
 }
 
 /** A whole reply is one chunk that has a `message` where chunks have a `delta`. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
-  const answer = answerDecoder(identity);
+  const answer = new AnswerDecoder(identity);
   return [...answer.push(reply), ...answer.end(false)];
 }
 
-function answerDecoder(identity: ResponseIdentity) {
-  const tools = toolCallAssembly(identity.responseId);
-  let started = false;
-  let over = false;
-  let partCount = 0;
-  /** The text-like part that is open; tool calls stay open beside it, because their fragments interleave. */
-  let open: { index: number; kind: "text" | "refusal" | "reasoning" } | null = null;
-  let reason: StopReason | null = null;
-  let stopSequence: string | undefined;
-  let toolCalls = 0;
-  /** Of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
-  let early: TokenLogprob[] = [];
+type TextKind = "text" | "refusal" | "reasoning";
 
-  function say(
-    events: InferenceEvent[],
-    kind: "text" | "refusal" | "reasoning",
-    delta: string,
-    logprobs?: TokenLogprob[],
-  ) {
-    if (delta === "" && !logprobs) return;
-    if (open?.kind !== kind) {
-      closeText(events);
-      open = { index: partCount++, kind };
-      events.push({ type: "part-start", index: open.index, part: { kind } });
+/** A class: docs/design/runtime.md, Bun as a server. */
+class AnswerDecoder {
+  readonly #identity: ResponseIdentity;
+  /** From its first call on. */
+  #tools: ToolCallAssembly | null = null;
+  #started = false;
+  #over = false;
+  #partCount = 0;
+  /** The text-like part that is open; tool calls stay open beside it, because their fragments interleave. */
+  #open: { index: number; kind: TextKind } | null = null;
+  #reason: StopReason | null = null;
+  #stopSequence: string | undefined;
+  #toolCalls = 0;
+  /** Of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
+  #early: TokenLogprob[] = none;
+
+  constructor(identity: ResponseIdentity) {
+    this.#identity = identity;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  push(chunk: unknown): InferenceEvent[] {
+    if (!isObject(chunk)) return this.fail(malformedAnswer(new Error("a chunk that is no object")));
+    const failure = failureOf(chunk);
+    if (failure) return this.fail(failure);
+    const events: InferenceEvent[] = [];
+    if (!this.#started) {
+      this.#started = true;
+      events.push({ type: "response-start", ...this.#identity });
     }
-    events.push({ type: "part-delta", index: open.index, delta, ...(logprobs ? { logprobs } : {}) });
+    const first = Array.isArray(chunk.choices)
+      ? chunk.choices.find((value) => isObject(value) && !value.index)
+      : undefined;
+    if (isObject(first)) {
+      this.#choice(events, first);
+      if (brokenOff.has(first.finish_reason)) events.push(...this.fail(answerCutShort("finish_reason")));
+    }
+    if (this.#over) return events;
+    const report = decodeUsage(chunk.usage);
+    if (report) events.push({ type: "usage", ...report });
+    return events;
+  }
+
+  /** `done`: the engine said [DONE], which ends an answer even where it forgot the reason. */
+  end(done: boolean): InferenceEvent[] {
+    if (this.#over) return [];
+    if (this.#tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
+    if (this.#reason === null && !(done && this.#partCount > 0)) {
+      return this.fail(answerCutShort("finish_reason"));
+    }
+    this.#over = true;
+    const events: InferenceEvent[] = [];
+    this.#closeText(events);
+    for (const call of this.#tools?.calls ?? []) events.push({ type: "part-end", index: call.partIndex });
+    const stopSequence = this.#stopSequence;
+    events.push({
+      type: "response-end",
+      reason: this.#settled(this.#reason ?? "stop"),
+      ...(stopSequence ? { stopSequence } : {}),
+    });
+    return events;
+  }
+
+  fail(fault: Fault): InferenceEvent[] {
+    if (this.#over) return [];
+    this.#over = true;
+    return [{ type: "response-failed", fault }];
+  }
+
+  #say(events: InferenceEvent[], kind: TextKind, delta: string, logprobs?: TokenLogprob[]): void {
+    if (delta === "" && !logprobs) return;
+    if (this.#open?.kind !== kind) {
+      this.#closeText(events);
+      this.#open = { index: this.#partCount++, kind };
+      events.push({ type: "part-start", index: this.#open.index, part: { kind } });
+    }
+    events.push({ type: "part-delta", index: this.#open.index, delta, ...(logprobs ? { logprobs } : {}) });
   }
 
   /** Some engines send the probabilities of reasoning and of calls too: they are no text's, and open none. */
-  function sayText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean) {
-    early = isText ? [...early, ...logprobs] : [];
-    if (text === "" && (open?.kind !== "text" || early.length === 0)) return;
-    say(events, "text", text, early.length > 0 ? early : undefined);
-    early = [];
+  #sayText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean): void {
+    const early = isText ? [...this.#early, ...logprobs] : none;
+    this.#early = early;
+    if (text === "" && (this.#open?.kind !== "text" || early.length === 0)) return;
+    this.#say(events, "text", text, early.length > 0 ? early : undefined);
+    this.#early = none;
   }
 
-  function closeText(events: InferenceEvent[]) {
-    if (open) events.push({ type: "part-end", index: open.index });
-    open = null;
+  #closeText(events: InferenceEvent[]): void {
+    if (this.#open) events.push({ type: "part-end", index: this.#open.index });
+    this.#open = null;
   }
 
-  function choice(events: InferenceEvent[], value: JsonObject) {
+  #choice(events: InferenceEvent[], value: JsonObject): void {
     const delta = isObject(value.delta) ? value.delta : isObject(value.message) ? value.message : {};
     const thought = textOf(delta.reasoning_content) || textOf(delta.reasoning);
-    say(events, "reasoning", thought);
-    const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
+    this.#say(events, "reasoning", thought);
+    const calls: unknown[] = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
     let logprobs = logprobsOf(value);
     for (const { kind, text } of contentOf(delta.content)) {
-      if (kind === "reasoning") say(events, kind, text);
-      else sayText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
-      logprobs = [];
+      if (kind === "reasoning") this.#say(events, kind, text);
+      else this.#sayText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
+      logprobs = none;
     }
-    say(events, "refusal", textOf(delta.refusal));
+    this.#say(events, "refusal", textOf(delta.refusal));
     calls.forEach((fragment, position) => {
-      if (!isObject(fragment)) return;
-      for (const step of tools.push(fragment, position)) {
-        if (step.type === "start") {
-          closeText(events);
-          step.call.partIndex = partCount++;
-          toolCalls += 1;
-          const { callId, toolName, partIndex: index } = step.call;
-          events.push({ type: "part-start", index, part: { kind: "tool-call", callId, toolName } });
-        } else {
-          events.push({ type: "part-delta", index: step.call.partIndex, delta: step.text });
-        }
-      }
+      if (isObject(fragment)) this.#call(events, fragment, position);
     });
-    if (typeof value.finish_reason === "string") reason = entryOf(stopReasons, value.finish_reason) ?? "stop";
-    for (const named of [value.stop_reason, value.matched_stop]) if (typeof named === "string") stopSequence = named;
+    if (typeof value.finish_reason === "string") this.#reason = entryOf(stopReasons, value.finish_reason) ?? "stop";
+    for (const named of [value.stop_reason, value.matched_stop])
+      if (typeof named === "string") this.#stopSequence = named;
   }
 
-  return {
-    get over() {
-      return over;
-    },
-
-    push(chunk: unknown): InferenceEvent[] {
-      if (!isObject(chunk)) return this.fail(malformedAnswer(new Error("a chunk that is no object")));
-      const failure = failureOf(chunk);
-      if (failure) return this.fail(failure);
-      const events: InferenceEvent[] = [];
-      if (!started) {
-        started = true;
-        events.push({ type: "response-start", ...identity });
+  #call(events: InferenceEvent[], fragment: JsonObject, position: number): void {
+    this.#tools ??= toolCallAssembly(this.#identity.responseId);
+    for (const step of this.#tools.push(fragment, position)) {
+      if (step.type === "start") {
+        this.#closeText(events);
+        step.call.partIndex = this.#partCount++;
+        this.#toolCalls += 1;
+        const { callId, toolName, partIndex: index } = step.call;
+        events.push({ type: "part-start", index, part: { kind: "tool-call", callId, toolName } });
+      } else {
+        events.push({ type: "part-delta", index: step.call.partIndex, delta: step.text });
       }
-      const first = Array.isArray(chunk.choices)
-        ? chunk.choices.find((value) => isObject(value) && !value.index)
-        : undefined;
-      if (isObject(first)) {
-        choice(events, first);
-        if (brokenOff.has(first.finish_reason)) events.push(...this.fail(answerCutShort("finish_reason")));
-      }
-      if (over) return events;
-      const report = decodeUsage(chunk.usage);
-      if (report) events.push({ type: "usage", ...report });
-      return events;
-    },
-
-    /** `done`: the engine said [DONE], which ends an answer even where it forgot the reason. */
-    end(done: boolean): InferenceEvent[] {
-      if (over) return [];
-      if (tools.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
-      if (reason === null && !(done && partCount > 0)) {
-        return this.fail(answerCutShort("finish_reason"));
-      }
-      over = true;
-      const events: InferenceEvent[] = [];
-      closeText(events);
-      for (const call of tools.calls) events.push({ type: "part-end", index: call.partIndex });
-      events.push({
-        type: "response-end",
-        reason: settled(reason ?? "stop"),
-        ...(stopSequence ? { stopSequence } : {}),
-      });
-      return events;
-    },
-
-    fail(fault: Fault): InferenceEvent[] {
-      if (over) return [];
-      over = true;
-      return [{ type: "response-failed", fault }];
-    },
-  };
+    }
+  }
 
   /** Engines say `stop` after tool calls, and `tool_calls` without any. */
-  function settled(said: StopReason): StopReason {
-    if (said === "stop" && toolCalls > 0) return "tool_calls";
-    if (said === "tool_calls" && toolCalls === 0) return "stop";
+  #settled(said: StopReason): StopReason {
+    if (said === "stop" && this.#toolCalls > 0) return "tool_calls";
+    if (said === "tool_calls" && this.#toolCalls === 0) return "stop";
     return said;
   }
 }
+
+const none: TokenLogprob[] = [];
 
 /** What some engines call the end of a generation that broke. */
 const brokenOff = new Set<unknown>(["error", "abort"]);

@@ -1,5 +1,5 @@
 /** The centre → what chat clients read: chunks that end with one [DONE], or one completion. */
-import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
+import type { InferenceEvent, PartDelta, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Result, ResultPart } from "../../inference/result.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
 import { comment } from "../../sse/encode.ts";
@@ -7,37 +7,101 @@ import type { SseMessage } from "../../sse/message.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
 import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
 import { PartQueue } from "../part-queue.ts";
-import type { ChatChoice, ChatCompletion, ChatCompletionRequest, ChatDelta } from "./contract.ts";
+import type { ChatChoice, ChatCompletion, ChatCompletionRequest, ChatDelta, ChatToolCall } from "./contract.ts";
 import { encodeFault } from "./fault.ts";
 import { encodeUsage } from "./usage.ts";
 
 export function streamEncoder(wire: ChatCompletionRequest, { requestId }: StreamContext): StreamEncoder {
-  const wantsUsage = wire.stream_options?.include_usage === true;
+  return new ChatEncoder(wire, requestId);
+}
+
+/** A class: docs/design/runtime.md, Bun as a server. */
+class ChatEncoder implements StreamEncoder {
+  readonly #wire: ChatCompletionRequest;
+  readonly #requestId: string;
+  readonly #wantsUsage: boolean;
   /** Everything before `choices`: the same bytes in every chunk of the stream. */
-  let head = "";
-  const tail = wantsUsage ? `,"usage":null}` : "}";
-  let usage: Usage = noUsage;
+  #head = "";
+  #usage: Usage = noUsage;
   /** Of the part that is told; calls are counted in order of appearance. */
-  let kind: PartHead["kind"] = "text";
-  let calls = 0;
-  let around: AroundDelta = { before: "", after: "" };
-  const parts = new PartQueue();
+  #kind: PartHead["kind"] = "text";
+  #calls = 0;
+  #around: AroundDelta = { before: "", after: "" };
+  readonly #parts = new PartQueue();
 
-  const chunk = (
-    delta: ChatDelta,
-    logprobs?: TokenLogprob[],
-    finish: StopReason | null = null,
-    more = "",
-  ): SseMessage => ({
-    data: `${head}[{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${
-      logprobs ? JSON.stringify({ content: logprobs, refusal: null }) : "null"
-    },"finish_reason":${finish ? `"${finish}"` : "null"}${more}}]${tail}`,
-  });
+  constructor(wire: ChatCompletionRequest, requestId: string) {
+    this.#wire = wire;
+    this.#requestId = requestId;
+    this.#wantsUsage = wire.stream_options?.include_usage === true;
+  }
 
-  function deltaOf(delta: string): ChatDelta {
-    switch (kind) {
+  frame(event: PartDelta): string | null {
+    if (event.logprobs || !this.#parts.takes(event)) return null;
+    return this.#around.before + JSON.stringify(event.delta) + this.#around.after;
+  }
+
+  push(event: InferenceEvent): SseMessage[] {
+    return this.#parts.push(event).flatMap((next) => this.#said(next));
+  }
+
+  end(): SseMessage[] {
+    return [];
+  }
+
+  heartbeat(): string {
+    return waiting;
+  }
+
+  #said(event: InferenceEvent): SseMessage[] {
+    switch (event.type) {
+      case "response-start": {
+        const { responseId: id, createdAtSeconds: created, model } = event;
+        this.#head = `${JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1)},"choices":`;
+        return [this.#chunk({ role: "assistant", content: "" })];
+      }
+      case "part-start": {
+        const { part } = event;
+        this.#kind = part.kind;
+        if (part.kind === "tool-call") this.#calls += 1;
+        this.#around = aroundDelta(this.#chunk(this.#deltaOf("")));
+        if (part.kind !== "tool-call") return [];
+        const { callId: id, toolName: name } = part;
+        const call = { index: this.#calls - 1, id, type: "function" as const, function: { name, arguments: "" } };
+        return [this.#chunk({ tool_calls: [call] })];
+      }
+      case "part-delta": {
+        const { delta, logprobs } = event;
+        const asked = this.#kind === "text" && logprobs ? asAsked(logprobs, this.#wire) : undefined;
+        return [this.#chunk(this.#deltaOf(delta), asked)];
+      }
+      case "part-end":
+        return [];
+      case "usage":
+        this.#usage = event.usage;
+        return [];
+      case "response-end": {
+        const matched = JSON.stringify(matchedStop(event, this.#wire)).slice(1, -1);
+        const last = [this.#chunk({}, undefined, event.reason, matched && `,${matched}`)];
+        if (this.#wantsUsage)
+          last.push({ data: `${this.#head}[],"usage":${JSON.stringify(encodeUsage(this.#usage))}}` });
+        return [...last, done];
+      }
+      case "response-failed":
+        return [{ data: JSON.stringify(encodeFault(event.fault, this.#requestId)) }, done];
+    }
+  }
+
+  #chunk(delta: ChatDelta, logprobs?: TokenLogprob[], finish: StopReason | null = null, more = ""): SseMessage {
+    const told = logprobs ? JSON.stringify({ content: logprobs, refusal: null }) : "null";
+    const reason = finish ? `"${finish}"` : "null";
+    const choice = `{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${told},"finish_reason":${reason}${more}}`;
+    return { data: `${this.#head}[${choice}]${this.#wantsUsage ? `,"usage":null}` : "}"}` };
+  }
+
+  #deltaOf(delta: string): ChatDelta {
+    switch (this.#kind) {
       case "tool-call":
-        return { tool_calls: [{ index: calls - 1, function: { arguments: delta } }] };
+        return { tool_calls: [{ index: this.#calls - 1, function: { arguments: delta } }] };
       case "reasoning":
         return { reasoning_content: delta };
       case "refusal":
@@ -46,52 +110,6 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
         return { content: delta };
     }
   }
-
-  function said(event: InferenceEvent): SseMessage[] {
-    switch (event.type) {
-      case "response-start": {
-        const { responseId: id, createdAtSeconds: created, model } = event;
-        head = `${JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1)},"choices":`;
-        return [chunk({ role: "assistant", content: "" })];
-      }
-      case "part-start": {
-        const { part } = event;
-        kind = part.kind;
-        if (part.kind === "tool-call") calls += 1;
-        around = aroundDelta(chunk(deltaOf("")));
-        if (part.kind !== "tool-call") return [];
-        const { callId: id, toolName: name } = part;
-        const call = { index: calls - 1, id, type: "function" as const, function: { name, arguments: "" } };
-        return [chunk({ tool_calls: [call] })];
-      }
-      case "part-delta": {
-        const { delta, logprobs } = event;
-        return [chunk(deltaOf(delta), kind === "text" && logprobs ? asAsked(logprobs, wire) : undefined)];
-      }
-      case "part-end":
-        return [];
-      case "usage":
-        usage = event.usage;
-        return [];
-      case "response-end": {
-        const matched = JSON.stringify(matchedStop(event, wire)).slice(1, -1);
-        const last = [chunk({}, undefined, event.reason, matched && `,${matched}`)];
-        if (wantsUsage) last.push({ data: `${head}[],"usage":${JSON.stringify(encodeUsage(usage))}}` });
-        return [...last, done];
-      }
-      case "response-failed":
-        return [{ data: JSON.stringify(encodeFault(event.fault, requestId)) }, done];
-    }
-  }
-  return {
-    frame(event) {
-      if (event.logprobs || !parts.takes(event)) return null;
-      return around.before + JSON.stringify(event.delta) + around.after;
-    },
-    push: (event) => parts.push(event).flatMap(said),
-    end: () => [],
-    heartbeat: () => waiting,
-  };
 }
 
 const done: SseMessage = { data: "[DONE]" };
@@ -115,20 +133,8 @@ function asAsked(logprobs: TokenLogprob[], wire: ChatCompletionRequest): TokenLo
 }
 
 export function encodeResponse(result: Result, wire: ChatCompletionRequest): ChatCompletion {
-  const of = (kind: ResultPart["head"]["kind"]) => result.parts.filter((part) => part.head.kind === kind);
-  const text = of("text");
-  const refusal = of("refusal");
-  const reasoning = of("reasoning");
-  const toolCalls = result.parts.flatMap(({ head, text: written }) =>
-    head.kind === "tool-call"
-      ? [{ id: head.callId, type: "function" as const, function: { name: head.toolName, arguments: written } }]
-      : [],
-  );
-  const logprobs =
-    asAsked(
-      text.flatMap((part) => part.logprobs ?? []),
-      wire,
-    ) ?? [];
+  const { text, refusal, reasoning, toolCalls, logprobs } = saidIn(result.parts);
+  const told = logprobs.length > 0 ? asAsked(logprobs, wire) : undefined;
   return {
     id: result.responseId,
     object: "chat.completion",
@@ -139,12 +145,12 @@ export function encodeResponse(result: Result, wire: ChatCompletionRequest): Cha
         index: 0,
         message: {
           role: "assistant",
-          content: text.length > 0 ? joined(text) : toolCalls.length > 0 || refusal.length > 0 ? null : "",
-          refusal: refusal.length > 0 ? joined(refusal) : null,
-          ...(reasoning.length > 0 ? { reasoning_content: joined(reasoning) } : {}),
+          content: text ?? (toolCalls.length > 0 || refusal !== null ? null : ""),
+          refusal,
+          ...(reasoning === null ? {} : { reasoning_content: reasoning }),
           ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
         },
-        logprobs: logprobs.length > 0 ? { content: logprobs, refusal: null } : null,
+        logprobs: told ? { content: told, refusal: null } : null,
         finish_reason: result.reason,
         ...matchedStop(result, wire),
       },
@@ -153,6 +159,24 @@ export function encodeResponse(result: Result, wire: ChatCompletionRequest): Cha
   };
 }
 
-function joined(parts: ResultPart[]): string {
-  return parts.map((part) => part.text).join("");
+/** Texts are null where there is no part of their kind. */
+interface Said {
+  text: string | null;
+  refusal: string | null;
+  reasoning: string | null;
+  toolCalls: ChatToolCall[];
+  logprobs: TokenLogprob[];
+}
+
+function saidIn(parts: readonly ResultPart[]): Said {
+  const said: Said = { text: null, refusal: null, reasoning: null, toolCalls: [], logprobs: [] };
+  for (const { head, text, logprobs } of parts) {
+    if (head.kind === "tool-call") {
+      said.toolCalls.push({ id: head.callId, type: "function", function: { name: head.toolName, arguments: text } });
+    } else {
+      said[head.kind] = (said[head.kind] ?? "") + text;
+      if (head.kind === "text" && logprobs) said.logprobs.push(...logprobs);
+    }
+  }
+  return said;
 }

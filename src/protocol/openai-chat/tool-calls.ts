@@ -22,6 +22,8 @@ interface Assembly extends AssembledCall {
   started: boolean;
 }
 
+export type ToolCallAssembly = ReturnType<typeof toolCallAssembly>;
+
 export function toolCallAssembly(responseId: string) {
   const calls: Assembly[] = [];
   const latestAt = new Map<number, Assembly>();

@@ -17,27 +17,38 @@ export function streamDecoder(
   identity: ResponseIdentity,
   outputTokens_max?: number,
 ): Transducer<SseMessage, InferenceEvent> {
-  const answer = answerDecoder(identity, outputTokens_max);
-  return {
-    push({ event, data }) {
-      const text = data.trim();
-      if (text === "" || text === "[DONE]" || answer.over) return [];
-      let value: unknown;
-      try {
-        value = JSON.parse(text);
-      } catch (cause) {
-        return answer.fail(malformedAnswer(cause));
-      }
-      if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
-      return answer.push(textOf(value.type) || (event ?? ""), value);
-    },
-    end: () => answer.fail(answerCutShort("response.completed")),
-  };
+  return new EventDecoder(identity, outputTokens_max);
+}
+
+class EventDecoder implements Transducer<SseMessage, InferenceEvent> {
+  readonly #answer: AnswerDecoder;
+
+  constructor(identity: ResponseIdentity, outputTokens_max: number | undefined) {
+    this.#answer = new AnswerDecoder(identity, outputTokens_max);
+  }
+
+  push({ event, data }: SseMessage): InferenceEvent[] {
+    const answer = this.#answer;
+    const text = data.trim();
+    if (text === "" || text === "[DONE]" || answer.over) return [];
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (cause) {
+      return answer.fail(malformedAnswer(cause));
+    }
+    if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
+    return answer.push(textOf(value.type) || (event ?? ""), value);
+  }
+
+  end(): InferenceEvent[] {
+    return this.#answer.fail(answerCutShort("response.completed"));
+  }
 }
 
 /** A whole reply is what the last event of a stream carries. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTokens_max?: number): InferenceEvent[] {
-  const answer = answerDecoder(identity, outputTokens_max);
+  const answer = new AnswerDecoder(identity, outputTokens_max);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
   const status = textOf(reply.status);
   if (status === "" && !Array.isArray(reply.output)) return answer.fail(decodeFailure(reply));
@@ -45,38 +56,78 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTo
   return [...events, ...answer.fail(answerCutShort("an end"))];
 }
 
-function answerDecoder(identity: ResponseIdentity, outputTokens_max = Number.POSITIVE_INFINITY) {
-  const parts = new AnswerParts(identity.responseId);
-  let started = false;
-  let over = false;
+/** A class: docs/design/runtime.md, Bun as a server. */
+class AnswerDecoder {
+  readonly #identity: ResponseIdentity;
+  readonly #outputTokens_max: number;
+  readonly #parts: AnswerParts;
+  #started = false;
+  #over = false;
 
-  function start(): InferenceEvent[] {
-    if (started) return [];
-    started = true;
-    return [{ type: "response-start", ...identity }];
+  constructor(identity: ResponseIdentity, outputTokens_max = Number.POSITIVE_INFINITY) {
+    this.#identity = identity;
+    this.#outputTokens_max = outputTokens_max;
+    this.#parts = new AnswerParts(identity.responseId);
   }
 
-  function fail(fault: Fault): InferenceEvent[] {
-    if (over) return [];
-    over = true;
+  get over(): boolean {
+    return this.#over;
+  }
+
+  push(type: string, event: JsonObject): InferenceEvent[] {
+    if (this.#over) return [];
+    const response = isObject(event.response) ? event.response : {};
+    switch (type) {
+      case "response.created":
+      case "response.in_progress":
+      case "response.queued":
+        return this.#start();
+      case "response.completed":
+        return this.#end(response, null);
+      case "response.incomplete":
+        return this.#end(response, reasonOf(response));
+      case "response.failed":
+      case "response.cancelled":
+        return this.fail(decodeFailure(response));
+      case "error":
+        return this.fail(decodeFailure(event));
+      default: {
+        if (isObject(event.error)) return this.fail(decodeFailure(event));
+        const events = this.#told(type, event);
+        return events.length > 0 ? [...this.#start(), ...events] : [];
+      }
+    }
+  }
+
+  fail(fault: Fault): InferenceEvent[] {
+    if (this.#over) return [];
+    this.#over = true;
     return [{ type: "response-failed", fault }];
   }
 
-  function end(response: JsonObject, cut: StopReason | null): InferenceEvent[] {
-    const events = [...start(), ...parts.final(response.output)];
+  #start(): InferenceEvent[] {
+    if (this.#started) return [];
+    this.#started = true;
+    return [{ type: "response-start", ...this.#identity }];
+  }
+
+  #end(response: JsonObject, cut: StopReason | null): InferenceEvent[] {
+    const parts = this.#parts;
+    const events = [...this.#start(), ...parts.final(response.output)];
     const report = decodeUsage(response.usage);
     if (report) events.push({ type: "usage", ...report });
-    if (parts.unnamed) return [...events, ...fail(malformedAnswer(new Error("a tool call without a name")))];
-    over = true;
+    if (parts.unnamed) return [...events, ...this.fail(malformedAnswer(new Error("a tool call without a name")))];
+    this.#over = true;
     // llama.cpp and transformers say `completed` of an answer that its cap ended.
-    const isFull = report !== null && report.usage.outputTokens >= outputTokens_max;
+    const isFull = report !== null && report.usage.outputTokens >= this.#outputTokens_max;
     const reason = cut ?? (isFull ? "length" : parts.calls > 0 ? "tool_calls" : "stop");
     events.push({ type: "response-end", reason });
     return events;
   }
 
   /** What an event says of the parts. */
-  function told(type: string, event: JsonObject): InferenceEvent[] {
+  #told(type: string, event: JsonObject): InferenceEvent[] {
+    const parts = this.#parts;
     switch (type) {
       case "response.output_item.added":
         return parts.begin(event);
@@ -108,39 +159,6 @@ function answerDecoder(identity: ResponseIdentity, outputTokens_max = Number.POS
         return [];
     }
   }
-
-  return {
-    get over() {
-      return over;
-    },
-
-    fail,
-
-    push(type: string, event: JsonObject): InferenceEvent[] {
-      if (over) return [];
-      const response = isObject(event.response) ? event.response : {};
-      switch (type) {
-        case "response.created":
-        case "response.in_progress":
-        case "response.queued":
-          return start();
-        case "response.completed":
-          return end(response, null);
-        case "response.incomplete":
-          return end(response, reasonOf(response));
-        case "response.failed":
-        case "response.cancelled":
-          return fail(decodeFailure(response));
-        case "error":
-          return fail(decodeFailure(event));
-        default: {
-          if (isObject(event.error)) return fail(decodeFailure(event));
-          const events = told(type, event);
-          return events.length > 0 ? [...start(), ...events] : [];
-        }
-      }
-    },
-  };
 }
 
 function reasonOf({ incomplete_details: details }: JsonObject): StopReason {

@@ -4,7 +4,7 @@
  * the engine, and identical requests render to identical bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
-import type { InferenceRequest, OutputFormat, Reasoning, Tool } from "../../inference/request.ts";
+import type { InferenceRequest, InputPart, OutputFormat, Reasoning, Tool, Turn } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import { allowedTools, effortOf } from "../engine-options.ts";
@@ -20,14 +20,16 @@ export function refusalOf(request: InferenceRequest): Fault | null {
   if (sampling.frequencyPenalty) return unsupportedByEngine("penalties", "frequency_penalty");
   if (sampling.presencePenalty) return unsupportedByEngine("penalties", "presence_penalty");
   if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsupportedByEngine("logit bias", "logit_bias");
-  const heard = turns.some((turn) => turn.role === "user" && turn.parts.some((part) => part.kind === "audio"));
-  if (heard)
+  if (turns.some(isHeard))
     return unsupportedByEngine(
       "audio input",
       needs.find((need) => need.capability === "audio_input")?.param ?? "messages",
     );
   return foreignNeed(request, "openai-responses");
 }
+
+const isAudio = ({ kind }: InputPart) => kind === "audio";
+const isHeard = (turn: Turn) => turn.role === "user" && turn.parts.some(isAudio);
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const refusal = refusalOf(request);

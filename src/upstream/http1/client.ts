@@ -5,7 +5,7 @@
 import type { Signal } from "../../time/cancellation.ts";
 import { together } from "../../time/together.ts";
 import type { Connection, RequestBody } from "./connection.ts";
-import { dial, type Origin, type TlsSettings } from "./dial.ts";
+import { type DialedLine, dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
 import { receiveBuffers } from "./receive-buffer.ts";
 
@@ -70,6 +70,8 @@ interface Pool {
   /** When a connection came back, or else since when it is there. */
   used_ms: number;
   isKnown: boolean;
+  /** For each of its connections. */
+  line: DialedLine;
 }
 
 export function client({ idle_ms = idle_ms_default } = {}): Client {
@@ -116,7 +118,15 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
 
   function poolOf({ host, port, tls, address }: Origin): Pool {
     const key = `${host} ${port} ${tls && trustOf(tls)} ${address ?? ""}`;
-    return inForce({ key, idle: [], used_ms: performance.now(), isKnown: false });
+    const pool: Pool = {
+      ...{ key, idle: [], used_ms: performance.now(), isKnown: false },
+      line: {
+        ...{ boundReceiving, soon },
+        freed: (free) => put(pool, free),
+        closed: (gone) => forget(inForce(pool), gone),
+      },
+    };
+    return inForce(pool);
   }
 
   function endpointAt(where: Where): Endpoint {
@@ -150,12 +160,8 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     idle.push(connection);
   }
 
-  const dialled = (origin: Origin, pool: Pool, patience: Patience) =>
-    dial({
-      ...{ origin, ...patience, boundReceiving, soon },
-      freed: (free) => put(pool, free),
-      closed: (gone) => forget(inForce(pool), gone),
-    });
+  const dialled = (origin: Origin, { line }: Pool, { connect_ms, signal }: Patience) =>
+    dial({ origin, connect_ms, signal, line });
 
   return {
     at(whose, where) {

@@ -30,7 +30,7 @@ export interface Owner {
 }
 
 export class Connection implements Line {
-  readonly #socket: Socket<Connection | null>;
+  readonly #socket: Socket<object>;
   readonly #owner: Owner;
   #exchange: Exchange | null = null;
   #listening: Listening | null = null;
@@ -43,7 +43,7 @@ export class Connection implements Line {
   /** Of an idle one, on the clock of `performance`. */
   idleUntil_ms = 0;
 
-  constructor(socket: Socket<Connection | null>, owner: Owner) {
+  constructor(socket: Socket<object>, owner: Owner) {
     this.#socket = socket;
     this.#owner = owner;
     socket.data = this;
@@ -97,8 +97,7 @@ export class Connection implements Line {
       this.#end(null);
       return;
     }
-    const seconds = /(?:^|[\s,])timeout=(\d{1,6})/.exec(headers.get("keep-alive") ?? "")?.[1];
-    this.kept_ms = seconds === undefined ? null : Number(seconds) * 1000;
+    this.kept_ms = keptFor_ms(headers.get("keep-alive"));
     this.#owner.freed(this);
   }
 
@@ -175,4 +174,9 @@ export class Connection implements Line {
     }
     exchange?.fail(cause);
   }
+}
+
+function keptFor_ms(keepAlive: string | undefined): number | null {
+  const seconds = keepAlive === undefined ? undefined : /(?:^|[\s,])timeout=(\d{1,6})/.exec(keepAlive)?.[1];
+  return seconds === undefined ? null : Number(seconds) * 1000;
 }

@@ -1,7 +1,7 @@
 /** Opens connections to engines: names, TCP, TLS, and who is spoken to. */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import type { Socket, TLSOptions } from "bun";
+import type { Socket, SocketHandler, TLSOptions } from "bun";
 import type { Signal } from "../../time/cancellation.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
 import { Connection, type Owner } from "./connection.ts";
@@ -33,16 +33,21 @@ export class ConnectFailed extends Error {
   }
 }
 
-export interface Dialing extends Owner {
+/** What connections to one origin share. */
+export interface DialedLine extends Owner {
+  boundReceiving: BoundReceiving;
+}
+
+export interface Dialing {
   origin: Origin;
   /** For the name, TCP and TLS together. */
   connect_ms: number;
   signal: Signal;
-  boundReceiving: BoundReceiving;
+  line: DialedLine;
 }
 
 /** Throws ConnectFailed, or the signal's reason. */
-export async function dial({ origin, connect_ms, signal, ...line }: Dialing): Promise<Connection> {
+export async function dial({ origin, connect_ms, signal, line }: Dialing): Promise<Connection> {
   signal.throwIfAborted();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {});
@@ -64,9 +69,7 @@ export async function dial({ origin, connect_ms, signal, ...line }: Dialing): Pr
   }
 }
 
-type Line = Owner & Pick<Dialing, "boundReceiving">;
-
-async function opened(origin: Origin, line: Line, isGivenUp: () => boolean): Promise<Connection> {
+async function opened(origin: Origin, line: DialedLine, isGivenUp: () => boolean): Promise<Connection> {
   const failures: unknown[] = [];
   for (const address of await addressesAt(origin)) {
     if (isGivenUp()) break;
@@ -98,43 +101,82 @@ export async function addressesOf(host: string, resolve: Resolve = resolved): Pr
   return elsewhere;
 }
 
-function connected(
-  address: string,
-  { host, port, tls }: Origin,
-  { boundReceiving, ...owner }: Line,
-): Promise<Connection> {
-  return new Promise((resolve, reject) => {
-    const ready = (socket: Socket<Connection | null>) => resolve(new Connection(socket, owner));
-    Bun.connect<Connection | null>({
-      hostname: address,
-      port,
-      ...(tls ? { tls: tlsOptions(host, tls) } : {}),
-      socket: {
-        open(socket) {
-          socket.setNoDelay(true);
-          boundReceiving(socket);
-          if (!tls) ready(socket);
-        },
-        handshake(socket, isAuthorized, error) {
-          if (!tls || socket.data) return;
-          // Bun has compared the name, too.
-          if (isAuthorized) return ready(socket);
-          reject(error ?? new Error("TLS failed"));
-          socket.terminate();
-        },
-        data: (socket, bytes) => socket.data?.received(bytes),
-        drain: (socket) => socket.data?.drained(),
-        end: (socket) => socket.data?.ended(),
-        close(socket, cause) {
-          if (socket.data) socket.data.closed(cause);
-          else reject(cause ?? new Error("the connection closed before it was ready"));
-        },
-        error: (socket, cause) => socket.data?.closed(cause),
-        connectError: (_, cause) => reject(cause),
-      },
-      data: null,
-    }).catch(reject);
-  });
+function connected(address: string, origin: Origin, line: DialedLine): Promise<Connection> {
+  const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+  Bun.connect<Peer>({
+    hostname: address,
+    port: origin.port,
+    ...(origin.tls ? { tls: tlsOptions(origin.host, origin.tls) } : {}),
+    socket: handlers,
+    data: new Greeting(origin, line, resolve, reject),
+  }).catch(reject);
+  return promise;
+}
+
+/** Whom a socket tells: its connection, or before there is one whoever waits for it. */
+type Peer = Connection | Greeting;
+
+/** The same for all sockets: what they are told differs by their data. */
+const handlers: SocketHandler<Peer> = {
+  open(socket) {
+    if (socket.data instanceof Greeting) socket.data.opened(socket);
+  },
+  handshake(socket, isAuthorized, error) {
+    if (socket.data instanceof Greeting)
+      socket.data.shaken(socket, isAuthorized ? null : (error ?? new Error("TLS failed")));
+  },
+  data: ({ data }, bytes) => data.received(bytes),
+  drain: ({ data }) => data.drained(),
+  end: ({ data }) => data.ended(),
+  close: ({ data }, cause) => data.closed(cause),
+  error: ({ data }, cause) => data.closed(cause),
+  connectError: ({ data }, cause) => data.closed(cause),
+};
+
+/** A socket on its way to a connection. */
+class Greeting {
+  readonly #origin: Origin;
+  readonly #line: DialedLine;
+  readonly #ready: (connection: Connection) => void;
+  readonly #failed: (cause: unknown) => void;
+
+  constructor(
+    origin: Origin,
+    line: DialedLine,
+    ready: (connection: Connection) => void,
+    failed: (cause: unknown) => void,
+  ) {
+    this.#origin = origin;
+    this.#line = line;
+    this.#ready = ready;
+    this.#failed = failed;
+  }
+
+  opened(socket: Socket<Peer>): void {
+    socket.setNoDelay(true);
+    this.#line.boundReceiving(socket);
+    if (!this.#origin.tls) this.#ready(new Connection(socket, this.#line));
+  }
+
+  /** Bun has compared the name, too. */
+  shaken(socket: Socket<Peer>, failure: unknown): void {
+    if (!this.#origin.tls) return;
+    if (failure === null) {
+      this.#ready(new Connection(socket, this.#line));
+      return;
+    }
+    this.#failed(failure);
+    socket.terminate();
+  }
+
+  closed(cause: unknown): void {
+    this.#failed(cause ?? new Error("the connection closed before it was ready"));
+  }
+
+  // Nobody has asked anything yet.
+  received(): void {}
+  drained(): void {}
+  ended(): void {}
 }
 
 function tlsOptions(host: string, { ca, certificate }: TlsSettings): TLSOptions {

@@ -18,6 +18,7 @@ export class MalformedResponse extends Error {
 
 const statusLine = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/;
 const fieldLines = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;
+const wholeNumber = /^\d{1,15}$/;
 const lineEnd = "\r\n";
 
 /** The lines to the empty one, and with it, each with its end. Throws MalformedResponse. */
@@ -88,8 +89,7 @@ function framingOf(status: number, headers: HeaderFields): Framing {
   const length = headers.get("content-length");
   const coding = headers.get("transfer-encoding");
   if (length !== undefined && coding !== undefined) throw new MalformedResponse("it has a length and is chunked");
-  if (length !== undefined && !/^\d{1,15}$/.test(length))
-    throw new MalformedResponse("the content length is no number");
+  if (length !== undefined && !wholeNumber.test(length)) throw new MalformedResponse("the content length is no number");
   if (coding !== undefined && coding.toLowerCase() !== "chunked") throw new MalformedResponse("the coding is unknown");
   if (status < 200 || status === 204 || status === 304) return { by: "length", bytes: 0 };
   if (coding !== undefined) return { by: "chunks" };
