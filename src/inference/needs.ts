@@ -25,8 +25,21 @@ export class Needs {
 
   /** `param` is the wire path of the field; as a function where it would be put together for each of a thousand fields. */
   add(use: Use, param: string | (() => string)): void {
+    if (!this.#has(use)) this.#note(use, typeof param === "string" ? param : param());
+  }
+
+  /** Of this field of a message: the same, and not even a function is made for each of them. */
+  addAt(use: Use, message: number, field: string): void {
+    if (!this.#has(use)) this.#note(use, `messages[${message}].${field}`);
+  }
+
+  #has(use: Use): boolean {
     const capability = capabilityOf[use];
-    if (this.list.some((known) => known.capability === capability)) return;
-    this.list.push({ capability, param: typeof param === "string" ? param : param() });
+    for (const known of this.list) if (known.capability === capability) return true;
+    return false;
+  }
+
+  #note(use: Use, param: string): void {
+    this.list.push({ capability: capabilityOf[use], param });
   }
 }

@@ -13,7 +13,7 @@ export function withResultsInPlace(turns: readonly Turn[]): Turn[] {
     if (turn.role === "assistant") {
       ordered.push(...waiting, turn);
       waiting = [];
-      callsAreOpen = turn.parts.some((part) => part.kind === "tool-call");
+      callsAreOpen = turn.parts.some(isCall);
     } else if (turn.role === "tool" || !callsAreOpen) {
       ordered.push(turn);
     } else {
@@ -22,6 +22,10 @@ export function withResultsInPlace(turns: readonly Turn[]): Turn[] {
   }
   ordered.push(...waiting);
   return ordered;
+}
+
+export function isCall({ kind }: { kind: string }): boolean {
+  return kind === "tool-call";
 }
 
 export function isSystem(turn: Turn): turn is SystemTurn {

@@ -12,6 +12,7 @@ import type {
   ToolTurn,
   Turn,
 } from "../../inference/request.ts";
+import { isCall } from "../../inference/turns.ts";
 import { textOf } from "../json.ts";
 import { withoutBillingLine } from "./billing-line.ts";
 import type {
@@ -116,7 +117,7 @@ function* decodeMessages(
       if (said.length > 0) append(turns, { role: "user", parts: said });
     } else if (message.role === "assistant") {
       const parts = assistantParts(message.content);
-      if (parts.some((part) => part.kind === "tool-call")) needs.add("call or result", () => `messages[${at}].content`);
+      if (parts.some(isCall)) needs.addAt("call or result", at, "content");
       if (parts.length > 0) append(turns, { role: "assistant", parts });
     } else {
       const parts = textParts(message.content).filter((part) => part.text !== "");

@@ -40,8 +40,12 @@ function roleOf(turn: Turn): Message["role"] {
 
 function addBlocks(content: Block[], turn: Turn, ids: WireIds): void {
   if (turn.role === "tool") content.push(resultBlock(turn, ids));
-  else if (turn.role === "assistant") blocks(turn.parts, (part) => assistantBlock(part, ids), content);
+  else if (turn.role === "assistant") addAnswer(content, turn.parts, ids);
   else blocks<InputPart>(turn.parts, inputBlock, content);
+}
+
+function addAnswer(content: Block[], parts: readonly AssistantPart[], ids: WireIds): void {
+  blocks(parts, (part) => assistantBlock(part, ids), content);
 }
 
 export function textBlocks(parts: readonly TextPart[]): Block[] {
@@ -115,6 +119,7 @@ function assistantBlock(part: AssistantPart, ids: WireIds): JsonObject | null {
 // ---- ids -------------------------------------------------------------------------------------------------------------
 
 type WireIds = (callId: string) => string;
+const strangers = /[^a-zA-Z0-9_-]/g;
 
 /** Messages takes letters, digits, `_` and `-` in the id of a call; what other engines wrote becomes that, still unique. */
 function wireIds(): WireIds {
@@ -123,7 +128,7 @@ function wireIds(): WireIds {
   return (callId) => {
     const before = known.get(callId);
     if (before !== undefined) return before;
-    const base = callId.replace(/[^a-zA-Z0-9_-]/g, "_");
+    const base = callId.replace(strangers, "_");
     let id = base;
     for (let ordinal = 1; used.has(id); ordinal += 1) id = `${base}_${ordinal}`;
     used.add(id);

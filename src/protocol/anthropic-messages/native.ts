@@ -15,11 +15,20 @@ export function withNative<Part extends { native?: Native }>(
   beyond: readonly string[],
 ): Part {
   const said = wire as Record<string, unknown>;
-  const isSaid = (key: string) => (key === "cache_control" ? isObject(said[key]) : given(said[key]));
-  if (!beyond.some(isSaid)) return part;
-  const kept = Object.entries(said).filter(([key]) => (modelled.includes(key) || beyond.includes(key)) && isSaid(key));
-  part.native = { protocol: "anthropic-messages", wire: Object.fromEntries(kept) };
+  for (const key of beyond) {
+    if (!isSaid(key, said[key])) continue;
+    part.native = { protocol: "anthropic-messages", wire: kept(said, [...modelled, ...beyond]) };
+    return part;
+  }
   return part;
+}
+
+function isSaid(key: string, value: unknown): boolean {
+  return key === "cache_control" ? isObject(value) : given(value);
+}
+
+function kept(said: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(said).filter(([key, value]) => keys.includes(key) && isSaid(key, value)));
 }
 
 /** What an engine of this protocol gets in place of what the centre says; undefined where the centre says it all. */

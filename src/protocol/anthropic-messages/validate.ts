@@ -103,10 +103,9 @@ function conversation({ messages }: MessagesRequest): Violation | null {
       const found = content[block]!;
       if (found.type === "text") continue;
       if (found.type === "tool_use" && role === "assistant") calls.add(found.id);
-      const path = () => `messages[${at}].content[${block}]`;
       if (found.type === "tool_result" && !calls.has(found.tool_use_id))
-        return unanswering(`${path()}.tool_use_id`, found.tool_use_id);
-      const wrong = mediaOf(found, path);
+        return unanswering(`messages[${at}].content[${block}].tool_use_id`, found.tool_use_id);
+      const wrong = mayHoldMedia.has(found.type) ? mediaAt(found, at, block) : null;
       if (wrong) return wrong;
     }
   }
@@ -127,6 +126,12 @@ function saysSomething({ role, content }: MessagesRequest["messages"][number]): 
 function unanswering(param: string, callId: string): Violation {
   const message = `'${param}' must be the id of a 'tool_use' block in an earlier assistant message, but is ${describe(callId)}. Send the assistant message with its 'tool_use' too.`;
   return { code: "invalid_value", param, message };
+}
+
+const mayHoldMedia: ReadonlySet<string> = new Set(["image", "document", "tool_result"]);
+
+function mediaAt(found: { type: string }, at: number, block: number): Violation | null {
+  return mediaOf(found, () => `messages[${at}].content[${block}]`);
 }
 
 /** The first block of this one and those inside it that is no image or no PDF. */

@@ -68,10 +68,10 @@ function decodeMessage(message: ChatMessage, at: number, needs: Needs): Turn {
     case "user":
       return named({ role: "user", parts: userParts(message.content, at, needs) }, message);
     case "assistant":
-      if (message.tool_calls?.length) needs.add("call or result", () => `messages[${at}].tool_calls`);
+      if (message.tool_calls?.length) needs.addAt("call or result", at, "tool_calls");
       return named({ role: "assistant", parts: assistantParts(message) }, message);
     case "tool":
-      needs.add("call or result", () => `messages[${at}].role`);
+      needs.addAt("call or result", at, "role");
       return { role: "tool", callId: message.tool_call_id, parts: textParts(message.content) };
   }
 }

@@ -76,10 +76,11 @@ export class ToolBook {
 }
 
 const nameChars_max = 64;
+const strangers = /[^a-zA-Z0-9_-]/g;
 
 function flat(name: string, namespace?: string | null): string {
   const whole = namespace && namespace !== bareNamespace ? `${namespace}__${name}` : name;
-  return whole.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, nameChars_max);
+  return whole.replace(strangers, "_").slice(0, nameChars_max);
 }
 
 /** The length tells where the one ends and the other begins. */
