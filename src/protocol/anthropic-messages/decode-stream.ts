@@ -3,8 +3,8 @@
  * else was cut. Pings, and events and blocks that nobody knows, are passed over; what leaves is grammatical.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
-import type { Fault } from "../../inference/fault.ts";
 import type { SseMessage } from "../../sse/message.ts";
+import { Answer } from "../answer.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
@@ -69,62 +69,43 @@ function isNamelessCall(block: unknown): boolean {
 }
 
 /** A class: docs/design/runtime.md, Bun as a server. */
-class AnswerDecoder {
-  readonly #identity: ResponseIdentity;
+class AnswerDecoder extends Answer {
   readonly #parts: AnswerParts;
-  #started = false;
-  #over = false;
   #words: ReportWords | undefined;
   #stopReason: string | null = null;
   #stopSequence: string | undefined;
 
   constructor(identity: ResponseIdentity) {
-    this.#identity = identity;
+    super(identity);
     this.#parts = new AnswerParts(identity.responseId);
   }
 
-  get over(): boolean {
-    return this.#over;
-  }
-
   push(type: string, event: JsonObject): InferenceEvent[] {
-    if (this.#over) return [];
+    if (this.over) return [];
     switch (type) {
       case "message_start":
-        return [...this.#start(), ...this.#earlyReport(event.message)];
+        return [...this.started(), ...this.#earlyReport(event.message)];
       case "content_block_start":
         if (isNamelessCall(event.content_block))
           return this.fail(malformedAnswer(new Error("a tool call without a name")));
-        return [...this.#start(), ...this.#parts.open(event.index, event.content_block)];
+        return [...this.started(), ...this.#parts.open(event.index, event.content_block)];
       case "content_block_delta":
-        return [...this.#start(), ...this.#parts.delta(event.index, event.delta)];
+        return [...this.started(), ...this.#parts.delta(event.index, event.delta)];
       case "content_block_stop":
         return this.#parts.close(event.index);
       case "message_delta": {
         const delta = isObject(event.delta) ? event.delta : {};
         if (typeof delta.stop_reason === "string") this.#stopReason = delta.stop_reason;
         if (typeof delta.stop_sequence === "string") this.#stopSequence = delta.stop_sequence;
-        return [...this.#start(), ...this.#report(event.usage)];
+        return [...this.started(), ...this.#report(event.usage)];
       }
       case "message_stop":
-        return [...this.#start(), ...this.#stop()];
+        return [...this.started(), ...this.#stop()];
       case "error":
         return this.fail(decodeErrorEvent(event));
       default:
         return isError(event) ? this.fail(decodeErrorEvent(event)) : [];
     }
-  }
-
-  fail(fault: Fault): InferenceEvent[] {
-    if (this.#over) return [];
-    this.#over = true;
-    return [{ type: "response-failed", fault }];
-  }
-
-  #start(): InferenceEvent[] {
-    if (this.#started) return [];
-    this.#started = true;
-    return [{ type: "response-start", ...this.#identity }];
   }
 
   #report(value: unknown): InferenceEvent[] {
@@ -142,7 +123,7 @@ class AnswerDecoder {
   }
 
   #stop(): InferenceEvent[] {
-    this.#over = true;
+    this.endsHere();
     const ends = this.#parts.closeAll();
     const reason = decodeStop(this.#stopReason, { calls: this.#parts.calls > 0 });
     const sequence = reason === "stop" && this.#stopSequence ? { stopSequence: this.#stopSequence } : {};

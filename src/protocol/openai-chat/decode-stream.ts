@@ -5,6 +5,7 @@
 import type { InferenceEvent, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import type { SseMessage } from "../../sse/message.ts";
+import { Answer } from "../answer.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
@@ -51,12 +52,9 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity): Inferen
 type TextKind = "text" | "refusal" | "reasoning";
 
 /** A class: docs/design/runtime.md, Bun as a server. */
-class AnswerDecoder {
-  readonly #identity: ResponseIdentity;
+class AnswerDecoder extends Answer {
   /** From its first call on. */
   #tools: ToolCallAssembly | null = null;
-  #started = false;
-  #over = false;
   #partCount = 0;
   /** The text-like part that is open; tool calls stay open beside it, because their fragments interleave. */
   #open: { index: number; kind: TextKind } | null = null;
@@ -66,23 +64,11 @@ class AnswerDecoder {
   /** Of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
   #early: TokenLogprob[] = none;
 
-  constructor(identity: ResponseIdentity) {
-    this.#identity = identity;
-  }
-
-  get over(): boolean {
-    return this.#over;
-  }
-
   push(chunk: unknown): InferenceEvent[] {
     if (!isObject(chunk)) return this.fail(malformedAnswer(new Error("a chunk that is no object")));
     const failure = failureOf(chunk);
     if (failure) return this.fail(failure);
-    const events: InferenceEvent[] = [];
-    if (!this.#started) {
-      this.#started = true;
-      events.push({ type: "response-start", ...this.#identity });
-    }
+    const events = this.started();
     const first = Array.isArray(chunk.choices)
       ? chunk.choices.find((value) => isObject(value) && !value.index)
       : undefined;
@@ -90,7 +76,7 @@ class AnswerDecoder {
       this.#choice(events, first);
       if (brokenOff.has(first.finish_reason)) events.push(...this.fail(answerCutShort("finish_reason")));
     }
-    if (this.#over) return events;
+    if (this.over) return events;
     const report = decodeUsage(chunk.usage);
     if (report) events.push({ type: "usage", ...report });
     return events;
@@ -98,12 +84,12 @@ class AnswerDecoder {
 
   /** `done`: the engine said [DONE], which ends an answer even where it forgot the reason. */
   end(done: boolean): InferenceEvent[] {
-    if (this.#over) return [];
+    if (this.over) return [];
     if (this.#tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
     if (this.#reason === null && !(done && this.#partCount > 0)) {
       return this.fail(answerCutShort("finish_reason"));
     }
-    this.#over = true;
+    this.endsHere();
     const events: InferenceEvent[] = [];
     this.#closeText(events);
     for (const call of this.#tools?.calls ?? []) events.push({ type: "part-end", index: call.partIndex });
@@ -114,12 +100,6 @@ class AnswerDecoder {
       ...(stopSequence ? { stopSequence } : {}),
     });
     return events;
-  }
-
-  fail(fault: Fault): InferenceEvent[] {
-    if (this.#over) return [];
-    this.#over = true;
-    return [{ type: "response-failed", fault }];
   }
 
   #say(events: InferenceEvent[], kind: TextKind, delta: string, logprobs?: TokenLogprob[]): void {
@@ -167,7 +147,7 @@ class AnswerDecoder {
   }
 
   #call(events: InferenceEvent[], fragment: JsonObject, position: number): void {
-    this.#tools ??= toolCallAssembly(this.#identity.responseId);
+    this.#tools ??= toolCallAssembly(this.identity.responseId);
     for (const step of this.#tools.push(fragment, position)) {
       if (step.type === "start") {
         this.#closeText(events);

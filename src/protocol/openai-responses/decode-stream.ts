@@ -4,8 +4,8 @@
  * leaves is grammatical.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
-import type { Fault } from "../../inference/fault.ts";
 import type { SseMessage } from "../../sse/message.ts";
+import { Answer } from "../answer.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
@@ -57,31 +57,24 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTo
 }
 
 /** A class: docs/design/runtime.md, Bun as a server. */
-class AnswerDecoder {
-  readonly #identity: ResponseIdentity;
+class AnswerDecoder extends Answer {
   readonly #outputTokens_max: number;
   readonly #parts: AnswerParts;
-  #started = false;
-  #over = false;
 
   constructor(identity: ResponseIdentity, outputTokens_max = Number.POSITIVE_INFINITY) {
-    this.#identity = identity;
+    super(identity);
     this.#outputTokens_max = outputTokens_max;
     this.#parts = new AnswerParts(identity.responseId);
   }
 
-  get over(): boolean {
-    return this.#over;
-  }
-
   push(type: string, event: JsonObject): InferenceEvent[] {
-    if (this.#over) return [];
+    if (this.over) return [];
     const response = isObject(event.response) ? event.response : {};
     switch (type) {
       case "response.created":
       case "response.in_progress":
       case "response.queued":
-        return this.#start();
+        return this.started();
       case "response.completed":
         return this.#end(response, null);
       case "response.incomplete":
@@ -94,30 +87,18 @@ class AnswerDecoder {
       default: {
         if (isObject(event.error)) return this.fail(decodeFailure(event));
         const events = this.#told(type, event);
-        return events.length > 0 ? [...this.#start(), ...events] : [];
+        return events.length > 0 ? [...this.started(), ...events] : [];
       }
     }
   }
 
-  fail(fault: Fault): InferenceEvent[] {
-    if (this.#over) return [];
-    this.#over = true;
-    return [{ type: "response-failed", fault }];
-  }
-
-  #start(): InferenceEvent[] {
-    if (this.#started) return [];
-    this.#started = true;
-    return [{ type: "response-start", ...this.#identity }];
-  }
-
   #end(response: JsonObject, cut: StopReason | null): InferenceEvent[] {
     const parts = this.#parts;
-    const events = [...this.#start(), ...parts.final(response.output)];
+    const events = [...this.started(), ...parts.final(response.output)];
     const report = decodeUsage(response.usage);
     if (report) events.push({ type: "usage", ...report });
     if (parts.unnamed) return [...events, ...this.fail(malformedAnswer(new Error("a tool call without a name")))];
-    this.#over = true;
+    this.endsHere();
     // llama.cpp and transformers say `completed` of an answer that its cap ended.
     const isFull = report !== null && report.usage.outputTokens >= this.#outputTokens_max;
     const reason = cut ?? (isFull ? "length" : parts.calls > 0 ? "tool_calls" : "stop");
