@@ -10,19 +10,6 @@ import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
 
-export interface Lease {
-  /** Aborted with a Fault when the lease is lost. */
-  readonly signal: Signal;
-  deadline_ms(): number;
-  /** Throws the signal's Fault; also on a node that was frozen past its deadline, before any timer has told it. */
-  assertHeld(): void;
-  /** For the next checkpoint. */
-  count(usage: Usage): void;
-  lose(): void;
-  /** No more checkpoints, and nothing to lose: the request is being settled. */
-  end(): void;
-}
-
 export interface LeaseParts {
   batcher: Batcher;
   clock: Clock;
@@ -38,12 +25,8 @@ export function leaseMargin_ms(lease_ms: number): number {
   return Math.min(5_000, lease_ms / 10);
 }
 
-export function lease(parts: LeaseParts): Lease {
-  return new WatchedLease(parts);
-}
-
 /** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
-class WatchedLease implements Lease {
+export class Lease {
   readonly #parts: LeaseParts;
   readonly #lost = new Cancellation();
   #deadline_ms: number;
@@ -61,6 +44,7 @@ class WatchedLease implements Lease {
     this.#cancel = this.#untilDue();
   }
 
+  /** Aborted with a Fault when the lease is lost. */
   get signal(): Signal {
     return this.#lost;
   }
@@ -69,11 +53,13 @@ class WatchedLease implements Lease {
     return this.#deadline_ms;
   }
 
+  /** Throws the signal's Fault; also on a node that was frozen past its deadline, before any timer has told it. */
   assertHeld(): void {
     if (this.#parts.clock.now_ms() >= this.#deadline_ms) this.lose();
     this.#lost.throwIfAborted();
   }
 
+  /** For the next checkpoint. */
   count(usage: Usage): void {
     this.#usage = usage;
   }
@@ -90,6 +76,7 @@ class WatchedLease implements Lease {
     );
   }
 
+  /** No more checkpoints, and nothing to lose: the request is being settled. */
   end(): void {
     this.#ended = true;
     this.#cancel();

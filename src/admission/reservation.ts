@@ -9,8 +9,8 @@ import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
 import { bookable, type HoldPlan, promptUnits, whole } from "./hold.ts";
-import { type Lease, lease } from "./lease.ts";
-import { type Room, room } from "./room.ts";
+import { Lease } from "./lease.ts";
+import { Room } from "./room.ts";
 
 export type Settlement = Pick<
   Settle,
@@ -63,8 +63,8 @@ class HeldReservation implements Reservation {
 
   constructor(parts: ReservationParts) {
     this.#parts = parts;
-    this.#lease = lease(parts);
-    this.#room = room(parts, this.#lease);
+    this.#lease = new Lease(parts);
+    this.#room = new Room(parts, this.#lease);
   }
 
   get grant(): Granted {

@@ -9,13 +9,6 @@ import type { Batcher } from "./batcher.ts";
 import { type HoldPlan, stepTokens, whole } from "./hold.ts";
 import type { Lease } from "./lease.ts";
 
-export interface Room {
-  /** As Reservation.permits. */
-  permits(outputTokens: number): true | Promise<boolean>;
-  /** What the prompt costs by the latest count. More than was held for it leaves less for the output. */
-  countPrompt(units: number): void;
-}
-
 export interface RoomParts {
   batcher: Batcher;
   facts: RequestFacts;
@@ -28,12 +21,8 @@ export interface RoomParts {
 /** How far the hold grows at a time where the answer is longer than its cap, by the engine's doing or our count. */
 const beyondCapTokens = 256;
 
-export function room(parts: RoomParts, lease: Lease): Room {
-  return new GrowingRoom(parts, lease);
-}
-
 /** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
-class GrowingRoom implements Room {
+export class Room {
   readonly #parts: RoomParts;
   readonly #lease: Lease;
   #promptUnits: number;
@@ -57,6 +46,7 @@ class GrowingRoom implements Room {
     this.#reviewed = parts.plan;
   }
 
+  /** As Reservation.permits. */
   permits(outputTokens: number): true | Promise<boolean> {
     const { planNow, hold, grant } = this.#parts;
     this.#lease.assertHeld();
@@ -70,6 +60,7 @@ class GrowingRoom implements Room {
     return true;
   }
 
+  /** What the prompt costs by the latest count. More than was held for it leaves less for the output. */
   countPrompt(units: number): void {
     if (units <= this.#promptUnits) return;
     this.#promptUnits = units;

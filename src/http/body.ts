@@ -30,8 +30,7 @@ export type Hold = (bytes: number) => void;
 export async function readJson(request: Request, limits: BodyLimits, hold: Hold): Promise<JsonBody> {
   const { bytes, shape } = await readBody(request, limits, hold, unseenBytes(limits));
   const size = bytes.byteLength;
-  const parsing = inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
-  const { value, isIntact } = parsing instanceof Promise ? await parsing : parsing;
+  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
   const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
   if (!own && size > slice_bytes) release(bytes);
   return { value, bytes: size, own };

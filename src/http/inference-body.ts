@@ -1,7 +1,7 @@
 /** The body of an inference request, as a guard: read within bounds, parsed once, checked against its contract. */
 import type { TSchema } from "typebox";
 import type { Catalog } from "../routing/catalog.ts";
-import { othersTurn, small_bytes } from "../time/breather.ts";
+import { breather } from "../time/breather.ts";
 import { type JsonBody, readJson } from "./body.ts";
 import type { Call } from "./call.ts";
 import type { RequestBody } from "./operation.ts";
@@ -21,9 +21,9 @@ export function inferenceBody<Wire>(
       if (own) call.keeps(own);
       const catalog = dependencies.catalog();
       noteAsked(call, catalog, value);
-      if (bytes > small_bytes) await othersTurn();
+      await breather(bytes);
       const wire = validate(value, extraParamsOf(catalog, value));
-      if (bytes > small_bytes) await othersTurn();
+      await breather(bytes);
       return { value: wire, bytes, own };
     },
   };

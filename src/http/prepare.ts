@@ -10,7 +10,7 @@ import { mediaOf } from "../inference/media.ts";
 import { allowedModel, assertCapable } from "../routing/catalog.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { RateReadings } from "../store/rates.ts";
-import { breathing, othersTurn, small_bytes } from "../time/breather.ts";
+import { breather, breathing } from "../time/breather.ts";
 import type { Asked } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { JsonBody } from "./body.ts";
@@ -47,7 +47,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const steps = codec.request.decodingSteps?.(wire);
   const decoded = steps ? await breathing(steps, inputBytes) : codec.request.decode(wire);
   dependencies.bounds.leftovers.translated(inputBytes);
-  if (inputBytes > small_bytes) await othersTurn();
+  await breather(inputBytes);
   assertCapable(model, decoded);
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);

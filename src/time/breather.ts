@@ -6,8 +6,9 @@
  */
 export const small_bytes = 96 * 1024;
 
-export async function breather(bytes: number): Promise<void> {
-  if (bytes > small_bytes) await othersTurn();
+/** A promise only for a large one. */
+export function breather(bytes: number): Promise<void> | undefined {
+  return bytes > small_bytes ? othersTurn() : undefined;
 }
 
 /** Whoever waits for sockets or timers goes first. */
