@@ -20,7 +20,7 @@ export interface Defects {
   /** Stands between a node and its wire. */
   ledger?(ledger: NodeLedger, clock: Clock): NodeLedger;
   /** Stands between the meter and the reservation. */
-  hold?(reservation: Reservation): Hold;
+  hold?(reservation: Reservation): Partial<Hold>;
   rates?(rates: Rates): Rates;
   /** Who runs knows the plan of its admission alone. */
   keepsPlan?: boolean;

@@ -4,6 +4,7 @@ import { compact } from "../../src/inference/compact.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
+import { Cancellation } from "../../src/time/cancellation.ts";
 import { type Hold, type MeterEnding, meter } from "../../src/usage/meter.ts";
 import {
   type OutputCalibration,
@@ -38,10 +39,12 @@ async function run(
     callerLeft?: boolean;
     windowTokens?: number;
     calibration?: OutputCalibration;
+    stream?: boolean;
   } = {},
 ) {
   const settled: MeterEnding[] = [];
   const progress: Usage[] = [];
+  let restarts = 0;
   let upstreamClosed = false;
   async function* upstream() {
     try {
@@ -54,7 +57,15 @@ async function run(
   let count = 0;
   const metered = meter({
     events: upstream(),
-    hold: { permits: () => true, progress: (usage) => void progress.push(usage), ...options.hold },
+    hold: {
+      permits: () => true,
+      progress: (usage) => void progress.push(usage),
+      restart: () => void (restarts += 1),
+      assertHeld() {},
+      signal: new Cancellation(),
+      ...options.hold,
+    },
+    stream: options.stream ?? true,
     model: "acme/m",
     contextTokens: 4096,
     inputTokensExpected: 40,
@@ -70,7 +81,7 @@ async function run(
     count += 1;
     if (count === options.leaveAfter) break;
   }
-  return { out, settled, progress, upstreamClosed };
+  return { out, settled, progress, restarts, upstreamClosed };
 }
 
 describe("the meter", () => {

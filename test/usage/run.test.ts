@@ -60,6 +60,7 @@ function bench(
   const ended: Ended[] = [];
   const lost = new Cancellation();
   const leaving = new Cancellation();
+  const halted = new Cancellation();
   const engine = { asked: 0, isOpen: false };
   async function* events(): AsyncGenerator<InferenceEvent[], void, void> {
     engine.asked += 1;
@@ -73,7 +74,11 @@ function bench(
   const caller: Caller & { left: boolean } = {
     signal: leaving,
     left: false,
-    end: (fault) => leaving.abort(fault),
+    halted,
+    end(fault) {
+      halted.abort(fault);
+      leaving.abort(fault);
+    },
     elapsed_ms: () => 7.4,
     granted() {},
     ended: (one) => void ended.push(one),
@@ -90,6 +95,8 @@ function bench(
           signal: lost,
           permits: () => true,
           progress() {},
+          restart() {},
+          assertHeld: () => lost.throwIfAborted(),
           settle: async (settlement: Settlement) => void settlements.push(settlement),
         };
       },
@@ -100,7 +107,7 @@ function bench(
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
     open: () => ({
-      ...{ route: { upstream: { name: "main" } }, windowTokens: null, events: events() },
+      ...{ route: { upstream: { name: "main" } }, windowTokens: null, isFinal: true, events: events() },
       get isAtEngine() {
         return engine.asked > 0;
       },

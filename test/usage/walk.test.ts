@@ -77,6 +77,7 @@ interface Options {
   request?: Partial<Errand["request"]>;
   inputTokens?: number;
   signal?: Signal;
+  halted?: Signal;
   session?: string;
   onAttempt?(attempt: Attempted): void;
 }
@@ -102,6 +103,7 @@ async function walks(ways: readonly Way[], options: Options = {}): Promise<Told>
       room: { allowed: 1000, held: 1000 },
       affinity: { organizationId: "o", session: options.session ?? null },
       signal: options.signal ?? new Cancellation(),
+      halted: options.halted ?? new Cancellation(),
       granted: Promise.resolve(),
       plan: { name: "pro" },
     },
