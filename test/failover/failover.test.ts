@@ -153,8 +153,8 @@ test("the record names the route that answered, and the attempts; metrics and th
     Number(new RegExp(`upstream_attempts_total{upstream="",outcome="${outcome}"} (\\d+)`).exec(metrics)?.[1]);
   // Three protocols, streamed, whole and collected.
   expect([count("refused"), count("busy"), count("rejected"), count("too_long")]).toEqual([18, 18, 9, 9]);
-  const refused = await linesThen(rig.sluice, "upstream_refused", 12);
-  expect(refused).toHaveLength(12);
+  const refused = await linesThen(rig.sluice, "upstream_refused", 18);
+  expect(refused).toHaveLength(18);
   expect(refused[0]).toMatchObject({
     level: "error",
     upstream: "canary-first",

@@ -53,7 +53,7 @@ const said = () => ({ ...asked.request, turns: [{ role: "user" as const, parts: 
 
 function bench(
   batches: InferenceEvent[][],
-  options: { refusal?: Fault; early?: boolean; counted?: () => Promise<number> } = {},
+  options: { refusal?: Fault; early?: boolean; counted?: () => Promise<number>; isFinal?: () => boolean } = {},
 ) {
   const settlements: Settlement[] = [];
   const learned: Usage[] = [];
@@ -107,7 +107,10 @@ function bench(
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
     open: () => ({
-      ...{ route: { upstream: { name: "main" } }, windowTokens: null, isFinal: true, events: events() },
+      ...{ route: { upstream: { name: "main" } }, windowTokens: null, events: events() },
+      get isFinal() {
+        return options.isFinal?.() ?? true;
+      },
       get isAtEngine() {
         return engine.asked > 0;
       },
@@ -234,6 +237,20 @@ test("an engine that was asked ahead of a grant that is then refused is let go, 
   expect(engine).toEqual({ asked: 1, isOpen: false });
   expect(settlements).toEqual([]);
   expect(caller.signal.reason).toBe(refusal);
+});
+
+test("the conversation is kept while another engine may be asked, also after the first part", async () => {
+  const request = { ...said(), stream: false };
+  let isFinal = false;
+  const batches = [[begun, text, token], [begun], [begun, text, token], [token, close, reported, end]];
+  const { start } = bench(batches, { isFinal: () => isFinal });
+  await using run = await start(request);
+  await run.events.next();
+  expect(request.turns).toHaveLength(1);
+  await run.events.next();
+  isFinal = true;
+  await run.events.next();
+  expect(request.turns).toHaveLength(0);
 });
 
 test("the conversation is let go at the first part, unless it may be counted when the caller leaves", async () => {
