@@ -60,7 +60,9 @@ async function run(
     hold: {
       permits: () => true,
       progress: (usage) => void progress.push(usage),
-      restart: () => void (restarts += 1),
+      restart() {
+        restarts += 1;
+      },
       assertHeld() {},
       signal: new Cancellation(),
       ...options.hold,

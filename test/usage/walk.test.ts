@@ -241,7 +241,11 @@ test("where all break off, the last failure is told; without budget, or by the r
 test("a caller that leaves between two such attempts ends the walk, and no engine has its request", async () => {
   const leaving = new Cancellation();
   const leave = () => leaving.abort(new Fault("internal_error", "the caller left"));
-  const told = await walks(["s08", "ok"], { request: collected, signal: leaving, onAttempt: () => queueMicrotask(leave) });
+  const told = await walks(["s08", "ok"], {
+    request: collected,
+    signal: leaving,
+    onAttempt: () => queueMicrotask(leave),
+  });
   expect(told).toMatchObject({ kinds: ["broken"], fault: { message: "the caller left" }, isAtEngine: false });
 });
 
