@@ -193,6 +193,14 @@ class RecoversForNothing extends LedgerModel {
   }
 }
 
+/** Rule 6: with whole holds, what nobody streamed is charged as well. */
+class ChargesTheUndelivered extends LedgerModel {
+  override recover(limit: number): number {
+    for (const hold of this.holds.values()) hold.facts = { ...hold.facts, stream: true };
+    return super.recover(limit);
+  }
+}
+
 /** Rule 9: a request is booked where it ends, not where it was admitted. */
 class BooksWhereItEnds extends OneByOne {
   protected override one(command: Command): Answer {
@@ -403,6 +411,11 @@ export const mutations: Record<string, Mutation> = {
   },
   "recovery charges twice": { rule: 6, defects: ledgerOf(RecoversTwice), seenAs: ["sums", "limit"] },
   "recovery forgets the checkpoint": { rule: 6, defects: ledgerOf(RecoversForNothing), seenAs: ["checkpoint"] },
+  "a whole hold is charged for what nobody streamed": {
+    rule: 6,
+    defects: ledgerOf(ChargesTheUndelivered),
+    seenAs: ["delivered"],
+  },
   "a sweeper that was cut off does not wait": {
     rule: 6,
     defects: { ledger: sweepsAtOnce },

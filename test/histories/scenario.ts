@@ -220,7 +220,7 @@ function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["
   const answer = () => Array.from({ length: isWhole ? 1 : 1 + chance.below(8) }, part);
   const breaksOff = plan.breaksOff || chance.next() < 0.3;
   const again = breaksOff && chance.next() < 0.6 ? answer() : null;
-  const ends_ms = spread(chance, 1, 3_000);
+  const ends_ms = chance.next() < 0.4 ? between(2_000, 12_000) : spread(chance, 1, 2_000);
   const isLate = isWhole && chance.next() < 0.3;
   const parts = isLate ? plan.parts.map(({ tokens }) => ({ tokens, wait_ms: between(5_000, 16_000) })) : plan.parts;
   return { ...plan, stream: false, parts, breaksOff, again, ends_ms };

@@ -91,7 +91,7 @@ export function judgeDeparture(world: World, { plan, node, leftAt_ms }: Account,
   const { now_ms } = world.time;
   if (leftAt_ms === null || world.scenario.weather.slow > 0 || isHindered(world, node, leftAt_ms - retry_ms)) return;
   const most_ms = plan.engine === "whole" ? finish_ms : 1_000;
-  if (now_ms - leftAt_ms > most_ms + late_ms)
+  if (now_ms - leftAt_ms > most_ms + late_ms + 3 * world.scenario.flush_ms_max)
     say("departure", `${plan.id} ended ${now_ms - leftAt_ms} ms after its client had left`);
 }
 
