@@ -147,7 +147,10 @@ export async function serve(serving: Serving): Promise<number> {
   return 0;
 }
 
-function demoOf({ configuration, isTerminal }: Serving, node: Awaited<ReturnType<typeof nodeOf>>): Promise<Demo | null> {
+function demoOf(
+  { configuration, isTerminal }: Serving,
+  node: Awaited<ReturnType<typeof nodeOf>>,
+): Promise<Demo | null> {
   return createDemo({
     manage: node.manageAs("service"),
     catalog: node.dependencies.catalog(),
