@@ -229,7 +229,8 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   ending.defer(() => authentication.stop());
   const freshBounds = () => {
     const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies: server.trustedProxies };
-    return bounds(held, { residentBytes: process.memoryUsage.rss, ...runtimeCollector, lowestFreeDescriptor });
+    const machine = { residentBytes: process.memoryUsage.rss, ...runtimeCollector, lowestFreeDescriptor };
+    return bounds(held, machine, life.smallWait);
   };
   const bounded = freshBounds();
   const tidying = repeating(async () => bounded.leftovers.passed(life.openCount), { every: tidy_ms });
