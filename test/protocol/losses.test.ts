@@ -68,7 +68,16 @@ describe.each([
 
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
 const wires = {
-  chat: validateChatRequest({ model: "a/b", ...says(user(text("a"))), logprobs: true, stop: "END" }, []),
+  chat: validateChatRequest(
+    {
+      model: "a/b",
+      ...says(user(text("a"))),
+      logprobs: true,
+      stop: "END",
+      tools: [{ type: "custom", custom: { name: "patch" } }],
+    },
+    [],
+  ),
   messages: validateMessagesRequest({
     model: "a/b",
     max_tokens: 1,

@@ -12,6 +12,7 @@ import type {
   ToolChoice,
   Turn,
 } from "../../inference/request.ts";
+import { customArguments, customFunction } from "../custom-tool.ts";
 import { type Violation, violationFault } from "../violation.ts";
 import type {
   MessageItem,
@@ -22,7 +23,6 @@ import type {
   SummaryWish,
   InputPart as WirePart,
 } from "./contract.ts";
-import { customArguments, customParameters } from "./custom-input.ts";
 import { native } from "./native.ts";
 import { conversationOf, type Told } from "./references.ts";
 import { Results } from "./results.ts";
@@ -211,13 +211,9 @@ function decodeTool({ name, tool, within }: ToldTool): Tool {
     const { description, parameters, strict } = tool;
     return { kind: "function", name, ...compact({ description, parameters, strict }), native: native(wire) };
   }
-  const { format } = tool;
-  const rule =
-    format?.type === "grammar"
-      ? `Its input must follow this ${format.syntax} grammar:\n${format.definition}`
-      : "Its input is plain text.";
-  const description = tool.description ? `${tool.description}\n\n${rule}` : rule;
-  return { kind: "function", name, description, parameters: { ...customParameters }, native: native(wire) };
+  const { description, format } = tool;
+  const grammar = format?.type === "grammar" ? format : undefined;
+  return { ...customFunction(name, { description, ...compact({ grammar }) }), native: native(wire) };
 }
 
 function decodeChoice({ tool_choice: choice }: ResponsesRequest, book: ToolBook): ToolChoice | undefined {
