@@ -20,7 +20,7 @@ export function notSupported(param: string, feature: string): Violation {
 
 /** A feature with the protocol's own word for it, by which clients know what to leave out: "web search ('web_search_call')". */
 export function named(feature: string, type: string): string {
-  return feature.includes(type) ? feature : `${feature} ('${type}')`;
+  return feature.split(/\W+/).includes(type) ? feature : `${feature} ('${type}')`;
 }
 
 const excerpt_chars_max = 48;
