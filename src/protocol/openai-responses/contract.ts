@@ -161,7 +161,7 @@ export const ResponsesTool = Type.Unsafe<FunctionTool | CustomTool | NamespaceTo
 );
 export type ResponsesTool = FunctionTool | CustomTool | NamespaceTool | HostedTool;
 
-const asked = { ...hostedTools, ...schemalessTools };
+const asked = { ...hostedTools, ...schemalessTools, computer_use: "computer use" };
 
 const named = <Kind extends string>(kind: Kind) =>
   Type.Object({ type: Type.Literal(kind), name: toolName(), namespace: optional(Type.String()) }, open);
@@ -341,6 +341,9 @@ const strangeItems = {
   tool_search_output: "tool search",
   program: "programmatic tool calling",
   program_output: "programmatic tool calling",
+  agent_message: "several agents in one response",
+  multi_agent_call: "several agents in one response",
+  multi_agent_call_output: "several agents in one response",
   compaction: "compaction",
   compaction_trigger: "compaction",
 };
