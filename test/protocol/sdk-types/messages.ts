@@ -206,7 +206,7 @@ export const messagesPlaces: Record<string, Place> = {
     rows: {
       enabled: carried({ thinking: { type: "enabled", budget_tokens: 1024 } }, /"low"|1024/),
       disabled: carried({ thinking: { type: "disabled" } }, /"none"|"disabled"/),
-      ...each(["adaptive", "between_tools"], (type) => leftOut({ thinking: { type } }, {})),
+      ...each(["adaptive", "between_tools"], (type) => carried({ thinking: { type } }, new RegExp(type))),
     },
   },
   "Messages: form of the answer": {
