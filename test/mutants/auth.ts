@@ -1,8 +1,8 @@
 import type { Mutant } from "./mutant.ts";
 
 const authenticate = "test/auth/authenticate.test.ts";
-const strange = "test/auth/strangers.test.ts";
-const strangeRule = "docs/design/keys.md, Unknown keys";
+const unknown = "test/auth/unknown-credentials.test.ts";
+const unknownRule = "docs/design/keys.md, Unknown keys";
 const credential = "test/auth/credential.test.ts";
 
 export const auth: Mutant[] = [
@@ -120,52 +120,52 @@ export const auth: Mutant[] = [
     rule: "docs/design/keys.md, Organizations",
   },
   {
-    name: "strangers are looked up all at once",
-    file: "src/auth/strangers.ts",
-    find: "if (running < limits.stranger_lookups_max) running++;",
+    name: "unknown keys are looked up all at once",
+    file: "src/auth/unknown-credentials.ts",
+    find: "if (running < limits.unknown_lookups_max) running++;",
     replace: "if (running >= 0) running++;",
-    caughtBy: [strange],
-    rule: strangeRule,
+    caughtBy: [unknown],
+    rule: unknownRule,
   },
   {
     name: "a look-up that finds a key costs as one that doesn't",
-    file: "src/auth/strangers.ts",
+    file: "src/auth/unknown-credentials.ts",
     find: "if (isFound) fruitless.giveBack();",
     replace: "",
-    caughtBy: [strange],
-    rule: strangeRule,
+    caughtBy: [unknown],
+    rule: unknownRule,
   },
   {
-    name: "a store that fails leaves its strangers' places taken",
+    name: "a store that fails leaves the places of unknown keys taken",
     file: "src/auth/authenticate.ts",
     find: "      place.leave(!isFruitless);",
     replace: "      if (isFruitless) place.leave(false);",
-    caughtBy: [strange],
-    rule: strangeRule,
+    caughtBy: [unknown],
+    rule: unknownRule,
   },
   {
     name: "an address that failed too often is looked up all the same",
-    file: "src/auth/strangers.ts",
+    file: "src/auth/unknown-credentials.ts",
     find: "      if (own && own.tokens(now) < 1) throw tooManyFailures(own.waitSeconds(now));\n",
     replace: "",
-    caughtBy: [strange],
-    rule: strangeRule,
+    caughtBy: [unknown],
+    rule: unknownRule,
   },
   {
     name: "addresses that failed are remembered without a bound",
-    file: "src/auth/strangers.ts",
+    file: "src/auth/unknown-credentials.ts",
     find: "if (failures.size > limits.addresses_max)",
     replace: "if (failures.size < 0)",
-    caughtBy: [strange],
-    rule: strangeRule,
+    caughtBy: [unknown],
+    rule: unknownRule,
   },
   {
-    name: "a key that was announced is a stranger",
+    name: "a key that was announced is unknown",
     file: "src/auth/authenticate.ts",
-    find: "      if (secretHash !== undefined) remembered.expect(secretHash);\n",
+    find: "        remembered.expect(secretHash);\n",
     replace: "",
-    caughtBy: [strange],
-    rule: strangeRule,
+    caughtBy: [unknown],
+    rule: unknownRule,
   },
   {
     name: "a new key is announced without its hash",
@@ -173,22 +173,22 @@ export const auth: Mutant[] = [
     find: "...(secretHash ? [secretHash.toHex()] : [])",
     replace: "...(secretHash ? [] : [])",
     caughtBy: ["test/attacks/announced.test.ts"],
-    rule: strangeRule,
+    rule: unknownRule,
   },
   {
     name: "keys that do not exist stay in memory when nothing is known of them any more",
     file: "src/auth/remembered.ts",
     find: "    if (cache === this.#absent) this.#sweep(now);\n",
     replace: "",
-    caughtBy: [strange],
-    rule: strangeRule,
+    caughtBy: [unknown],
+    rule: unknownRule,
   },
   {
-    name: "a known key whose answer is old is a stranger",
+    name: "a known key whose answer is old is unknown",
     file: "src/auth/remembered.ts",
     find: "      if (cache === this.#known) cache.set(hash, entry);\n",
     replace: "",
-    caughtBy: [strange],
-    rule: strangeRule,
+    caughtBy: [unknown],
+    rule: unknownRule,
   },
 ];

@@ -1,0 +1,32 @@
+/** The secrets that may be used, as one value for thousands of keys: a row for each would cost ten times as much. */
+import { type ExistingSecretsStore, fingerprint_bytes } from "../store/existing-secrets.ts";
+import { uuid_max } from "../store/ids.ts";
+import type { Database } from "./database.ts";
+
+const keys_of_piece = 5_000;
+
+export function existingSecretsIn(db: Pick<Database, "query">, keys_max = keys_of_piece): ExistingSecretsStore {
+  return {
+    async piece(from) {
+      const [row] = await db.query<{ fingerprints: Uint8Array | null; next: string | null }>(reading, [
+        from ?? uuid_max,
+        keys_max,
+        fingerprint_bytes,
+      ]);
+      return { fingerprints: row!.fingerprints ?? new Uint8Array(), next: row!.next };
+    },
+  };
+}
+
+/** By the index of the keys, backwards: their ids rise with time. */
+const reading = `
+  with piece as materialized (
+    select id from api_key where id < $1::uuid and revoked_at is null order by id desc limit $2::integer
+  )
+  select
+    (select id from piece order by id limit 1) as next,
+    (
+      select string_agg(substring(hash for $3::integer), ''::bytea)
+      from piece join key_secret on key_id = id
+      where revoked_at is null and (expires_at is null or expires_at > store_now())
+    ) as fingerprints`;
