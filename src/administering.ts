@@ -57,6 +57,7 @@ export function administering(parts: Parts, version: string): Administering {
       manageFor: ({ operator, address, repeatKey }) =>
         verbs({ actor: `operator:${operator.name}`, within: operator.organizationId, repeatKey }, address),
       tls: server.operator?.tls ?? "off",
+      names: server.operator ? [server.operator.host.toLowerCase(), ...(server.operator.names ?? [])] : [],
       version,
     },
   };

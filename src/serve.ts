@@ -221,7 +221,8 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   });
   ending.defer(() => authentication.stop());
   const freshBounds = () => {
-    const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies: server.trustedProxies };
+    const { trustedProxies, clientAddressHeader } = server;
+    const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies, clientAddressHeader };
     return bounds(held, { residentBytes: process.memoryUsage.rss, ...runtimeCollector, lowestFreeDescriptor });
   };
   const bounded = freshBounds();

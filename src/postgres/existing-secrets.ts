@@ -18,15 +18,21 @@ export function existingSecretsIn(db: Pick<Database, "query">, keys_max = keys_o
   };
 }
 
-/** By the index of the keys, backwards: their ids rise with time. */
+/**
+ * By the indexes of both tables, backwards: ids of keys rise with time. A join alone would read all secrets for each piece,
+ * since nothing tells the planner how near to each other those of a piece are.
+ */
 const reading = `
   with piece as materialized (
     select id from api_key where id < $1::uuid and revoked_at is null order by id desc limit $2::integer
+  ), oldest as materialized (
+    select id from piece order by id limit 1
   )
   select
-    (select id from piece order by id limit 1) as next,
+    (select id from oldest) as next,
     (
       select string_agg(substring(hash for $3::integer), ''::bytea)
-      from piece join key_secret on key_id = id
-      where revoked_at is null and (expires_at is null or expires_at > store_now())
+      from key_secret
+      where key_id >= (select id from oldest) and key_id < $1::uuid and key_id in (select id from piece)
+        and revoked_at is null and (expires_at is null or expires_at > store_now())
     ) as fingerprints`;
