@@ -115,7 +115,6 @@ export async function serve(serving: Serving): Promise<number> {
       tellAtStart(configuration, use, node.inForce.current(), log),
       node.readinessBegan,
       prepareNames(configuration.current()),
-      node.existingRead,
     ]);
     const prepared = listeners(dependencies, node.entrance, {
       ...{ server, limits, log, onReload: serving.onReload },
@@ -130,6 +129,7 @@ export async function serve(serving: Serving): Promise<number> {
       prepared.checkPorts();
       await warmUp(warming);
     }
+    await node.existingRead;
     if (!stopped.signal.aborted) {
       const listening = prepared.listen();
       const reloaded = () =>
