@@ -15,7 +15,12 @@ import type { ExistingSecrets } from "./existing-secrets.ts";
 import { hashKey } from "./key.ts";
 import { lastUsed } from "./last-used.ts";
 import { Remembered } from "./remembered.ts";
-import { SlowRefusal, type UnknownCredentialLimits, unknownCredentialLimits, unknownCredentials } from "./unknown-credentials.ts";
+import {
+  SlowRefusal,
+  type UnknownCredentialLimits,
+  unknownCredentialLimits,
+  unknownCredentials,
+} from "./unknown-credentials.ts";
 import { AddressNotAllowed, deadlineIn, judge, type Principal, refusedAs, type Verdict } from "./verdict.ts";
 
 export interface AuthenticatorLimits extends UnknownCredentialLimits {

@@ -31,7 +31,11 @@ test("two nodes of one Postgres, a flood on each", async () => {
     for (const [index, url] of urls.entries()) {
       await until(async () => (await heard(url)) > before[index]!, 10_000, "the node to have heard of the key");
       // Now and then a place is free, and a made-up key is a 401.
-      await until(async () => (await statusOf(url, forgedKey())) === 429, 20_000, "an unknown key to be refused unseen");
+      await until(
+        async () => (await statusOf(url, forgedKey())) === 429,
+        20_000,
+        "an unknown key to be refused unseen",
+      );
       expect(await statusOf(url, key)).toBe(200);
     }
   } finally {

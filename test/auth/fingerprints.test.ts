@@ -27,7 +27,9 @@ test("it holds what a Set of the same texts holds, whatever the bytes, one by on
       const isThere = (one: number[]) => set.has(Uint8Array.from(one));
       // Eight zeros are taken for another fingerprint.
       const isFair = (one: number[]) => one.some((byte) => byte !== 0) && String(one) !== "0,0,0,0,1,0,0,0";
-      return [...singly, ...together].every(isThere) && (!isFair(asked) || isThere(asked) === expected.has(String(asked)));
+      return (
+        [...singly, ...together].every(isThere) && (!isFair(asked) || isThere(asked) === expected.has(String(asked)))
+      );
     }),
   );
 });

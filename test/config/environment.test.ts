@@ -4,7 +4,14 @@ import { configured, problemsOf } from "./reading.ts";
 describe("the environment", () => {
   test("when it says nothing, the service listens on 127.0.0.1:8080 and keeps its data in ./data", () => {
     const { server, storage, notices } = configured(null);
-    const standing = { operator: null, migrates: true, trustedProxies: [], clientAddressHeader: "x-forwarded-for", workers: 1, warm_up_ms: 2000 };
+    const standing = {
+      operator: null,
+      migrates: true,
+      trustedProxies: [],
+      clientAddressHeader: "x-forwarded-for",
+      workers: 1,
+      warm_up_ms: 2000,
+    };
     expect(server).toEqual({ host: "127.0.0.1", port: 8080, ...standing });
     expect(storage).toEqual({ databaseUrl: null, redisUrl: null, dataDir: "./data" });
     expect(notices).toEqual([]);

@@ -20,7 +20,15 @@ describe("a Host", () => {
 
   test.each([
     ...["attacker.example", "attacker.example:9090", "127.0.0.1.attacker.example", "localhost.attacker.example"],
-    ...["sluice.internal.attacker.example", "sluice", "127.1", "[attacker.example]", "[::1].attacker.example", "a b", ":"],
+    ...[
+      "sluice.internal.attacker.example",
+      "sluice",
+      "127.1",
+      "[attacker.example]",
+      "[::1].attacker.example",
+      "a b",
+      ":",
+    ],
     ...["127.0.0.1@attacker.example", "localhost:9090:1", "2130706433"],
   ])("that is anything else is not: %p", (host) => expect(answersTo(host)).toBe(false));
 });

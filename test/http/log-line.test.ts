@@ -9,11 +9,7 @@ const printable = /^[\x20-\x7e]*$/;
 
 test("whatever callers send, it is short, one line, and no key", () => {
   const secrets = ["slk_", "slo_", "slt_", "slr_"].map((prefix) => `${prefix}0123456789abcdefghijkl`);
-  const words = fc.oneof(
-    fc.string({ unit: "binary" }),
-    fc.constantFrom(...secrets),
-    fc.constant("x".repeat(500)),
-  );
+  const words = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom(...secrets), fc.constant("x".repeat(500)));
   fc.assert(
     fc.property(fc.array(words, { maxLength: 20 }), (parts) => {
       const headers = { get: () => parts.join("") };

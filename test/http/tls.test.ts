@@ -75,7 +75,11 @@ test("of TLS 1.2 it has no suite without authenticated encryption, also after a 
     return promise.finally(() => socket.destroy());
   };
   const onlyGood = async () => {
-    for (const suite of ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"])
+    for (const suite of [
+      "ECDHE-ECDSA-AES128-GCM-SHA256",
+      "ECDHE-ECDSA-AES256-GCM-SHA384",
+      "ECDHE-ECDSA-CHACHA20-POLY1305",
+    ])
       expect([suite, await isTaken(suite)]).toEqual([suite, true]);
     for (const suite of ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA"])
       expect([suite, await isTaken(suite)]).toEqual([suite, false]);

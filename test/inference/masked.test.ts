@@ -18,9 +18,14 @@ test.each([
   const secret = secretOf(prefix);
   expect(masked(`a ${secret} b,${secret}`)).toBe(`a ${shown} b,${shown}`);
   expect(masked(`x${secret.slice(0, 20)}.`)).toBe(`x${shown}.`);
-  for (const written of [secret.replace("_", "%5F"), secret.toUpperCase()]) expect(masked(`/${written}/`)).toBe(`/${shown}/`);
+  for (const written of [secret.replace("_", "%5F"), secret.toUpperCase()])
+    expect(masked(`/${written}/`)).toBe(`/${shown}/`);
   fc.assert(
-    fc.property(fc.string(), fc.string(), (before, after) => !masked(before + secret + after).includes(secret.slice(4, 20))),
+    fc.property(
+      fc.string(),
+      fc.string(),
+      (before, after) => !masked(before + secret + after).includes(secret.slice(4, 20)),
+    ),
   );
 });
 

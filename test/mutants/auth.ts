@@ -3,6 +3,8 @@ import type { Mutant } from "./mutant.ts";
 const authenticate = "test/auth/authenticate.test.ts";
 const unknown = "test/auth/unknown-credentials.test.ts";
 const unknownRule = "docs/design/keys.md, Unknown keys";
+const existing = "test/auth/existing-secrets.test.ts";
+const existRule = "docs/design/keys.md, Keys that exist";
 const credential = "test/auth/credential.test.ts";
 
 export const auth: Mutant[] = [
@@ -190,5 +192,69 @@ export const auth: Mutant[] = [
     replace: "",
     caughtBy: [unknown],
     rule: unknownRule,
+  },
+  {
+    name: "a key that is hinted to exist waits among the unknown ones",
+    file: "src/auth/authenticate.ts",
+    find: "remembered.isKnown(hash) || existing?.has(key) === true",
+    replace: "remembered.isKnown(hash)",
+    caughtBy: [unknown],
+    rule: existRule,
+  },
+  {
+    name: "what is announced is not kept",
+    file: "src/auth/authenticate.ts",
+    find: "        existing?.add(Uint8Array.fromHex(secretHash));\n",
+    replace: "",
+    caughtBy: [unknown],
+    rule: existRule,
+  },
+  {
+    name: "a reading forgets what was announced meanwhile",
+    file: "src/auth/existing-secrets.ts",
+    find: "      coming?.add(fingerprint);\n",
+    replace: "",
+    caughtBy: [existing],
+    rule: existRule,
+  },
+  {
+    name: "a reading under way does for whoever asks later",
+    file: "src/auth/existing-secrets.ts",
+    find: "      isOutdated = true;\n      running ??= readWhileOutdated();",
+    replace: "      if (!running) isOutdated = true;\n      running ??= readWhileOutdated();",
+    caughtBy: [existing],
+    rule: existRule,
+  },
+  {
+    name: "a node that reconnects believes what it knew",
+    file: "src/serve.ts",
+    find: "missed: existing.reload,",
+    replace: "missed: () => {},",
+    caughtBy: ["test/store/existing-secrets.test.ts > a node reads them again"],
+    rule: existRule,
+  },
+  {
+    name: "secrets that exist are kept without a bound",
+    file: "src/auth/fingerprints.ts",
+    find: "return this.#size >= this.entries_max;",
+    replace: "return this.#size < 0;",
+    caughtBy: ["test/auth/fingerprints.test.ts"],
+    rule: existRule,
+  },
+  {
+    name: "two secrets that begin alike are one",
+    file: "src/auth/fingerprints.ts",
+    find: "(words[2 * place] !== low || words[2 * place + 1] !== second)",
+    replace: "words[2 * place] !== low",
+    caughtBy: ["test/auth/fingerprints.test.ts"],
+    rule: existRule,
+  },
+  {
+    name: "keys that were revoked are said to exist",
+    file: "src/postgres/existing-secrets.ts",
+    find: "where id < $1::uuid and revoked_at is null",
+    replace: "where id < $1::uuid",
+    caughtBy: ["test/store/existing-secrets.test.ts > postgres"],
+    rule: existRule,
   },
 ];
