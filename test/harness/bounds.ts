@@ -12,5 +12,6 @@ export function plentifulBounds(): Bounds {
       clientAddressHeader: "x-forwarded-for",
     },
   };
-  return bounds(limits, { residentBytes: () => 0, collect() {}, collectNew() {}, lowestFreeDescriptor: () => 0 });
+  const machine = { residentBytes: () => 0, collect() {}, collectNew() {}, lowestFreeDescriptor: () => 0 };
+  return bounds(limits, machine, () => true);
 }
