@@ -1,7 +1,7 @@
 // Many addresses, each of which sends a few requests a second with made-up keys, below every limit of one address:
 // `bun test/attacks/forging-addresses.ts PORT ADDRESSES PER_SECOND`, until it is killed. A process of its own, so that it
 // takes no time from whoever measures. Loopback has sixteen million addresses: each forger sends from one of its own.
-// It prints what it was answered, by status, once a second.
+// It begins as soon as somebody listens, and prints what it was answered, by status.
 
 import { connect, type Socket } from "node:net";
 import { until } from "../harness/until.ts";
@@ -24,7 +24,7 @@ export interface ForgersOptions {
 export async function startForgers({ port, addresses, per_second }: ForgersOptions): Promise<Forgers> {
   const child = Bun.spawn([process.execPath, import.meta.path, String(port), String(addresses), String(per_second)], {
     stdout: "pipe",
-    stderr: "ignore",
+    stderr: "inherit",
   });
   let last = "";
   const reading = (async () => {
@@ -66,25 +66,35 @@ function request(): string {
 }
 
 const tick_ms = 10;
+/** A machine that cannot send as many as it is told sends fewer, and goes on hearing answers. */
+const sent_at_once = 100;
 
-function main(port: number, addresses: number, per_second: number): void {
+async function main(port: number, addresses: number, per_second: number): Promise<void> {
   const answered: Record<string, number> = {};
   const told = (status: string) => {
     answered[status] = (answered[status] ?? 0) + 1;
   };
+  setInterval(() => console.log(JSON.stringify(answered)), 200);
+  while (!(await isListening(port))) await Bun.sleep(tick_ms);
   const forgers = Array.from({ length: addresses }, (_, at) =>
-    forger(port, `127.9.${at >> 8}.${(at & 255) + 1}`, told),
+    forger(port, `127.9.${Math.floor(at / 250)}.${(at % 250) + 1}`, told),
   );
   const began_ms = performance.now();
   let sent = 0;
   setInterval(() => {
-    const due = ((performance.now() - began_ms) / 1000) * addresses * per_second;
-    for (; sent < due; sent++) forgers[sent % addresses]!();
+    const due = Math.floor(((performance.now() - began_ms) / 1000) * addresses * per_second);
+    for (sent = Math.max(sent, due - sent_at_once); sent < due; sent++) forgers[sent % addresses]!();
   }, tick_ms);
-  setInterval(() => console.log(JSON.stringify(answered)), 1000);
+}
+
+function isListening(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect({ port, host: "127.0.0.1" });
+  socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+  return promise.finally(() => socket.destroy());
 }
 
 if (import.meta.main) {
   const [port = 0, addresses = 0, per_second = 0] = process.argv.slice(2).map(Number);
-  main(port, addresses, per_second);
+  await main(port, addresses, per_second);
 }
