@@ -58,7 +58,7 @@ function quoted(text: string, quote: string): string {
 export function looksSecret(text: string): boolean {
   // The head is enough: what is shown is no longer, and a body may hold a string of megabytes.
   const head = text.slice(0, 256);
-  if (/(^|[^a-z])(slk_|sk[-_]|pk[-_]|gh[pousr]_|xox[abp]-|eyJ|AKIA|bearer\s|basic\s)/i.test(head)) return true;
+  if (/(^|[^a-z])(sl[kort]_|sk[-_]|pk[-_]|gh[pousr]_|xox[abp]-|eyJ|AKIA|bearer\s|basic\s)/i.test(head)) return true;
   for (const run of head.match(/[A-Za-z0-9_+/=-]{20,}/g) ?? []) {
     if (/[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run)) return true;
     if (/[0-9a-f]{32}/i.test(run)) return true;
