@@ -10,6 +10,22 @@ const calibrationSaver = "test/usage/calibration-saver.test.ts";
 
 export const usage: Mutant[] = [
   {
+    name: "names and settings of a body count as its text",
+    file: "src/usage/input-estimate.ts",
+    find: "Math.max(0, bytes - frameBytes)",
+    replace: "Math.max(0, bytes)",
+    caughtBy: [inputEstimate],
+    rule: "docs/design/usage.md, The input estimate",
+  },
+  {
+    name: "what a template adds is not learned",
+    file: "src/usage/input-estimate.ts",
+    find: "text > smallBytes_max ? template :",
+    replace: "text >= 0 ? template :",
+    caughtBy: [inputEstimate],
+    rule: "docs/design/usage.md, The input estimate",
+  },
+  {
     name: "a caller who left before output is not settled",
     file: "src/usage/run.ts",
     find: "    if (this.#settled) return;\n",
@@ -236,7 +252,7 @@ export const usage: Mutant[] = [
   {
     name: "short prompts teach as much as long ones",
     file: "src/usage/input-estimate.ts",
-    find: "Math.min(bodyBytes, before)",
+    find: "Math.min(text, before)",
     replace: "(before / 16)",
     caughtBy: ["test/usage/charges.test.ts"],
     rule: "docs/design/usage.md, The input estimate",
