@@ -1,6 +1,7 @@
 /**
  * A request that is above a whole limit can never pass. By every protocol its refusal is final: it names the limit, whose it
- * is, its size and what was asked, and nothing in it makes a client wait. docs/design/errors-and-streams.md.
+ * is, its size and what was asked, and nothing in it makes a client wait.
+ * docs/design/errors-and-streams.md, Limits and their errors.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService, words } from "../harness/engine.ts";

@@ -7,7 +7,7 @@ import { model, type Service, startService, words } from "../../harness/engine.t
 import { watched } from "../traffic.ts";
 import { providers, runOpencode } from "./opencode.ts";
 
-setDefaultTimeout(240_000);
+setDefaultTimeout(60_000);
 
 const folders = JSON.parse(process.env.LIMITS_CLIENTS ?? "{}") as Record<string, string>;
 // biome-ignore lint/suspicious/noExplicitAny: the packages are not there when types are checked
@@ -90,11 +90,28 @@ describe("LangChain for JS", () => {
   });
 });
 
-describe("opencode", () => {
-  test.each(Object.keys(providers) as (keyof typeof providers)[])("by %s", async (protocol) => {
-    const to = { url: watch.url, key, model, protocol, limit_ms: 200_000 };
-    const { code, shown } = await runOpencode(folders.opencode!, to);
-    console.log(protocol, code, statuses(), shown.slice(-600));
-    expect(new Set(statuses())).toEqual(new Set([429]));
-  });
-});
+/** It takes every 429 for one to wait for, and waits longer each time. */
+const opencode_ms = 300_000;
+
+test(
+  "opencode asks for a minute or two by each protocol, and then says why",
+  async () => {
+    const ended = Object.keys(providers).map(async (name) => {
+      const protocol = name as keyof typeof providers;
+      const own = watched({ url: service.url });
+      try {
+        const to = { url: own.url, key, model, protocol, limit_ms: opencode_ms - 10_000 };
+        return { ...(await runOpencode(folders.opencode!, to)), asked: own.asked };
+      } finally {
+        own.stop();
+      }
+    });
+    for (const { code, shown, asked } of await Promise.all(ended)) {
+      expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([429]));
+      expect(asked.length).toBeLessThanOrEqual(12);
+      expect(code).not.toBe(0);
+      expect(shown).toMatch(why);
+    }
+  },
+  opencode_ms,
+);
