@@ -465,10 +465,21 @@ describe("a refusal", () => {
   test("of a request whose least hold is above a whole limit names the limit, and is not worth trying again", async () => {
     const { refused } = node();
     const fault = await refused({ plan: { session: 2000 } });
-    expect(fault).toMatchObject({ code: "rate_limit_exceeded", details: { headers: { "x-should-retry": "false" } } });
+    expect(fault.code).toBe("usage_limit_reached");
     expect(fault.message).toContain(
-      "needs at least 2,860 units, more than the plan's five-hour session limit of 2,000 units.",
+      "needs at least 2,860 units, more than the organization's whole five-hour session limit of 2,000 units.",
     );
+    expect(fault.details).toEqual({
+      headers: { "x-should-retry": "false" },
+      body: {
+        limit: "session",
+        limit_value: 2000,
+        needed: 2860,
+        limited_by: "organization",
+        extra_usage: { enabled: false, available: 0 },
+        plan_type: "pro",
+      },
+    });
   });
 
   test("for want of an answer leaves a record of nothing, so that the admission cannot run later", async () => {

@@ -100,7 +100,10 @@ export class Judge {
     const stranger = () => this.say("refusal", `${plan.id} was refused as ${fault.code}, and not by the store`);
     switch (fault.code) {
       case "usage_limit_reached":
-        if (!by("exhausted")) stranger();
+        // Beyond a whole minute it has this code as well.
+        if (fault.details.body?.limit === "tokens_per_minute")
+          judgeRateRefusal(this.world, this.accounts.values(), account, this.say);
+        else if (!by("exhausted")) stranger();
         return;
       case "usage_reserved":
         if (!by("reserved")) stranger();
@@ -109,8 +112,7 @@ export class Judge {
         if (!by("concurrency")) stranger();
         return;
       case "rate_limit_exceeded":
-        // Beyond a whole window it has this code as well.
-        if (!by("exhausted", "reserved")) judgeRateRefusal(this.world, this.accounts.values(), account, this.say);
+        judgeRateRefusal(this.world, this.accounts.values(), account, this.say);
         return;
       case "storage_unavailable":
         if (!isHindered(this.world, node, account.askedAt_ms - retry_ms) && !node.drains)

@@ -164,6 +164,22 @@ export const usage: Mutant[] = [
     rule: "docs/design/usage.md, Answers that nobody streams",
   },
   {
+    name: "names and settings of a body count as its text",
+    file: "src/usage/input-estimate.ts",
+    find: "Math.max(0, bytes - frameBytes)",
+    replace: "Math.max(0, bytes)",
+    caughtBy: [inputEstimate],
+    rule: "docs/design/usage.md, The input estimate",
+  },
+  {
+    name: "what a template adds is not learned",
+    file: "src/usage/input-estimate.ts",
+    find: "text > smallBytes_max ? template :",
+    replace: "text >= 0 ? template :",
+    caughtBy: [inputEstimate],
+    rule: "docs/design/usage.md, The input estimate",
+  },
+  {
     name: "a caller who left before output is not settled",
     file: "src/usage/run.ts",
     find: "    if (this.#settled) return;\n",
@@ -390,7 +406,7 @@ export const usage: Mutant[] = [
   {
     name: "short prompts teach as much as long ones",
     file: "src/usage/input-estimate.ts",
-    find: "Math.min(bodyBytes, before)",
+    find: "Math.min(text, before)",
     replace: "(before / 16)",
     caughtBy: ["test/usage/charges.test.ts"],
     rule: "docs/design/usage.md, The input estimate",
