@@ -7,7 +7,7 @@
 import { administering } from "./administering.ts";
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
-import { plansInForce } from "./admission/plans-in-force.ts";
+import { limitsInForce } from "./admission/limits-in-force.ts";
 import { type Authenticator, authenticator } from "./auth/authenticate.ts";
 import { standings } from "./auth/standing.ts";
 import { adminSocket } from "./cli/socket.ts";
@@ -32,6 +32,7 @@ import { problemOf, settingsOf, workersChecks, workersReadings } from "./members
 import { memoryRates } from "./memory/rates.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
+import { limits as limitStore } from "./postgres/limits.ts";
 import { noticeQueue } from "./postgres/notices.ts";
 import { planUse } from "./postgres/plan-use.ts";
 import { plans } from "./postgres/plans.ts";
@@ -108,7 +109,7 @@ export async function serve(serving: Serving): Promise<number> {
     const use = () => planUse(database);
     const { prepareNames, publishing } = node;
     await Promise.all([
-      tellAtStart(configuration, use, node.inForce.current(), log),
+      tellAtStart(configuration, use, node.inForce.plans(), log),
       node.readinessBegan,
       prepareNames(configuration.current()),
     ]);
@@ -129,7 +130,7 @@ export async function serve(serving: Serving): Promise<number> {
       const listening = prepared.listen();
       const reloaded = () =>
         reload(configuration, { use, prepareNames }, publishing, member?.agree).then(node.inForce.read);
-      serving.onReload(() => void reloaded().catch(outage("plans_unread")));
+      serving.onReload(() => void reloaded().catch(outage("limits_unread")));
       const { url } = listening;
       if (isEmbedded) {
         const { say, isTerminal } = serving;
@@ -229,8 +230,13 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   const { ledger, refused, responses } = kept;
   const counter = tokenCounter(() => startThread(serving.isCompiled), outage("count_worker_lost"));
   ending.defer(() => counter.stop());
+  const publishing = { store: plans(database), fileAge_ms: serving.fileAge_ms, log };
+  await publishPlans(configuration.current(), publishing, serving.fileAge_ms());
+  const inForce = await limitsInForce({ store: limitStore(database), failed: outage("limits_unread") });
+  ending.defer(() => inForce.stop());
   const admitting = admission({
     ledger,
+    changes: inForce.changes,
     rates: kept.rates,
     metering,
     grant_ms: limits.grant_ms,
@@ -255,10 +261,6 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     standing.changed(id);
   };
   ending.defer(await revocations(database, { changed, took: metrics.revocationPropagation }));
-  const publishing = { store: plans(database), fileAge_ms: serving.fileAge_ms, log };
-  await publishPlans(configuration.current(), publishing, serving.fileAge_ms());
-  const inForce = await plansInForce({ store: publishing.store, failed: outage("plans_unread") });
-  ending.defer(() => inForce.stop());
   const telling = notices({
     queue: noticeQueue(database),
     allowsPrivate: () => configuration.current().webhooks.allowPrivate,
@@ -286,7 +288,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
 
   const catalogOf = latestCatalog();
   const dependencies: Dependencies = {
-    catalog: () => catalogOf(configuration.current().catalog.models, inForce.current()),
+    catalog: () => catalogOf(configuration.current().catalog.models, inForce.plans()),
     standings: standing,
     authenticate: authentication.authenticate,
     attempts: attempts(() => performance.now()),

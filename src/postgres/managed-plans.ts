@@ -7,8 +7,6 @@ import type { Database, Transaction } from "./database.ts";
 import { planUse } from "./plan-use.ts";
 import { plainly } from "./rows.ts";
 
-export const plansChannel = "plans_changed";
-
 export function managedPlans(db: Database): PlanAdministration {
   return {
     listPlans: () => plainly(db.drizzle.select().from(plan).orderBy(asc(plan.name))),
@@ -82,7 +80,7 @@ export async function lockPlans(tx: Transaction): Promise<void> {
   await tx.query("select 1 from plan_file for update");
 }
 
-export const plansChanged = (tx: Transaction) => tx.notify(plansChannel, "");
+export const plansChanged = (tx: Transaction) => tx.notify("limits_changed", "");
 
 /** As the audit log and the interfaces write them. */
 export const limitsShown = (limits: PlanLimits) => ({

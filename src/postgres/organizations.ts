@@ -6,6 +6,7 @@ import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
+import { extraUsageChanged } from "./limits.ts";
 import { planStands } from "./managed-plans.ts";
 import { tellOfSuspension } from "./notices.ts";
 import { anchored, changing, readOrganization, setOrganization } from "./organization-change.ts";
@@ -109,6 +110,7 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
         const capUnits = extra.enabled ? extra.capUnits : row.extraUsageCapUnits;
         if (row.extraUsageEnabled === extra.enabled && row.extraUsageCapUnits === capUnits) return null;
         await setOrganization(tx, row, { extraUsageEnabled: extra.enabled, extraUsageCapUnits: capUnits });
+        await extraUsageChanged(tx, id);
         const before = { enabled: row.extraUsageEnabled, cap_units: row.extraUsageCapUnits };
         const details = { enabled: extra.enabled, cap_units: capUnits, before };
         return { action: "organization.extra_usage", details };

@@ -146,6 +146,8 @@ export interface Granted {
   windows: WindowReadings;
   /** Of the key and the team that are limited, in this order; left out: neither is. */
   subjects?: SubjectReading[];
+  /** The team that the key is in, limited or not; left out: none. */
+  teamId?: string;
   /** The store's clock at the decision. */
   at: Date;
 }
