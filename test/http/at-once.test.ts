@@ -17,7 +17,7 @@ setDefaultTimeout(120_000);
 
 const model = "acme/writer-1";
 /** Long enough that nothing ends by itself while a test looks. */
-const directives = "tokens=16000 tps=200";
+const directives = "tokens=16000 tps=300";
 const bodies: Record<string, object> = {
   "/v1/chat/completions": { messages: saying(directives) },
   "/v1/messages": { messages: saying(directives), max_tokens: 16_000 },

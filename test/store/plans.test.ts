@@ -1,8 +1,9 @@
 /** The plans in force: whose file wins, on both databases. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { plansInForce } from "../../src/admission/plans-in-force.ts";
+import { limitsInForce } from "../../src/admission/limits-in-force.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { limits } from "../../src/postgres/limits.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { noLimits, type Plan, type PlanStore } from "../../src/store/plan.ts";
 import { until } from "../harness/until.ts";
@@ -77,11 +78,11 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
 
   test("every node reads them when they change, and what did not change stays the same object", async () => {
     await published.publish([named("a", 1), named("b", 1)], 0);
-    const node = await plansInForce({ store: another, failed() {} });
-    const before = node.current();
+    const node = await limitsInForce({ store: limits(await store.another()), failed() {} });
+    const before = node.plans();
     await published.publish([named("a", 2), named("b", 1)], 0);
-    await until(() => node.current().get("a")?.session === 2, 10_000, "the news");
-    expect(node.current().get("b")).toBe(before.get("b")!);
+    await until(() => node.plans().get("a")?.session === 2, 10_000, "the news");
+    expect(node.plans().get("b")).toBe(before.get("b")!);
     await node.stop();
   });
 
