@@ -50,12 +50,18 @@ function addCheck(usage: Command, services: Services): void {
       if (options.json) printJson(services.terminal, differences.map(differenceJson));
       else if (differences.length > 0) services.terminal.out(table(services.terminal, differenceColumns, differences));
       if (differences.length > 0) {
-        const what =
-          differences.length === 1 ? "1 total differs from its" : `${differences.length} totals differ from their`;
-        throw new Error(`${what} sum.`);
+        throw new Error(onDifferences(differences));
       }
       if (!options.json) services.terminal.out(`Every total equals the sum of its records.\n${onTrust(trusted)}`);
     });
+}
+
+function onDifferences(differences: readonly OwnedDifference[]): string {
+  const passes = differences.filter(({ difference }) => difference.entry).length;
+  const totals = differences.length - passes;
+  const sums = totals === 1 ? "1 total differs from its sum" : `${totals} totals differ from their sum`;
+  const entries = `the records differ from what ${passes === 1 ? "1 entry" : `${passes} entries`} of the audit log said of them`;
+  return `${[...(totals === 0 ? [] : [sums]), ...(passes === 0 ? [] : [entries])].join(", and ")}.`;
 }
 
 function onTrust({ windows, records, days, dayRecords }: Sealed): string {
@@ -145,9 +151,12 @@ const usageColumns = (cells: number): Column<Line>[] => [
 ];
 
 const differenceColumns: Column<OwnedDifference>[] = [
-  { head: "ORGANIZATION", cell: ({ organization, difference }) => organization?.slug ?? difference.organizationId },
+  {
+    head: "ORGANIZATION",
+    cell: ({ organization, difference }) => organization?.slug ?? difference.organizationId ?? "",
+  },
   { head: "KEY OR TEAM", cell: ({ difference }) => difference.subjectId ?? "" },
-  { head: "WINDOW", cell: ({ difference }) => difference.kind },
+  { head: "WINDOW", cell: ({ difference: { kind, entry } }) => (entry ? `${kind} of entry ${entry}` : kind) },
   { head: "FROM", cell: ({ difference }) => instant(difference.startsAt) ?? "" },
   { head: "USED", cell: ({ difference }) => grouped(difference.used) },
   { head: "RECORDED", cell: ({ difference }) => grouped(difference.recorded) },
