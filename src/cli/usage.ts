@@ -171,7 +171,12 @@ since. With --full it reads every record of the past year, piece by piece. The
 windows hour and day are the roll-ups of a day, with units as USED and
 RECORDED, and tokens as HELD and HOLDING. If a replica took over without the
 last commits, or a backup was restored, the check says on stderr what was lost:
-no total can show that.`;
+no total can show that.
+
+--full also compares the records with what the audit log has said of them, once
+an hour. Of a pass, USED and HELD are units and records as its entry says, and
+RECORDED and HOLDING as they are now; chain says that the log was changed. Keep
+heads of the log elsewhere: sluice audit verify proves it by them.`;
 const adjustExamples = `
 Examples:
   $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"

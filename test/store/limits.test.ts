@@ -135,7 +135,9 @@ for (const name of ["postgres", "pglite"] as const) {
 
     test("every node is told with the commit", async () => {
       let heard = 0;
-      const stop = await told.listen(() => void (heard += 1));
+      const stop = await told.listen(() => {
+        heard += 1;
+      });
       heard = 0;
       await set(newKey(), { week: 5 });
       await until(() => heard > 0, 10_000, "the message");
