@@ -16,7 +16,7 @@ import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
 import { teams } from "./teams.ts";
 
-export interface Acting {
+export interface ActContext {
   /** Where the acts are asked from; null: on the node. */
   address?: string | null;
   /** A node acts, which has published the plans of its file; else a command by itself, whose file may have others. */
@@ -25,7 +25,7 @@ export interface Acting {
 
 export function administration(
   database: Database,
-  { address = null, isServed = false }: Acting = {},
+  { address = null, isServed = false }: ActContext = {},
 ): Administration & Operators & PlanAdministration & NoticeAdministration {
   const db = askedFrom(database, address);
   return {
