@@ -66,6 +66,8 @@ export interface Ended extends Ending {
   stream: boolean;
   /** What its usage costs, whatever there was room for. */
   units: number;
+  /** The middle of what its whole prompt may be. */
+  inputTokensExpected: number;
   /** Its name in the configuration; null where none was asked. */
   upstream: string | null;
   /** Its address, where its name has several; else null. */
@@ -275,6 +277,7 @@ class GrantedRun implements Run {
       organizationId: asked.principal.organization.id,
       stream: asked.request.stream,
       units,
+      inputTokensExpected: asked.inputTokensExpected,
       upstream: upstream ?? null,
       replica: replica ?? null,
       tried,
