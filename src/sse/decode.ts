@@ -61,6 +61,11 @@ export class SseDecoder {
     return !isBegun && this.#data.length === 0 && this.#event === "" && !this.#overflow;
   }
 
+  /** Bytes of a message that has not come to its end. */
+  get held_bytes(): number {
+    return this.#held_bytes + this.#line_bytes;
+  }
+
   /**
    * The messages that these bytes complete, in order.
    *

@@ -208,6 +208,7 @@ class Walk implements Opened, OpenedEvents {
       traceHeaders: traced?.headers ?? null,
       cacheSalt: upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
       patience: this.#patience(route),
+      hold: (bytes) => errand.holdAnswer?.(bytes),
       ended: (end) => {
         over();
         traced?.ended(end.kind, end.status);

@@ -2,6 +2,7 @@
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack } from "./attack.ts";
+import { engineAnswers } from "./engine-answers.ts";
 import { faults } from "./faults.ts";
 import { honestBodies } from "./honest-bodies.ts";
 import { hungryClients } from "./hungry.ts";
@@ -13,4 +14,5 @@ export const attacks: readonly Attack[] = [
   ...honestBodies,
   ...hungryClients,
   ...faults,
+  ...engineAnswers,
 ];

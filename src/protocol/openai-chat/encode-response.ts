@@ -175,7 +175,7 @@ function saidIn(parts: readonly ResultPart[]): Said {
       said.toolCalls.push({ id: head.callId, type: "function", function: { name: head.toolName, arguments: text } });
     } else {
       said[head.kind] = (said[head.kind] ?? "") + text;
-      if (head.kind === "text" && logprobs) said.logprobs.push(...logprobs);
+      if (head.kind === "text" && logprobs) said.logprobs = said.logprobs.concat(logprobs);
     }
   }
   return said;

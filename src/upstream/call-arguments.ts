@@ -1,0 +1,54 @@
+/**
+ * The arguments of an answer's calls, looked over as they are written: they are JSON within JSON, which is parsed for clients
+ * whose protocol has it as an object. docs/design/errors-and-streams.md, Answers that are bounded.
+ */
+import type { InferenceEvent } from "../inference/event.ts";
+import { BodyScan, type ShapeLimits } from "../protocol/body-scan.ts";
+import { assertReadable, unseen_bytes } from "./engine-json.ts";
+
+/** Depth and names are those of one call, values and members those of all of them. */
+const argumentsLimits: ShapeLimits = {
+  body_depth_max: 100,
+  body_values_max: 100_000,
+  body_members_max: 60_000,
+  body_names_max: 10_000,
+};
+
+interface Call {
+  /** Until all of the answer's arguments together are worth a look. */
+  unseen: string[];
+  scan: BodyScan | null;
+}
+
+export class CallArguments {
+  readonly #calls = new Map<number, Call>();
+  #length = 0;
+  #values = 0;
+  #members = 0;
+
+  /** Throws UnreadableAnswer. */
+  take(event: InferenceEvent): void {
+    if (event.type === "part-delta") this.#delta(event.index, event.delta);
+    // What a custom tool is given is plain text.
+    else if (event.type === "part-start" && event.part.kind === "tool-call" && !event.part.custom)
+      this.#calls.set(event.index, { unseen: [], scan: null });
+    else if (event.type === "part-end") this.#calls.delete(event.index);
+  }
+
+  #delta(index: number, delta: string): void {
+    if (this.#calls.size === 0) return;
+    const call = this.#calls.get(index);
+    if (!call) return;
+    this.#length += delta.length;
+    call.unseen.push(delta);
+    if (this.#length <= unseen_bytes) return;
+    call.scan ??= new BodyScan();
+    const { scan } = call;
+    const [values, members] = [scan.values, scan.members];
+    for (const piece of call.unseen.splice(0)) scan.take(Buffer.from(piece));
+    this.#values += scan.values - values;
+    this.#members += scan.members - members;
+    const all = { bytes: this.#length, values: this.#values, members: this.#members };
+    assertReadable({ ...all, depth: scan.depth, names: scan.names }, argumentsLimits);
+  }
+}
