@@ -10,6 +10,6 @@ export function isBlank({ data, parsed }: EngineEvent): boolean {
 }
 
 /** Throws what JSON.parse throws. */
-export function valueOf({ data, parsed }: EngineEvent): unknown {
+export function jsonOf({ data, parsed }: EngineEvent): unknown {
   return parsed ? parsed.value : JSON.parse(data);
 }

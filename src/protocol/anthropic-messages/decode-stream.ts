@@ -5,7 +5,7 @@
 import type { InferenceEvent } from "../../inference/event.ts";
 import { Answer } from "../answer.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
-import { type EngineEvent, isBlank, valueOf } from "../engine-event.ts";
+import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import type { Report, ReportWords } from "../report.ts";
@@ -30,7 +30,7 @@ class EventDecoder implements Transducer<EngineEvent, InferenceEvent> {
     if (answer.over || isBlank(event)) return [];
     let value: unknown;
     try {
-      value = valueOf(event);
+      value = jsonOf(event);
     } catch (cause) {
       // Some engines say [DONE] behind their last event.
       return event.data.trim() === "[DONE]" ? [] : answer.fail(malformedAnswer(cause));

@@ -6,7 +6,7 @@ import type { InferenceEvent, StopReason, TokenLogprob } from "../../inference/e
 import type { Fault } from "../../inference/fault.ts";
 import { Answer } from "../answer.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
-import { type EngineEvent, isBlank, valueOf } from "../engine-event.ts";
+import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
 import { assertFewParts } from "../parts-bound.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
@@ -31,7 +31,7 @@ class ChunkDecoder implements Transducer<EngineEvent, InferenceEvent> {
     if (event.data.trim() === "[DONE]") return answer.end(true);
     let chunk: unknown;
     try {
-      chunk = valueOf(event);
+      chunk = jsonOf(event);
     } catch (cause) {
       return answer.fail(malformedAnswer(cause));
     }

@@ -6,7 +6,7 @@
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
 import { Answer } from "../answer.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
-import { type EngineEvent, isBlank, valueOf } from "../engine-event.ts";
+import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { AnswerParts } from "./answer-parts.ts";
@@ -32,7 +32,7 @@ class EventDecoder implements Transducer<EngineEvent, InferenceEvent> {
     if (answer.over || isBlank(event) || event.data.trim() === "[DONE]") return [];
     let value: unknown;
     try {
-      value = valueOf(event);
+      value = jsonOf(event);
     } catch (cause) {
       return answer.fail(malformedAnswer(cause));
     }
