@@ -11,7 +11,7 @@ import { inTurns } from "../time/breather.ts";
 import type { Reply } from "./http1/exchange.ts";
 
 /** An engine's whole answer: more is not read. One event of a stream may be as large (sse/decode.ts). */
-export const answer_bytes_max = 16 * 1024 * 1024;
+export const answer_bytes_max = 8 * 1024 * 1024;
 
 /** Of a whole answer, or of one event. Log probabilities are the densest that an honest one holds: eight bytes a value. */
 export const answerLimits: ShapeLimits = {
@@ -61,10 +61,14 @@ function announcedBytes({ headers }: Pick<Reply, "headers">): number {
 
 /** A text that is there already. */
 export async function parseLarge(text: string): Promise<unknown> {
-  const bytes = Buffer.from(text);
+  const bytes = new TextEncoder().encode(text);
   const scan = new BodyScan();
-  await lookedOver(scan, bytes, bytes.byteLength);
-  return await parsed(bytes, scan);
+  try {
+    await lookedOver(scan, bytes, bytes.byteLength);
+    return await parsed(bytes, scan);
+  } finally {
+    release(bytes);
+  }
 }
 
 async function lookedOver(scan: BodyScan, piece: Uint8Array, bytes_max: number): Promise<void> {

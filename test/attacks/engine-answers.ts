@@ -20,7 +20,7 @@ interface Shape {
   content(bytes: number): Content;
 }
 
-const largest_mib = 15.9;
+const largest_mib = 7.9;
 const small_mib = 2;
 
 const documents: readonly Shape[] = [
