@@ -9,7 +9,7 @@ import { Gathering } from "../protocol/gathering.ts";
 import { parsingSteps, type ScannedBody } from "../protocol/json-body.ts";
 import { OwnBytes } from "../protocol/own-bytes.ts";
 import { release } from "../protocol/release.ts";
-import { inTurns, small_bytes } from "../time/breather.ts";
+import { breather, inTurns, type Pause, small_bytes } from "../time/breather.ts";
 import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
 import { readAtOnce, readPieces, type TakePiece } from "./pieces.ts";
 
@@ -28,10 +28,17 @@ export interface JsonBody<Value = unknown> {
 /** Hears how many bytes are held of a body, before they are; a Fault that it throws refuses the request. */
 export type Hold = (bytes: number) => void;
 
-export async function readJson(request: Request, limits: BodyLimits, hold: Hold): Promise<JsonBody> {
-  const { bytes, shape } = await readBody(request, limits, hold, unseenBytes(limits));
+/** `pause` gives a large body its turns among the others. */
+export async function readJson(
+  request: Request,
+  limits: BodyLimits,
+  hold: Hold,
+  pause: Pause = breather,
+): Promise<JsonBody> {
+  const { bytes, shape } = await readBody(request, { limits, hold, pause, unseen_bytes: unseenBytes(limits) });
   const size = bytes.byteLength;
-  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
+  await pause(size);
+  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max), pause);
   const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
   if (!own && size > kept_bytes) release(bytes);
   return { value, bytes: size, own };
@@ -46,12 +53,24 @@ function unseenBytes({ body_values_max, body_members_max, body_names_max }: Shap
 }
 
 /** The bytes of a body that says it is JSON, decompressed and looked over, not yet parsed. */
-export async function readJsonBytes(request: Request, limits: BodyLimits, hold: Hold): Promise<Uint8Array> {
-  return (await readBody(request, limits, hold, 0)).bytes;
+export async function readJsonBytes(
+  request: Request,
+  limits: BodyLimits,
+  hold: Hold,
+  pause: Pause = breather,
+): Promise<Uint8Array> {
+  return (await readBody(request, { limits, hold, pause, unseen_bytes: 0 })).bytes;
 }
 
-/** Up to `unseen_bytes` a body is not looked over: so small a one can hold no more than it may. */
-async function readBody(request: Request, limits: BodyLimits, hold: Hold, unseen_bytes: number): Promise<ScannedBody> {
+interface Reading {
+  limits: BodyLimits;
+  hold: Hold;
+  pause: Pause;
+  /** Up to this a body is not looked over: so small a one can hold no more than it may. */
+  unseen_bytes: number;
+}
+
+async function readBody(request: Request, { limits, hold, pause, unseen_bytes }: Reading): Promise<ScannedBody> {
   requireJson(request.headers.get("content-type"));
   const unpack = unpackerFor(request.headers.get("content-encoding"));
   const announced = announcedBytes(request, limits, hold);
@@ -62,7 +81,7 @@ async function readBody(request: Request, limits: BodyLimits, hold: Hold, unseen
     body.add(piece);
     if (body.bytes <= unseen_bytes) return;
     scan ??= new BodyScan();
-    return lookOver(scan, body.from(scan.bytes), limits);
+    return lookOver(scan, body.from(scan.bytes), limits, pause);
   };
   if (unpack) {
     const sent = new Gathering(announced, release);
@@ -118,6 +137,7 @@ function unfinished(ms: number): Fault {
 function keep(): void {}
 
 /** Refuses what no body of the largest size may be; what this one may be shows at its end. */
-function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits): Promise<void> | void {
-  return inTurns(lookingOver(scan, piece, () => assertShape(scan, limits, limits.body_bytes_max)));
+async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
+  const check = () => assertShape(scan, limits, limits.body_bytes_max);
+  for (const bytes of lookingOver(scan, piece, check)) await pause(bytes);
 }

@@ -111,10 +111,10 @@ export class BodyScan implements BodyShape {
 /** What is looked over before others get their turn. */
 const slice_bytes = 1024 * 1024;
 
-/** Looks a large piece over with pauses; `check` throws what ends it. */
-export function* lookingOver(scan: BodyScan, piece: Uint8Array, check: () => void): Generator<void, void, void> {
+/** Before each slice of a piece how much has come in all, for a pause; `check` throws what ends it. */
+export function* lookingOver(scan: BodyScan, piece: Uint8Array, check: () => void): Generator<number, void, void> {
   for (let from = 0; from < piece.byteLength; from += slice_bytes) {
-    if (from > 0) yield;
+    yield scan.bytes + piece.byteLength - from;
     scan.take(piece.subarray(from, from + slice_bytes));
     check();
   }

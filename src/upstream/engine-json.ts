@@ -7,7 +7,7 @@ import { Gathering } from "../protocol/gathering.ts";
 import { isQuick, parseInSteps } from "../protocol/json-steps.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
 import { release } from "../protocol/release.ts";
-import { inTurns } from "../time/breather.ts";
+import { breather, inTurns } from "../time/breather.ts";
 import type { Reply } from "./http1/exchange.ts";
 
 /** An engine's whole answer: more is not read. One event of a stream may be as large (sse/decode.ts). */
@@ -45,7 +45,8 @@ export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hol
     }
     if (body.bytes <= unseen_bytes) continue;
     scan ??= new BodyScan();
-    await lookedOver(scan, body.from(scan.bytes), answer_bytes_max);
+    scan.take(body.from(scan.bytes));
+    assertReadable(scan, answerLimits, answer_bytes_max);
   }
   const value = await parsed(body.from(0), scan);
   const { bytes } = body;
@@ -64,15 +65,12 @@ export async function parseLarge(text: string): Promise<unknown> {
   const bytes = new TextEncoder().encode(text);
   const scan = new BodyScan();
   try {
-    await lookedOver(scan, bytes, bytes.byteLength);
+    const check = () => assertReadable(scan, answerLimits, bytes.byteLength);
+    for (const size of lookingOver(scan, bytes, check)) await breather(size);
     return await parsed(bytes, scan);
   } finally {
     release(bytes);
   }
-}
-
-async function lookedOver(scan: BodyScan, piece: Uint8Array, bytes_max: number): Promise<void> {
-  await inTurns(lookingOver(scan, piece, () => assertReadable(scan, answerLimits, bytes_max)));
 }
 
 /** Throws UnreadableAnswer. */

@@ -6,12 +6,14 @@ import { engineAnswers } from "./engine-answers.ts";
 import { faults } from "./faults.ts";
 import { honestBodies } from "./honest-bodies.ts";
 import { hungryClients } from "./hungry.ts";
+import { parallelBodies } from "./parallel-bodies.ts";
 import { refusedBodies } from "./refused-bodies.ts";
 
 export const attacks: readonly Attack[] = [
   ...refusedBodies,
   ...allowedBodies,
   ...honestBodies,
+  parallelBodies,
   ...hungryClients,
   ...faults,
   ...engineAnswers,

@@ -144,6 +144,7 @@ async function readyTarget(
     const target = {
       url,
       key: await unlimitedKey(sluice, "attacker"),
+      neighbourKey: await unlimitedKey(sluice, "neighbour"),
       model,
       lyingModel,
       endlessModel,

@@ -65,8 +65,8 @@ export const upstream: Mutant[] = [
   {
     name: "an answer that came whole is parsed unseen",
     file: "src/upstream/engine-json.ts",
-    find: "    scan ??= new BodyScan();\n    await lookedOver",
-    replace: "    if (scan) await lookedOver",
+    find: "    assertReadable(scan, answerLimits, answer_bytes_max);\n  }\n",
+    replace: "    scan = null;\n  }\n",
     caughtBy: [bounded],
     rule: boundedRule,
   },
