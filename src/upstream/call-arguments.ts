@@ -14,9 +14,13 @@ const argumentsLimits: ShapeLimits = {
   body_names_max: 10_000,
 };
 
+/** Pieces of a call are looked over together: of a token alone that costs as much as reading it. */
+const looked_length = 4096;
+
 interface Call {
   /** Until all of the answer's arguments together are worth a look. */
   unseen: string[];
+  unseenLength: number;
   scan: BodyScan | null;
 }
 
@@ -31,8 +35,14 @@ export class CallArguments {
     if (event.type === "part-delta") this.#delta(event.index, event.delta);
     // What a custom tool is given is plain text.
     else if (event.type === "part-start" && event.part.kind === "tool-call" && !event.part.custom)
-      this.#calls.set(event.index, { unseen: [], scan: null });
-    else if (event.type === "part-end") this.#calls.delete(event.index);
+      this.#calls.set(event.index, { unseen: [], unseenLength: 0, scan: null });
+    else if (event.type === "part-end") this.#end(event.index);
+  }
+
+  #end(index: number): void {
+    const call = this.#calls.get(index);
+    if (call && this.#length > unseen_bytes) this.#look(call);
+    this.#calls.delete(index);
   }
 
   #delta(index: number, delta: string): void {
@@ -41,11 +51,16 @@ export class CallArguments {
     if (!call) return;
     this.#length += delta.length;
     call.unseen.push(delta);
-    if (this.#length <= unseen_bytes) return;
+    call.unseenLength += delta.length;
+    if (this.#length > unseen_bytes && call.unseenLength >= looked_length) this.#look(call);
+  }
+
+  #look(call: Call): void {
+    call.unseenLength = 0;
     call.scan ??= new BodyScan();
     const { scan } = call;
     const [values, members] = [scan.values, scan.members];
-    for (const piece of call.unseen.splice(0)) scan.take(Buffer.from(piece));
+    scan.take(Buffer.from(call.unseen.splice(0).join("")));
     this.#values += scan.values - values;
     this.#members += scan.members - members;
     const all = { bytes: this.#length, values: this.#values, members: this.#members };
