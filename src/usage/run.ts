@@ -37,6 +37,8 @@ export interface Asked extends Omit<RatedEntry, "ahead"> {
   outputTokensAllowed: number;
   identity: ResponseIdentity;
   affinity: Affinity;
+  /** Hears how much of the answer is held, where that is much; throws the Fault of whoever has no room for it. */
+  holdAnswer?(bytes: number): void;
 }
 
 /** Whoever wants to know what becomes of a run; told after the ledger. */
@@ -127,6 +129,7 @@ export function runs(parts: RunParts): Runs {
           affinity: asked.affinity,
           room: { allowed: asked.outputTokensAllowed, held },
           signal: caller.signal,
+          holdAnswer: asked.holdAnswer,
           halted: caller.halted,
           granted: decided.promise,
           trace: caller.trace ?? null,

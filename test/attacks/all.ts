@@ -2,6 +2,7 @@
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack } from "./attack.ts";
+import { engineAnswers } from "./engine-answers.ts";
 import { faults } from "./faults.ts";
 import { honestBodies } from "./honest-bodies.ts";
 import { hungryClients } from "./hungry.ts";
@@ -15,4 +16,5 @@ export const attacks: readonly Attack[] = [
   parallelBodies,
   ...hungryClients,
   ...faults,
+  ...engineAnswers,
 ];

@@ -236,8 +236,8 @@ export const memory: Mutant[] = [
   {
     name: "a running request holds twice what it grows to",
     file: "src/http/memory.ts",
-    find: "const more = bytes - this.#bytes;",
-    replace: "const more = bytes;",
+    find: "this.#grow(bytes - (this.#bytes - this.#answer_bytes));",
+    replace: "this.#grow(bytes);",
     caughtBy: [budget],
     rule,
   },
