@@ -18,6 +18,11 @@ export function notSupported(param: string, feature: string): Violation {
   return { code: "unsupported_feature", param, message };
 }
 
+/** A feature with the protocol's own word for it, by which clients know what to leave out: "web search ('web_search_call')". */
+export function named(feature: string, type: string): string {
+  return feature.split(/\W+/).includes(type) ? feature : `${feature} ('${type}')`;
+}
+
 const excerpt_chars_max = 48;
 
 /** `messages[3].content[0].type`; a name that is no identifier is quoted: `metadata["a b"]`. */

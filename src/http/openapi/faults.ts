@@ -38,7 +38,8 @@ export const faultMeanings: Record<FaultCode, string> = {
   concurrency_limit_exceeded: "too many requests are running",
   usage_reserved: "running requests hold the rest of a usage window",
   capacity_exceeded: "the model is at capacity",
-  usage_limit_reached: "a usage window is used up, or has too little left for the request",
+  usage_limit_reached:
+    "a usage window is used up, or has too little left for the request; or the request is above a whole limit (`limit`), and can never pass",
   missing_operator_token: "no operator token was sent",
   invalid_operator_token: "the operator token is not valid, has expired or was revoked",
   missing_role: "the operator's role does not allow the operation",
