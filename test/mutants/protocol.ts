@@ -157,8 +157,8 @@ export const protocol: Mutant[] = [
   {
     name: "probabilities of a token are lost in its frame",
     file: "src/protocol/openai-chat/encode-response.ts",
-    find: "if (event.logprobs || !this.#parts.takes(event)) return null;",
-    replace: "if (!this.#parts.takes(event)) return null;",
+    find: "if (event.logprobs || this.#input || !this.#parts.takes(event)) return null;",
+    replace: "if (this.#input || !this.#parts.takes(event)) return null;",
     caughtBy: [frames],
     rule: "docs/design/protocols.md, Deltas as frames",
   },
