@@ -4,10 +4,12 @@
  */
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
+import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
 import { withoutLostHints } from "../inference/hints.ts";
 import { refuseImages } from "../inference/image-url.ts";
 import { mediaOf } from "../inference/media.ts";
-import { allowedModel, assertCapable } from "../routing/catalog.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { allowedModel, assertCapable, type CatalogModel } from "../routing/catalog.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { RateReadings } from "../store/rates.ts";
 import { breather, breathing } from "../time/breather.ts";
@@ -42,12 +44,12 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
   const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));
   const wire = resolved?.wire ?? body.value;
-  const inputBytes = body.bytes + (resolved?.bytes ?? 0);
-  reserve(dependencies, call, inputBytes);
+  const askedBytes = body.bytes + (resolved?.bytes ?? 0);
+  reserve(dependencies, call, askedBytes);
   const steps = codec.request.decodingSteps?.(wire);
-  const decoded = steps ? await breathing(steps, inputBytes) : codec.request.decode(wire);
-  dependencies.bounds.leftovers.translated(inputBytes);
-  await breather(inputBytes);
+  const decoded = steps ? await breathing(steps, askedBytes) : codec.request.decode(wire);
+  dependencies.bounds.leftovers.translated(askedBytes);
+  await breather(askedBytes);
   assertCapable(model, decoded);
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
@@ -55,10 +57,11 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   call.notes.stream = request.stream;
 
   const plan = activePlan(catalog.plans, principal.organization);
+  const inputBytes = request.compaction ? fittedBytes(dependencies, model, request) : askedBytes;
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
   const media = mediaOf(request);
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
-  requireContext(model, inputTokens);
+  requireContext(model, request.compaction ? expected : inputTokens);
   return {
     ...{
       requestId: call.requestId,
@@ -74,7 +77,10 @@ export async function prepare<Wire extends InferenceWire, Reply>(
       own: body.own,
     },
     inputTokensExpected: Math.min(expected, inputTokens),
-    outputTokensAllowed: outputTokensAllowed(model, inputTokens),
+    outputTokensAllowed: Math.max(
+      outputTokensAllowed(model, inputTokens),
+      request.compaction ? summaryTokens(model) : 1,
+    ),
     identity: {
       responseId: adapter.idPrefix + dependencies.newId(),
       createdAtSeconds: Math.floor(Date.now() / 1000),
@@ -83,6 +89,17 @@ export async function prepare<Wire extends InferenceWire, Reply>(
     affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
     rateHeaders: rateHeadersOf(operation),
   };
+}
+
+/**
+ * The size of a conversation that is to be told in short, without what is expected not to fit beside its summary. The
+ * engine has the last word on that (usage/compacting.ts).
+ */
+function fittedBytes({ inputEstimate }: Dependencies, model: CatalogModel, request: InferenceRequest): number {
+  const expected = inputEstimate.expected(model, mediaOf(request), bytesOf(request.turns));
+  const room = model.contextTokens - summaryTokens(model);
+  if (expected > room) leaveOut(request, room / expected);
+  return bytesOf(request.turns);
 }
 
 /** Not in the function above: what lives as long as the answer would hold all that is known there, the body above all. */

@@ -25,6 +25,8 @@ export interface Opened {
   readonly route: Route | null;
   /** Whether an engine has the request: while it waits for one, none has read anything. */
   readonly isAtEngine: boolean;
+  /** The part of the input that it has, where some was left out. */
+  readonly inputShare?: number;
   /** How many times an engine was asked, so far. */
   readonly attempts: number;
   /** Those of them that are over. */
@@ -60,6 +62,10 @@ class Ahead implements Opened, OpenedEvents {
 
   get isAtEngine(): boolean {
     return this.#opened.isAtEngine;
+  }
+
+  get inputShare(): number {
+    return this.#opened.inputShare ?? 1;
   }
 
   get tried(): readonly Tried[] {

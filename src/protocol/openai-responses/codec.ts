@@ -5,15 +5,22 @@ import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest, refusalOf } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
+import { encodeCompaction } from "./encode-compaction.ts";
+import { compactionEncoder } from "./encode-compaction-stream.ts";
 import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { responsesForms } from "./forms.ts";
-import { remainder } from "./references.ts";
+import { isCompaction, remainder } from "./references.ts";
 
 export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject> = {
   request: { decode: decodeRequest, remainder },
-  response: { encode: encodeResponse },
-  stream: { encoder: streamEncoder },
+  response: {
+    encode: (result, wire, endedAtSeconds) =>
+      (isCompaction(wire) ? encodeCompaction : encodeResponse)(result, wire, endedAtSeconds),
+  },
+  stream: {
+    encoder: (wire, context) => (isCompaction(wire) ? compactionEncoder : streamEncoder)(wire, context),
+  },
   fault: { encode: encodeFault },
 };
 

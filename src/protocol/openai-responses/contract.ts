@@ -271,6 +271,30 @@ export const ItemReference = Type.Object(
 );
 export type ItemReference = Type.Static<typeof ItemReference>;
 
+export const CompactionItem = Type.Object(
+  {
+    type: Type.Literal("compaction"),
+    encrypted_content: Type.String({
+      pattern: "^compaction\\.1:\\s*\\S",
+      "x-must-be": "what this service sent (what another service compacted cannot be read here)",
+    }),
+  },
+  {
+    $id: "ResponsesCompaction",
+    description: "As the service sent it. The model reads its text as a message in this place.",
+  },
+);
+export type CompactionItem = Type.Static<typeof CompactionItem>;
+
+export const CompactionTriggerItem = Type.Object(
+  { type: Type.Literal("compaction_trigger") },
+  {
+    $id: "ResponsesCompactionTrigger",
+    description:
+      "Asks for a summary of the conversation, as one item `compaction`. Only as the last item. Tools, `tool_choice`, `text.format` and log probabilities have no effect on it.",
+  },
+);
+
 const otherItems = [
   FunctionCallItem,
   FunctionCallOutputItem,
@@ -279,6 +303,8 @@ const otherItems = [
   ReasoningItem,
   AdditionalToolsItem,
   ItemReference,
+  CompactionItem,
+  CompactionTriggerItem,
 ] as const;
 
 const strangeItems = {
@@ -300,8 +326,6 @@ const strangeItems = {
   mcp_call: "MCP servers",
   tool_search_call: "tool search",
   tool_search_output: "tool search",
-  compaction: "compaction",
-  compaction_trigger: "compaction",
 };
 
 const typedItem = Type.Union([typed, ...otherItems], { "x-unsupported": strangeItems });
@@ -503,10 +527,21 @@ export const OutputReasoning = Type.Object(
       "Its text is in `summary` if `reasoning.summary` requested one, otherwise in `content`; never in both.",
   },
 );
-export const OutputItem = Type.Union([OutputMessage, OutputFunctionCall, OutputCustomCall, OutputReasoning], {
-  $id: "ResponsesOutputItem",
-});
+export const OutputCompaction = Type.Object(
+  { id: itemId("cmp"), type: Type.Literal("compaction"), encrypted_content: Type.String() },
+  {
+    $id: "ResponsesOutputCompaction",
+    description: "The summary of a conversation, as text behind `compaction.1:`. Send it back in place of the conversation.",
+  },
+);
+export type OutputCompaction = Type.Static<typeof OutputCompaction>;
+export const OutputItem = Type.Union(
+  [OutputMessage, OutputFunctionCall, OutputCustomCall, OutputReasoning, OutputCompaction],
+  { $id: "ResponsesOutputItem" },
+);
 export type OutputItem = Type.Static<typeof OutputItem>;
+/** Of an answer to the conversation itself. */
+export type AnswerItem = Exclude<OutputItem, OutputCompaction>;
 
 // ---- response --------------------------------------------------------------------------------------------------------
 
@@ -596,6 +631,8 @@ export const KeptItem = openObject(
       "custom_tool_call_output",
       "reasoning",
       "additional_tools",
+      "compaction",
+      "compaction_trigger",
     ]),
   },
 );

@@ -6,7 +6,7 @@
 import { Fault } from "../../inference/fault.ts";
 import { violationFault } from "../violation.ts";
 import type { InputItem, ItemReference, OutputItem, ResponseObject, ResponsesRequest } from "./contract.ts";
-import { firstOrphan } from "./conversation.ts";
+import { firstEarlyTrigger, firstOrphan } from "./conversation.ts";
 
 /** Under a symbol, because no body can hold one: what stands here was read from the store. */
 const resolved = Symbol("resolved");
@@ -48,11 +48,10 @@ export function withResolved(
     [resolved]: { history: found.history ?? [], items: found.items },
   };
   const told = conversationOf(whole);
-  const orphan = firstOrphan(
-    told.map(({ item }) => item),
-    (at) => told[at]!.param,
-  );
-  if (orphan) throw violationFault(orphan);
+  const items_told = told.map(({ item }) => item);
+  const pathOf = (at: number) => told[at]!.param;
+  const broken = firstOrphan(items_told, pathOf) ?? firstEarlyTrigger(items_told, pathOf);
+  if (broken) throw violationFault(broken);
   return whole;
 }
 
@@ -98,9 +97,23 @@ export function conversationOf(wire: ResponsesRequest): Told[] {
 /** Lists of tools among the items say what calls are named; what is to be stored needs all of it. */
 export function remainder(wire: ResponsesRequest): ResponsesRequest {
   if (wire.store !== false) return wire;
-  const lists = conversationOf(wire).flatMap(({ item }) => (item.type === "additional_tools" ? [item] : []));
-  const rest: ResponsesRequest & Resolved = { ...wire, input: lists, [resolved]: { history: [], items: new Map() } };
+  return withInput(
+    wire,
+    conversationOf(wire).flatMap(({ item }) => (keptTypes.has(item.type) ? [item] : [])),
+  );
+}
+
+const keptTypes: ReadonlySet<string> = new Set(["additional_tools", "compaction_trigger"]);
+
+/** The same with these items as its whole conversation. */
+export function withInput(wire: ResponsesRequest, input: InputItem[]): ResponsesRequest {
+  const rest: ResponsesRequest & Resolved = { ...wire, input, [resolved]: { history: [], items: new Map() } };
   return rest;
+}
+
+/** Whether the conversation is to be told in short, and not answered. */
+export function isCompaction({ input }: Pick<ResponsesRequest, "input">): boolean {
+  return typeof input !== "string" && input.at(-1)?.type === "compaction_trigger";
 }
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
@@ -128,12 +141,16 @@ export function storable(wire: ResponsesRequest, response: ResponseObject): Stor
   const own = conversationOf(wire).filter(({ place }) => place !== "previous_response_id");
   const input = own.map(({ item }, at): StoredItem => ({ ...item, id: itemIdOf(response.id, item.type, at, "input") }));
   const { output, ...rest } = response;
-  return { id: response.id, previousResponseId: wire.previous_response_id ?? null, input, output, response: rest };
+  // A summary stands in place of all that came before it.
+  const previousResponseId = isCompaction(wire) ? null : (wire.previous_response_id ?? null);
+  return { id: response.id, previousResponseId, input, output, response: rest };
 }
 
 /** The conversation that a response ends: what `withResolved` takes for its history. Oldest first, the response last. */
 export function historyOf(turns: readonly StoredTurn[]): InputItem[] {
-  return turns.flatMap(itemsOf);
+  return turns.flatMap(({ input, output }) =>
+    itemsOf(output.some(({ type }) => type === "compaction") ? { input: [], output } : { input, output }),
+  );
 }
 
 /** The item of that id among what is stored of its response. */
@@ -166,6 +183,8 @@ const prefixes: Partial<Record<string, string>> = {
   custom_tool_call_output: "ctco",
   reasoning: "rs",
   additional_tools: "at",
+  compaction: "cmp",
+  compaction_trigger: "cmpt",
 };
 /** Inputs are counted from here, so that no output has the id of an input. */
 const inputsFrom = 0x1000000;

@@ -13,7 +13,7 @@ import {
   type ResponsesRequest,
   TypedResponsesRequest,
 } from "./contract.ts";
-import { firstOrphan, strangePart } from "./conversation.ts";
+import { firstEarlyTrigger, firstOrphan, strangePart } from "./conversation.ts";
 import { referencesOf } from "./references.ts";
 import { isHosted, listedTools, ToolBook } from "./tools.ts";
 
@@ -80,6 +80,8 @@ function conversation(body: ResponsesRequest): Violation | null {
     const strange = strangePart(told[at]!, () => pathOf(at));
     if (strange) return strange;
   }
+  const early = firstEarlyTrigger(told, pathOf);
+  if (early) return early;
   const { previousResponseId, items } = referencesOf(body);
   return previousResponseId === null && items.length === 0 ? firstOrphan(told, pathOf) : null;
 }
