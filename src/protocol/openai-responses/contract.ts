@@ -438,6 +438,65 @@ export const TypedResponsesRequest = Type.Object(
 );
 export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
 
+// ---- request: a conversation that is not answered --------------------------------------------------------------------
+
+const conversationOf = <Item extends TSchema>(item: Item) => ({
+  input: optional(Type.Union([Type.String(), Type.Array(item, { minItems: 1, maxItems: turns_max })])),
+  instructions: requestFields.instructions,
+  previous_response_id: requestFields.previous_response_id,
+  conversation: requestFields.conversation,
+  model: requestFields.model,
+});
+
+const compactFields = {
+  prompt_cache_key: requestFields.prompt_cache_key,
+  reasoning: requestFields.reasoning,
+  stream: optional(
+    Type.Literal(false, {
+      type: "boolean",
+      "x-unsupported": { "*": "a streamed compaction (send the item 'compaction_trigger' to /v1/responses instead)" },
+    }),
+  ),
+};
+const inputOrPrevious = " `input` or `previous_response_id` is required. A null is the same as leaving the field out.";
+
+export const CompactRequest = Type.Object(
+  { ...conversationOf(InputItem), ...compactFields },
+  {
+    $id: "ResponsesCompactRequest",
+    maxProperties: properties_max,
+    ...published([eachItem("input", textOfOthers)]),
+    additionalProperties: true,
+    description: `The conversation to compact.${inputOrPrevious} Fields that are not listed, such as \`tools\`, are accepted and have no effect.`,
+  },
+);
+export const TypedCompactRequest = Type.Object(
+  { ...conversationOf(typedItem), ...compactFields },
+  { maxProperties: properties_max },
+);
+
+const countFields = { tools: requestFields.tools, text: requestFields.text, reasoning: requestFields.reasoning };
+
+export const InputTokensRequest = Type.Object(
+  { ...conversationOf(InputItem), ...countFields },
+  {
+    $id: "ResponsesInputTokensRequest",
+    maxProperties: properties_max,
+    ...published([eachItem("input", textOfOthers)]),
+    additionalProperties: true,
+    description: `The request to count, as it would be sent to \`/v1/responses\`.${inputOrPrevious}`,
+  },
+);
+export const TypedInputTokensRequest = Type.Object(
+  { ...conversationOf(typedItem), ...countFields },
+  { maxProperties: properties_max },
+);
+
+export const InputTokens = Type.Object(
+  { object: Type.Literal("response.input_tokens"), input_tokens: Type.Integer({ minimum: 1 }) },
+  { $id: "ResponsesInputTokens" },
+);
+
 // ---- response: items -------------------------------------------------------------------------------------------------
 
 const itemStatus = oneOf(["in_progress", "completed", "incomplete"]);
@@ -531,7 +590,8 @@ export const OutputCompaction = Type.Object(
   { id: itemId("cmp"), type: Type.Literal("compaction"), encrypted_content: Type.String() },
   {
     $id: "ResponsesOutputCompaction",
-    description: "The summary of a conversation, as text behind `compaction.1:`. Send it back in place of the conversation.",
+    description:
+      "The summary of a conversation, as text behind `compaction.1:`. Send it back in place of the conversation.",
   },
 );
 export type OutputCompaction = Type.Static<typeof OutputCompaction>;
@@ -573,6 +633,19 @@ export const ResponseFailure = Type.Object(
 );
 export type ResponseFailure = Type.Static<typeof ResponseFailure>;
 
+/** A message of the user, as it was sent. */
+const RetainedMessage = Type.Object(
+  {
+    id: itemId("msg"),
+    type: Type.Literal("message"),
+    status: Type.Literal("completed"),
+    role: Type.Literal("user"),
+    content: Type.Array(openObject({}, { type: Type.String() })),
+  },
+  { $id: "ResponsesRetainedMessage" },
+);
+export type RetainedMessage = Type.Static<typeof RetainedMessage>;
+
 const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
 
 export const ResponseObject = Type.Object(
@@ -612,6 +685,21 @@ export const ResponseObject = Type.Object(
   { $id: "Response" },
 );
 export type ResponseObject = Type.Static<typeof ResponseObject>;
+
+export const CompactedResponse = Type.Object(
+  {
+    id: Type.String({ pattern: `^resp_[0-9a-f]{32}$` }),
+    object: Type.Literal("response.compaction"),
+    created_at: unixSeconds(),
+    output: Type.Array(Type.Union([RetainedMessage, OutputCompaction]), {
+      description:
+        "The newest messages of the user, then the summary. Send them as `input` in place of the conversation, with what is new behind them.",
+    }),
+    usage: ResponsesUsage,
+  },
+  { $id: "CompactedResponse" },
+);
+export type CompactedResponse = Type.Static<typeof CompactedResponse>;
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
 

@@ -30,15 +30,23 @@ export function referencesOf(wire: ResponsesRequest): References {
   return { previousResponseId: wire.previous_response_id ?? null, items };
 }
 
+/** Whether anything stored is referred to. */
+export function refersTo({ previousResponseId, items }: References): boolean {
+  return previousResponseId !== null || items.length > 0;
+}
+
+/** What was found of what is referred to; `history` is null where the previous response was not. */
+export interface Found {
+  history: readonly InputItem[] | null;
+  items: ReadonlyMap<string, InputItem>;
+}
+
 /**
  * The request with what was stored in place of what refers to it. `history` is the conversation of the previous response,
  * oldest first: of each response its own input, then its output. Throws `previous_response_not_found` for a reference
  * that was not found, and `invalid_value` for a tool's output whose call is nowhere.
  */
-export function withResolved(
-  wire: ResponsesRequest,
-  found: { history: readonly InputItem[] | null; items: ReadonlyMap<string, InputItem> },
-): ResponsesRequest {
+export function withResolved(wire: ResponsesRequest, found: Found): ResponsesRequest {
   const { previousResponseId, items } = referencesOf(wire);
   if (previousResponseId !== null && found.history === null) throw notFound("previous_response_id");
   const missing = items.find(({ id }) => !found.items.has(id));
