@@ -9,7 +9,9 @@ import { succeed } from "../virtual-environment.ts";
 const version = "0.169.0";
 
 export async function codexCounts(): Promise<Counts> {
-  const checks = ["codex.checks.ts", "engines.checks.ts"].map((name) => join(import.meta.dir, name));
+  const checks = ["codex.checks.ts", "compaction.checks.ts", "engines.checks.ts"].map((name) =>
+    join(import.meta.dir, name),
+  );
   const { code, output } = await command([process.execPath, "test", ...checks], {
     limit_ms: 15 * 60_000,
     environment: { CODEX: await installed() },
