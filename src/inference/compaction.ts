@@ -16,7 +16,7 @@ Files and state: each file, command and resource that matters, what was changed 
 Open ends: what is unfinished, in the order in which it is to be done, and the very next step.
 Verbatim: every name, path, identifier, number, error and quoted wording that must be repeated exactly.
 
-If an earlier summary stands in the conversation, carry over all of it that still holds. Invent nothing. Write in the language of the conversation, and write nothing but this summary.`;
+If an earlier summary stands in the conversation, carry over all of it that still holds. Invent nothing. Use at most 2,000 words, in the language of the conversation, and write nothing but this summary.`;
 
 export function instructionTurn(): UserTurn {
   return { role: "user", parts: [{ kind: "text", text: instruction }] };
@@ -34,7 +34,13 @@ export function isSummary({ role, parts: [part] }: Turn): boolean {
 }
 
 /** Output tokens for which a context leaves room: a summary that is wanted to be short has a few thousand. */
-export function summaryTokens({ contextTokens, outputTokens_max }: { contextTokens: number; outputTokens_max: number }) {
+export function summaryTokens({
+  contextTokens,
+  outputTokens_max,
+}: {
+  contextTokens: number;
+  outputTokens_max: number;
+}) {
   return Math.max(1, Math.min(4096, outputTokens_max, Math.floor(contextTokens / 4)));
 }
 
@@ -96,7 +102,9 @@ export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">
   if (kept.length === told.length || kept.every((turn) => turn === compaction.summary)) return 1;
   compaction.leftOutTurns += told.length - kept.length;
   compaction.notice = noticeTurn(compaction.leftOutTurns);
-  turns.splice(head, turns.length - 1 - head, compaction.notice, ...kept);
+  const after = [compaction.notice, ...kept, turns.at(-1)!];
+  turns.length = head;
+  for (const turn of after) turns.push(turn);
   return kept.reduce((sum, turn) => sum + weightOf(turn), 0) / whole;
 }
 

@@ -14,6 +14,9 @@ type Next = IteratorResult<Batch, void>;
 
 /** How often a conversation is shortened for an engine: at the last it is a sixteenth of what it was, or less. */
 const shortenings_max = 4;
+/** What a model thinks before its first word is held: more of it is no summary. */
+const held_events_max = 262_144;
+const held_chars_max = 4 * 1024 * 1024;
 /** Where the engine said how long the input is, a little more is left out: the rest is counted anew. */
 const margin = 0.9;
 const half = 0.5;
@@ -102,14 +105,20 @@ class Compacting implements Opened, OpenedEvents {
   async #untilSaid(): Promise<{ said: Batch; end: Terminal | "left" | null }> {
     const said: Batch = [];
     const texts = new Set<number>();
+    let chars = 0;
     for (;;) {
       const { done, value } = await this.#now.events.next();
       if (done) return { said, end: "left" };
       said.push(...value);
       for (const event of value) {
+        if (event.type === "part-delta") chars += event.delta.length;
         if (event.type === "part-start" && event.part.kind === "text") texts.add(event.index);
         if (event.type === "part-delta" && texts.has(event.index) && /\S/.test(event.delta)) return { said, end: null };
         if (event.type === "response-end" || event.type === "response-failed") return { said, end: event };
+      }
+      if (said.length > held_events_max || chars > held_chars_max) {
+        await this.#now.events.return();
+        return { said, end: { type: "response-failed", fault: noSummary() } };
       }
     }
   }

@@ -9,7 +9,7 @@
 import type { TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
-import { eachItem, published } from "../rules.ts";
+import { eachItem, present, published } from "../rules.ts";
 import {
   anyObject,
   count,
@@ -275,7 +275,7 @@ export const CompactionItem = Type.Object(
   {
     type: Type.Literal("compaction"),
     encrypted_content: Type.String({
-      pattern: "^compaction\\.1:\\s*\\S",
+      pattern: "^compaction\\.1:\\s{0,64}\\S",
       "x-must-be": "what this service sent (what another service compacted cannot be read here)",
     }),
   },
@@ -458,6 +458,12 @@ const compactFields = {
     }),
   ),
 };
+/** Under the one field that every such request has. */
+const saysSomething = {
+  field: "model",
+  schema: { anyOf: [present("input"), present("previous_response_id")] },
+  rules: [],
+} as const;
 const inputOrPrevious = " `input` or `previous_response_id` is required. A null is the same as leaving the field out.";
 
 export const CompactRequest = Type.Object(
@@ -465,7 +471,7 @@ export const CompactRequest = Type.Object(
   {
     $id: "ResponsesCompactRequest",
     maxProperties: properties_max,
-    ...published([eachItem("input", textOfOthers)]),
+    ...published([eachItem("input", textOfOthers), saysSomething]),
     additionalProperties: true,
     description: `The conversation to compact.${inputOrPrevious} Fields that are not listed, such as \`tools\`, are accepted and have no effect.`,
   },
@@ -482,7 +488,7 @@ export const InputTokensRequest = Type.Object(
   {
     $id: "ResponsesInputTokensRequest",
     maxProperties: properties_max,
-    ...published([eachItem("input", textOfOthers)]),
+    ...published([eachItem("input", textOfOthers), saysSomething]),
     additionalProperties: true,
     description: `The request to count, as it would be sent to \`/v1/responses\`.${inputOrPrevious}`,
   },
