@@ -6,6 +6,7 @@ import { compactedBodies } from "./compacted-bodies.ts";
 import { faults } from "./faults.ts";
 import { honestBodies } from "./honest-bodies.ts";
 import { hungryClients } from "./hungry.ts";
+import { parallelBodies } from "./parallel-bodies.ts";
 import { refusedBodies } from "./refused-bodies.ts";
 
 export const attacks: readonly Attack[] = [
@@ -13,6 +14,7 @@ export const attacks: readonly Attack[] = [
   ...allowedBodies,
   ...compactedBodies,
   ...honestBodies,
+  parallelBodies,
   ...hungryClients,
   ...faults,
 ];

@@ -5,7 +5,7 @@ import { readJsonBytes } from "../body.ts";
 import { json } from "../json.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
-import { reserve } from "../shed.ts";
+import { reserve, takesTurns } from "../shed.ts";
 import { findReferences } from "../stored-responses.ts";
 import { tokenizersOf } from "./count-tokens.ts";
 import { jsonType } from "./examples.ts";
@@ -23,8 +23,10 @@ export const countInputTokens = operation({
   request: {
     schema: InputTokensRequest,
     // A worker parses it and checks it.
-    read: (dependencies, call) =>
-      readJsonBytes(call.request, dependencies.limits, (held) => reserve(dependencies, call, held)),
+    read(dependencies, call) {
+      const hold = (held: number) => reserve(dependencies, call, held);
+      return readJsonBytes(call.request, dependencies.limits, hold, takesTurns(dependencies, call));
+    },
   },
   success: {
     description: "The count.",
