@@ -57,7 +57,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   call.notes.stream = request.stream;
 
   const plan = activePlan(catalog.plans, principal.organization);
-  const inputBytes = request.compaction ? fittedBytes(dependencies, model, request) : askedBytes;
+  const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
   const media = mediaOf(request);
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
@@ -95,10 +95,18 @@ export async function prepare<Wire extends InferenceWire, Reply>(
  * The size of a conversation that is to be told in short, without what is expected not to fit beside its summary. The
  * engine has the last word on that (usage/compacting.ts).
  */
-function fittedBytes({ inputEstimate }: Dependencies, model: CatalogModel, request: InferenceRequest): number {
-  const expected = inputEstimate.expected(model, mediaOf(request), bytesOf(request.turns));
+async function fittedBytes(
+  { inputEstimate }: Dependencies,
+  { pause }: Call,
+  model: CatalogModel,
+  request: InferenceRequest,
+): Promise<number> {
+  const bytes = bytesOf(request.turns);
+  const expected = inputEstimate.expected(model, mediaOf(request), bytes);
   const room = model.contextTokens - summaryTokens(model);
-  if (expected > room) leaveOut(request, room / expected);
+  if (expected <= room) return bytes;
+  await pause(bytes);
+  leaveOut(request, room / expected);
   return bytesOf(request.turns);
 }
 

@@ -50,11 +50,9 @@ const bytesPerToken = 4;
 
 /** Size of the turns as a wire would have them, roughly. */
 export function bytesOf(turns: readonly Turn[]): number {
-  return turns.reduce((sum, turn) => sum + sizeOf(turn), 0);
-}
-
-function sizeOf(turn: Turn): number {
-  return turn.parts.reduce((sum, part) => sum + Buffer.byteLength(contentOf(part)), turnBytes);
+  let bytes = turns.length * turnBytes;
+  for (const turn of turns) for (const part of turn.parts) bytes += Buffer.byteLength(contentOf(part));
+  return bytes;
 }
 
 function contentOf(part: Turn["parts"][number]): string {
@@ -73,8 +71,17 @@ function contentOf(part: Turn["parts"][number]): string {
 
 /** Its part in the context: the bytes of media say nothing of that. */
 function weightOf(turn: Turn): number {
-  const media = mediaOf({ turns: [turn] });
-  return sizeOf(turn) - media.bytes + media.tokens * bytesPerToken;
+  if (turn.parts.some(isMedium)) {
+    const { bytes, tokens } = mediaOf({ turns: [turn] });
+    return bytesOf([turn]) - bytes + tokens * bytesPerToken;
+  }
+  let weight = turnBytes;
+  for (const part of turn.parts) weight += contentOf(part).length;
+  return weight;
+}
+
+function isMedium({ kind }: Turn["parts"][number]): boolean {
+  return kind === "image" || kind === "file" || kind === "audio";
 }
 
 /**
@@ -86,26 +93,36 @@ export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">
   const { turns, compaction } = request;
   if (!compaction) return 1;
   const head = turns.length - headInstructions(turns).rest.length;
-  const told = turns.slice(head, -1).filter((turn) => turn !== compaction.notice);
-  const weights = told.map(weightOf);
-  const whole = weights.reduce((sum, weight) => sum + weight, 0);
-  let left = whole;
-  const gone = new Set<Turn>();
-  // The newest turn is what everything else leads to.
-  for (const [at, turn] of told.slice(0, -1).entries()) {
-    if (left <= share * whole) break;
-    if (turn === compaction.summary) continue;
-    gone.add(turn);
-    left -= weights[at]!;
-  }
-  const kept = answered(told.filter((turn) => !gone.has(turn)));
+  const told = turns.slice(compaction.notice ? head + 1 : head, -1);
+  const weights = new Map(told.map((turn) => [turn, weightOf(turn)]));
+  const whole = sumOf(told, weights);
+  const kept = answered(withoutOldest(told, compaction.summary, weights, whole - share * whole));
   if (kept.length === told.length || kept.every((turn) => turn === compaction.summary)) return 1;
   compaction.leftOutTurns += told.length - kept.length;
   compaction.notice = noticeTurn(compaction.leftOutTurns);
   const after = [compaction.notice, ...kept, turns.at(-1)!];
   turns.length = head;
   for (const turn of after) turns.push(turn);
-  return kept.reduce((sum, turn) => sum + weightOf(turn), 0) / whole;
+  return sumOf(kept, weights) / whole;
+}
+
+type Weights = ReadonlyMap<Turn, number>;
+
+function sumOf(turns: readonly Turn[], weights: Weights): number {
+  let sum = 0;
+  for (const turn of turns) sum += weights.get(turn)!;
+  return sum;
+}
+
+/** Without so much of the oldest; the newest turn is what everything else leads to. */
+function withoutOldest(turns: readonly Turn[], summary: Turn | null, weights: Weights, excess: number): Turn[] {
+  let gone = 0;
+  const newest = turns.at(-1);
+  return turns.filter((turn) => {
+    if (gone >= excess || turn === newest || turn === summary) return true;
+    gone += weights.get(turn)!;
+    return false;
+  });
 }
 
 /** Without the results of calls that are gone. */
