@@ -277,6 +277,7 @@ export const modelCalibration = pgTable("model_calibration", {
   inputRatio: doublePrecision("input_ratio"),
   inputSpread: doublePrecision("input_spread"),
   inputBytes: doublePrecision("input_bytes"),
+  inputTemplate: doublePrecision("input_template"),
   outputTokens: doublePrecision("output_tokens"),
   outputDeltas: doublePrecision("output_deltas"),
   outputCodeUnits: doublePrecision("output_code_units"),

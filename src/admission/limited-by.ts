@@ -13,6 +13,7 @@ import {
   type WindowReadings,
   windowKinds,
 } from "../store/ledger.ts";
+import type { WholeLimit } from "./whole-limit.ts";
 
 /** What is short, and whose it is; its own windows and kinds stand in the organization's places. */
 export interface Limiter extends Shortage {
@@ -39,9 +40,36 @@ export function limiterOf(answer: Short, leastUnits: number): Limiter {
   return full.reduce((last, one) => (resetsAt_ms(one) > resetsAt_ms(last) ? one : last), full[0] ?? organization);
 }
 
+/**
+ * The smallest whole window below the least that a request must hold, so that no reset lets it pass; of equals the
+ * narrowest. The organization's count only where extra usage cannot take the request either.
+ */
+export function smallestBelow({ windows, extra, subjects = [] }: Shortage, leastUnits: number): WholeLimit | null {
+  const whole = subjects.flatMap(({ subject, windows }) => wholeLimits(windows, { limitedBy: subject }));
+  if (!extra.enabled || (extra.capUnits ?? Infinity) < leastUnits) {
+    const { enabled, capUnits } = extra;
+    const relief = { enabled, capUnits, available: extraAvailable(extra) };
+    whole.push(...wholeLimits(windows, { limitedBy: "organization", extra: relief }));
+  }
+  const below = whole.filter(({ value }) => value < leastUnits);
+  return below.reduce<WholeLimit | null>((least, one) => (least && least.value <= one.value ? least : one), null);
+}
+
+/** Units that extra usage could still take. */
+export function extraAvailable({ enabled, capUnits, used, held }: ExtraReading): number {
+  return enabled ? Math.max(0, (capUnits ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
+}
+
 /** Who runs as many at a time as it may: the key, its team, or else the organization. */
 export function crowdedBy(subjects: readonly SubjectReading[] = []): SubjectReading | null {
   return subjects.find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null;
+}
+
+function wholeLimits(windows: WindowReadings, owner: Pick<WholeLimit, "limitedBy" | "extra">): WholeLimit[] {
+  return windowKinds.flatMap((limit) => {
+    const value = windows[limit].limit;
+    return value === null ? [] : [{ ...owner, limit, value }];
+  });
 }
 
 const resetsAt_ms = ({ kinds, windows }: Limiter) => Math.max(...kinds.map((kind) => windows[kind].resetAt.getTime()));

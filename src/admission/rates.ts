@@ -4,11 +4,11 @@
  */
 import { Fault } from "../inference/fault.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
+import type { Plan } from "../store/plan.ts";
 import {
   minute_ms,
   type RateAnswer,
   type RateHopeless,
-  type RateLimitName,
   type RateReadings,
   type RateRefused,
   type RateRequest,
@@ -19,7 +19,9 @@ import {
 import { counted, grouped } from "./amounts.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { bookable, holdFor } from "./hold.ts";
+import { minuteLimit } from "./limit-words.ts";
 import type { Reservation, Settlement } from "./reservation.ts";
+import { beyondWholeLimit } from "./whole-limit.ts";
 
 export interface RatedEntry extends Entry {
   /** `rates`: of the key and its team, where they have limits of their own; the key first. */
@@ -82,6 +84,14 @@ class HeldAndRated implements RatedReservation {
     this.#held.progress(usage);
   }
 
+  restart(): void {
+    this.#held.restart();
+  }
+
+  assertHeld(): void {
+    this.#held.assertHeld();
+  }
+
   settle(settlement: Settlement): Promise<void> {
     const confirmed = this.#held.settle(settlement);
     const usage = bookable(settlement.usage);
@@ -113,7 +123,7 @@ async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null
     );
   }
   if (answer.answer === "taken") return answer;
-  if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min);
+  if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min, entry.plan);
   throw rateLimitExceeded(answer, request.tokens_min, entry.rateHeaders?.(answer.readings) ?? {});
 }
 
@@ -149,17 +159,6 @@ function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Re
   });
 }
 
-/** Waiting does not help: the request by itself is above the limit. */
-function beyondWholeRate({ limitedBy, limit: name, perMinute }: RateHopeless, tokens_min: number): Fault {
-  const needs = name === "tokens" ? counted(tokens_min, "token") : counted(1, "request");
-  const higher = limitedBy === "organization" ? "a higher plan" : `a higher limit of the ${limitedBy}`;
-  return new Fault(
-    "rate_limit_exceeded",
-    `This request needs at least ${needs}, more than the ${limitedBy}'s whole limit of ${minuteLimit(name, perMinute)}. Send less input, or ask your administrator for ${higher}.`,
-    { retryAfterSeconds: 60, headers: { "x-should-retry": "false" }, body: { limited_by: limitedBy } },
-  );
-}
-
-function minuteLimit(name: RateLimitName, limit: number): string {
-  return `${counted(limit, name === "tokens" ? "token" : "request")} a minute`;
+function beyondWholeRate({ limitedBy, tokensPerMinute }: RateHopeless, needed: number, plan: Plan): Fault {
+  return beyondWholeLimit({ limit: "tokens_per_minute", limitedBy, value: tokensPerMinute }, needed, plan);
 }

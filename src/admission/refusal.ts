@@ -9,22 +9,26 @@ import {
   type ExtraReading,
   type Shortage,
   type UsageLimits,
-  type WindowKind,
   type WindowReading,
   type WindowReadings,
   windowKinds,
 } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import { counted, grouped, percentOf } from "./amounts.ts";
-import { crowdedBy, type Limiter, limiterOf } from "./limited-by.ts";
+import { askAdvice, capitalized, windowNames } from "./limit-words.ts";
+import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
+import { beyondWholeLimit } from "./whole-limit.ts";
 
 /** `leastUnits`: the least that the request must hold to begin. */
 export function refusalOf(answer: Exclude<AdmitAnswer, { answer: "granted" }>, leastUnits: number, plan: Plan): Fault {
   switch (answer.answer) {
     case "concurrency":
       return concurrencyLimitExceeded(answer, plan);
-    case "exhausted":
+    case "exhausted": {
+      const whole = smallestBelow(answer, leastUnits);
+      if (whole) return beyondWholeLimit(whole, leastUnits, plan);
       return exhausted(limiterOf(answer, leastUnits), leastUnits, { plan, windows: answer.windows });
+    }
     case "reserved":
       return usageReserved(limiterOf(answer, leastUnits), leastUnits, answer.windows);
     case "over":
@@ -51,7 +55,7 @@ interface Account {
 }
 
 function exhausted(shortage: Limiter, leastUnits: number, account: Account): Fault {
-  const { windows, extra, kinds } = shortage;
+  const { windows, extra, kinds, limitedBy } = shortage;
   const tooSmall = windowKinds.find((kind) => infinite(windows[kind].limit) < leastUnits);
   if (tooSmall === undefined) {
     const short = shortOf(shortage);
@@ -60,10 +64,9 @@ function exhausted(shortage: Limiter, leastUnits: number, account: Account): Fau
     const window = windows[kinds[0] ?? "session"];
     return usageLimitReached(problem, { window, resets: windowNames[window.kind] }, shortage, account);
   }
-  if (!extra.enabled || infinite(extra.capUnits) < leastUnits)
-    return beyondWholeLimit(tooSmall, leastUnits, shortage, account);
   // No reset of the plan's own makes room: that of the extra usage does, which is the month's.
-  const problem = `${needs(leastUnits)}, more than ${wholeLimit(tooSmall, shortage)}, and the ${statesOf([extraLimit(extra)], shortage)}`;
+  const whole = `${limitedBy}'s ${windowNames[tooSmall]} limit of ${counted(infinite(windows[tooSmall].limit), "unit")}`;
+  const problem = `${needs(leastUnits)}, more than the ${whole}, and the ${statesOf([extraLimit(extra)], shortage)}`;
   return usageLimitReached(problem, { window: windows.month, resets: "extra usage" }, shortage, account);
 }
 
@@ -78,7 +81,7 @@ function usageLimitReached(
   const { kind, resetAt } = until.window;
   const seconds = Math.max(1, Math.ceil((resetAt.getTime() - at.getTime()) / 1000));
   const wait = `wait until the ${until.resets} limit resets at ${resetAt.toISOString()}`;
-  const advice = [...(lessHelps(shortage) ? lessAdvice : []), wait, `or ${askAdvice(shortage)}.`];
+  const advice = [...(lessHelps(shortage) ? lessAdvice : []), wait, `or ${askAdvice(limitedBy, extra)}.`];
   return new Fault("usage_limit_reached", `${problem}. ${capitalized(advice.join(", "))}`, {
     retryAfterSeconds: seconds,
     headers: { ...windowHeaders(windows), "x-should-retry": "false" },
@@ -92,27 +95,6 @@ function usageLimitReached(
       limited_by: limitedBy,
     },
   });
-}
-
-/** The whole limit is below the least that this request must hold: waiting does not help. */
-function beyondWholeLimit(
-  kind: WindowKind,
-  leastUnits: number,
-  shortage: Limiter,
-  { windows }: Pick<Account, "windows">,
-): Fault {
-  const { extra, limitedBy } = shortage;
-  const nor = extra.enabled ? ` and the extra usage limit of ${counted(extra.capUnits ?? 0, "unit")}` : "";
-  const advice = [...lessAdvice, `or ${askAdvice(shortage)}.`];
-  return new Fault(
-    "rate_limit_exceeded",
-    `${needs(leastUnits)}, more than ${wholeLimit(kind, shortage)}${nor}. ${capitalized(advice.join(", "))}`,
-    {
-      retryAfterSeconds: 60,
-      headers: { ...windowHeaders(windows), "x-should-retry": "false" },
-      body: { limited_by: limitedBy },
-    },
-  );
 }
 
 /** What is left is held by requests that are still running. */
@@ -146,12 +128,6 @@ interface NamedLimit {
   held: number;
 }
 
-const windowNames: Record<WindowKind, string> = {
-  session: "five-hour session",
-  week: "weekly",
-  month: "monthly",
-};
-
 function extraLimit({ capUnits, used, held }: ExtraReading): NamedLimit {
   return { name: "extra usage", limit: capUnits, used, held };
 }
@@ -177,31 +153,12 @@ function stateOf(named: NamedLimit): string {
   return named.held > 0 ? `${state}, of which running requests hold ${grouped(named.held)}` : state;
 }
 
-function wholeLimit(kind: WindowKind, { windows, limitedBy }: Limiter): string {
-  const whose = limitedBy === "organization" ? "plan" : limitedBy;
-  return `the ${whose}'s ${windowNames[kind]} limit of ${counted(windows[kind].limit ?? 0, "unit")}`;
-}
-
 const lessAdvice = ["send less input", "choose a cheaper model"];
 
 /** Whether a smaller request would have been admitted from the plan, or from extra usage. */
 function lessHelps({ windows, extra }: Shortage): boolean {
   const isPlanOpen = windowKinds.every((kind) => leftOf(windows[kind]) > 0);
   return isPlanOpen || (extra.enabled && leftOf(extraLimit(extra)) > 0);
-}
-
-function askAdvice({ limitedBy, extra: { enabled } }: Limiter): string {
-  if (limitedBy !== "organization") return `ask your administrator for a higher limit of the ${limitedBy}`;
-  return `ask your administrator for a higher plan or ${enabled ? "a higher extra usage limit" : "for extra usage"}`;
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-/** Micro-units that extra usage could still take. */
-function extraAvailable({ enabled, capUnits, used, held }: ExtraReading): number {
-  return enabled ? Math.max(0, (capUnits ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
 }
 
 /** What settled use leaves; below zero after a plan became smaller. */

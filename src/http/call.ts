@@ -59,6 +59,7 @@ export class Call implements Caller {
   /** Where it is traced. */
   trace: RequestTrace | null = null;
   readonly #work = new Cancellation();
+  readonly #halted = new Cancellation();
   #left = false;
   #isKeptOpen = false;
   #memory: Reservation | null = null;
@@ -78,6 +79,11 @@ export class Call implements Caller {
   /** Ends the work of this request; its reason is the Fault that ended it. */
   get signal(): Signal {
     return this.#work;
+  }
+
+  /** The same, and no departure of the client's ends it. */
+  get halted(): Signal {
+    return this.#halted;
   }
 
   /** Whether the client went away; nobody reads what is still to come. */
@@ -100,6 +106,7 @@ export class Call implements Caller {
 
   /** The service ends the work: draining, a lost lease, a refused grant. */
   end(fault: Fault): void {
+    this.#halted.abort(fault);
     this.#work.abort(fault);
   }
 

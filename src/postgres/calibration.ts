@@ -15,6 +15,7 @@ export function calibrations(db: Pick<Database, "query">): Calibrations {
         models.map(({ input }) => input?.ratio),
         models.map(({ input }) => input?.spread),
         models.map(({ input }) => input?.bytes),
+        models.map(({ input }) => input?.template),
         models.map(({ output }) => output?.tokens),
         models.map(({ output }) => output?.deltas),
         models.map(({ output }) => output?.codeUnits),
@@ -30,6 +31,7 @@ interface CalibrationRow {
   input_ratio: number | null;
   input_spread: number | null;
   input_bytes: number | null;
+  input_template: number | null;
   output_tokens: number | null;
   output_deltas: number | null;
   output_code_units: number | null;
@@ -37,8 +39,10 @@ interface CalibrationRow {
   output_whole_code_units: number | null;
 }
 
-function inputOf({ input_ratio: ratio, input_spread: spread, input_bytes: bytes }: CalibrationRow) {
-  return ratio === null || spread === null || bytes === null ? null : { ratio, spread, bytes };
+function inputOf(row: CalibrationRow) {
+  const { input_ratio: ratio, input_spread: spread, input_bytes: bytes, input_template: template } = row;
+  if (ratio === null || spread === null || bytes === null || template === null) return null;
+  return { ratio, spread, bytes, template };
 }
 
 function outputOf(row: CalibrationRow) {
@@ -57,6 +61,7 @@ const columnNames = [
   "input_ratio",
   "input_spread",
   "input_bytes",
+  "input_template",
   "output_tokens",
   "output_deltas",
   "output_code_units",

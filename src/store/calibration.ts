@@ -4,12 +4,14 @@
  */
 
 export interface InputRatio {
-  /** Tokens a byte of the body: of all late inputs together, so that what is charged by it is right in sum. */
+  /** Tokens a byte of the body's text: of all late inputs together, so that what is charged by it is right in sum. */
   ratio: number;
   /** Mean distance of single inputs from the ratio. */
   spread: number;
   /** Of those inputs, the older the less: how much the ratio rests on. */
   bytes: number;
+  /** Tokens that are there without any text: the chat template, and what an engine adds by itself. */
+  template: number;
 }
 
 /** Sums over complete answers; older ones have faded, so none need be whole. A letter is a UTF-16 unit. */

@@ -69,12 +69,11 @@ export interface RateRefused {
   retry_ms: number;
   readings: RateReadings;
 }
-/** The least of the request alone is above the whole limit. */
+/** The least of the request alone is above a whole limit of tokens, the smallest of them; of equals the narrowest. */
 export interface RateHopeless {
   answer: "never";
   limitedBy: LimitedBy;
-  limit: RateLimitName;
-  perMinute: number;
+  tokensPerMinute: number;
 }
 
 export interface Rates {
@@ -101,14 +100,13 @@ export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits
 
 /** The limit that a request can never meet, whatever was taken before. */
 export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopeless | null {
+  let smallest: RateHopeless | null = null;
   for (const { limitedBy, limits } of subjects) {
-    const { requestsPerMinute, tokensPerMinute } = limits;
-    if (requestsPerMinute !== null && requestsPerMinute < 1)
-      return { answer: "never", limitedBy, limit: "requests", perMinute: requestsPerMinute };
-    if (tokensPerMinute !== null && tokensPerMinute < tokens_min)
-      return { answer: "never", limitedBy, limit: "tokens", perMinute: tokensPerMinute };
+    const { tokensPerMinute } = limits;
+    if (tokensPerMinute === null || tokensPerMinute >= (smallest?.tokensPerMinute ?? tokens_min)) continue;
+    smallest = { answer: "never", limitedBy, tokensPerMinute };
   }
-  return null;
+  return smallest;
 }
 
 /** What a store found of one subject, as numbers. */

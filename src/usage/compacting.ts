@@ -55,6 +55,11 @@ class Compacting implements Opened, OpenedEvents {
     return this.#now.isAtEngine;
   }
 
+  /** Less of the conversation may be asked for until something is shown. */
+  get isFinal(): boolean {
+    return this.#isShown && this.#now.isFinal;
+  }
+
   get inputShare(): number {
     return this.#share;
   }
@@ -79,8 +84,11 @@ class Compacting implements Opened, OpenedEvents {
     return this;
   }
 
-  next(): Promise<Next> {
-    return this.#isShown ? this.#now.events.next() : this.#toSummary();
+  async next(): Promise<Next> {
+    if (!this.#isShown) return this.#toSummary();
+    const next = await this.#now.events.next();
+    // Of an answer that nobody has seen, another engine begins anew.
+    return !next.done && isAnew(next.value) ? this.#toSummary() : next;
   }
 
   return(): Promise<Next> {
@@ -109,6 +117,10 @@ class Compacting implements Opened, OpenedEvents {
     for (;;) {
       const { done, value } = await this.#now.events.next();
       if (done) return { said, end: "left" };
+      if (isAnew(value)) {
+        said.length = 0;
+        texts.clear();
+      }
       said.push(...value);
       for (const event of value) {
         if (event.type === "part-delta") chars += event.delta.length;
@@ -152,6 +164,10 @@ class Compacting implements Opened, OpenedEvents {
     this.#isShown = true;
     return { done: false, value: [{ type: "response-failed", fault }] };
   }
+}
+
+function isAnew([first]: Batch): boolean {
+  return first?.type === "response-start";
 }
 
 type Terminal = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;

@@ -31,8 +31,17 @@ export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models
 
 /** What a token is of most texts, before the first report; a hold starts from the larger ratio of the settings. */
 const ratioExpected = 1 / 4;
-/** What a chat template adds around a conversation. */
-const envelopeTokens = 16;
+/** What a body says around its text (names, model, settings), which no engine counts: of a greeting it is the most. */
+const frameBytes = 96;
+/** What a chat template adds around a conversation: at most of most models, and on average, before the first report. */
+const templateTokens_upper = 16;
+const templateTokens = 8;
+/** System prompts that engines add by themselves are part of it. */
+const templateTokens_max = 1024;
+/** Inputs with less text than this tell of the template; how much one report moves it, which is 64 tokens at most. */
+const smallBytes_max = 512;
+const templateWeight = 1 / 4;
+const templateDistance_max = 256;
 
 /** A learned ratio stays within these, whatever an engine says. */
 const ratio_min = 0.02;
@@ -44,8 +53,9 @@ const reports_remembered = 256;
 /** What is expected before the first report weighs as much as an input of so many bytes: a greeting teaches little. */
 const expectedBytes = 1024;
 
-function isPlausible({ ratio, spread, bytes }: InputRatio): boolean {
-  return ratio >= ratio_min && ratio <= ratio_max && spread >= 0 && spread <= ratio_max && bytes > 0 && bytes < 1e15;
+function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {
+  const isRatio = ratio >= ratio_min && ratio <= ratio_max && spread >= 0 && spread <= ratio_max;
+  return isRatio && bytes > 0 && bytes < 1e15 && template >= 0 && template <= templateTokens_max;
 }
 
 export function inputEstimate(settings: EstimateSettings = estimateSettings): InputEstimate {
@@ -57,29 +67,44 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
       const ratio = known ? Math.min(ratio_max, known.ratio + 2 * known.spread) : settings.ratio_initial;
       const media = mediaOf(request);
       const text = Math.max(0, bodyBytes - media.bytes);
-      return Math.max(1, Math.ceil(text * ratio) + media.tokens + envelopeTokens);
+      const template = Math.max(templateTokens_upper, Math.ceil(known?.template ?? 0));
+      return Math.max(1, Math.ceil(text * ratio) + media.tokens + template);
     },
     expected({ id }, media, bodyBytes) {
-      const ratio = models.get(id)?.ratio ?? ratioExpected;
-      return Math.max(1, Math.round(Math.max(0, bodyBytes - media.bytes) * ratio) + media.tokens);
+      const { ratio, template } = models.get(id) ?? unknown;
+      return Math.max(1, Math.round(textBytes(bodyBytes - media.bytes) * ratio + template) + media.tokens);
     },
     observe({ id }, bodyBytes, media, usage) {
       const tokens = promptTokens(usage);
       if (usage.source !== "reported" || media.bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
-      const seen = Math.min(ratio_max, Math.max(ratio_min, tokens / bodyBytes));
-      const known = models.get(id) ?? { ratio: ratioExpected, spread: seen / 4, bytes: 0 };
-      models.learn(id, learnedFrom(known, seen, bodyBytes));
+      models.learn(id, learnedFrom(models.get(id) ?? unknown, tokens, textBytes(bodyBytes)));
     },
     ratios: models,
   };
 }
 
-function learnedFrom({ ratio, spread, bytes }: InputRatio, seen: number, bodyBytes: number): InputRatio {
-  const before = bytes === 0 ? expectedBytes : bytes * (1 - 1 / reports_remembered);
-  const more = bytes === 0 ? bodyBytes : Math.min(bodyBytes, before);
+const unknown: InputRatio = Object.freeze({ ratio: ratioExpected, spread: 0, bytes: 0, template: templateTokens });
+
+const textBytes = (bytes: number) => Math.max(0, bytes - frameBytes);
+
+/** `text`: bytes of the input without its frame. */
+function learnedFrom({ ratio, spread, bytes, template }: InputRatio, tokens: number, text: number): InputRatio {
+  const isFirst = bytes === 0;
+  const before = isFirst ? expectedBytes : bytes * (1 - 1 / reports_remembered);
+  const more = Math.max(1, isFirst ? text : Math.min(text, before));
+  const seen = within(ratio_min, (tokens - template) / Math.max(1, text), ratio_max);
+  // Of little text a token more or less is a large part: it says little of how far inputs lie apart.
+  const apart = Math.abs(seen - ratio) * Math.min(1, text / expectedBytes);
+  const distance = within(-templateDistance_max, tokens - ratio * text - template, templateDistance_max);
+  const mean = (ratio * before + seen * more) / (before + more);
   return {
-    ratio: (ratio * before + seen * more) / (before + more),
-    spread: spread + (bytes === 0 ? 0 : (Math.abs(seen - ratio) - spread) * weight),
+    ratio: mean,
+    spread: isFirst ? mean / 4 : spread + (apart - spread) * weight,
     bytes: before + more,
+    template: text > smallBytes_max ? template : within(0, template + distance * templateWeight, templateTokens_max),
   };
+}
+
+function within(least: number, value: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
 }

@@ -13,8 +13,8 @@ import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import type { CatalogModel } from "../routing/catalog.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
-import type { Signal } from "../time/cancellation.ts";
 import type { Errand } from "./asking.ts";
+import type { Signals } from "./departure.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
 import { ahead, type Opened, type Tried } from "./opened.ts";
@@ -46,9 +46,7 @@ export interface Watcher {
 }
 
 /** Whoever waits for the answer. */
-export interface Caller extends Watcher {
-  /** Ends the engine's work. */
-  readonly signal: Signal;
+export interface Caller extends Watcher, Readonly<Signals> {
   /** Whether it went away: nobody reads what is still to come. */
   readonly left: boolean;
   /** Ends its work, with what the answer then says. */
@@ -127,6 +125,7 @@ export function runs(parts: RunParts): Runs {
           affinity: asked.affinity,
           room: { allowed: asked.outputTokensAllowed, held },
           signal: caller.signal,
+          halted: caller.halted,
           granted: decided.promise,
           trace: caller.trace ?? null,
         });
@@ -201,6 +200,7 @@ class GrantedRun implements Run {
     this.#meter = meter({
       events: opened.events,
       hold: reservation,
+      stream: asked.request.stream,
       model: asked.model.id,
       contextTokens: asked.model.contextTokens,
       outputTokensCap: Math.min(asked.request.outputTokens_max ?? Infinity, asked.model.outputTokens_max),
@@ -215,8 +215,7 @@ class GrantedRun implements Run {
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
         caller.trace?.firstPart();
-        // No other engine is asked from here on.
-        if (!parts.isCountable(asked)) letGo(asked.request);
+        if (opened.isFinal && !parts.isCountable(asked)) letGo(asked.request);
       },
       over: () => this.#settle(),
     });

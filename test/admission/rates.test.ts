@@ -88,10 +88,20 @@ test("tokens are what the hold may come to, and what they were after the first s
 
 test("the least of a request above a whole limit: waiting does not help, and the limit is named", async () => {
   const fault = await faultOf({ tokensPerMinute: 355 });
-  expect(fault.code).toBe("rate_limit_exceeded");
-  expect(fault.message).toContain("at least 356 tokens");
-  expect(fault.message).toContain("355 tokens a minute");
-  expect(fault.details).toMatchObject({ retryAfterSeconds: 60, headers: { "x-should-retry": "false" } });
+  expect(fault.code).toBe("usage_limit_reached");
+  expect(fault.message).toBe(
+    "This request needs at least 356 tokens, more than the organization's whole limit of 355 tokens a minute. Send less input, or ask your administrator for a higher plan.",
+  );
+  expect(fault.details).toEqual({
+    headers: { "x-should-retry": "false" },
+    body: {
+      limit: "tokens_per_minute",
+      limit_value: 355,
+      needed: 356,
+      limited_by: "organization",
+      plan_type: expect.any(String),
+    },
+  });
   expect((await enter({ tokensPerMinute: 356 })).rates.tokens?.remaining).toBe(0);
 });
 
@@ -123,9 +133,17 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
   expect(byTeam?.message).toBe("The team's limit of 1,500 tokens a minute is reached. Try again in 60 s.");
   const whole = await faultOf(asked({ tokensPerMinute: 100 }, [of("key", null, 355)]));
   expect(whole?.message).toBe(
-    "This request needs at least 356 tokens, more than the key's whole limit of 355 tokens a minute. Send less input, or ask your administrator for a higher limit of the key.",
+    "This request needs at least 356 tokens, more than the organization's whole limit of 100 tokens a minute. Send less input, or ask your administrator for a higher plan.",
   );
-  expect(whole?.details).toMatchObject({ body: { limited_by: "key" }, headers: { "x-should-retry": "false" } });
+  expect(whole?.details.body).toMatchObject({
+    limited_by: "organization",
+    limit: "tokens_per_minute",
+    limit_value: 100,
+  });
+  const equals = await faultOf(asked({ tokensPerMinute: 300 }, [of("key", null, 300), of("team", null, 355)]));
+  expect(equals?.message).toBe(
+    "This request needs at least 356 tokens, more than the key's whole limit of 300 tokens a minute. Send less input, or ask your administrator for a higher limit of the key.",
+  );
 });
 
 test("a refusal says what is so: the limit, what is left of it, what the request needs, and when there is room", async () => {

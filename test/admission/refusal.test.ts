@@ -93,7 +93,7 @@ function readIn({ message }: Fault) {
       "g",
     ),
   );
-  const whole = all(new RegExp(`(?:the plan's|the) ${name} limit of (?<limit>${grouped}) units?`, "g"));
+  const whole = all(new RegExp(`the (?:organization's )?(?:whole )?${name} limit of (?<limit>${grouped}) units?`, "g"));
   const resets = all(new RegExp(`${name} limit resets at (?<at>\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z)`, "g"));
   return { needs, left, whole, resets, rest };
 }
@@ -178,9 +178,21 @@ describe("the advice", () => {
   });
 
   test("to wait is not given where no reset helps", () => {
-    eachRefused("exhausted", (_, shortage, fault, { clock, admit, answerTo, release }) => {
+    eachRefused("exhausted", (one, shortage, fault, { clock, admit, answerTo, release }) => {
       if (readIn(fault).resets.length > 0) return;
-      expect([fault.code, fault.details.headers?.["x-should-retry"]]).toEqual(["rate_limit_exceeded", "false"]);
+      expect(fault.code).toBe("usage_limit_reached");
+      const { limit, limit_value, needed } = fault.details.body as {
+        limit: WindowKind;
+        limit_value: number;
+        needed: number;
+      };
+      expect([needed, limit_value]).toEqual([leastOf(one), one.totals[limit].limit!]);
+      const others = windowKinds.map((kind) => one.totals[kind].limit ?? Infinity);
+      expect(limit_value).toBe(Math.min(...others));
+      expect(limit_value).toBeLessThan(needed);
+      expect(fault.details).not.toHaveProperty("retryAfterSeconds");
+      expect(fault.details.headers).toEqual({ "x-should-retry": "false" });
+      expect(JSON.stringify(fault.details.body)).not.toMatch(/reset|"window"/);
       release();
       for (const kind of windowKinds) {
         clock.now_ms = shortage.windows[kind].resetAt.getTime();
@@ -192,7 +204,7 @@ describe("the advice", () => {
   test("to send less is given where it helps now, and to whom nothing else helps ever", () => {
     eachRefused("exhausted", (_, _shortage, fault, { admit, answerTo }) => {
       const { answer } = answerTo(admit({ inputUnits: 1, outputTokens: 0, outputTokens_min: 0 }));
-      const isTooLargeEver = fault.code === "rate_limit_exceeded";
+      const isTooLargeEver = fault.details.body?.limit !== undefined;
       expect(fault.message.includes("end less input")).toBe(isTooLargeEver || answer !== "exhausted");
     });
   });

@@ -8,50 +8,106 @@
 //   npm run test:clients -- codex           Codex, from npm, in front of the service
 //   npm run test:clients -- pi              pi, from npm, in front of the service, by each of the three protocols
 //   npm run test:clients -- ai              the AI SDK and the OpenAI Agents SDK, from npm, in front of the service
-//   npm run test:clients -- overflow        LiteLLM and LangChain for Python, by all three protocols: an input too long
+//   npm run test:clients -- limits          the AI SDK's majors, LangChain for JS and opencode: a request that can never pass
+//   npm run test:clients -- litellm         LiteLLM for Python, by all three protocols: an input too long
+//   npm run test:clients -- langchain       LangChain for Python, by all three protocols: an input too long, or that never fits
 //   npm run test:clients -- refusals        Node, Python and curl, refused while they write a large body
 //   npm run test:clients -- engine          llama.cpp's own server behind the service
 //   npm run test:clients -- transformers    the server that comes with transformers behind the service (3 GB to fetch)
+//
+// Versions are pinned; with `--newest` a suite runs those that the registries call the latest. `all` runs every suite with
+// both, one after the other, and closes with a table; what cannot run on this machine is skipped with its reason there.
 
 import { type Counts, close } from "../../scripts/counts.ts";
-import { aiCounts } from "./ai/run.ts";
-import { claudeCounts } from "./claude-code/run.ts";
-import { codexCounts } from "./codex/run.ts";
+import { aiSuite } from "./ai/run.ts";
+import { claudeSuite } from "./claude-code/run.ts";
+import { codexSuite } from "./codex/run.ts";
+import { CannotRun, type Edition, editions, onlyPinned, type Suite } from "./edition.ts";
 import { engineCounts } from "./engine/run.ts";
-import { piCounts } from "./pi/run.ts";
-import { overflowCounts } from "./python/overflow.ts";
-import { anthropicCounts, frameworkCounts, pythonCounts } from "./python/run.ts";
-import { refusalsCounts } from "./refusals/run.ts";
+import { limitsSuite } from "./limits/run.ts";
+import { piSuite } from "./pi/run.ts";
+import { langchainSuite, litellmSuite } from "./python/overflow.ts";
+import { anthropicSuite, frameworkSuite, pythonSuite } from "./python/run.ts";
+import { refusalsSuite } from "./refusals/run.ts";
 import { transformersCounts } from "./transformers/run.ts";
 
-const runs: Record<string, () => Promise<Counts>> = {
-  python: pythonCounts,
-  anthropic: anthropicCounts,
-  frameworks: frameworkCounts,
-  claude: claudeCounts,
-  codex: codexCounts,
-  pi: piCounts,
-  ai: aiCounts,
-  overflow: overflowCounts,
-  refusals: refusalsCounts,
-  engine: engineCounts,
-  transformers: transformersCounts,
+const suites: Record<string, Suite> = {
+  python: pythonSuite,
+  anthropic: anthropicSuite,
+  frameworks: frameworkSuite,
+  claude: claudeSuite,
+  codex: codexSuite,
+  pi: piSuite,
+  ai: aiSuite,
+  limits: limitsSuite,
+  litellm: litellmSuite,
+  langchain: langchainSuite,
+  refusals: refusalsSuite,
+  engine: onlyPinned("llama.cpp", engineCounts),
+  transformers: onlyPinned("transformers", transformersCounts),
 };
+/** Half an hour, or gigabytes, each: `all` leaves them to those who name them. */
+const named = ["engine", "transformers"];
+
+interface Row {
+  suite: string;
+  edition: Edition;
+  versions: string;
+  counts: Counts;
+  /** Why it did not run. */
+  reason: string;
+}
+const nothing: Counts = Object.freeze({ passed: 0, failed: 0, skipped: 0 });
 
 async function main(): Promise<void> {
-  const [suite = "python", ...more] = process.argv.slice(2);
-  const run = runs[suite];
-  if (!run || more.length > 0) {
-    console.error(`What to test is one of: ${Object.keys(runs).join(", ")}.`);
+  const [suite = "python", ...flags] = process.argv.slice(2);
+  const isNewest = flags.includes("--newest");
+  if (!(suite === "all" || suites[suite]) || flags.some((flag) => flag !== "--newest")) {
+    console.error(`usage: npm run test:clients -- [all, or one of ${Object.keys(suites).join(", ")}] [--newest]`);
     process.exit(2);
   }
-  let counts: Counts = { passed: 0, failed: 1, skipped: 0 };
-  try {
-    counts = await run();
-  } catch (failure) {
-    console.error(failure instanceof Error ? failure.message : failure);
+  if (suite !== "all") return close((await rowOf(suite, isNewest ? "newest" : "pinned", { isAsked: true })).counts);
+  const rows: Row[] = [];
+  for (const name of Object.keys(suites)) {
+    for (const edition of isNewest ? (["newest"] as const) : editions)
+      rows.push(await rowOf(name, edition, { isAsked: false }));
   }
-  await close(counts);
+  console.log(`\n${tableOf(rows)}\n`);
+  await close(rows.map(({ counts }) => counts).reduce(sum, nothing));
+}
+
+/** One run. What cannot run is a failure where it was asked for by name, and skipped where all were. */
+async function rowOf(suite: string, edition: Edition, how: { isAsked: boolean }): Promise<Row> {
+  const skipped = (reason: string) => ({ suite, edition, versions: "", counts: { ...nothing, skipped: 1 }, reason });
+  if (!how.isAsked && named.includes(suite)) return skipped("It takes long: name it to run it.");
+  console.log(`\n${suite}, ${edition}`);
+  try {
+    const { counts, versions } = await suites[suite]!(edition);
+    return { suite, edition, versions, counts, reason: "" };
+  } catch (failure) {
+    const reason = failure instanceof Error ? failure.message : String(failure);
+    console.error(reason);
+    if (failure instanceof CannotRun && !how.isAsked) return skipped(reason);
+    return { suite, edition, versions: "", counts: { ...nothing, failed: 1 }, reason };
+  }
+}
+
+function sum(one: Counts, other: Counts): Counts {
+  return {
+    passed: one.passed + other.passed,
+    failed: one.failed + other.failed,
+    skipped: one.skipped + other.skipped,
+  };
+}
+
+function tableOf(rows: readonly Row[]): string {
+  const lines = rows.map(({ suite, edition, counts, versions, reason }) => {
+    const { passed, failed, skipped } = counts;
+    return `| ${suite} | ${edition} | ${passed} | ${failed} | ${skipped} | ${reason.split("\n", 1)[0] || versions} |`;
+  });
+  return ["| suite | edition | passed | failed | skipped | versions |", "|---|---|---|---|---|---|", ...lines].join(
+    "\n",
+  );
 }
 
 await main();

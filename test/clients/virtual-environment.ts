@@ -1,29 +1,70 @@
-// A Python of our own, with exactly the packages that a requirements.txt names; made once for each such file.
+// A Python of our own, with exactly the packages that a requirements.txt names, or with the newest of those that are asked
+// for.
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { command } from "../../scripts/command.ts";
+import { CannotRun, type Edition, listed } from "./edition.ts";
 
 const install_ms = 10 * 60_000;
 
-/** Path of its `python`. `name` is its folder below .cache/clients. */
+export interface PythonPackages {
+  /** Path of a file that pins all of them. */
+  requirements: string;
+  /** Those that are meant, with their extras: their newest versions bring what they need. */
+  meant: readonly string[];
+  /** Its folder below .cache/clients. */
+  folder: string;
+}
+
+export interface Python {
+  /** Path of its `python`. */
+  python: string;
+  versions: string;
+}
+
+export async function pythonFor({ requirements, meant, folder }: PythonPackages, edition: Edition): Promise<Python> {
+  const python =
+    edition === "pinned" ? await pythonWith(requirements, folder) : await newestPython(`${folder}-newest`, meant);
+  const list = await command([python, "-m", "pip", "list", "--format", "json"], { limit_ms: 60_000, quiet: true });
+  const installed = JSON.parse(list.stdout) as { name: string; version: string }[];
+  const names = meant.map((one) => one.replace(/\[.*/, ""));
+  const found = installed.filter(({ name }) => names.includes(name));
+  return { python, versions: listed(Object.fromEntries(found.map(({ name, version }) => [name, version]))) };
+}
+
+/** Path of its `python`, made once for each such file. `name` is its folder below .cache/clients. */
 export async function pythonWith(requirements: string, name: string, limit_ms = install_ms): Promise<string> {
   const folder = join(".cache/clients", name);
   const python = join(folder, "bin/python");
   const wanted = readFileSync(requirements, "utf8");
   const madeFrom = join(folder, "made-from.txt");
   if (existsSync(madeFrom) && readFileSync(madeFrom, "utf8") === wanted) return python;
-  rmSync(folder, { recursive: true, force: true });
-  const system = Bun.which("python3");
-  if (!system) throw new Error("There is no python3 on this machine. Install Python 3.10 or later, with venv and pip.");
-  await succeed([system, "-m", "venv", folder], "Python could not make a virtual environment (Debian: python3-venv)");
+  await freshEnvironment(folder);
   const install = [python, "-m", "pip", "install", "-q", "-r", requirements];
   await succeed(install, `pip could not install ${requirements}`, limit_ms);
   writeFileSync(madeFrom, wanted);
   return python;
 }
 
+/** Fetched anew each time. */
+async function newestPython(name: string, packages: readonly string[]): Promise<string> {
+  const folder = join(".cache/clients", name);
+  const python = join(folder, "bin/python");
+  await freshEnvironment(folder);
+  await succeed([python, "-m", "pip", "install", "-q", ...packages], `pip could not install ${packages.join(", ")}`);
+  return python;
+}
+
+async function freshEnvironment(folder: string): Promise<void> {
+  rmSync(folder, { recursive: true, force: true });
+  const system = Bun.which("python3");
+  if (!system)
+    throw new CannotRun("There is no python3 on this machine. Install Python 3.10 or later, with venv and pip.");
+  await succeed([system, "-m", "venv", folder], "Python could not make a virtual environment (Debian: python3-venv)");
+}
+
 export async function succeed(words: string[], complaint: string, limit_ms = install_ms): Promise<void> {
   const { code, output } = await command(words, { limit_ms, quiet: true });
-  if (code !== 0) throw new Error(`${complaint}:\n${output.slice(-4000)}`);
+  if (code !== 0) throw new CannotRun(`${complaint}:\n${output.slice(-4000)}`);
 }

@@ -122,12 +122,10 @@ function jsonProblems(body: string, schema: TSchema, problemOf: Problems): strin
 
 function faultProblems(answer: Answer, here: Operation[], operation: Operation | undefined, problemOf: Problems) {
   const { status, headers, body } = answer;
-  const problems = faultHeaders(status)
-    .filter((name) => !(name === "x-should-retry" && (status === 429 || status === 503)) && !headers.has(name))
-    .map((name) => `The header '${name}' is missing.`);
+  const value = body === null ? undefined : parsed(body);
+  const problems = isBeyondWholeLimit(value) ? retriedInVain(headers) : missingHeaders(status, headers);
   if (answer.method === "HEAD" || body === null) return problems;
   if (mediaType(headers) !== "application/json") return [...problems, `Content type '${mediaType(headers)}'.`];
-  const value = parsed(body);
   const schema = schemaOfFault(value, here[0]);
   problems.push(...problemOf(schema, value));
   if (problems.length > 0) return problems;
@@ -143,6 +141,26 @@ function faultProblems(answer: Answer, here: Operation[], operation: Operation |
     problems.push(`'${code}' is not described for this operation.`);
   return problems;
 }
+
+function missingHeaders(status: number, headers: ReadHeaders): string[] {
+  return faultHeaders(status)
+    .filter((name) => !(name === "x-should-retry" && (status === 429 || status === 503)) && !headers.has(name))
+    .map((name) => `The header '${name}' is missing.`);
+}
+
+/** Whether the request alone is above a whole limit, which the error names. */
+function isBeyondWholeLimit(value: unknown): boolean {
+  const { error } = (value ?? {}) as { error?: { limit?: unknown; details?: { limit?: unknown } } };
+  return (error?.limit ?? error?.details?.limit) !== undefined;
+}
+
+/** Of a refusal that no time mends: whatever would make a client wait and ask again. */
+function retriedInVain(headers: ReadHeaders): string[] {
+  const waits = ["retry-after", ...resetHeaders].filter((name) => headers.has(name));
+  const problems = waits.map((name) => `There is nothing to wait for, but the header '${name}' is there.`);
+  return headers.get("x-should-retry") === "false" ? problems : [...problems, "x-should-retry is not 'false'."];
+}
+const resetHeaders = Object.keys(contractHeaders).filter((name) => name.includes("reset"));
 
 /** Where two shapes are possible, the one that the value claims to be. */
 function schemaOfFault(value: unknown, operation: Operation | undefined): TSchema {

@@ -71,9 +71,9 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
 
   await service.json("key", "update", limited.id, "--limit", "session=1000");
   const whole = await refused(await chat(limited.key, "hello"));
-  expect(whole).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
+  expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "key", limit: "session", limit_value: 1000 });
   expect(whole.message).toMatch(
-    /more than the key's five-hour session limit of 1,000 units\. .* higher limit of the key\.$/,
+    /more than the key's whole five-hour session limit of 1,000 units\. .* higher limit of the key\.$/,
   );
 });
 
@@ -171,7 +171,7 @@ test("a team's tokens a minute bind all of its keys, and no request above them e
   const [one, two] = [await newKey(org, "--team", team.id), await newKey(org, "--team", "research")];
   const words = (count: number) => Array(count).fill("hello").join(" ");
   const whole = await refused(await chat(one.key, words(2_000), 10));
-  expect(whole).toMatchObject({ code: "rate_limit_exceeded", limited_by: "team" });
+  expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "team", limit: "tokens_per_minute" });
   expect(whole.message).toMatch(/more than the team's whole limit of 1,000 tokens a minute\. .* limit of the team\.$/);
   const asked: string[] = [];
   await until(

@@ -122,11 +122,20 @@ describe("tokens a minute", () => {
     const response = await chat(key, { messages: says("", words(1_000)) });
     expect(response.status).toBe(429);
     expect(response.headers.get("x-should-retry")).toBe("false");
-    expect(Number(response.headers.get("retry-after"))).toBeLessThanOrEqual(60);
-    expect(await errorIn(response)).toMatchObject({
-      code: "rate_limit_exceeded",
-      message: expect.stringContaining("whole limit of 1,000 tokens a minute"),
+    expect(response.headers.get("retry-after")).toBeNull();
+    expect(limitHeadersOf(response, "tokens")).toEqual([null, null, null]);
+    const error = await errorIn(response);
+    expect(error).toMatchObject({
+      code: "usage_limit_reached",
+      limit: "tokens_per_minute",
+      limit_value: 1_000,
+      limited_by: "organization",
     });
+    const needed = error.needed as number;
+    expect(needed).toBeGreaterThan(1_000);
+    expect(error.message).toContain(
+      `needs at least ${needed.toLocaleString("en-US")} tokens, more than the organization's whole limit of 1,000 tokens a minute`,
+    );
     expect((await chat(key, {})).status).toBe(200);
   });
 });

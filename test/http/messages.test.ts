@@ -74,6 +74,32 @@ describe("a message", () => {
     expect(start.message.usage.input_tokens).toBeGreaterThan(0);
   });
 
+  test("begins with about what is booked in the end, of a model's first greeting too", async () => {
+    const greeting = { model: plainModel, temperature: 1, max_tokens: 256, messages: says("", "hello") };
+    const [start] = await streamed(greeting);
+    if (start?.type !== "message_start") throw new Error("no message_start");
+    const { usage: booked } = await answered(greeting);
+    expect(start.message.usage.input_tokens / booked.input_tokens).toBeWithin(0.5, 1.75);
+  });
+
+  test("begins with what is booked where the client leaves before an engine reports", async () => {
+    const leave = new AbortController();
+    const slow = { ...asks("tps=5 tokens=100"), stream: true };
+    const response = await post(slow, { signal: leave.signal });
+    const id = response.headers.get("x-service-request-id");
+    const reader = response.body!.getReader();
+    const { value } = await reader.read();
+    leave.abort();
+    await reader.cancel().catch(() => {});
+    const said = Number(/"input_tokens":(\d+)/.exec(new TextDecoder().decode(value))?.[1]);
+    let receipt: { outcome?: string; usage?: { input_tokens: number; source: string } } = {};
+    await until(async () => {
+      receipt = (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as typeof receipt;
+      return receipt.outcome === "cancelled";
+    });
+    expect(receipt.usage).toMatchObject({ input_tokens: said });
+  });
+
   test("takes parts, images, documents and instructions in the middle", async () => {
     const message = await answered({
       model,

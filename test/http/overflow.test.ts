@@ -56,7 +56,7 @@ const post = (caller: Name, behind: Name, stream: boolean, question = "hello") =
 
 const exactly = {
   chat: (tokens: number | string) =>
-    `This model's maximum context length is ${contextTokens} tokens, and the input of about ${tokens} tokens exceeds the context window. Please reduce the length of the messages.`,
+    `This model's maximum context length is ${contextTokens} tokens, and the input of about ${tokens} tokens exceeds the context window. Please reduce the length of the messages. (context_length_exceeded)`,
   messages: (tokens: number | string) => `prompt is too long: ${tokens} tokens > ${contextTokens} maximum`,
   responses: (tokens: number | string) => exactly.chat(tokens),
 };

@@ -214,8 +214,8 @@ describe("a window that is full of settled use", () => {
     const response = await client.chat(asksMuch);
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([429, "false"]);
     expect(await errorOf(response)).toMatchObject({
-      code: "rate_limit_exceeded",
-      message: expect.stringContaining("more than the plan's weekly limit of 100 units"),
+      code: "usage_limit_reached",
+      message: expect.stringContaining("more than the organization's whole weekly limit of 100 units"),
     });
   }, 30_000);
 });

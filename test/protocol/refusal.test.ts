@@ -245,7 +245,7 @@ test("clients know our words for it by the patterns in their sources", () => {
   ])
     expect(chat).toMatch(known);
   for (const message of [chat, messages]) expect(message).not.toMatch(/rate limit|too many requests/i);
-  // litellm 1.106.2 and langchain-openai 1.7.3; both are run by `npm run test:clients -- overflow`.
+  // litellm 1.106.2 and langchain-openai 1.7.3; both are run by `npm run test:clients -- litellm` and `-- langchain`.
   expect(chat.toLowerCase()).toContain("this model's maximum context length is");
 });
 

@@ -7,7 +7,7 @@ import { kinds, type Owned } from "../postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 
-const input = { ratio: 0.1 + 0.2, spread: 1 / 3, bytes: 1e7 / 3 };
+const input = { ratio: 0.1 + 0.2, spread: 1 / 3, bytes: 1e7 / 3, template: 7 / 3 };
 const output = { tokens: 150_000.5, deltas: 1, codeUnits: 7e8, wholeTokens: 0.1, wholeCodeUnits: 0.3 };
 const learnedOf = (model: string, change: Partial<ModelCalibration> = {}): ModelCalibration => ({
   model,
@@ -39,7 +39,7 @@ for (const { kind, open } of kinds) {
 
     test("the last writer wins, and says nothing of what it has not observed", async () => {
       await store.write([learnedOf("acme/a"), learnedOf("acme/b")]);
-      const newer = { ratio: 0.5, spread: 0, bytes: 9 };
+      const newer = { ratio: 0.5, spread: 0, bytes: 9, template: 8 };
       await store.write([learnedOf("acme/a", { input: newer, output: null })]);
       const read = await readById();
       expect(read.get("acme/a")).toEqual(learnedOf("acme/a", { input: newer }));

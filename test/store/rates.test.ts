@@ -85,7 +85,11 @@ for (const [name, open] of Object.entries(rateStores)) {
     });
 
     test("what is above the whole limit by itself can never run, and says so at once", async () => {
-      expect(await take(tokensOf(100), 101)).toMatchObject({ answer: "never", limit: "tokens", perMinute: 100 });
+      expect(await take(tokensOf(100), 101)).toEqual({
+        answer: "never",
+        limitedBy: "organization",
+        tokensPerMinute: 100,
+      });
       await taken(tokensOf(100), 100);
     });
 
@@ -103,7 +107,7 @@ for (const [name, open] of Object.entries(rateStores)) {
       const second = (await shrinking(70)) as RateTaken;
       await second.giveBack();
       expect((await taken(tokensOf(100), 10)).readings.tokens?.remaining).toBe(60);
-      expect(await shrinking(101)).toMatchObject({ answer: "never", limit: "tokens", perMinute: 100 });
+      expect(await shrinking(101)).toMatchObject({ answer: "never", tokensPerMinute: 100 });
     });
 
     test("readings show what is left, this request counted, and when the limit is whole again", async () => {
@@ -208,7 +212,7 @@ for (const [name, open] of Object.entries(rateStores)) {
         ...{ limitedBy: "team", limit: "tokens", retry_ms: 60_000 },
         reading: { limit: 20, remaining: 0 },
       });
-      expect(await takeOf(own, 21)).toEqual({ answer: "never", limitedBy: "team", limit: "tokens", perMinute: 20 });
+      expect(await takeOf(own, 21)).toEqual({ answer: "never", limitedBy: "team", tokensPerMinute: 20 });
     });
 
     test("readings are those that have least left, and each subject is read by itself", async () => {

@@ -65,6 +65,7 @@ export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMa
 );
 /** What a 429 for inference tells of the limits that it met. */
 export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
+export const responsesLimitRefusalHeaderNames = [...limitRefusalHeaderNames, "x-codex-promo-message"];
 export const messagesLimitRefusalHeaderNames = [
   ...usageHeaderNames,
   ...messagesLimitHeaderNames,
@@ -96,8 +97,13 @@ export const headers: Record<string, Header> = {
     schema: { type: "string", const: "rejected" },
   },
   "anthropic-ratelimit-unified-reset": {
-    description: "When that window ends, in Unix seconds.",
+    description:
+      "When that window ends, in Unix seconds. Absent for a request above a whole limit, which no reset helps.",
     schema: { type: "integer", minimum: 0 },
+  },
+  "x-codex-promo-message": {
+    description: "With `usage_limit_reached`: the message again, where Codex looks for one to show.",
+    schema: { type: "string" },
   },
   "retry-after": { description: "How many seconds to wait before you try again.", schema: seconds },
   "x-should-retry": {

@@ -53,11 +53,12 @@ export const createMessage = operation({
   handle: (dependencies, call, input) => infer(dependencies, call, input, messagesAdapter(dependencies)),
 });
 
-/** Without these Claude Code takes a usage limit for a busy minute, and asks again for ever. */
+/** Without the status Claude Code takes a usage limit for a busy minute, and asks again for ever. */
 function unifiedLimitHeaders({ code, details }: Fault): Record<string, string> {
   if (code !== "usage_limit_reached") return {};
-  return {
-    "anthropic-ratelimit-unified-status": "rejected",
-    "anthropic-ratelimit-unified-reset": String(details.body?.resets_at),
-  };
+  const headers: Record<string, string> = { "anthropic-ratelimit-unified-status": "rejected" };
+  const resetsAt = details.body?.resets_at;
+  // Beyond a whole limit there is no reset.
+  if (resetsAt !== undefined) headers["anthropic-ratelimit-unified-reset"] = String(resetsAt);
+  return headers;
 }

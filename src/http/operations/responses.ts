@@ -8,7 +8,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { credentialFaults } from "../openapi/faults.ts";
-import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
+import { limitHeaderNames, responsesLimitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
 import { resolveReferences, saver } from "../stored-responses.ts";
 import { jsonType } from "./examples.ts";
@@ -55,8 +55,9 @@ export const createResponse = operation({
   },
   faults: [...credentialFaults, "model_not_allowed"],
   otherFaults: true,
-  limitRefusalHeaders: limitRefusalHeaderNames,
+  limitRefusalHeaders: responsesLimitRefusalHeaderNames,
   faultShape: "responses",
+  faultHeaders: limitMessageHeaders,
   refusesMethod: webSocketRefusal,
   examples: requests,
   handle: (dependencies, call, input) => infer(dependencies, call, input, responsesAdapter(dependencies)),
@@ -69,4 +70,9 @@ function webSocketRefusal({ method, headers }: Request): Fault | null {
     "upgrade_not_supported",
     "This path does not support WebSockets. Send a POST request with 'stream': true.",
   );
+}
+
+/** Codex shows words of its own for a usage limit, and with them only this header's, before `, or try again later.`. */
+function limitMessageHeaders({ code, message }: Fault): Record<string, string> {
+  return code === "usage_limit_reached" ? { "x-codex-promo-message": message.replace(/\.$/, "") } : {};
 }

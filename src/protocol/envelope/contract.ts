@@ -15,10 +15,26 @@ export function openaiError($id: string, { types = [], param }: { types?: string
         param: nullable(Type.String({ description: `Path of the first offending field, such as \`${param}\`.` })),
         code: nullable(Type.Enum(clientFaultCodes, { type: "string" })),
         request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$", description: "Equals `x-service-request-id`." }),
-        window: Type.Optional(oneOf(["session", "week", "month"], { description: "With `usage_limit_reached`." })),
+        window: Type.Optional(
+          oneOf(["session", "week", "month"], {
+            description: "With `usage_limit_reached`, if a reset helps: the window that is full.",
+          }),
+        ),
         reset_at: Type.Optional(Type.String({ description: "ISO 8601 UTC, milliseconds." })),
         resets_at: Type.Optional(Type.Integer({ description: "The same, in Unix seconds." })),
         resets_in_seconds: Type.Optional(count()),
+        limit: Type.Optional(
+          oneOf(["session", "week", "month", "tokens_per_minute"], {
+            description:
+              "With `usage_limit_reached`, if the request alone is above a whole limit, and can never pass: that limit. Then there is no `window`, and nothing of a reset.",
+          }),
+        ),
+        limit_value: Type.Optional(
+          Type.Integer({ minimum: 1, description: "How large that limit is, in units, or in tokens a minute." }),
+        ),
+        needed: Type.Optional(
+          Type.Integer({ minimum: 1, description: "What the request needs at least, in the same." }),
+        ),
         extra_usage: Type.Optional(
           Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
         ),

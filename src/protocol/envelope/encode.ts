@@ -17,9 +17,12 @@ export function envelopeOf(fault: Fault, requestId: string, protocol: Protocol):
   };
 }
 
-/** Clients know an input that is too long by parts of this sentence: LiteLLM by its head, LangChain and pi by its middle. */
+/**
+ * Clients know an input that is too long by parts of this sentence: LiteLLM by its head, pi by its middle, LangChain for
+ * Python by the code at its end, because openai 3.49 and newer shows the message alone.
+ */
 export function messageIn(protocol: Protocol, fault: Fault): string {
   const { inputTokens, contextTokens } = fault.details.overflow ?? {};
   if (inputTokens === undefined || contextTokens === undefined) return faultMessage(protocol, fault).message;
-  return `This model's maximum context length is ${contextTokens} tokens, and the input of about ${inputTokens} tokens exceeds the context window. Please reduce the length of the messages.`;
+  return `This model's maximum context length is ${contextTokens} tokens, and the input of about ${inputTokens} tokens exceeds the context window. Please reduce the length of the messages. (${fault.code})`;
 }

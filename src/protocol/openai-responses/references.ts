@@ -191,6 +191,7 @@ const prefixes: Partial<Record<string, string>> = {
   custom_tool_call_output: "ctco",
   reasoning: "rs",
   additional_tools: "at",
+  configuration_update: "cu",
   compaction: "cmp",
   compaction_trigger: "cmpt",
 };

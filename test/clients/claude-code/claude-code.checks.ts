@@ -102,6 +102,21 @@ describe("a refusal", () => {
     expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
   });
 
+  test.each([
+    ["tokens_per_minute=1000", /more than the key's whole limit of 1,000 tokens a minute/],
+    ["week=100000", /more than the key's whole weekly limit of 100,000 units/],
+  ])("of what can never pass (%s) ends it at once, with our message", async (limit, why) => {
+    const org = `never-${limit.slice(0, 4)}`;
+    await service.json("org", "create", org, "--plan", "weekly");
+    const create = ["key", "create", "--org", org, "--name", "agent", "--limit", limit];
+    const { key } = await service.json<{ key: string }>(...create);
+    const done = await run({ env: { ANTHROPIC_AUTH_TOKEN: key } });
+    expect(done.failed).toBe(true);
+    expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
+    expect(done.result).toMatch(why);
+    expect(done.result).toMatch(/This request needs at least [\d,]+ (?:tokens|units), /);
+  });
+
   test("of a model that there is not says so", async () => {
     const done = await run({ model: "acme/none" });
     expect(done.failed).toBe(true);

@@ -301,7 +301,23 @@ describe("a refusal", () => {
     expect(ended.code).not.toBe(0);
     expect(requestsOf(ended)).toEqual(["POST 429"]);
     expect(engine.asked).toHaveLength(0);
-    expect(ended.errors).toMatch(/hit your usage limit\. Try again at /);
+    expect(ended.errors).toMatch(/hit your usage limit\. The organization's weekly limit .* or try again at /);
+  });
+
+  test.each([
+    ["tokens_per_minute=1000", /more than the key's whole limit of 1,000 tokens a minute/],
+    ["week=100000", /more than the key's whole weekly limit of 100,000 units/],
+  ])("of what can never pass (%s) ends it at once, and it says why", async (limit, why) => {
+    const org = `never-${limit.slice(0, 4)}`;
+    await service.json("org", "create", org, "--plan", "weekly");
+    const create = ["key", "create", "--org", org, "--name", "agent", "--limit", limit];
+    const { key } = await service.json<{ key: string }>(...create);
+    const ended = await run([done], { key });
+    expect(ended.code).not.toBe(0);
+    expect(requestsOf(ended)).toEqual(["POST 429"]);
+    expect(engine.asked).toHaveLength(0);
+    expect(ended.errors).toMatch(why);
+    expect(ended.errors).toMatch(/This request needs at least [\d,]+ (?:tokens|units), /);
   });
 
   test("of a model that there is not says so", async () => {

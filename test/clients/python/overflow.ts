@@ -1,13 +1,16 @@
 // LiteLLM and LangChain for Python, in front of the service: each knows an input that is too long as what it is, whichever
-// protocol it speaks, and whether the service or an engine refuses it. What they would send elsewhere is caught.
+// protocol it speaks, and whether the service or an engine refuses it. What they would send elsewhere is caught. They run
+// apart, because LiteLLM asks for older versions of openai than LangChain takes.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
-import { type Counts, countsOf } from "../../../scripts/counts.ts";
+import { countsOf } from "../../../scripts/counts.ts";
 import { startSluice } from "../../harness/sluice.ts";
 import { type Answer, engines, type Name } from "../../protocol/pairs/wires.ts";
-import { outsideTrap } from "../traffic.ts";
-import { pythonWith } from "../virtual-environment.ts";
+import type { Edition, Ran, Suite } from "../edition.ts";
+import { outsideTrap, watched } from "../traffic.ts";
+import { type PythonPackages, pythonFor } from "../virtual-environment.ts";
+import { frameworks } from "./run.ts";
 
 const protocols = { chat: "openai-chat", messages: "anthropic-messages", responses: "openai-responses" } as const;
 const names = Object.keys(protocols) as Name[];
@@ -24,25 +27,43 @@ const said: Record<Name, { type: string; message: string; code?: string }> = {
   },
 };
 
-export async function overflowCounts(): Promise<Counts> {
-  const python = await pythonWith(join(import.meta.dir, "requirements-overflow.txt"), "overflow");
+const litellm: PythonPackages = {
+  requirements: join(import.meta.dir, "requirements-litellm.txt"),
+  // `litellm.responses` needs mcp.
+  meant: ["litellm[mcp]", "openai", "mcp"],
+  folder: "litellm-python",
+};
+
+export const litellmSuite: Suite = (edition) => ranBy("overflow_litellm.py", litellm, edition);
+export const langchainSuite: Suite = (edition) => ranBy("langchain_script.py", frameworks, edition);
+
+async function ranBy(script: string, packages: PythonPackages, edition: Edition): Promise<Ran> {
+  const { python, versions } = await pythonFor(packages, edition);
   const engine = startEngine();
   const trap = outsideTrap();
   const service = await startSluice({ config: configTo(`http://127.0.0.1:${engine.port}`) });
+  const watch = watched({ url: service.url });
+  const counts = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json(watch.asked.length) });
   try {
-    const { code, output } = await command([python, join(import.meta.dir, "overflow_script.py")], {
+    await service.json("org", "create", "narrow", "--plan", "pro");
+    const limited = ["key", "create", "--org", "narrow", "--name", "minute", "--limit", "tokens_per_minute=100"];
+    const { code, output } = await command([python, join(import.meta.dir, script)], {
       limit_ms: 5 * 60_000,
       environment: {
-        SLUICE_URL: service.url,
+        SLUICE_URL: watch.url,
         SLUICE_KEY: service.key,
+        SLUICE_LIMITED_KEY: (await service.json<{ key: string }>(...limited)).key,
+        REQUESTS_URL: counts.url.href,
         // Its prices of the world's models, which it would fetch.
         LITELLM_LOCAL_MODEL_COST_MAP: "True",
         ...trap.env,
       },
     });
     if (trap.caught.length > 0) throw new Error(`They wanted to leave this machine: ${trap.caught.join(", ")}`);
-    return countsOf(output, code);
+    return { counts: countsOf(output, code), versions };
   } finally {
+    counts.stop(true);
+    watch.stop();
     trap.stop();
     await service.stop();
     engine.stop(true);

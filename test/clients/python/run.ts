@@ -2,17 +2,34 @@
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
-import { type Counts, countsOf } from "../../../scripts/counts.ts";
+import { countsOf } from "../../../scripts/counts.ts";
 import { startService } from "../../harness/engine.ts";
-import { pythonWith } from "../virtual-environment.ts";
+import type { Edition, Ran, Suite } from "../edition.ts";
+import { type PythonPackages, pythonFor } from "../virtual-environment.ts";
 
-export const pythonCounts = () => countsBy("openai_script.py", "requirements.txt", "python");
-export const anthropicCounts = () => countsBy("anthropic_script.py", "requirements-anthropic.txt", "anthropic-python");
-export const frameworkCounts = () =>
-  countsBy("frameworks_script.py", "requirements-frameworks.txt", "frameworks-python", ["openai/writer-1"]);
+export const pythonSuite: Suite = (edition) => ranBy("openai_script.py", openai, edition);
+export const anthropicSuite: Suite = (edition) => ranBy("anthropic_script.py", anthropic, edition);
+export const frameworkSuite: Suite = (edition) =>
+  ranBy("frameworks_script.py", frameworks, edition, ["openai/writer-1"]);
 
-async function countsBy(script: string, requirements: string, folder: string, models?: string[]): Promise<Counts> {
-  const python = await pythonWith(join(import.meta.dir, requirements), folder);
+const openai: PythonPackages = {
+  requirements: join(import.meta.dir, "requirements.txt"),
+  meant: ["openai"],
+  folder: "python",
+};
+const anthropic: PythonPackages = {
+  requirements: join(import.meta.dir, "requirements-anthropic.txt"),
+  meant: ["anthropic"],
+  folder: "anthropic-python",
+};
+export const frameworks: PythonPackages = {
+  requirements: join(import.meta.dir, "requirements-frameworks.txt"),
+  meant: ["openai", "openai-agents", "anthropic", "langchain-core", "langchain-openai", "langchain-anthropic"],
+  folder: "frameworks-python",
+};
+
+async function ranBy(script: string, packages: PythonPackages, edition: Edition, models?: string[]): Promise<Ran> {
+  const { python, versions } = await pythonFor(packages, edition);
   const service = await startService({ engine: { directives: "", namesModel: false }, ...(models && { models }) });
   const counts = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json(service.engine.counts) });
   try {
@@ -28,7 +45,7 @@ async function countsBy(script: string, requirements: string, folder: string, mo
         ENGINE_COUNTS_URL: counts.url.href,
       },
     });
-    return countsOf(output, code);
+    return { counts: countsOf(output, code), versions };
   } finally {
     counts.stop(true);
     await service.stop();

@@ -4,8 +4,8 @@
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { command } from "../../../scripts/command.ts";
-import type { Counts } from "../../../scripts/counts.ts";
-import { pythonWith } from "../virtual-environment.ts";
+import { CannotRun, type Edition, type Ran } from "../edition.ts";
+import { pythonFor } from "../virtual-environment.ts";
 import { type Case, refusing } from "./cases.ts";
 
 const times = 20;
@@ -21,8 +21,14 @@ interface Finding {
   failure: string | null;
 }
 
-export async function refusalsCounts(): Promise<Counts> {
-  const python = await pythonWith(join(import.meta.dir, "requirements.txt"), "refusals");
+const packages = {
+  requirements: join(import.meta.dir, "requirements.txt"),
+  meant: ["requests", "urllib3"],
+  folder: "refusals",
+};
+
+export async function refusalsSuite(edition: Edition): Promise<Ran> {
+  const { python, versions } = await pythonFor(packages, edition);
   const [node, curl] = [program("node"), program("curl")];
   const { cases, stop } = await refusing();
   try {
@@ -36,7 +42,7 @@ export async function refusalsCounts(): Promise<Counts> {
     for (const { client, reason, size_mib, read, failure } of findings)
       console.log(`${client}, ${reason}, ${size_mib} MiB: ${read} of ${times}${failure ? `, then ${failure}` : ""}`);
     const passed = findings.filter(({ read }) => read === times).length;
-    return { passed, failed: findings.length - passed, skipped: 0 };
+    return { counts: { passed, failed: findings.length - passed, skipped: 0 }, versions };
   } finally {
     await stop();
   }
@@ -44,7 +50,7 @@ export async function refusalsCounts(): Promise<Counts> {
 
 function program(name: string): string {
   const found = Bun.which(name);
-  if (!found) throw new Error(`There is no ${name} on this machine. Install it.`);
+  if (!found) throw new CannotRun(`There is no ${name} on this machine. Install it.`);
   return found;
 }
 

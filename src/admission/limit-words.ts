@@ -1,0 +1,26 @@
+/** How messages name limits, and what they advise where one is too small. Pure. */
+import type { LimitedBy } from "../store/budget.ts";
+import type { WindowKind } from "../store/ledger.ts";
+import type { RateLimitName } from "../store/rates.ts";
+import { counted } from "./amounts.ts";
+
+export const windowNames: Record<WindowKind, string> = {
+  session: "five-hour session",
+  week: "weekly",
+  month: "monthly",
+};
+
+export function minuteLimit(name: RateLimitName, limit: number): string {
+  return `${counted(limit, name === "tokens" ? "token" : "request")} a minute`;
+}
+
+/** `extra` is absent where extra usage does not relieve the limit, which is so for all but the organization's windows. */
+export function askAdvice(limitedBy: LimitedBy, extra?: { enabled: boolean } | undefined): string {
+  if (limitedBy !== "organization") return `ask your administrator for a higher limit of the ${limitedBy}`;
+  if (!extra) return "ask your administrator for a higher plan";
+  return `ask your administrator for a higher plan or ${extra.enabled ? "a higher extra usage limit" : "for extra usage"}`;
+}
+
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

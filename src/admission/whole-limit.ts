@@ -1,0 +1,46 @@
+/**
+ * The refusal of a request that can never pass: the least that it must hold is above a whole limit, so that no reset
+ * helps. There is nothing to wait for; it says which limit that is, whose, how large, and how much was asked. Pure.
+ * Rules: docs/design/errors-and-streams.md, Limits and their errors.
+ */
+import { Fault } from "../inference/fault.ts";
+import type { LimitedBy } from "../store/budget.ts";
+import type { WindowKind } from "../store/ledger.ts";
+import type { Plan } from "../store/plan.ts";
+import { counted } from "./amounts.ts";
+import { askAdvice, minuteLimit, windowNames } from "./limit-words.ts";
+
+export interface WholeLimit {
+  limit: WindowKind | "tokens_per_minute";
+  limitedBy: LimitedBy;
+  /** Units of a window, or tokens of a minute. */
+  value: number;
+  /** Of the organization's windows, which extra usage relieves: absent for every other limit. */
+  extra?: { enabled: boolean; capUnits: number | null; available: number };
+}
+
+/** `needed` is in the unit of the limit. */
+export function beyondWholeLimit(whole: WholeLimit, needed: number, plan: Pick<Plan, "name">): Fault {
+  const { limit, limitedBy, value, extra } = whole;
+  const isMinute = limit === "tokens_per_minute";
+  const asked = counted(needed, isMinute ? "token" : "unit");
+  const nor = extra?.enabled ? ` and the extra usage limit of ${counted(extra.capUnits ?? 0, "unit")}` : "";
+  const less = isMinute ? "Send less input" : "Send less input, choose a cheaper model";
+  const message = `This request needs at least ${asked}, more than the ${limitedBy}'s ${namedWhole(whole)}${nor}. ${less}, or ${askAdvice(limitedBy, extra)}.`;
+  return new Fault("usage_limit_reached", message, {
+    headers: { "x-should-retry": "false" },
+    body: {
+      limit,
+      limit_value: value,
+      needed,
+      limited_by: limitedBy,
+      ...(extra && { extra_usage: { enabled: extra.enabled, available: extra.available } }),
+      plan_type: plan.name,
+    },
+  });
+}
+
+function namedWhole({ limit, value }: WholeLimit): string {
+  if (limit === "tokens_per_minute") return `whole limit of ${minuteLimit("tokens", value)}`;
+  return `whole ${windowNames[limit]} limit of ${counted(value, "unit")}`;
+}

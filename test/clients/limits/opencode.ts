@@ -1,0 +1,65 @@
+// One run of opencode in a folder of its own, with a home of its own, until it ends or has had its time.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export interface OpencodeRun {
+  /** Null: it had not ended. */
+  code: number | null;
+  shown: string;
+}
+
+/** Its provider by protocol, and what follows the service's URL. */
+export const providers = {
+  chat: { npm: "@ai-sdk/openai-compatible", base: "/v1" },
+  responses: { npm: "@ai-sdk/openai", base: "/v1" },
+  messages: { npm: "@ai-sdk/anthropic", base: "/v1" },
+};
+
+export async function runOpencode(
+  executable: string,
+  to: { url: string; key: string; model: string; protocol: keyof typeof providers; limit_ms: number },
+): Promise<OpencodeRun> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
+  const [work, home] = [join(folder, "work"), join(folder, "home")];
+  for (const one of [work, home]) mkdirSync(one);
+  const { npm, base } = providers[to.protocol];
+  const options = { baseURL: to.url + base, apiKey: to.key };
+  const provider = { sluice: { npm, name: "Sluice", options, models: { [to.model]: { name: "Writer" } } } };
+  const model = `sluice/${to.model}`;
+  writeFileSync(join(work, "opencode.json"), JSON.stringify({ provider, model, small_model: model }));
+  const child = Bun.spawn([executable, "run", "--model", model, "Say hello."], {
+    cwd: work,
+    env: { ...quiet, PATH: process.env.PATH ?? "", HOME: home, ...proxies() },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    child.kill("SIGKILL");
+  }, to.limit_ms);
+  try {
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    return { code: isLate ? null : code, shown: out + err };
+  } finally {
+    clearTimeout(timer);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The trap of the suite, which opencode shall go through as well. */
+function proxies(): Record<string, string> {
+  const { HTTPS_PROXY = "", HTTP_PROXY = "", NO_PROXY = "" } = process.env;
+  return { HTTPS_PROXY, HTTP_PROXY, NO_PROXY };
+}
+
+/** The switches of its own that keep it at home. */
+const quiet = Object.fromEntries(
+  ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"].map((what) => [
+    `OPENCODE_DISABLE_${what}`,
+    "1",
+  ]),
+);

@@ -1,0 +1,107 @@
+"""LangChain, unchanged but for base URL, key and model id: it knows an input that is too long, and shows why one never fits.
+
+`npm run test:clients -- langchain` runs it against the service in front of engines that find everything too long. From the
+environment: SLUICE_URL (without /v1), SLUICE_KEY, SLUICE_LIMITED_KEY (100 tokens a minute) and REQUESTS_URL, which tells
+how many requests were made. Models are `acme/<protocol of the engine>-refuses`, whose engine answers 400, and `-breaks`,
+whose engine fails in the middle of its answer.
+"""
+
+import json
+import os
+import sys
+import unittest
+import urllib.request
+
+from langchain_anthropic import ChatAnthropic
+from langchain_core.exceptions import ContextOverflowError
+from langchain_openai import ChatOpenAI
+
+from suite import main
+
+URL = os.environ["SLUICE_URL"]
+KEY = os.environ["SLUICE_KEY"]
+LIMITED_KEY = os.environ["SLUICE_LIMITED_KEY"]
+ENGINES = ("chat", "messages", "responses")
+REFUSES = [f"acme/{engine}-refuses" for engine in ENGINES]
+BREAKS = [f"acme/{engine}-breaks" for engine in ENGINES]
+SHORT = "hello"
+FAR_TOO_LONG = "hello " * 20_000
+
+
+def read(stream) -> None:
+    for _ in stream:
+        pass
+
+
+def by_chat_completions(model: str, key: str = KEY, **more):
+    return ChatOpenAI(model=model, api_key=key, base_url=f"{URL}/v1", use_responses_api=False, **more)
+
+
+def by_responses(model: str, key: str = KEY, **more):
+    return ChatOpenAI(model=model, api_key=key, base_url=f"{URL}/v1", use_responses_api=True, **more)
+
+
+def by_messages(model: str, key: str = KEY, **more):
+    return ChatAnthropic(model=model, api_key=key, base_url=URL, max_tokens=64, **more)
+
+
+CLIENTS = (by_chat_completions, by_messages, by_responses)
+
+
+def requests() -> int:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(os.environ["REQUESTS_URL"]) as answer:
+        return json.load(answer)
+
+
+def refusals():
+    """Ours, and that of an engine of each protocol."""
+    yield "the service", REFUSES[0], FAR_TOO_LONG
+    for model in REFUSES:
+        yield model, model, SHORT
+
+
+class TooLong(unittest.TestCase):
+    def test_is_known_by_each_protocol(self):
+        for client in CLIENTS:
+            for who, model, text in refusals():
+                with self.subTest(client.__name__, who=who), self.assertRaises(ContextOverflowError):
+                    client(model).invoke(text)
+                with self.subTest(client.__name__, who=who, stream=True), self.assertRaises(ContextOverflowError):
+                    read(client(model).stream(text))
+
+
+class TooLongInTheMiddle(unittest.TestCase):
+    """Of an answer: the status was 200, so that the words alone tell."""
+
+    def raised(self, client) -> list:
+        raised = []
+        for model in BREAKS:
+            with self.subTest(model), self.assertRaises(Exception) as caught:
+                read(client(model).stream(SHORT))
+            raised.append(caught.exception)
+        return raised
+
+    def test_is_known_by_chat_completions(self):
+        for raised in self.raised(by_chat_completions):
+            self.assertIsInstance(raised, ContextOverflowError)
+
+    def test_shows_our_words_by_messages_and_responses_whatever_its_class(self):
+        for raised in self.raised(by_messages):
+            self.assertIn("prompt is too long: 5000 tokens > 4096 maximum", str(raised))
+        for raised in self.raised(by_responses):
+            self.assertIn("This model's maximum context length is 4096 tokens", str(raised))
+
+
+class NeverFits(unittest.TestCase):
+    def test_is_asked_once_and_says_why(self):
+        for client in CLIENTS:
+            before = requests()
+            with self.subTest(client.__name__), self.assertRaises(Exception) as caught:
+                client(REFUSES[0], LIMITED_KEY).invoke(SHORT * 400)
+            self.assertEqual(requests() - before, 1)
+            self.assertIn("more than the key's whole limit of 100 tokens a minute", str(caught.exception))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

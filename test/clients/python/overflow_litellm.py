@@ -1,0 +1,84 @@
+"""LiteLLM, unchanged but for base URL, key and model id: an input that is too long is what it says it is.
+
+`npm run test:clients -- litellm` runs it against the service in front of engines that find everything too long. From the
+environment: SLUICE_URL (without /v1) and SLUICE_KEY. Models are `acme/<protocol of the engine>-refuses`, whose engine
+answers 400, and `-breaks`, whose engine fails in the middle of its answer.
+"""
+
+import os
+import sys
+import unittest
+
+import litellm
+
+from suite import main
+
+URL = os.environ["SLUICE_URL"]
+KEY = os.environ["SLUICE_KEY"]
+ENGINES = ("chat", "messages", "responses")
+REFUSES = [f"acme/{engine}-refuses" for engine in ENGINES]
+BREAKS = [f"acme/{engine}-breaks" for engine in ENGINES]
+SHORT = "hello"
+FAR_TOO_LONG = "hello " * 20_000
+
+OPENAI = {"api_key": KEY, "api_base": f"{URL}/v1", "num_retries": 0, "max_retries": 0}
+ANTHROPIC = {"api_key": KEY, "api_base": URL, "num_retries": 0, "max_retries": 0}
+
+litellm.suppress_debug_info = True
+
+
+def read(stream) -> None:
+    for _ in stream:
+        pass
+
+
+def by_chat_completions(model: str, text: str, stream: bool):
+    messages = [{"role": "user", "content": text}]
+    return litellm.completion(model=f"openai/{model}", messages=messages, stream=stream, **OPENAI)
+
+
+def by_messages(model: str, text: str, stream: bool):
+    messages = [{"role": "user", "content": text}]
+    return litellm.completion(model=f"anthropic/{model}", messages=messages, stream=stream, max_tokens=64, **ANTHROPIC)
+
+
+def by_responses(model: str, text: str, stream: bool):
+    return litellm.responses(model=f"openai/{model}", input=text, stream=stream, **OPENAI)
+
+
+def refusals():
+    """Ours, and that of an engine of each protocol."""
+    yield "the service", REFUSES[0], FAR_TOO_LONG
+    for model in REFUSES:
+        yield model, model, SHORT
+
+
+class Refused(unittest.TestCase):
+    def knows(self, ask):
+        for who, model, text in refusals():
+            for stream in (False, True):
+                with self.subTest(who, stream=stream), self.assertRaises(litellm.ContextWindowExceededError):
+                    read(ask(model, text, stream))
+
+    def test_by_chat_completions(self):
+        self.knows(by_chat_completions)
+
+    def test_by_messages(self):
+        self.knows(by_messages)
+
+    def test_by_responses(self):
+        self.knows(by_responses)
+
+
+class InTheMiddle(unittest.TestCase):
+    """Of an answer: the status was 200, so that the words alone tell."""
+
+    def test_by_each_protocol(self):
+        for ask in (by_chat_completions, by_messages, by_responses):
+            for model in BREAKS:
+                with self.subTest(ask.__name__, model=model), self.assertRaises(litellm.ContextWindowExceededError):
+                    read(ask(model, SHORT, True))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
