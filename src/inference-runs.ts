@@ -9,6 +9,8 @@ import type { Traces } from "./telemetry/traces.ts";
 import { idleClock } from "./time/clock.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
 import { isCountable, promptCount } from "./tokens/prompt-count.ts";
+import type { Errand } from "./usage/asking.ts";
+import { compacting } from "./usage/compacting.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";
 import type { OutputCalibration } from "./usage/output-calibration.ts";
 import { type Ended, type Runs, runs } from "./usage/run.ts";
@@ -49,6 +51,7 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
     settings: told.metering,
   };
+  const open = (errand: Errand) => walk(walking, errand);
   return runs({
     admission,
     inputEstimate,
@@ -63,7 +66,7 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
         if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
       },
     },
-    open: (errand) => walk(walking, errand),
+    open: (errand) => (errand.request.compaction ? compacting(open, errand) : open(errand)),
   });
 }
 

@@ -1,9 +1,11 @@
 /** What is served, and nothing else is: to add an operation is to add one entry. */
 import type { Operation } from "./operation.ts";
 import { createChatCompletion } from "./operations/chat.ts";
+import { compactResponse } from "./operations/compact-response.ts";
 import { countTokens } from "./operations/count-tokens.ts";
 import { getContract, getDocs, getDocsScript } from "./operations/documentation.ts";
 import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from "./operations/health.ts";
+import { countInputTokens } from "./operations/input-tokens.ts";
 import { createMessage } from "./operations/messages.ts";
 import { getMetrics } from "./operations/metrics.ts";
 import { listModels, retrieveModel } from "./operations/models.ts";
@@ -20,6 +22,8 @@ export const operations: readonly Operation[] = [
   createMessage,
   countTokens,
   createResponse,
+  compactResponse,
+  countInputTokens,
   getResponse,
   deleteResponse,
   listInputItems,

@@ -31,7 +31,7 @@ export function hasId({ path }: Pattern): boolean {
 
 /**
  * Whether what stands in the place of the id may be one. Where ids have a prefix, what begins otherwise is no id but the
- * name of something that does not exist (`/v1/responses/compact`).
+ * name of something that does not exist (`/v1/responses/x`).
  */
 export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolean {
   const id = idIn(path, request);

@@ -4,10 +4,12 @@
  */
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
+import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
 import { withoutLostHints } from "../inference/hints.ts";
 import { refuseImages } from "../inference/image-url.ts";
 import { mediaOf } from "../inference/media.ts";
-import { allowedModel, assertCapable } from "../routing/catalog.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { allowedModel, assertCapable, type CatalogModel } from "../routing/catalog.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { RateReadings } from "../store/rates.ts";
 import { breathing } from "../time/breather.ts";
@@ -42,12 +44,12 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
   const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));
   const wire = resolved?.wire ?? body.value;
-  const inputBytes = body.bytes + (resolved?.bytes ?? 0);
-  reserve(dependencies, call, inputBytes);
+  const askedBytes = body.bytes + (resolved?.bytes ?? 0);
+  reserve(dependencies, call, askedBytes);
   const steps = codec.request.decodingSteps?.(wire);
-  const decoded = steps ? await breathing(steps, inputBytes, call.pause) : codec.request.decode(wire);
-  dependencies.bounds.leftovers.translated(inputBytes);
-  await call.pause(inputBytes);
+  const decoded = steps ? await breathing(steps, askedBytes, call.pause) : codec.request.decode(wire);
+  dependencies.bounds.leftovers.translated(askedBytes);
+  await call.pause(askedBytes);
   assertCapable(model, decoded);
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
@@ -55,10 +57,11 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   call.notes.stream = request.stream;
 
   const plan = activePlan(catalog.plans, principal.organization);
+  const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;
   const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
   const media = mediaOf(request);
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
-  requireContext(model, inputTokens);
+  requireContext(model, request.compaction ? expected : inputTokens);
   return {
     ...{
       requestId: call.requestId,
@@ -74,7 +77,10 @@ export async function prepare<Wire extends InferenceWire, Reply>(
       own: body.own,
     },
     inputTokensExpected: Math.min(expected, inputTokens),
-    outputTokensAllowed: outputTokensAllowed(model, inputTokens),
+    outputTokensAllowed: Math.max(
+      outputTokensAllowed(model, inputTokens),
+      request.compaction ? summaryTokens(model) : 1,
+    ),
     identity: {
       responseId: adapter.idPrefix + dependencies.newId(),
       createdAtSeconds: Math.floor(Date.now() / 1000),
@@ -88,6 +94,25 @@ export async function prepare<Wire extends InferenceWire, Reply>(
 
 function answerHold(dependencies: Dependencies, call: Call): NonNullable<Asked["holdAnswer"]> {
   return (bytes) => reserveAnswer(dependencies, call, bytes);
+}
+
+/**
+ * The size of a conversation that is to be told in short, without what is expected not to fit beside its summary. The
+ * engine has the last word on that (usage/compacting.ts).
+ */
+async function fittedBytes(
+  { inputEstimate }: Dependencies,
+  { pause }: Call,
+  model: CatalogModel,
+  request: InferenceRequest,
+): Promise<number> {
+  const bytes = bytesOf(request.turns);
+  const expected = inputEstimate.expected(model, mediaOf(request), bytes);
+  const room = model.contextTokens - summaryTokens(model);
+  if (expected <= room) return bytes;
+  await pause(bytes);
+  leaveOut(request, room / expected);
+  return bytesOf(request.turns);
 }
 
 /** Not in the function above: what lives as long as the answer would hold all that is known there, the body above all. */

@@ -6,11 +6,13 @@
 import { Fault } from "../inference/fault.ts";
 import type { InputItem, ResponseObject, ResponsesRequest } from "../protocol/openai-responses/contract.ts";
 import {
+  type Found,
   historyOf,
   isInputId,
   itemOf,
   type References,
   referencesOf,
+  refersTo,
   type StoredTurn,
   storable,
   withResolved,
@@ -41,13 +43,23 @@ export async function resolveReferences(
   const keeps = owner.keepsContent && dependencies.responses.settings().store;
   const wire = keeps ? asked : { ...asked, store: false };
   const references = referencesOf(wire);
-  if (references.previousResponseId === null && references.items.length === 0) return { wire, bytes: 0 };
-  if (!owner.keepsContent) throw keepsNothing(references);
-  const found = keeps ? await foundOf(dependencies, references, owner.id) : nothing;
-  const bytes = found.history.bytes + found.referred.bytes;
-  const whole = withResolved(wire, { history: found.history.items, items: found.referred.items });
+  if (!refersTo(references)) return { wire, bytes: 0 };
+  const { found, bytes } = await findReferences(dependencies, references, owner);
+  const whole = withResolved(wire, found);
   await breather(bytes);
   return { wire: whole, bytes };
+}
+
+/** All that the organization has of what is referred to; `bytes` is the size of that. Throws as above. */
+export async function findReferences(
+  dependencies: Needs,
+  references: References,
+  owner: ContentOwner,
+): Promise<{ found: Found; bytes: number }> {
+  if (!owner.keepsContent) throw keepsNothing(references);
+  const keeps = dependencies.responses.settings().store;
+  const { history, referred } = keeps ? await foundOf(dependencies, references, owner.id) : nothing;
+  return { found: { history: history.items, items: referred.items }, bytes: history.bytes + referred.bytes };
 }
 
 function keepsNothing({ previousResponseId, items }: References): Fault {

@@ -12,7 +12,8 @@ import type { Native } from "./request.ts";
 import type { RejectedReport, Usage } from "./usage.ts";
 
 export type InferenceEvent =
-  | { type: "response-start"; responseId: string; model: string; createdAtSeconds: number }
+  /** `leftOutTurns`: of the conversation, that the engine was not told (compaction.ts). */
+  | { type: "response-start"; responseId: string; model: string; createdAtSeconds: number; leftOutTurns?: number }
   | { type: "part-start"; index: number; part: PartHead }
   | { type: "part-delta"; index: number; delta: string; logprobs?: TokenLogprob[] }
   /** `signature` proves a reasoning part; `citations` belong to a text part, in the words of the engine's protocol. */

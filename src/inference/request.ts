@@ -73,6 +73,16 @@ export interface InferenceRequest {
   nativeNeeds?: NativeNeed[];
   /** Top-level fields beside all this. */
   native?: Native;
+  /** Set where the conversation is to be told in short; its last turn asks for that (compaction.ts). */
+  compaction?: Compaction;
+}
+
+export interface Compaction {
+  /** What an earlier compaction told: it stays, whatever else is left out. */
+  readonly summary: Turn | null;
+  /** How many of the oldest turns were left out so far, and the turn that says so in their place. */
+  leftOutTurns: number;
+  notice: Turn | null;
 }
 
 export interface Sampling {

@@ -21,6 +21,8 @@ export interface Result {
   usage: Usage;
   reason: StopReason;
   stopSequence?: string;
+  /** Of the conversation, that the engine was not told. */
+  leftOutTurns?: number;
 }
 
 /** Folds batches of events into the answer; throws the Fault of a stream that failed. */
@@ -91,6 +93,7 @@ export class Fold {
       usage: this.#usage,
       reason: end.reason,
       ...(end.stopSequence === undefined ? {} : { stopSequence: end.stopSequence }),
+      ...(start.leftOutTurns === undefined ? {} : { leftOutTurns: start.leftOutTurns }),
     };
   }
 }

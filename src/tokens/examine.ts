@@ -1,9 +1,19 @@
 /** The body of a request for a count → what is known of it. Runs in the worker. */
 import { type Media, mediaOf } from "../inference/media.ts";
+import type { InferenceRequest } from "../inference/request.ts";
 import { decodeRequest, type MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import { validateCountTokens } from "../protocol/anthropic-messages/validate.ts";
 import { parseJsonBody } from "../protocol/json-body.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
+import { decodeRequest as decodeResponses } from "../protocol/openai-responses/decode-request.ts";
+import {
+  type Found,
+  type References,
+  referencesOf,
+  refersTo,
+  withResolved,
+} from "../protocol/openai-responses/references.ts";
+import { validateInputTokens } from "../protocol/openai-responses/validate.ts";
 import { countPrompt } from "./count.ts";
 import { chatOf } from "./prompt.ts";
 import { isTokenizer, type TokenizerName, templates, type Vocabularies } from "./tokenizers.ts";
@@ -11,8 +21,10 @@ import { isTokenizer, type TokenizerName, templates, type Vocabularies } from ".
 export interface Asked {
   /** Looked over already (src/protocol/body-scan.ts). */
   body: Uint8Array;
-  /** Whether the body is a chat request of our own making, and not one for a count. */
-  isChat?: boolean;
+  /** `chat`: a request of our own making; the others are those for a count. */
+  of: "messages" | "responses" | "chat";
+  /** What was found of what the body refers to (`Examined.refers`). */
+  found?: Found;
   options: MessagesOptions;
   /** Name of a known tokenizer, by model id. */
   tokenizers: Readonly<Record<string, string>>;
@@ -23,13 +35,35 @@ export interface Examined {
   /** Of text, tools and template; null where the model's tokenizer is not known. */
   textTokens: number | null;
   media: Media;
+  /** Set where nothing was counted, since the body refers to what is stored: it is asked for again, with that. */
+  refers?: { references: References; body: Uint8Array };
 }
+
+const noMedia: Media = { bytes: 0, tokens: 0 };
 
 /** Throws the Fault of the body's first offence. */
 export async function examine(asked: Asked, vocabularies: Vocabularies): Promise<Examined> {
-  const { body, options, tokenizers } = asked;
-  if (asked.isChat) return examineChat(asked, vocabularies);
-  const request = decodeRequest(validateCountTokens(parseJsonBody(body)), options);
+  const { body, options, found } = asked;
+  switch (asked.of) {
+    case "chat":
+      return examineChat(asked, vocabularies);
+    case "messages":
+      return examineRequest(decodeRequest(validateCountTokens(parseJsonBody(body)), options), asked, vocabularies);
+    case "responses": {
+      const wire = validateInputTokens(parseJsonBody(body));
+      const references = referencesOf(wire);
+      if (!refersTo(references)) return examineRequest(decodeResponses(wire), asked, vocabularies);
+      if (!found) return { model: wire.model, textTokens: null, media: noMedia, refers: { references, body } };
+      return examineRequest(decodeResponses(withResolved(wire, found)), asked, vocabularies);
+    }
+  }
+}
+
+async function examineRequest(
+  request: InferenceRequest,
+  { tokenizers }: Asked,
+  vocabularies: Vocabularies,
+): Promise<Examined> {
   const media = mediaOf(request);
   const { model } = request;
   const name = Object.hasOwn(tokenizers, model) ? tokenizers[model] : undefined;
@@ -47,9 +81,8 @@ async function examineChat({ body, tokenizers }: Asked, vocabularies: Vocabulari
   const wire = parseJsonBody(body) as Record<string, unknown>;
   const model = String(wire.model);
   const name = tokenizers[model];
-  const media = { bytes: 0, tokens: 0 };
-  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
-  return { model, textTokens: await countChat(wire, name, vocabularies), media };
+  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };
+  return { model, textTokens: await countChat(wire, name, vocabularies), media: noMedia };
 }
 
 async function countChat(

@@ -48,7 +48,7 @@ export function promptCount(
     const chat = openaiChatUpstream.request.encode({ ...request, nativeNeeds: [] }, asked);
     const body = new TextEncoder().encode(JSON.stringify(chat));
     const tokenizers = { [model.id]: tokenizer };
-    const { textTokens } = await counter.examine({ body, isChat: true, options: {}, tokenizers });
+    const { textTokens } = await counter.examine({ body, of: "chat", options: {}, tokenizers });
     if (textTokens === null) throw new Error("the worker that counts is gone");
     return textTokens + mediaOf(request).tokens;
   }

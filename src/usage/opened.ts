@@ -27,6 +27,8 @@ export interface Opened {
   readonly isAtEngine: boolean;
   /** Whether no further engine is asked: nobody needs the conversation any more. */
   readonly isFinal: boolean;
+  /** The part of the input that it has, where some was left out. */
+  readonly inputShare?: number;
   /** How many times an engine was asked, so far. */
   readonly attempts: number;
   /** Those of them that are over. */
@@ -66,6 +68,10 @@ class Ahead implements Opened, OpenedEvents {
 
   get isFinal(): boolean {
     return this.#opened.isFinal;
+  }
+
+  get inputShare(): number {
+    return this.#opened.inputShare ?? 1;
   }
 
   get tried(): readonly Tried[] {

@@ -211,7 +211,8 @@ class GrantedRun implements Run {
       outputTokensCap: Math.min(asked.request.outputTokens_max ?? Infinity, asked.model.outputTokens_max),
       // A caller that left while its request was at no engine, which has read nothing then.
       get inputTokensExpected() {
-        return opened.isAtEngine ? asked.inputTokensExpected : 0;
+        const tokens = opened.isAtEngine ? asked.inputTokensExpected : 0;
+        return Math.ceil(tokens * (opened.inputShare ?? 1));
       },
       calibration: parts.outputCalibration,
       windowTokens: opened.windowTokens,
@@ -266,7 +267,8 @@ class GrantedRun implements Run {
     const route = last && (tried.length > 1 || replica) ? { ...last, tried } : last;
     const confirmed = reservation.settle({ usage, units, outcome, stoppedBy, errorCode, route, reportRejected });
     if (told) void confirmed.finally(told);
-    if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.media, usage);
+    const inputBytes = asked.inputBytes * (this.#opened?.inputShare ?? 1);
+    if (usage.source === "reported") parts.inputEstimate.observe(asked.model, inputBytes, asked.media, usage);
     const ended: Ended = {
       usage,
       outcome,

@@ -2,6 +2,7 @@
 
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack } from "./attack.ts";
+import { compactedBodies } from "./compacted-bodies.ts";
 import { engineAnswers } from "./engine-answers.ts";
 import { faults } from "./faults.ts";
 import { honestBodies } from "./honest-bodies.ts";
@@ -12,6 +13,7 @@ import { refusedBodies } from "./refused-bodies.ts";
 export const attacks: readonly Attack[] = [
   ...refusedBodies,
   ...allowedBodies,
+  ...compactedBodies,
   ...honestBodies,
   parallelBodies,
   ...hungryClients,

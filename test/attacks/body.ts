@@ -9,6 +9,8 @@ export const paths = {
   messages: "/v1/messages",
   count: "/v1/messages/count_tokens",
   responses: "/v1/responses",
+  compact: "/v1/responses/compact",
+  tokens: "/v1/responses/input_tokens",
 } as const;
 
 export interface BodyOptions {

@@ -129,6 +129,56 @@ describe("a response", () => {
   });
 });
 
+describe("a conversation that is compacted", () => {
+  const talk: ResponseInputItem[] = [
+    { role: "user", content: cue("echo", "The code is X-17.") },
+    { role: "assistant", content: "Noted." },
+  ];
+
+  test("by responses.compact, goes on from its output", async () => {
+    const compacted = await client.responses.compact({ model, input: talk });
+    expect(compacted.object).toBe("response.compaction");
+    expect(compacted.output.map(({ type }) => type)).toEqual(["message", "compaction"]);
+    expect(compacted.usage.total_tokens).toBe(compacted.usage.input_tokens + compacted.usage.output_tokens);
+    const input = [
+      ...(compacted.output as ResponseInputItem[]),
+      { role: "user" as const, content: cue("echo", "And?") },
+    ];
+    expect((await ask({ input })).output_text).toBe("And?");
+    expect(JSON.stringify(engineMessages()[1])).toContain("This summary stands in place of the conversation");
+  });
+
+  test("by responses.compact, from a stored response alone", async () => {
+    const first = await ask({ input: cue("echo", "The code is X-17.") });
+    const { output } = await client.responses.compact({ model, previous_response_id: first.id });
+    expect(output.at(-1)?.type).toBe("compaction");
+  });
+
+  test.each(ways)("by a trigger through %s, is one item, which goes on", async (_, through) => {
+    const { output, status } = await through({ model, input: [...talk, { type: "compaction_trigger" }] });
+    expect([status, output.map(({ type }) => type)]).toEqual(["completed", ["compaction"]]);
+    const input = [...(output as ResponseInputItem[]), { role: "user" as const, content: cue("echo", "And?") }];
+    expect((await ask({ input })).output_text).toBe("And?");
+  });
+
+  test("that another service compacted, is refused", async () => {
+    const input: ResponseInputItem[] = [{ type: "compaction", encrypted_content: "gAAAAA" }, ...talk];
+    const refused = await thrown(ask({ input }));
+    expect(refused).toBeInstanceOf(BadRequestError);
+    expect((refused as APIError).param).toBe("input[0].encrypted_content");
+  });
+});
+
+test("responses.inputTokens.count says how long an input is", async () => {
+  const short = await client.responses.inputTokens.count({ model, input: "Hello" });
+  expect(short.object).toBe("response.input_tokens");
+  const long = await client.responses.inputTokens.count({ model, input: words(2_000), instructions: "Be brief." });
+  expect(long.input_tokens).toBeGreaterThan(short.input_tokens + 500);
+  const first = await ask({ input: cue("echo", words(100)) });
+  const continued = await client.responses.inputTokens.count({ model, previous_response_id: first.id, input: "Hello" });
+  expect(continued.input_tokens).toBeGreaterThan(short.input_tokens + 20);
+});
+
 describe("a stream", () => {
   test("is read event by event, and ends with the whole response", async () => {
     let text = "";

@@ -38,8 +38,8 @@ export interface EngineUsage {
 export interface ScriptedEngine {
   /** With `/v1`. */
   url: string;
-  /** From now on these turns, in order; what was asked before is forgotten. */
-  play(turns: Turn[]): void;
+  /** From now on these turns, in order, or what is said to each request; what was asked before is forgotten. */
+  play(turns: Turn[] | ((asked: ChatAsked) => Turn)): void;
   /** Since the last `play`. */
   asked: ChatAsked[];
   stop(): void;
@@ -52,7 +52,7 @@ const ending_chunks = 2;
 
 /** `report` is what it says of the usage of a turn; without it a round number. */
 export function startScriptedEngine(report?: (asked: ChatAsked, turn: Turn) => EngineUsage): ScriptedEngine {
-  const script: { turns: Turn[]; asked: ChatAsked[] } = { turns: [], asked: [] };
+  const script: { next(asked: ChatAsked): Turn | undefined; asked: ChatAsked[] } = { next: () => undefined, asked: [] };
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -63,7 +63,7 @@ export function startScriptedEngine(report?: (asked: ChatAsked, turn: Turn) => E
     async fetch(request) {
       const asked = (await request.json()) as ChatAsked;
       script.asked.push(asked);
-      const turn = script.turns.shift();
+      const turn = script.next(asked);
       if (!turn) return Response.json({ error: { message: "the script is over" } }, { status: 500 });
       if (turn.refuses) return Response.json({ error: turn.refuses }, { status: 400 });
       return new Response(bodyOf(turn, report?.(asked, turn)), { headers: { "content-type": "text/event-stream" } });
@@ -71,7 +71,11 @@ export function startScriptedEngine(report?: (asked: ChatAsked, turn: Turn) => E
   });
   return {
     url: `http://127.0.0.1:${server.port}/v1`,
-    play: (turns) => Object.assign(script, { turns: [...turns], asked: [] }),
+    play(turns) {
+      const rest = typeof turns === "function" ? [] : [...turns];
+      script.next = typeof turns === "function" ? turns : () => rest.shift();
+      script.asked = [];
+    },
     get asked() {
       return script.asked;
     },

@@ -55,6 +55,8 @@ const after: Record<OutputItem["type"], Record<Step, readonly Step[]>> = {
   reasoning: { ...said, added: ["part", "done"] },
   function_call: called,
   custom_tool_call: called,
+  // Told whole, at its end.
+  compaction: { ...said, added: ["done"] },
 };
 
 type Part = ContentPart | SummaryText;
@@ -115,7 +117,7 @@ class ToldResponse {
       if (this.#items.some(({ added }) => added.id === event.item.id)) this.problems.push("Two items have one id.");
       if (this.#items.at(-1)?.done === null)
         this.problems.push(`The item ${index} is added before the item ${this.#items.length - 1} is done.`);
-      if (event.item.status !== "in_progress" || textOf(event.item) !== "")
+      if ((statusOf(event.item) ?? "in_progress") !== "in_progress" || textOf(event.item) !== "")
         this.problems.push(`The item ${index} is added with an answer in it.`);
       this.#items.push({ added: event.item, last: "added", part: null, text: "", done: null });
       return;
@@ -153,8 +155,9 @@ class ToldResponse {
   #finish(item: ToldItem, done: OutputItem): void {
     const { id, type } = item.added;
     if (done.id !== id || done.type !== type) this.problems.push(`The item '${id}' is done as '${done.id}'.`);
-    if (done.status === "in_progress") this.problems.push(`The item '${id}' is done, and in progress.`);
-    if (textOf(done) !== item.text) this.problems.push(`The item '${id}' is not what its deltas add up to.`);
+    if (statusOf(done) === "in_progress") this.problems.push(`The item '${id}' is done, and in progress.`);
+    if (done.type !== "compaction" && textOf(done) !== item.text)
+      this.problems.push(`The item '${id}' is not what its deltas add up to.`);
     if (partsOf(done).some((part) => part.type !== item.part))
       this.problems.push(`The item '${id}' is done with another part than was told.`);
     item.done = done;
@@ -174,10 +177,11 @@ class ToldResponse {
       if (done && !isSame(done, final)) this.problems.push(`The item ${at} is another in the response.`);
     }
     if (status === "failed") return;
-    const isCut = output.map((item) => item.status === "incomplete");
+    const isCut = output.map((item) => statusOf(item) === "incomplete");
     if (isCut.slice(0, -1).includes(true)) this.problems.push("An item that is not the last is incomplete.");
-    if (output.length > 0 && isCut.at(-1) !== (status === "incomplete"))
-      this.problems.push(`The last item of a response that is '${status}' is '${output.at(-1)!.status}'.`);
+    const last = output.at(-1);
+    if (last && statusOf(last) !== undefined && isCut.at(-1) !== (status === "incomplete"))
+      this.problems.push(`The last item of a response that is '${status}' is '${statusOf(last)}'.`);
   }
 }
 
@@ -188,7 +192,13 @@ function stepOf(type: Exclude<ItemEvent["type"], "response.output_item.added">):
   return type.endsWith(".delta") ? "delta" : "whole";
 }
 
+/** A compaction has none. */
+function statusOf(item: OutputItem) {
+  return "status" in item ? item.status : undefined;
+}
+
 function textOf(item: OutputItem): string {
+  if (item.type === "compaction") return item.encrypted_content;
   if (item.type === "function_call") return item.arguments;
   if (item.type === "custom_tool_call") return item.input;
   return partsOf(item).map(partText).join("");

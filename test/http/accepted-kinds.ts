@@ -139,8 +139,21 @@ const messagesKinds: Kind[] = [
 
 const responses = { model: able, input: "a" };
 const responsesTool = { type: "function", name: "a" };
-const responsesKinds: Kind[] = [
-  imageKind({ input: [{ role: "user", content: [{ type: "input_image", image_url: hiddenUser }] }] }),
+const trigger = { type: "compaction_trigger" };
+/** Of every body that holds a conversation. */
+const conversationKinds: Kind[] = [
+  {
+    code: "invalid_value",
+    says: /asks for a summary of the conversation, and must be the last item/,
+    why: "a schema does not know which item is the last",
+    example: { ...responses, input: [trigger, { role: "user", content: "a" }] },
+  },
+  {
+    code: "invalid_value",
+    says: /call_id' must be the id of an earlier call/,
+    why: comparesValues,
+    example: { ...responses, input: [{ type: "function_call_output", call_id: "a", output: "a" }] },
+  },
   {
     code: "previous_response_not_found",
     says: /must be the id of (a response|an item of a response) that is still stored/,
@@ -153,12 +166,20 @@ const responsesKinds: Kind[] = [
     why: "whether reasoning says something here is known when it is unsealed",
     example: { ...responses, input: [{ type: "reasoning", encrypted_content: "a" }] },
   },
-  {
-    code: "invalid_value",
-    says: /call_id' must be the id of an earlier call/,
-    why: comparesValues,
-    example: { ...responses, input: [{ type: "function_call_output", call_id: "a", output: "a" }] },
-  },
+];
+const responsesImage = imageKind({
+  input: [{ role: "user", content: [{ type: "input_image", image_url: hiddenUser }] }],
+});
+const unableKind = (example: object): Kind => ({
+  code: "unsupported_feature",
+  says: /^The model '.*' does not support /,
+  why: ofTheModel,
+  example: { ...example, model: unable },
+});
+const responsesKinds: Kind[] = [
+  ...conversationKinds,
+  responsesImage,
+  unableKind({ ...responses, tools: [responsesTool] }),
   {
     code: "invalid_value",
     says: /^'tool_choice\..*name' must name one of 'tools'/,
@@ -177,13 +198,10 @@ const responsesKinds: Kind[] = [
     why: "a hosted tool is refused only where no tool of the caller is listed, in 'tools' or in an item",
     example: { ...responses, tools: [{ type: "web_search" }] },
   },
-  {
-    code: "unsupported_feature",
-    says: /^The model '.*' does not support /,
-    why: ofTheModel,
-    example: { ...responses, model: unable, tools: [responsesTool] },
-  },
 ];
+
+/** A call in the history is what asks for tools. */
+const called = [{ type: "function_call", call_id: "a", name: "a", arguments: "{}" }];
 
 export const kinds: Record<string, Kind[]> = {
   ChatCompletionRequest: chatKinds,
@@ -191,4 +209,6 @@ export const kinds: Record<string, Kind[]> = {
   // What would be refused of a request for an answer is counted as far as it is understood.
   CountTokensRequest: [],
   ResponsesRequest: responsesKinds,
+  ResponsesCompactRequest: [...conversationKinds, responsesImage, unableKind({ ...responses, input: called })],
+  ResponsesInputTokensRequest: conversationKinds,
 };

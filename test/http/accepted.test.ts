@@ -16,9 +16,14 @@ import { anthropicMessagesCaller } from "../../src/protocol/anthropic-messages/c
 import { validateCountTokens, validateMessagesRequest } from "../../src/protocol/anthropic-messages/validate.ts";
 import { openaiChatCaller } from "../../src/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../src/protocol/openai-chat/validate.ts";
-import { openaiResponsesCaller } from "../../src/protocol/openai-responses/codec.ts";
-import { notFound, referencesOf } from "../../src/protocol/openai-responses/references.ts";
-import { validateResponsesRequest } from "../../src/protocol/openai-responses/validate.ts";
+import { openaiCompactCaller, openaiResponsesCaller } from "../../src/protocol/openai-responses/codec.ts";
+import type { ResponsesRequest } from "../../src/protocol/openai-responses/contract.ts";
+import { notFound, referencesOf, refersTo } from "../../src/protocol/openai-responses/references.ts";
+import {
+  validateCompactRequest,
+  validateInputTokens,
+  validateResponsesRequest,
+} from "../../src/protocol/openai-responses/validate.ts";
 import { assertCapable, type Route } from "../../src/routing/catalog.ts";
 import { type Schema, valuesOf } from "../harness/schema-values.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
@@ -51,14 +56,23 @@ const judged: Record<string, Judged> = {
   CountTokensRequest: { path: "/v1/messages/count_tokens", take: validateCountTokens },
   ResponsesRequest: {
     path: "/v1/responses",
-    take(body) {
-      const wire = validateResponsesRequest(body);
-      const { previousResponseId, items } = referencesOf(wire);
-      if (previousResponseId !== null || items.length > 0) throw notFound("input");
-      capable(openaiResponsesCaller.request.decode(wire));
-    },
+    take: (body) => capable(openaiResponsesCaller.request.decode(unstored(validateResponsesRequest(body)))),
+  },
+  ResponsesCompactRequest: {
+    path: "/v1/responses/compact",
+    take: (body) => capable(openaiCompactCaller.request.decode(unstored(validateCompactRequest(body)))),
+  },
+  ResponsesInputTokensRequest: {
+    path: "/v1/responses/input_tokens",
+    take: (body) => void openaiResponsesCaller.request.decode(unstored(validateInputTokens(body))),
   },
 };
+
+/** Nothing is stored that it could refer to. */
+function unstored(wire: ResponsesRequest): ResponsesRequest {
+  if (refersTo(referencesOf(wire))) throw notFound("input");
+  return wire;
+}
 
 /** Served by a chat engine, as the default catalog is, and with the images that it lets through. */
 function capable(request: InferenceRequest): void {

@@ -9,7 +9,58 @@ const order = "test/protocol/pairs-order.test.ts";
 const frames = "test/protocol/frames.test.ts";
 const alike = "test/upstream/stream-reader.test.ts";
 
+const compaction = "docs/design/protocols.md, Compaction";
+const compacted = "test/http/compaction.test.ts";
+
 export const protocol: Mutant[] = [
+  {
+    name: "a summary that comes back is dropped",
+    file: "src/protocol/openai-responses/decode-request.ts",
+    find: "      return summaryTurn(unsealCompaction(item.encrypted_content));",
+    replace: "      return null;",
+    caughtBy: ["test/protocol/openai-responses/compaction.test.ts", compacted],
+    rule: compaction,
+  },
+  {
+    name: "a result stays whose call was left out",
+    file: "src/inference/compaction.ts",
+    find: 'if (turn.role === "tool") return called.has(turn.callId);',
+    replace: 'if (turn.role === "tool") return true;',
+    caughtBy: ["test/inference/compaction.test.ts"],
+    rule: compaction,
+  },
+  {
+    name: "an earlier summary is left out with what is old",
+    file: "src/inference/compaction.ts",
+    find: "    if (turn === compaction.summary) continue;\n",
+    replace: "",
+    caughtBy: ["test/inference/compaction.test.ts"],
+    rule: compaction,
+  },
+  {
+    name: "what a model thought of a summary that it never wrote is charged",
+    file: "src/usage/compacting.ts",
+    find: 'if (event.type === "part-start" && event.part.kind === "text") texts.add(event.index);',
+    replace: 'if (event.type === "part-start") texts.add(event.index);',
+    caughtBy: [compacted],
+    rule: compaction,
+  },
+  {
+    name: "an engine that finds a conversation too long is not asked with less",
+    file: "src/usage/compacting.ts",
+    find: 'if (code !== "context_length_exceeded" || ',
+    replace: "if (code !== null || ",
+    caughtBy: [compacted],
+    rule: compaction,
+  },
+  {
+    name: "a stored conversation goes on from what was before its summary, too",
+    file: "src/protocol/openai-responses/references.ts",
+    find: "const previousResponseId = isCompaction(wire) ? null : (wire.previous_response_id ?? null);",
+    replace: "const previousResponseId = wire.previous_response_id ?? null;",
+    caughtBy: [compacted],
+    rule: compaction,
+  },
   {
     name: "cached tokens of chat count as plain input too",
     file: "src/protocol/report.ts",

@@ -22,6 +22,7 @@ const examined = (body: object | string, tokenizer?: TokenizerName) => {
     body: new TextEncoder().encode(
       typeof body === "string" ? body : JSON.stringify({ model: "acme/writer-1", ...body }),
     ),
+    of: "messages" as const,
     options: {},
     tokenizers: (tokenizer ? { "acme/writer-1": tokenizer } : {}) as Record<string, string>,
   };

@@ -6,6 +6,7 @@ import { until } from "../harness/until.ts";
 
 const asked = (text = "foo") => ({
   body: new TextEncoder().encode(JSON.stringify({ model: "a/b", messages: [{ role: "user", content: text }] })),
+  of: "messages" as const,
   options: {},
   tokenizers: { "a/b": "o200k_harmony" },
 });

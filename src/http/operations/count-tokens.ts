@@ -38,7 +38,12 @@ export const countTokens = operation({
   async handle(dependencies, call, { principal, body }) {
     const catalog = dependencies.catalog();
     const bytes = body.byteLength;
-    const asked = { body, options: dependencies.messages(), tokenizers: tokenizersOf(catalog) };
+    const asked = {
+      body,
+      of: "messages" as const,
+      options: dependencies.messages(),
+      tokenizers: tokenizersOf(catalog),
+    };
     const found = await dependencies.tokenCounter.examine(asked);
     const model = allowedModel(catalog, found.model, principal.key.allowedModels);
     call.notes.model = model.id;
@@ -48,7 +53,7 @@ export const countTokens = operation({
   },
 });
 
-function tokenizersOf({ models }: Catalog): Record<string, string> {
+export function tokenizersOf({ models }: Catalog): Record<string, string> {
   const named: Record<string, string> = {};
   for (const { id, tokenizer } of models.values()) if (tokenizer !== undefined) named[id] = tokenizer;
   return named;

@@ -83,6 +83,39 @@ export const responseStream = [
   "data: [DONE]\n\n",
 ].join("");
 
+const compaction = {
+  id: `cmp_${hex}0001`,
+  type: "compaction",
+  encrypted_content: "compaction.1:Goal: the user plans a trip to Oslo in May, by train.",
+};
+export const compacted = {
+  id,
+  object: "response.compaction",
+  created_at: 1795230000,
+  output: [
+    {
+      id: `msg_${hex}0000`,
+      type: "message",
+      status: "completed",
+      role: "user",
+      content: [{ type: "input_text", text: "Plan a trip to Oslo." }],
+    },
+    compaction,
+  ],
+  usage: completed.usage,
+};
+const talk = [
+  { role: "user", content: "Plan a trip to Oslo." },
+  { role: "assistant", content: "When do you want to go, and how?" },
+  { role: "user", content: "In May, by train." },
+];
+const compactExample = exampleAt(`${path}/compact`);
+export const compactRequests: Example[] = [
+  compactExample("conversation", "A conversation to go on from", [], { input: talk }),
+];
+const countExample = exampleAt(`${path}/input_tokens`);
+export const countRequests: Example[] = [countExample("conversation", "A conversation", [], { input: talk })];
+
 export const requests: Example[] = [
   example("text", "A question", [], { input: "Why is the sky blue?" }),
   example("streamed", "Streamed", [], { input: "Tell me a short story.", stream: true }, "text/event-stream"),
@@ -123,6 +156,13 @@ export const requests: Example[] = [
     input: "Is 1009 a prime number?",
     reasoning: { effort: "low" },
     max_output_tokens: 512,
+  }),
+  example("compaction", "A conversation to go on from, as a summary", [], {
+    input: [...talk, { type: "compaction_trigger" }],
+    store: false,
+  }),
+  example("compacted", "A question about what was summarized", [], {
+    input: [compaction, { role: "user", content: "Where did I want to go?" }],
   }),
   example("structured_output", "An answer in a given JSON schema", ["structured_output"], {
     input: "Name a city and its country.",

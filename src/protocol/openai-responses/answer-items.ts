@@ -3,13 +3,13 @@ import { compact } from "../../inference/compact.ts";
 import type { StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
 import { customInputOf } from "../custom-tool.ts";
-import type { ItemStatus, OutputItem, ResponsesLogprob, ResponsesRequest } from "./contract.ts";
+import type { AnswerItem, ItemStatus, ResponsesLogprob, ResponsesRequest } from "./contract.ts";
 import { decodeLogprobs, summaryWish } from "./decode-request.ts";
 import { conversationOf, itemIdOf } from "./references.ts";
 import { seal } from "./sealed-reasoning.ts";
 import { listedTools, namespaceOf, ToolBook } from "./tools.ts";
 
-export type ItemKind = OutputItem["type"];
+export type ItemKind = AnswerItem["type"];
 
 /** What a call is to the caller: the names that it knows, whatever the engine was told. */
 export interface CallerCall {
@@ -84,7 +84,7 @@ export class AnswerItems {
     }));
   }
 
-  itemOf(part: ResultPart, index: number, status: ItemStatus): OutputItem {
+  itemOf(part: ResultPart, index: number, status: ItemStatus): AnswerItem {
     const { head, text } = part;
     const id = this.idOf(head, index);
     switch (head.kind) {

@@ -1,20 +1,34 @@
 /** OpenAI Responses, both ways. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
-import type { ResponseObject, ResponsesRequest } from "./contract.ts";
+import type { CompactedResponse, ResponseObject, ResponsesRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
+import { compactRemainder, encodeCompacted, encodeCompaction } from "./encode-compaction.ts";
+import { compactionEncoder } from "./encode-compaction-stream.ts";
 import { encodeRequest, refusalOf } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { responsesForms } from "./forms.ts";
-import { remainder } from "./references.ts";
+import { isCompaction, remainder } from "./references.ts";
 
 export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject> = {
   request: { decode: decodeRequest, remainder },
-  response: { encode: encodeResponse },
-  stream: { encoder: streamEncoder },
+  response: {
+    encode: (result, wire, endedAtSeconds) =>
+      (isCompaction(wire) ? encodeCompaction : encodeResponse)(result, wire, endedAtSeconds),
+  },
+  stream: {
+    encoder: (wire, context) => (isCompaction(wire) ? compactionEncoder : streamEncoder)(wire, context),
+  },
   fault: { encode: encodeFault },
+};
+
+/** `/v1/responses/compact`: asked as a compaction is, and answered in a form of its own. It is never streamed. */
+export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedResponse> = {
+  ...openaiResponsesCaller,
+  request: { decode: decodeRequest, remainder: compactRemainder },
+  response: { encode: encodeCompacted },
 };
 
 export const openaiResponsesUpstream: UpstreamCodec = {

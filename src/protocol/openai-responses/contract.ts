@@ -9,7 +9,7 @@
 import type { TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
-import { eachItem, published } from "../rules.ts";
+import { eachItem, present, published } from "../rules.ts";
 import {
   anyObject,
   count,
@@ -309,6 +309,30 @@ export const ItemReference = Type.Object(
 );
 export type ItemReference = Type.Static<typeof ItemReference>;
 
+export const CompactionItem = Type.Object(
+  {
+    type: Type.Literal("compaction"),
+    encrypted_content: Type.String({
+      pattern: "^compaction\\.1:\\s{0,64}\\S",
+      "x-must-be": "what this service sent (what another service compacted cannot be read here)",
+    }),
+  },
+  {
+    $id: "ResponsesCompaction",
+    description: "As the service sent it. The model reads its text as a message in this place.",
+  },
+);
+export type CompactionItem = Type.Static<typeof CompactionItem>;
+
+export const CompactionTriggerItem = Type.Object(
+  { type: Type.Literal("compaction_trigger") },
+  {
+    $id: "ResponsesCompactionTrigger",
+    description:
+      "Asks for a summary of the conversation, as one item `compaction`. Only as the last item. Tools, `tool_choice`, `text.format` and log probabilities have no effect on it.",
+  },
+);
+
 const otherItems = [
   FunctionCallItem,
   FunctionCallOutputItem,
@@ -318,6 +342,8 @@ const otherItems = [
   AdditionalToolsItem,
   ConfigurationUpdateItem,
   ItemReference,
+  CompactionItem,
+  CompactionTriggerItem,
 ] as const;
 
 const strangeItems = {
@@ -344,8 +370,6 @@ const strangeItems = {
   agent_message: "several agents in one response",
   multi_agent_call: "several agents in one response",
   multi_agent_call_output: "several agents in one response",
-  compaction: "compaction",
-  compaction_trigger: "compaction",
 };
 
 const typedItem = Type.Union([typed, ...otherItems], { "x-unsupported": strangeItems });
@@ -438,6 +462,71 @@ export const TypedResponsesRequest = Type.Object(
 );
 export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
 
+// ---- request: a conversation that is not answered --------------------------------------------------------------------
+
+const conversationOf = <Item extends TSchema>(item: Item) => ({
+  input: optional(Type.Union([Type.String(), Type.Array(item, { minItems: 1, maxItems: turns_max })])),
+  instructions: requestFields.instructions,
+  previous_response_id: requestFields.previous_response_id,
+  conversation: requestFields.conversation,
+  model: requestFields.model,
+});
+
+const compactFields = {
+  prompt_cache_key: requestFields.prompt_cache_key,
+  reasoning: requestFields.reasoning,
+  stream: optional(
+    Type.Literal(false, {
+      type: "boolean",
+      "x-unsupported": { "*": "a streamed compaction (send the item 'compaction_trigger' to /v1/responses instead)" },
+    }),
+  ),
+};
+/** Under the one field that every such request has. */
+const saysSomething = {
+  field: "model",
+  schema: { anyOf: [present("input"), present("previous_response_id")] },
+  rules: [],
+} as const;
+const inputOrPrevious = " `input` or `previous_response_id` is required. A null is the same as leaving the field out.";
+
+export const CompactRequest = Type.Object(
+  { ...conversationOf(InputItem), ...compactFields },
+  {
+    $id: "ResponsesCompactRequest",
+    maxProperties: properties_max,
+    ...published([eachItem("input", textOfOthers), saysSomething]),
+    additionalProperties: true,
+    description: `The conversation to compact.${inputOrPrevious} Fields that are not listed, such as \`tools\`, are accepted and have no effect.`,
+  },
+);
+export const TypedCompactRequest = Type.Object(
+  { ...conversationOf(typedItem), ...compactFields },
+  { maxProperties: properties_max },
+);
+
+const countFields = { tools: requestFields.tools, text: requestFields.text, reasoning: requestFields.reasoning };
+
+export const InputTokensRequest = Type.Object(
+  { ...conversationOf(InputItem), ...countFields },
+  {
+    $id: "ResponsesInputTokensRequest",
+    maxProperties: properties_max,
+    ...published([eachItem("input", textOfOthers), saysSomething]),
+    additionalProperties: true,
+    description: `The request to count, as it would be sent to \`/v1/responses\`.${inputOrPrevious}`,
+  },
+);
+export const TypedInputTokensRequest = Type.Object(
+  { ...conversationOf(typedItem), ...countFields },
+  { maxProperties: properties_max },
+);
+
+export const InputTokens = Type.Object(
+  { object: Type.Literal("response.input_tokens"), input_tokens: Type.Integer({ minimum: 1 }) },
+  { $id: "ResponsesInputTokens" },
+);
+
 // ---- response: items -------------------------------------------------------------------------------------------------
 
 const itemStatus = oneOf(["in_progress", "completed", "incomplete"]);
@@ -527,10 +616,22 @@ export const OutputReasoning = Type.Object(
       "Its text is in `summary` if `reasoning.summary` requested one, otherwise in `content`; never in both.",
   },
 );
-export const OutputItem = Type.Union([OutputMessage, OutputFunctionCall, OutputCustomCall, OutputReasoning], {
-  $id: "ResponsesOutputItem",
-});
+export const OutputCompaction = Type.Object(
+  { id: itemId("cmp"), type: Type.Literal("compaction"), encrypted_content: Type.String() },
+  {
+    $id: "ResponsesOutputCompaction",
+    description:
+      "The summary of a conversation, as text behind `compaction.1:`. Send it back in place of the conversation.",
+  },
+);
+export type OutputCompaction = Type.Static<typeof OutputCompaction>;
+export const OutputItem = Type.Union(
+  [OutputMessage, OutputFunctionCall, OutputCustomCall, OutputReasoning, OutputCompaction],
+  { $id: "ResponsesOutputItem" },
+);
 export type OutputItem = Type.Static<typeof OutputItem>;
+/** Of an answer to the conversation itself. */
+export type AnswerItem = Exclude<OutputItem, OutputCompaction>;
 
 // ---- response --------------------------------------------------------------------------------------------------------
 
@@ -561,6 +662,19 @@ export const ResponseFailure = Type.Object(
   { $id: "ResponseFailure", description: "The codes that coding agents know." },
 );
 export type ResponseFailure = Type.Static<typeof ResponseFailure>;
+
+/** A message of the user, as it was sent. */
+const RetainedMessage = Type.Object(
+  {
+    id: itemId("msg"),
+    type: Type.Literal("message"),
+    status: Type.Literal("completed"),
+    role: Type.Literal("user"),
+    content: Type.Array(openObject({}, { type: Type.String() })),
+  },
+  { $id: "ResponsesRetainedMessage" },
+);
+export type RetainedMessage = Type.Static<typeof RetainedMessage>;
 
 const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
 
@@ -602,6 +716,21 @@ export const ResponseObject = Type.Object(
 );
 export type ResponseObject = Type.Static<typeof ResponseObject>;
 
+export const CompactedResponse = Type.Object(
+  {
+    id: Type.String({ pattern: `^resp_[0-9a-f]{32}$` }),
+    object: Type.Literal("response.compaction"),
+    created_at: unixSeconds(),
+    output: Type.Array(Type.Union([RetainedMessage, OutputCompaction]), {
+      description:
+        "The newest messages of the user, then the summary. Send them as `input` in place of the conversation, with what is new behind them.",
+    }),
+    usage: ResponsesUsage,
+  },
+  { $id: "CompactedResponse" },
+);
+export type CompactedResponse = Type.Static<typeof CompactedResponse>;
+
 // ---- what is kept ----------------------------------------------------------------------------------------------------
 
 export const KeptItem = openObject(
@@ -621,6 +750,8 @@ export const KeptItem = openObject(
       "reasoning",
       "additional_tools",
       "configuration_update",
+      "compaction",
+      "compaction_trigger",
     ]),
   },
 );

@@ -17,6 +17,15 @@ export function firstOrphan(items: readonly InputItem[], pathOf: (at: number) =>
   return null;
 }
 
+/** What asks for a summary of the conversation, and does not end it. */
+export function firstEarlyTrigger(items: readonly InputItem[], pathOf: (at: number) => string): Violation | null {
+  const at = items.findIndex(({ type }) => type === "compaction_trigger");
+  if (at === -1 || at === items.length - 1) return null;
+  const param = pathOf(at);
+  const message = `'${param}' asks for a summary of the conversation, and must be the last item. Remove it, or move it to the end.`;
+  return { code: "invalid_value", param, message };
+}
+
 /** What has no place in a message of its role, in any protocol. */
 export function strangePart(item: InputItem, path: () => string): Violation | null {
   if (item.type !== "message" || item.role === "user" || typeof item.content === "string") return null;

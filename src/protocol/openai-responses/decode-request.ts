@@ -1,5 +1,6 @@
 /** Responses → the centre. The wire has been validated, and what it refers to was found (references.ts). */
 import { compact } from "../../inference/compact.ts";
+import { instructionTurn, isSummary, summaryTurn } from "../../inference/compaction.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
   AssistantPart,
@@ -26,15 +27,37 @@ import type {
   InputPart as WirePart,
 } from "./contract.ts";
 import { native } from "./native.ts";
-import { conversationOf, type Told } from "./references.ts";
+import { conversationOf, isCompaction, Told } from "./references.ts";
 import { Results } from "./results.ts";
+import { unsealCompaction } from "./sealed-compaction.ts";
 import { unseal } from "./sealed-reasoning.ts";
 import { listedTools, type ToldTool, ToolBook } from "./tools.ts";
 
 /** Throws a Fault where nothing is said. */
 export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
-  const needs = new Needs();
   const told = conversationOf(wire);
+  return isCompaction(wire) ? decodeCompaction(wire, told) : decodeAsked(wire, told);
+}
+
+/** The conversation, and behind it what is asked for: a plain text, to which no tool and no form applies. */
+function decodeCompaction(wire: ResponsesRequest, told: readonly Told[]): InferenceRequest {
+  const plain = { ...wire, tools: null, tool_choice: null, text: null, include: null, top_logprobs: null };
+  const said = told.flatMap(plainly);
+  const request = decodeAsked(plain, said);
+  const summary = request.turns.findLast(isSummary) ?? null;
+  request.turns.push(instructionTurn());
+  return { ...request, compaction: { summary, leftOutTurns: 0, notice: null } };
+}
+
+/** Without what an item asks of the form of the answer. */
+function plainly(told: Told): Told[] {
+  const { item, place } = told;
+  if (item.type === "additional_tools") return [];
+  return [item.type === "configuration_update" ? new Told({ ...item, text: null }, place) : told];
+}
+
+function decodeAsked(wire: ResponsesRequest, told: readonly Told[]): InferenceRequest {
+  const needs = new Needs();
   const book = new ToolBook(listedTools(wire, told));
   const turns = decodeItems(told, { book, needs, model: wire.model });
   if (wire.instructions) turns.unshift({ role: "system", parts: [{ kind: "text", text: wire.instructions }] });
@@ -114,6 +137,8 @@ function decodeItem(told: Told, { needs }: Reading): Turn | null {
       if (item.role === "user") return { role: "user", parts };
       return { role: item.role === "developer" ? "developer" : "system", parts: parts.filter(isText) };
     }
+    case "compaction":
+      return summaryTurn(unsealCompaction(item.encrypted_content));
     case "function_call_output":
     case "custom_tool_call_output":
       needs.add("call or result", () => told.param);

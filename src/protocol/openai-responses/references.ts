@@ -6,7 +6,7 @@
 import { Fault } from "../../inference/fault.ts";
 import { violationFault } from "../violation.ts";
 import type { InputItem, ItemReference, OutputItem, ResponseObject, ResponsesRequest } from "./contract.ts";
-import { firstOrphan } from "./conversation.ts";
+import { firstEarlyTrigger, firstOrphan } from "./conversation.ts";
 
 /** Under a symbol, because no body can hold one: what stands here was read from the store. */
 const resolved = Symbol("resolved");
@@ -30,15 +30,23 @@ export function referencesOf(wire: ResponsesRequest): References {
   return { previousResponseId: wire.previous_response_id ?? null, items };
 }
 
+/** Whether anything stored is referred to. */
+export function refersTo({ previousResponseId, items }: References): boolean {
+  return previousResponseId !== null || items.length > 0;
+}
+
+/** What was found of what is referred to; `history` is null where the previous response was not. */
+export interface Found {
+  history: readonly InputItem[] | null;
+  items: ReadonlyMap<string, InputItem>;
+}
+
 /**
  * The request with what was stored in place of what refers to it. `history` is the conversation of the previous response,
  * oldest first: of each response its own input, then its output. Throws `previous_response_not_found` for a reference
  * that was not found, and `invalid_value` for a tool's output whose call is nowhere.
  */
-export function withResolved(
-  wire: ResponsesRequest,
-  found: { history: readonly InputItem[] | null; items: ReadonlyMap<string, InputItem> },
-): ResponsesRequest {
+export function withResolved(wire: ResponsesRequest, found: Found): ResponsesRequest {
   const { previousResponseId, items } = referencesOf(wire);
   if (previousResponseId !== null && found.history === null) throw notFound("previous_response_id");
   const missing = items.find(({ id }) => !found.items.has(id));
@@ -48,11 +56,10 @@ export function withResolved(
     [resolved]: { history: found.history ?? [], items: found.items },
   };
   const told = conversationOf(whole);
-  const orphan = firstOrphan(
-    told.map(({ item }) => item),
-    (at) => told[at]!.param,
-  );
-  if (orphan) throw violationFault(orphan);
+  const items_told = told.map(({ item }) => item);
+  const pathOf = (at: number) => told[at]!.param;
+  const broken = firstOrphan(items_told, pathOf) ?? firstEarlyTrigger(items_told, pathOf);
+  if (broken) throw violationFault(broken);
   return whole;
 }
 
@@ -98,9 +105,23 @@ export function conversationOf(wire: ResponsesRequest): Told[] {
 /** Lists of tools among the items say what calls are named; what is to be stored needs all of it. */
 export function remainder(wire: ResponsesRequest): ResponsesRequest {
   if (wire.store !== false) return wire;
-  const lists = conversationOf(wire).flatMap(({ item }) => (item.type === "additional_tools" ? [item] : []));
-  const rest: ResponsesRequest & Resolved = { ...wire, input: lists, [resolved]: { history: [], items: new Map() } };
+  return withInput(
+    wire,
+    conversationOf(wire).flatMap(({ item }) => (keptTypes.has(item.type) ? [item] : [])),
+  );
+}
+
+const keptTypes: ReadonlySet<string> = new Set(["additional_tools", "compaction_trigger"]);
+
+/** The same with these items as its whole conversation. */
+export function withInput(wire: ResponsesRequest, input: InputItem[]): ResponsesRequest {
+  const rest: ResponsesRequest & Resolved = { ...wire, input, [resolved]: { history: [], items: new Map() } };
   return rest;
+}
+
+/** Whether the conversation is to be told in short, and not answered. */
+export function isCompaction({ input }: Pick<ResponsesRequest, "input">): boolean {
+  return typeof input !== "string" && input.at(-1)?.type === "compaction_trigger";
 }
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
@@ -128,12 +149,16 @@ export function storable(wire: ResponsesRequest, response: ResponseObject): Stor
   const own = conversationOf(wire).filter(({ place }) => place !== "previous_response_id");
   const input = own.map(({ item }, at): StoredItem => ({ ...item, id: itemIdOf(response.id, item.type, at, "input") }));
   const { output, ...rest } = response;
-  return { id: response.id, previousResponseId: wire.previous_response_id ?? null, input, output, response: rest };
+  // A summary stands in place of all that came before it.
+  const previousResponseId = isCompaction(wire) ? null : (wire.previous_response_id ?? null);
+  return { id: response.id, previousResponseId, input, output, response: rest };
 }
 
 /** The conversation that a response ends: what `withResolved` takes for its history. Oldest first, the response last. */
 export function historyOf(turns: readonly StoredTurn[]): InputItem[] {
-  return turns.flatMap(itemsOf);
+  return turns.flatMap(({ input, output }) =>
+    itemsOf(output.some(({ type }) => type === "compaction") ? { input: [], output } : { input, output }),
+  );
 }
 
 /** The item of that id among what is stored of its response. */
@@ -167,6 +192,8 @@ const prefixes: Partial<Record<string, string>> = {
   reasoning: "rs",
   additional_tools: "at",
   configuration_update: "cu",
+  compaction: "cmp",
+  compaction_trigger: "cmpt",
 };
 /** Inputs are counted from here, so that no output has the id of an input. */
 const inputsFrom = 0x1000000;

@@ -4,7 +4,7 @@ import type { PartHead, TokenLogprob } from "../../inference/event.ts";
 import { CustomInput } from "../custom-tool.ts";
 import type { AroundDelta } from "../delta-frame.ts";
 import type { AnswerItems, CallerCall } from "./answer-items.ts";
-import type { ContentPart, ItemStatus, OutputItem, SummaryText } from "./contract.ts";
+import type { AnswerItem, ContentPart, ItemStatus, SummaryText } from "./contract.ts";
 import { aroundNumbered, type ResponseWriter, type UnnumberedEvent } from "./response-writer.ts";
 
 export class StreamItem {
@@ -14,7 +14,7 @@ export class StreamItem {
   #pieces: string[] = [];
   #logprobs: TokenLogprob[] = [];
   #signature: string | undefined;
-  #final: OutputItem | null = null;
+  #final: AnswerItem | null = null;
   readonly #id: string;
   readonly #call: CallerCall | null;
   readonly #input: CustomInput | null;
@@ -53,7 +53,7 @@ export class StreamItem {
   }
 
   /** Writes what ends the item, once. */
-  finish(status: ItemStatus): OutputItem {
+  finish(status: ItemStatus): AnswerItem {
     if (this.#final) return this.#final;
     this.ended = true;
     if (this.#input) this.#say(this.#input.end());
@@ -64,7 +64,7 @@ export class StreamItem {
     return item;
   }
 
-  snapshot(status: ItemStatus): OutputItem {
+  snapshot(status: ItemStatus): AnswerItem {
     const part = {
       head: this.head,
       text: this.#pieces.join(""),
@@ -75,7 +75,7 @@ export class StreamItem {
   }
 
   /** As it begins: nothing said yet. */
-  #added(): OutputItem {
+  #added(): AnswerItem {
     const head: PartHead = this.head.kind === "reasoning" ? { kind: "reasoning" } : this.head;
     const item = this.items.itemOf({ head, text: "" }, this.index, "in_progress");
     return item.type === "message" ? { ...item, content: [] } : item;
@@ -121,7 +121,7 @@ export class StreamItem {
     else this.#openPart({ type: "reasoning_text", text: "" });
   }
 
-  #done(item: OutputItem): void {
+  #done(item: AnswerItem): void {
     const { writer } = this;
     const inner = { item_id: this.#id, output_index: this.index };
     if (item.type === "function_call") {

@@ -2,6 +2,7 @@
  * A body that claims to be a Responses request becomes one, or the fault that says what to change: first the shape
  * (contract.ts), then the rules between fields, each time the first offence. What it refers to is looked up by others.
  */
+import { compact } from "../../inference/compact.ts";
 import { contract } from "../contract.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { firstBrokenRule, given, type Rules } from "../rules.ts";
@@ -19,21 +20,65 @@ import {
   type InputItem,
   type NamedTool,
   type ResponsesRequest,
+  TypedCompactRequest,
+  TypedInputTokensRequest,
   TypedResponsesRequest,
 } from "./contract.ts";
-import { firstOrphan, strangePart } from "./conversation.ts";
-import { referencesOf } from "./references.ts";
+import { firstEarlyTrigger, firstOrphan, strangePart } from "./conversation.ts";
+import { isCompaction, referencesOf } from "./references.ts";
 import { isHosted, listedTools, ToolBook } from "./tools.ts";
 
 const request = contract(TypedResponsesRequest);
+const compacted = contract(TypedCompactRequest);
+const count = contract(TypedInputTokensRequest);
 
 /** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
 export function validateResponsesRequest(body: unknown): ResponsesRequest {
   const typed = withTypes(body);
-  if (!request.satisfied(typed)) throw violationFault(withoutSource(typed) ?? request.violation(typed));
+  if (!request.satisfied(typed)) throw violationFault(withoutSource(typed, request) ?? request.violation(typed));
   const broken = firstBrokenRule(typed, rules);
   if (broken) throw violationFault(broken);
   return typed;
+}
+
+/** The body of a request to compact, as the request that asks for the summary. */
+export function validateCompactRequest(body: unknown): ResponsesRequest {
+  const typed = withTypes(body);
+  if (!compacted.satisfied(typed)) throw violationFault(withoutSource(typed, compacted) ?? compacted.violation(typed));
+  const told = toldIn(typed);
+  const input = isCompaction({ input: told }) ? told : [...told, { type: "compaction_trigger" as const }];
+  const { model, instructions, previous_response_id, prompt_cache_key, reasoning } = typed;
+  const more = compact({ instructions, previous_response_id, prompt_cache_key, reasoning });
+  return coherent({ model, input, store: false, ...more });
+}
+
+/** The body of a count. What would be refused of a request for an answer is counted as far as it is understood. */
+export function validateInputTokens(body: unknown): ResponsesRequest {
+  const typed = withTypes(body);
+  if (!count.satisfied(typed)) throw violationFault(withoutSource(typed, count) ?? count.violation(typed));
+  const { model, instructions, previous_response_id, tools, text, reasoning } = typed;
+  const more = compact({ instructions, previous_response_id, tools, text, reasoning });
+  return coherent({ model, input: toldIn(typed), ...more });
+}
+
+function coherent(asked: ResponsesRequest): ResponsesRequest {
+  const broken = conversation(asked);
+  if (broken) throw violationFault(broken);
+  return asked;
+}
+
+interface Telling {
+  input?: ResponsesRequest["input"] | null;
+  previous_response_id?: string | null;
+}
+
+/** What is said in the body itself. Throws where nothing is, there or before. */
+function toldIn({ input, previous_response_id: previous }: Telling): InputItem[] {
+  if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
+  if (input) return input;
+  if (previous) return [];
+  const message = "'input' or 'previous_response_id' is required.";
+  throw violationFault({ code: "missing_field", param: "input", message });
 }
 
 /**
@@ -58,8 +103,8 @@ function impliedType(item: unknown): "message" | "item_reference" | null {
 }
 
 /** A medium by id or URL lacks what it could be sent as, too; it is told as what it is. */
-function withoutSource(body: unknown): Violation | null {
-  const found = request.violation(body);
+function withoutSource(body: unknown, by: { violation(body: unknown): Violation }): Violation | null {
+  const found = by.violation(body);
   const path = /^(input\[(\d+)\]\.(content|output)\[(\d+)\])\.(image_url|file_data)$/.exec(found.param);
   if (!path || found.code !== "missing_field") return null;
   const item = ((body as JsonObject).input as JsonObject[])[Number(path[2])];
@@ -88,6 +133,8 @@ function conversation(body: ResponsesRequest): Violation | null {
     const strange = strangePart(told[at]!, () => pathOf(at));
     if (strange) return strange;
   }
+  const early = firstEarlyTrigger(told, pathOf);
+  if (early) return early;
   const { previousResponseId, items } = referencesOf(body);
   return previousResponseId === null && items.length === 0 ? firstOrphan(told, pathOf) : null;
 }

@@ -33,6 +33,8 @@ export interface RunOptions {
   prompt: string;
   /** Files of its folder, by name. */
   files?: Record<string, string>;
+  /** Its own provider, of which only the base URL is changed, in place of one that is configured. */
+  builtIn?: true;
   /** Further lines of the provider's table in config.toml. */
   provider?: string;
   /** Further lines at the head of config.toml. */
@@ -43,19 +45,52 @@ export interface RunOptions {
 }
 
 export async function runAgent(options: RunOptions): Promise<Run> {
+  using session = startSession(options);
+  return await session.turn(options.prompt);
+}
+
+export interface Session extends Disposable {
+  /** One run of Codex: the first begins the session, each later one resumes it. `config`: further settings of this run. */
+  turn(prompt: string, config?: string[]): Promise<Run>;
+}
+
+/** A folder of its own, with a home of its own. */
+export function startSession(options: Omit<RunOptions, "prompt">): Session {
   const folder = mkdtempSync(join(tmpdir(), "sluice-agent-"));
   const [work, home] = [join(folder, "work"), join(folder, "home")];
-  const watch = watched(options);
-  const trap = outsideTrap();
   for (const one of [work, home]) mkdirSync(one);
   for (const [name, text] of Object.entries(options.files ?? {})) writeFileSync(join(work, name), text);
-  writeFileSync(join(home, "config.toml"), configFor(watch.url, options));
+  let turns = 0;
+  return {
+    async turn(prompt, config = []) {
+      turns += 1;
+      const resumes = turns === 1 ? [] : ["resume", "--last"];
+      const settings = config.flatMap((setting) => ["-c", setting]);
+      return await ran({ ...options, work, home, words: ["exec", ...resumes, ...settings], prompt });
+    },
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+interface Ran extends RunOptions {
+  work: string;
+  home: string;
+  words: string[];
+}
+
+async function ran(options: Ran): Promise<Run> {
+  const { work, home } = options;
+  const watch = watched(options);
+  const trap = outsideTrap();
+  writeFileSync(join(home, "config.toml"), options.builtIn ? atHome(options) : configFor(watch.url, options));
   const schema = join(home, "schema.json");
   if (options.schema) writeFileSync(schema, JSON.stringify(options.schema));
   // It works in a folder made for it; what would fence it in is not there in every container.
-  const words = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"];
+  const words = [...options.words, "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"];
   if (options.schema) words.push("--output-schema", schema);
-  const env = { PATH: process.env.PATH ?? "", HOME: home, CODEX_HOME: home, ...trap.env, SLUICE_KEY: options.key };
+  if (options.builtIn) words.push("-c", `openai_base_url="${watch.url}/v1"`);
+  const keys = options.builtIn ? { CODEX_API_KEY: options.key } : { SLUICE_KEY: options.key };
+  const env = { PATH: process.env.PATH ?? "", HOME: home, CODEX_HOME: home, ...trap.env, ...keys };
   const began_ms = performance.now();
   try {
     const command = [process.env.CODEX ?? "codex", ...words, options.prompt];
@@ -66,14 +101,12 @@ export async function runAgent(options: RunOptions): Promise<Run> {
   } finally {
     watch.stop();
     trap.stop();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** As docs/clients.md has it, but for what keeps it at home. */
-function configFor(url: string, { model, provider = "", config = "" }: RunOptions): string {
+/** What keeps it at home. */
+function atHome({ model, config = "" }: RunOptions): string {
   return `model = "${model}"
-model_provider = "sluice"
 check_for_update_on_startup = false
 ${config}
 
@@ -82,13 +115,19 @@ enabled = false
 
 [features]
 plugins = false
+`;
+}
 
+/** As docs/clients.md has it, but for what keeps it at home. */
+function configFor(url: string, options: RunOptions): string {
+  return `model_provider = "sluice"
+${atHome(options)}
 [model_providers.sluice]
 name = "Sluice"
 base_url = "${url}/v1"
 env_key = "SLUICE_KEY"
 wire_api = "responses"
-${provider}
+${options.provider ?? ""}
 `;
 }
 

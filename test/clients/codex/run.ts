@@ -10,7 +10,9 @@ import { npmPackages } from "../npm-packages.ts";
 const wanted = { "@openai/codex": "0.169.0" };
 
 export async function codexSuite(edition: Edition): Promise<Ran> {
-  const checks = ["codex.checks.ts", "engines.checks.ts"].map((name) => join(import.meta.dir, name));
+  const checks = ["codex.checks.ts", "compaction.checks.ts", "engines.checks.ts"].map((name) =>
+    join(import.meta.dir, name),
+  );
   const { folder, versions } = await npmPackages("codex", wanted, edition);
   const { code, output } = await command([process.execPath, "test", ...checks], {
     limit_ms: 15 * 60_000,

@@ -109,7 +109,21 @@ export const responsesProbes: Record<string, Probe> = {
   ],
   "`additional_tools`": [[input({ type: "additional_tools", tools: [tool] }, asked("a")), /"name":"f".*MARK/]],
   "`id`, `status`, `phase` of an item": [[input({ ...asked("a"), id: "MARK", status: "MARK", phase: "MARK" }), /MARK/]],
-  "items of hosted tools, of shells, of programs, compaction": [
+  "`compaction`": [
+    [input(asked("a"), { type: "compaction", encrypted_content: "compaction.1:MARK" }, asked("b")), /"a".*MARK.*"b"/],
+  ],
+  "`compaction_trigger`, as the last item": [
+    [input(asked("MARK"), { type: "compaction_trigger" }), /MARK.*about to be replaced by what you write now/],
+  ],
+  "tools, forms and log probabilities beside a trigger": [
+    [{ ...input(asked("a"), { type: "compaction_trigger" }), tools: [tool], tool_choice: "required" }, /MARK|required/],
+    [
+      { ...input(asked("a"), { type: "compaction_trigger" }), text: { format: { type: "json_object" } } },
+      /json_object|output_config/,
+    ],
+    [{ ...input(asked("a"), { type: "compaction_trigger" }), top_logprobs: 7 }, /logprobs/],
+  ],
+  "items of hosted tools, of shells, of programs": [
     "web_search_call",
     "code_interpreter_call",
     "local_shell_call",
@@ -117,7 +131,6 @@ export const responsesProbes: Record<string, Probe> = {
     "mcp_call",
     "program",
     "program_output",
-    "compaction",
   ].map((type) => [input(asked("a"), { type, MARK: 1 }), /MARK/]),
   "`function` tools, with `strict`": [
     [{ tools: [{ ...tool, description: "WORDS", strict: true }] }, /(?=.*MARK)(?=.*WORDS)(?=.*"strict":true)/],

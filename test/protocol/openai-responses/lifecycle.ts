@@ -17,14 +17,15 @@ interface Told {
   sequence_number: number;
   output_index: number;
   item_id: string;
-  item: { id: string; type: string; status: string };
+  /** A compaction has no status. */
+  item: { id: string; type: string; status?: string };
   delta: string;
   text?: string;
   refusal?: string;
   arguments?: string;
   input?: string;
   name?: string;
-  response: { status: string; output: { id: string; status: string }[] };
+  response: { status: string; output: { id: string; type: string; status?: string }[] };
 }
 
 const terminal = new Set(["response.completed", "response.incomplete", "response.failed"]);
@@ -50,7 +51,7 @@ function step(items: Seen[], event: Told): string | null {
   if (event.type === "response.output_item.added") {
     if (event.output_index !== items.length) return `item ${event.output_index} where ${items.length} was next`;
     const { id, type, status } = event.item;
-    if (status !== "in_progress") return `it begins ${status}`;
+    if (status !== "in_progress" && type !== "compaction") return `it begins ${status}`;
     if (items.some((item) => item.id === id)) return "its id is another's";
     if (items.at(-1)?.done === null) return "it begins inside another";
     items.push({ id, type, text: "", part: "none", said: false, done: null });
@@ -96,7 +97,8 @@ function ended(items: Seen[], response: Told["response"]): string | null {
     if (final.status === "incomplete" && at < items.length - 1 && response.status === "incomplete")
       return `item ${at} is incomplete and not last`;
   }
-  if (response.status === "incomplete" && items.length > 0 && response.output.at(-1)?.status !== "incomplete")
+  const last = response.output.at(-1);
+  if (response.status === "incomplete" && last && last.type !== "compaction" && last.status !== "incomplete")
     return "the last item of a cut answer is complete";
   return null;
 }

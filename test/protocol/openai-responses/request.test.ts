@@ -333,7 +333,6 @@ describe("the rest", () => {
     [{ context_management: [{ type: "compaction" }] }, "context_management"],
     [{ input: [{ type: "web_search_call", id: "ws_1" }] }, "input[0].type"],
     [{ input: [{ role: "user", content: "a" }, { type: "mcp_call" }] }, "input[1].type"],
-    [{ input: [{ type: "compaction", encrypted_content: "x" }] }, "input[0].type"],
     [{ input: [{ role: "user", content: [{ type: "input_image", file_id: "f" }] }] }, "input[0].content[0].file_id"],
     [
       { input: [{ role: "user", content: [{ type: "input_file", file_url: "https://x" }] }] },

@@ -91,7 +91,12 @@ export const responsesPlaces: Record<string, Place> = {
       additional_tools: carried(input({ type: "additional_tools", role: "developer", tools: [tool] }), /MARK/),
       configuration_update: carried(input({ type: "configuration_update", reasoning: { effort: "low" } }), /"low"/),
       item_reference: carried(input({ type: "item_reference", id: "msg_1" }), /STORED/),
-      ...each([...strangeItems, "compaction_trigger"], () => refused),
+      compaction: carried(input({ type: "compaction", encrypted_content: "compaction.1:MARK" }), /MARK/),
+      compaction_trigger: carried(input({ type: "compaction_trigger" }), /about to be replaced by what you write now/),
+      ...each(
+        strangeItems.filter((type) => type !== "compaction"),
+        () => refused,
+      ),
     },
   },
   "Responses: part of the input": {

@@ -1,0 +1,49 @@
+/** POST /v1/responses/compact: a conversation told in short by its own model; one inference like any other. */
+import { openaiCompactCaller } from "../../protocol/openai-responses/codec.ts";
+import { CompactedResponse, CompactRequest, type ResponsesRequest } from "../../protocol/openai-responses/contract.ts";
+import { validateCompactRequest } from "../../protocol/openai-responses/validate.ts";
+import type { Adapter } from "../adapter.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { infer } from "../infer.ts";
+import { inferenceBody } from "../inference-body.ts";
+import { credentialFaults } from "../openapi/faults.ts";
+import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
+import { operation } from "../operation.ts";
+import { resolveReferences } from "../stored-responses.ts";
+import { jsonType } from "./examples.ts";
+import { compacted, compactRequests, path } from "./responses-examples.ts";
+
+const metered = "responses";
+
+function compactAdapter(dependencies: Dependencies): Adapter<ResponsesRequest, CompactedResponse> {
+  return {
+    operation: metered,
+    idPrefix: "resp_",
+    codec: openaiCompactCaller,
+    resolve: (wire, owner) => resolveReferences(dependencies, wire, owner),
+  };
+}
+
+export const compactResponse = operation({
+  operationId: "compactResponse",
+  method: "post",
+  path: `${path}/compact`,
+  tag: "Inference",
+  summary: "Compact a conversation",
+  description:
+    'Has the model write a summary of the conversation from which it can go on, and answers it as one item `compaction`, behind the newest messages of the user. It is metered like any response, and not stored. If the conversation does not fit into the model\'s context, its oldest messages are left out, and the summary says so. A streamed compaction is `POST /v1/responses` with `{"type": "compaction_trigger"}` as the last item.',
+  scope: "inference:create",
+  metered,
+  request: inferenceBody(CompactRequest, validateCompactRequest),
+  success: {
+    description: "What to go on from.",
+    headers: [...usageHeaderNames, "x-service-usage-source", ...limitHeaderNames],
+    content: { [jsonType]: { schema: CompactedResponse, example: compacted } },
+  },
+  faults: [...credentialFaults, "model_not_allowed"],
+  otherFaults: true,
+  limitRefusalHeaders: limitRefusalHeaderNames,
+  faultShape: "responses",
+  examples: compactRequests,
+  handle: (dependencies, call, input) => infer(dependencies, call, input, compactAdapter(dependencies)),
+});

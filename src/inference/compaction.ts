@@ -1,0 +1,156 @@
+/**
+ * A conversation told in short, so that it can go on: the model is asked for that behind its last turn. What does not fit
+ * its context is left out, the oldest turns first. docs/design/protocols.md, Compaction.
+ */
+import { Fault } from "./fault.ts";
+import { mediaOf } from "./media.ts";
+import type { InferenceRequest, InputPart, Turn, UserTurn } from "./request.ts";
+import { headInstructions, isCall } from "./turns.ts";
+
+/** What the model is asked for: docs/decisions/2026-11-23-compaction.md. */
+const instruction = `Stop here: do not go on with the task and call no tools. This conversation is about to be replaced by what you write now, so write down everything that is needed to go on without it, under these headings:
+
+Goal: what the user wants, and every constraint and preference that still holds.
+Decisions: what was decided, found out or ruled out, and why.
+Files and state: each file, command and resource that matters, what was changed in it, and how it stands now.
+Open ends: what is unfinished, in the order in which it is to be done, and the very next step.
+Verbatim: every name, path, identifier, number, error and quoted wording that must be repeated exactly.
+
+If an earlier summary stands in the conversation, carry over all of it that still holds. Invent nothing. Use at most 2,000 words, in the language of the conversation, and write nothing but this summary.`;
+
+export function instructionTurn(): UserTurn {
+  return { role: "user", parts: [{ kind: "text", text: instruction }] };
+}
+
+const preface = "This summary stands in place of the conversation up to here. You wrote it yourself; go on from it.";
+
+/** What a later conversation reads in the place of what was told in short. */
+export function summaryTurn(summary: string): UserTurn {
+  return { role: "user", parts: [{ kind: "text", text: `${preface}\n\n${summary}` }] };
+}
+
+export function isSummary({ role, parts: [part] }: Turn): boolean {
+  return role === "user" && part?.kind === "text" && part.text.startsWith(preface);
+}
+
+/** Output tokens for which a context leaves room: a summary that is wanted to be short has a few thousand. */
+export function summaryTokens({
+  contextTokens,
+  outputTokens_max,
+}: {
+  contextTokens: number;
+  outputTokens_max: number;
+}) {
+  return Math.max(1, Math.min(4096, outputTokens_max, Math.floor(contextTokens / 4)));
+}
+
+const turnBytes = 32;
+/** What media cost in tokens counts as so much text. */
+const bytesPerToken = 4;
+
+/** Size of the turns as a wire would have them, roughly. */
+export function bytesOf(turns: readonly Turn[]): number {
+  let bytes = turns.length * turnBytes;
+  for (const turn of turns) for (const part of turn.parts) bytes += Buffer.byteLength(contentOf(part));
+  return bytes;
+}
+
+function contentOf(part: Turn["parts"][number]): string {
+  switch (part.kind) {
+    case "tool-call":
+      return part.arguments;
+    case "image":
+      return part.url;
+    case "file":
+    case "audio":
+      return part.data;
+    default:
+      return part.text;
+  }
+}
+
+/** Its part in the context: the bytes of media say nothing of that. */
+function weightOf(turn: Turn): number {
+  if (turn.parts.some(isMedium)) {
+    const { bytes, tokens } = mediaOf({ turns: [turn] });
+    return bytesOf([turn]) - bytes + tokens * bytesPerToken;
+  }
+  let weight = turnBytes;
+  for (const part of turn.parts) weight += contentOf(part).length;
+  return weight;
+}
+
+function isMedium({ kind }: Turn["parts"][number]): boolean {
+  return kind === "image" || kind === "file" || kind === "audio";
+}
+
+/**
+ * Leaves out the oldest turns, in place, until at most that share of the conversation is left, and answers the share that
+ * is; 1 where nothing can be left out. Instructions at the head stay, an earlier summary stays, and a result goes with its
+ * call. In the place of what is gone stands a turn that says so.
+ */
+export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">, share: number): number {
+  const { turns, compaction } = request;
+  if (!compaction) return 1;
+  const head = turns.length - headInstructions(turns).rest.length;
+  const told = turns.slice(compaction.notice ? head + 1 : head, -1);
+  const weights = new Map(told.map((turn) => [turn, weightOf(turn)]));
+  const whole = sumOf(told, weights);
+  const kept = answered(withoutOldest(told, compaction.summary, weights, whole - share * whole));
+  if (kept.length === told.length || kept.every((turn) => turn === compaction.summary)) return 1;
+  compaction.leftOutTurns += told.length - kept.length;
+  compaction.notice = noticeTurn(compaction.leftOutTurns);
+  const after = [compaction.notice, ...kept, turns.at(-1)!];
+  turns.length = head;
+  for (const turn of after) turns.push(turn);
+  return sumOf(kept, weights) / whole;
+}
+
+type Weights = ReadonlyMap<Turn, number>;
+
+function sumOf(turns: readonly Turn[], weights: Weights): number {
+  let sum = 0;
+  for (const turn of turns) sum += weights.get(turn)!;
+  return sum;
+}
+
+/** Without so much of the oldest; the newest turn is what everything else leads to. */
+function withoutOldest(turns: readonly Turn[], summary: Turn | null, weights: Weights, excess: number): Turn[] {
+  let gone = 0;
+  const newest = turns.at(-1);
+  return turns.filter((turn) => {
+    if (gone >= excess || turn === newest || turn === summary) return true;
+    gone += weights.get(turn)!;
+    return false;
+  });
+}
+
+/** Without the results of calls that are gone. */
+function answered(turns: readonly Turn[]): Turn[] {
+  const called = new Set<string>();
+  return turns.filter((turn) => {
+    if (turn.role === "tool") return called.has(turn.callId);
+    if (turn.role === "assistant") {
+      for (const part of turn.parts) if (isCall(part) && part.kind === "tool-call") called.add(part.callId);
+    }
+    return true;
+  });
+}
+
+/** What the model and whoever reads its summary are told. */
+export function leftOutNotice(turns: number): string {
+  const [what, verb] = turns === 1 ? ["oldest message", "was"] : [`${turns} oldest messages`, "were"];
+  return `[The ${what} of the conversation did not fit into the model's context and ${verb} left out.]`;
+}
+
+function noticeTurn(turns: number): UserTurn {
+  const part: InputPart = { kind: "text", text: leftOutNotice(turns) };
+  return { role: "user", parts: [part] };
+}
+
+/** The model did something else: it called a tool that it was not given, or said nothing. */
+export function noSummary(): Fault {
+  return new Fault("upstream_unavailable", "The model wrote no summary of the conversation. Please try again.", {
+    retryAfterSeconds: 1,
+  });
+}

@@ -1,0 +1,79 @@
+/** A whole answer to a compaction → its summary, as one item. What else the model said is none of it. */
+import { leftOutNotice, noSummary } from "../../inference/compaction.ts";
+import type { Result } from "../../inference/result.ts";
+import { cutBy } from "./answer-items.ts";
+import type {
+  CompactedResponse,
+  InputItem,
+  MessageItem,
+  OutputCompaction,
+  ResponseObject,
+  ResponsesRequest,
+  RetainedMessage,
+} from "./contract.ts";
+import { conversationOf, itemIdOf, withInput } from "./references.ts";
+import { begunResponse, endedResponse } from "./response-object.ts";
+import { sealCompaction } from "./sealed-compaction.ts";
+import { encodeUsage } from "./usage.ts";
+
+/** Throws where nothing was said. */
+export function encodeCompaction(result: Result, wire: ResponsesRequest, endedAtSeconds?: number): ResponseObject {
+  const reason = cutBy(result.reason);
+  return endedResponse(begunResponse(wire, result), {
+    output: [compactionItem(result)],
+    usage: result.usage,
+    outcome: reason ? { status: "incomplete", reason } : { status: "completed" },
+    atSeconds: endedAtSeconds,
+  });
+}
+
+/** The summary, between what has to be known of it: what it leaves out, and that it breaks off. */
+export function compactionItem({ responseId, parts, reason, leftOutTurns = 0 }: Result, index = 0): OutputCompaction {
+  const summary = parts.map(({ head, text }) => (head.kind === "text" ? text : "")).join("");
+  if (summary.trim() === "") throw noSummary();
+  const told = [
+    ...(leftOutTurns > 0 ? [leftOutNotice(leftOutTurns)] : []),
+    summary,
+    ...(cutBy(reason) === null ? [] : ["[This summary breaks off here, before its end.]"]),
+  ];
+  const id = itemIdOf(responseId, "compaction", index);
+  return { id, type: "compaction", encrypted_content: sealCompaction(told.join("\n\n")) };
+}
+
+/** The same as `/v1/responses/compact` answers it: with what the user said last, word for word. */
+export function encodeCompacted(result: Result, { input }: ResponsesRequest): CompactedResponse {
+  const { responseId, createdAtSeconds, usage } = result;
+  const said = (typeof input === "string" ? [] : input).filter(isUsers);
+  const messages = said.map(({ content }, at): RetainedMessage => {
+    const parts = typeof content === "string" ? [{ type: "input_text" as const, text: content }] : content;
+    const id = itemIdOf(responseId, "message", at);
+    return { id, type: "message", status: "completed", role: "user", content: [...parts] };
+  });
+  return {
+    id: responseId,
+    object: "response.compaction",
+    created_at: createdAtSeconds,
+    output: [...messages, compactionItem(result, messages.length)],
+    usage: encodeUsage(usage),
+  };
+}
+
+/** What is retained word for word has to leave room in the smallest contexts. */
+const retained_chars_max = 32_768;
+
+/** What the answer needs of the request: the newest messages of the user, and that it is a compaction. */
+export function compactRemainder(wire: ResponsesRequest): ResponsesRequest {
+  const retained: InputItem[] = [{ type: "compaction_trigger" }];
+  let chars = 0;
+  for (const { item } of conversationOf(wire).reverse()) {
+    if (!isUsers(item)) continue;
+    chars += JSON.stringify(item.content).length;
+    if (chars > retained_chars_max) break;
+    retained.unshift(item);
+  }
+  return withInput(wire, retained);
+}
+
+function isUsers(item: InputItem): item is MessageItem {
+  return item.type === "message" && item.role === "user";
+}

@@ -1,0 +1,173 @@
+/**
+ * USAGE, a conversation told in short: nothing of the answer is shown, and so counted, before the model has begun its
+ * summary, and where it writes none the request has failed. An engine that finds the conversation too long is asked again
+ * with less of it. docs/design/protocols.md, Compaction.
+ */
+import { leaveOut, noSummary } from "../inference/compaction.ts";
+import type { InferenceEvent } from "../inference/event.ts";
+import type { Fault } from "../inference/fault.ts";
+import type { Errand } from "./asking.ts";
+import type { Opened, OpenedEvents, Tried } from "./opened.ts";
+
+type Batch = InferenceEvent[];
+type Next = IteratorResult<Batch, void>;
+
+/** How often a conversation is shortened for an engine: at the last it is a sixteenth of what it was, or less. */
+const shortenings_max = 4;
+/** What a model thinks before its first word is held: more of it is no summary. */
+const held_events_max = 262_144;
+const held_chars_max = 4 * 1024 * 1024;
+/** Where the engine said how long the input is, a little more is left out: the rest is counted anew. */
+const margin = 0.9;
+const half = 0.5;
+
+export function compacting(open: (errand: Errand) => Opened, errand: Errand): Opened {
+  return new Compacting(open, errand);
+}
+
+class Compacting implements Opened, OpenedEvents {
+  readonly #open: (errand: Errand) => Opened;
+  readonly #errand: Errand;
+  #now: Opened;
+  /** Of what was asked before. */
+  #tried: Tried[] = [];
+  #attempts = 0;
+  #queued_ms = 0;
+  #share = 1;
+  #isShown = false;
+  #isOver = false;
+
+  constructor(open: (errand: Errand) => Opened, errand: Errand) {
+    this.#open = open;
+    this.#errand = errand;
+    this.#now = open(errand);
+  }
+
+  get events(): OpenedEvents {
+    return this;
+  }
+
+  get route() {
+    return this.#now.route;
+  }
+
+  get isAtEngine(): boolean {
+    return this.#now.isAtEngine;
+  }
+
+  /** Less of the conversation may be asked for until something is shown. */
+  get isFinal(): boolean {
+    return this.#isShown && this.#now.isFinal;
+  }
+
+  get inputShare(): number {
+    return this.#share;
+  }
+
+  get attempts(): number {
+    return this.#attempts + this.#now.attempts;
+  }
+
+  get tried(): readonly Tried[] {
+    return [...this.#tried, ...this.#now.tried];
+  }
+
+  get queued_ms(): number {
+    return this.#queued_ms + this.#now.queued_ms;
+  }
+
+  get windowTokens(): number | null {
+    return this.#now.windowTokens;
+  }
+
+  [Symbol.asyncIterator](): OpenedEvents {
+    return this;
+  }
+
+  async next(): Promise<Next> {
+    if (!this.#isShown) return this.#toSummary();
+    const next = await this.#now.events.next();
+    // Of an answer that nobody has seen, another engine begins anew.
+    return !next.done && isAnew(next.value) ? this.#toSummary() : next;
+  }
+
+  return(): Promise<Next> {
+    this.#isOver = true;
+    return this.#now.events.return();
+  }
+
+  async #toSummary(): Promise<Next> {
+    for (let shortenings = 0; ; shortenings++) {
+      const { said, end } = await this.#untilSaid();
+      if (end === "left") return { done: true, value: undefined };
+      if (end === null) {
+        this.#isShown = true;
+        return { done: false, value: said.map((event) => this.#marked(event)) };
+      }
+      if (end.type === "response-end") return this.#failed(noSummary());
+      if (shortenings === shortenings_max || !this.#isShortened(end.fault)) return this.#failed(end.fault);
+    }
+  }
+
+  /** What is said up to the summary's first words; or the end, where there are none, or nobody waits any more. */
+  async #untilSaid(): Promise<{ said: Batch; end: Terminal | "left" | null }> {
+    const said: Batch = [];
+    const texts = new Set<number>();
+    let chars = 0;
+    for (;;) {
+      const { done, value } = await this.#now.events.next();
+      if (done) return { said, end: "left" };
+      if (isAnew(value)) {
+        said.length = 0;
+        texts.clear();
+      }
+      said.push(...value);
+      for (const event of value) {
+        if (event.type === "part-delta") chars += event.delta.length;
+        if (event.type === "part-start" && event.part.kind === "text") texts.add(event.index);
+        if (event.type === "part-delta" && texts.has(event.index) && /\S/.test(event.delta)) return { said, end: null };
+        if (event.type === "response-end" || event.type === "response-failed") return { said, end: event };
+      }
+      if (said.length > held_events_max || chars > held_chars_max) {
+        await this.#now.events.return();
+        return { said, end: { type: "response-failed", fault: noSummary() } };
+      }
+    }
+  }
+
+  /** Whether less of it is asked now. */
+  #isShortened({ code, details: { overflow } }: Fault): boolean {
+    const { request, model, inputTokens, inputBytes, signal } = this.#errand;
+    if (code !== "context_length_exceeded" || this.#isOver || signal.aborted) return false;
+    const counted = overflow?.inputTokens ?? 0;
+    const share = leaveOut(request, counted > model.contextTokens ? (margin * model.contextTokens) / counted : half);
+    if (share === 1) return false;
+    this.#share *= share;
+    this.#tried.push(...this.#now.tried);
+    this.#attempts += this.#now.attempts;
+    this.#queued_ms += this.#now.queued_ms;
+    this.#now = this.#open({
+      ...this.#errand,
+      own: null,
+      inputTokens: Math.ceil(inputTokens * this.#share),
+      inputBytes: Math.ceil(inputBytes * this.#share),
+    });
+    return true;
+  }
+
+  #marked(event: InferenceEvent): InferenceEvent {
+    const { leftOutTurns = 0 } = this.#errand.request.compaction ?? {};
+    return event.type === "response-start" && leftOutTurns > 0 ? { ...event, leftOutTurns } : event;
+  }
+
+  #failed(fault: Fault): Next {
+    this.#isShown = true;
+    return { done: false, value: [{ type: "response-failed", fault }] };
+  }
+}
+
+function isAnew([first]: Batch): boolean {
+  return first?.type === "response-start";
+}
+
+type Terminal = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;
