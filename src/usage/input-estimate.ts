@@ -8,7 +8,7 @@ import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import type { InputRatio } from "../store/calibration.ts";
-import { type Kept, learned, models_learned_max } from "./learned.ts";
+import { type Kept, learned, learned_max } from "./learned.ts";
 
 export interface InputEstimate {
   /** `bodyBytes` is the size of the whole body, decompressed. At least 1. */
@@ -27,7 +27,7 @@ export interface EstimateSettings {
   /** Known models at a time; the one that was learned longest ago makes room. */
   models_max: number;
 }
-export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: models_learned_max };
+export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: learned_max };
 
 /** What a token is of most texts, before the first report; a hold starts from the larger ratio of the settings. */
 const ratioExpected = 1 / 4;

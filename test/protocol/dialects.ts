@@ -21,7 +21,13 @@ const counts = (
   more: { cached?: number; written?: number; reasoning?: number } = {},
 ): DialectFixture["usage"] => {
   const { cached = 0, written = 0, reasoning = 0 } = more;
-  return { inputTokens, cachedInputTokens: cached, cacheWriteTokens: written, outputTokens, reasoningTokens: reasoning };
+  return {
+    inputTokens,
+    cachedInputTokens: cached,
+    cacheWriteTokens: written,
+    outputTokens,
+    reasoningTokens: reasoning,
+  };
 };
 
 const openai = (prompt: number, output: number, more: object = {}) => ({
