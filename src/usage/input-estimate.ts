@@ -15,7 +15,7 @@ export interface InputEstimate {
   tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number): number;
   /** The middle of what it may be, and not the upper end. At least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
-  /** What an engine reported of that input. Reports with media teach nothing about text. */
+  /** What an engine reported of that input, or a tokenizer counted. With media it teaches nothing about text. */
   observe(model: Pick<Model, "id">, bodyBytes: number, media: Pick<Media, "bytes">, usage: Usage): void;
   /** The ratio of each model, to be kept over a restart. */
   ratios: Kept<InputRatio>;
@@ -65,7 +65,7 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
     },
     observe({ id }, bodyBytes, media, usage) {
       const tokens = promptTokens(usage);
-      if (usage.source !== "reported" || media.bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
+      if (usage.source === "estimated" || media.bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
       const seen = Math.min(ratio_max, Math.max(ratio_min, tokens / bodyBytes));
       const known = models.get(id) ?? { ratio: ratioExpected, spread: seen / 4, bytes: 0 };
       models.learn(id, learnedFrom(known, seen, bodyBytes));

@@ -269,7 +269,7 @@ class GrantedRun implements Run {
     const route = last && (tried.length > 1 || replica) ? { ...last, tried } : last;
     const confirmed = reservation.settle({ usage, units, outcome, stoppedBy, errorCode, route, reportRejected });
     if (told) void confirmed.finally(told);
-    if (usage.source === "reported") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.media, usage);
+    if (usage.source !== "estimated") parts.inputEstimate.observe(asked.model, asked.inputBytes, asked.media, usage);
     const ended: Ended = {
       usage,
       outcome,
