@@ -8,7 +8,7 @@ import { administering } from "./administering.ts";
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
 import { plansInForce } from "./admission/plans-in-force.ts";
-import { type Authenticator, authenticator } from "./auth/authenticate.ts";
+import { type Authenticator, authenticator, authenticatorLimits } from "./auth/authenticate.ts";
 import { standings } from "./auth/standing.ts";
 import { adminSocket } from "./cli/socket.ts";
 import { closing } from "./closing.ts";
@@ -40,6 +40,7 @@ import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { dryRunRates } from "./redis/dry-run-rates.ts";
 import { publishPlans, reload, tellAtStart } from "./reloading.ts";
 import { latestCatalog } from "./routing/catalog.ts";
+import { storePatience } from "./store-patience.ts";
 import { stores } from "./stores.ts";
 import { type Metrics, prometheusMetrics } from "./telemetry/metrics.ts";
 import { openTraces } from "./telemetry/open.ts";
@@ -51,7 +52,7 @@ import { startThread } from "./tokens/thread.ts";
 import { notices } from "./usage/notices.ts";
 import { startWarmNode } from "./warm-node.ts";
 import { warmUp, warmUpInIdleMoments } from "./warm-up.ts";
-import { welcome } from "./welcome.ts";
+import { createDemo, type Demo, welcomeText } from "./welcome.ts";
 import type { Member } from "./workers/member.ts";
 
 export interface Serving {
@@ -121,21 +122,18 @@ export async function serve(serving: Serving): Promise<number> {
     void stopping.then(() => stopped.abort());
     const { startWarmNode: start, dryRunning: ledger } = node;
     const warming = { warm_up_ms: server.warm_up_ms, start, ledger, log, stopped: stopped.signal };
-    if (!isEmbedded) {
-      prepared.checkPorts();
-      await warmUp(warming);
-    }
+    prepared.checkPorts();
+    if (!isEmbedded) await warmUp(warming);
     if (!stopped.signal.aborted) {
+      // Before the ports open, so that a script that waits for /readyz finds the key.
+      const demo = isEmbedded ? await demoOf(serving, node) : null;
       const listening = prepared.listen();
       const reloaded = () =>
         reload(configuration, { use, prepareNames }, publishing, member?.agree).then(node.inForce.read);
       serving.onReload(() => void reloaded().catch(outage("plans_unread")));
       const { url } = listening;
       if (isEmbedded) {
-        const { say, isTerminal } = serving;
-        const manage = manageAs("service");
-        const catalog = dependencies.catalog();
-        await welcome({ manage, url, catalog, dataDir: storage.dataDir, now_ms: Date.now(), isTerminal, say });
+        if (demo) serving.say(welcomeText(demo, url));
         const warmed = warmUpInIdleMoments(warming, () => node.lifecycle.openCount === 0);
         ending.defer(() => warmed);
       }
@@ -147,6 +145,19 @@ export async function serve(serving: Serving): Promise<number> {
   log.event("info", "stopped");
   log.flush();
   return 0;
+}
+
+function demoOf(
+  { configuration, isTerminal }: Serving,
+  node: Awaited<ReturnType<typeof nodeOf>>,
+): Promise<Demo | null> {
+  return createDemo({
+    manage: node.manageAs("service"),
+    catalog: node.dependencies.catalog(),
+    dataDir: configuration.current().storage.dataDir,
+    now_ms: Date.now(),
+    isTerminal,
+  });
 }
 
 interface Draining {
@@ -205,16 +216,21 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   });
   ending.defer(() => traced?.stop());
   const life = lifecycle();
+  const patience = storePatience(database.kind, systemClock());
   const authentication = authenticator({
     directory: directory(database),
     now_ms: () => performance.now(),
-    limits: { failures_of_one_address_per_minute: limits.failed_authentications_per_minute },
+    limits: {
+      failures_of_one_address_per_minute: limits.failed_authentications_per_minute,
+      lookup_ms: () => patience(authenticatorLimits.lookup_ms()),
+    },
     failed: outage("last_use_unwritten"),
   });
   ending.defer(() => authentication.stop());
   const freshBounds = () => {
     const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies: server.trustedProxies };
-    return bounds(held, { residentBytes: process.memoryUsage.rss, ...runtimeCollector, lowestFreeDescriptor });
+    const machine = { residentBytes: process.memoryUsage.rss, ...runtimeCollector, lowestFreeDescriptor };
+    return bounds(held, machine, life.smallWait);
   };
   const bounded = freshBounds();
   const tidying = repeating(async () => bounded.leftovers.passed(life.openCount), { every: tidy_ms });
@@ -233,7 +249,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     ledger,
     rates: kept.rates,
     metering,
-    grant_ms: limits.grant_ms,
+    grant_ms: () => patience(limits.grant_ms),
     log: outage("ledger_unreachable"),
     settled: metrics.settled,
     waited: metrics.grant,

@@ -147,7 +147,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
       credential = dryRun.credential;
       const admitting = admission({
         ledger: { run: ofEveryVerb(dryRun.run), recover: unasked },
-        ...{ rates, metering: configuration.metering, grant_ms: configuration.limits.grant_ms },
+        ...{ rates, metering: configuration.metering, grant_ms: () => configuration.limits.grant_ms },
         ...{ settled: metrics.settled, waited: metrics.grant, sent: metrics.batch },
       });
       const work = new Cancellation();

@@ -14,10 +14,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { keyPattern } from "../src/auth/key.ts";
 import { management } from "../src/management/management.ts";
-import { welcome } from "../src/welcome.ts";
+import { createDemo, welcomeText } from "../src/welcome.ts";
 import { memoryDirectory } from "./auth/memory-directory.ts";
 import { shell } from "./cli/shell.ts";
+import { freePort } from "./harness/daemon.ts";
 import { startSluice } from "./harness/sluice.ts";
+import { until } from "./harness/until.ts";
 import { emptyLedger } from "./management/empty-ledger.ts";
 
 const day_ms = 86_400_000;
@@ -38,11 +40,10 @@ async function welcomed(isTerminal: boolean, prepare: (file: string) => void = (
     random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
   });
   let said = "";
-  const say = (text: string) => {
-    said += text;
+  const again = async () => {
+    const demo = await createDemo({ manage, catalog, dataDir, now_ms: directory.clock.now_ms, isTerminal });
+    if (demo) said += welcomeText(demo, "http://localhost:1");
   };
-  const again = () =>
-    welcome({ manage, url: "http://localhost:1", catalog, dataDir, now_ms: directory.clock.now_ms, isTerminal, say });
   await again();
   const [{ key } = { key: null }] = await manage.listKeys({ organization: "demo" });
   const days = ((key?.expiresAt?.getTime() ?? 0) - directory.clock.now_ms) / day_ms;
@@ -84,4 +85,21 @@ test("a server whose output is a pipe prints no key", async () => {
   expect(node.stdout() + node.stderr()).not.toMatch(new RegExp(keyPattern));
   expect((await node.fetch("/v1/models")).status).toBe(200);
   await node.stop();
+}, 60_000);
+
+test("when the node is ready for the first time its key is there, and no request is refused", async () => {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const dataDir = mkdtempSync(join(tmpdir(), "sluice-ready-"));
+  const starting = startSluice({ store: "pglite", dataDir, env: { PORT: `${port}` } });
+  const isReady = async () => (await fetch(`${url}/readyz`).catch(() => null))?.status === 200;
+  await until(isReady, 30_000, "the node to be ready");
+  const key = readFileSync(join(dataDir, "demo-key"), "utf8").trim();
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const models = (await (await fetch(`${url}/v1/models`, { headers })).json()) as { data: { id: string }[] };
+  const body = JSON.stringify({ model: models.data[0]?.id, messages: [{ role: "user", content: "Hello" }] });
+  const ask = async () => (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })).status;
+  expect(await Promise.all(Array.from({ length: 32 }, ask))).toEqual(Array(32).fill(200));
+  await (await starting).stop();
+  rmSync(dataDir, { recursive: true });
 }, 60_000);

@@ -30,8 +30,8 @@ export interface AdmissionParts {
   /** Counts what plans allow a minute; without it those limits do not count. */
   rates?: Rates;
   metering: { lease_s: number; checkpoint_s: number; sweep_s: number };
-  /** A grant that takes longer is a 503. */
-  grant_ms: number;
+  /** A grant that takes longer is a 503. Asked for each admission. */
+  grant_ms(): number;
   /** Told why the store could not be used, at each attempt. */
   log?: (cause: unknown) => void;
   /** Told how many lapsed holds a sweep has settled. */

@@ -20,8 +20,8 @@ import { type Reservation, reservation } from "./reservation.ts";
 export interface EntranceSettings {
   lease_ms: number;
   checkpoint_ms: number;
-  /** A grant that takes longer is a 503. */
-  grant_ms: number;
+  /** A grant that takes longer is a 503. Asked for each admission. */
+  grant_ms(): number;
 }
 
 export interface Entry {
@@ -128,7 +128,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
 
   async function granted(admit: Admit, sentAt_ms: number): Promise<AdmitAnswer> {
     try {
-      return await batcher.submit(admit, sentAt_ms + settings.grant_ms);
+      return await batcher.submit(admit, sentAt_ms + settings.grant_ms());
     } catch (error) {
       const fault = asFault(error);
       parts.waited?.("error", clock.now_ms() - sentAt_ms);

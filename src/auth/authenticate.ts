@@ -23,8 +23,8 @@ export interface AuthenticatorLimits extends StrangerLimits {
   cache_entries_max: number;
   /** Look-ups that run at once; beyond it, requests are refused as `overloaded`. */
   lookups_max: number;
-  /** How long a request waits for a look-up before it is `storage_unavailable`. */
-  lookup_ms: number;
+  /** How long a request waits for a look-up before it is `storage_unavailable`. Asked for each look-up. */
+  lookup_ms(): number;
   /** How often the last use of keys is written down. */
   touch_ms: number;
   /** How long a request waits for a note of its use, where it has to be written first. */
@@ -36,7 +36,7 @@ export const authenticatorLimits: AuthenticatorLimits = {
   cache_ms: 1000,
   cache_entries_max: 10_000,
   lookups_max: 1000,
-  lookup_ms: 3000,
+  lookup_ms: () => 3000,
   touch_ms: 5000,
   note_ms: 1000,
 };
@@ -130,7 +130,7 @@ export function authenticator(options: {
   /** A promise only where the directory has to be asked. */
   function verdictOn(hash: string, key: Uint8Array, address: string): Verdict | Promise<Verdict> {
     const now = now_ms();
-    return remembered.verdict(hash, now) ?? answered(lookUp(hash, key, now, address), limits.lookup_ms);
+    return remembered.verdict(hash, now) ?? answered(lookUp(hash, key, now, address), limits.lookup_ms());
   }
 
   async function principalOf(headers: HeaderSource, address: string): Promise<Principal> {

@@ -8,7 +8,7 @@ import { assertShape, BodyScan, type ShapeLimits } from "../protocol/body-scan.t
 import { parsingSteps, type ScannedBody } from "../protocol/json-body.ts";
 import { OwnBytes } from "../protocol/own-bytes.ts";
 import { release } from "../protocol/release.ts";
-import { breather, inTurns, small_bytes } from "../time/breather.ts";
+import { breather, inTurns, type Pause, small_bytes } from "../time/breather.ts";
 import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
 import { readAtOnce, readPieces, type TakePiece } from "./pieces.ts";
 
@@ -27,10 +27,17 @@ export interface JsonBody<Value = unknown> {
 /** Hears how many bytes are held of a body, before they are; a Fault that it throws refuses the request. */
 export type Hold = (bytes: number) => void;
 
-export async function readJson(request: Request, limits: BodyLimits, hold: Hold): Promise<JsonBody> {
-  const { bytes, shape } = await readBody(request, limits, hold, unseenBytes(limits));
+/** `pause` gives a large body its turns among the others. */
+export async function readJson(
+  request: Request,
+  limits: BodyLimits,
+  hold: Hold,
+  pause: Pause = breather,
+): Promise<JsonBody> {
+  const { bytes, shape } = await readBody(request, { limits, hold, pause, unseen_bytes: unseenBytes(limits) });
   const size = bytes.byteLength;
-  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max));
+  await pause(size);
+  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max), pause);
   const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
   if (!own && size > slice_bytes) release(bytes);
   return { value, bytes: size, own };
@@ -42,12 +49,24 @@ function unseenBytes({ body_values_max, body_members_max, body_names_max }: Shap
 }
 
 /** The bytes of a body that says it is JSON, decompressed and looked over, not yet parsed. */
-export async function readJsonBytes(request: Request, limits: BodyLimits, hold: Hold): Promise<Uint8Array> {
-  return (await readBody(request, limits, hold, 0)).bytes;
+export async function readJsonBytes(
+  request: Request,
+  limits: BodyLimits,
+  hold: Hold,
+  pause: Pause = breather,
+): Promise<Uint8Array> {
+  return (await readBody(request, { limits, hold, pause, unseen_bytes: 0 })).bytes;
 }
 
-/** Up to `unseen_bytes` a body is not looked over: so small a one can hold no more than it may. */
-async function readBody(request: Request, limits: BodyLimits, hold: Hold, unseen_bytes: number): Promise<ScannedBody> {
+interface Reading {
+  limits: BodyLimits;
+  hold: Hold;
+  pause: Pause;
+  /** Up to this a body is not looked over: so small a one can hold no more than it may. */
+  unseen_bytes: number;
+}
+
+async function readBody(request: Request, { limits, hold, pause, unseen_bytes }: Reading): Promise<ScannedBody> {
   requireJson(request.headers.get("content-type"));
   const unpack = unpackerFor(request.headers.get("content-encoding"));
   const announced = announcedBytes(request, limits, hold);
@@ -58,7 +77,7 @@ async function readBody(request: Request, limits: BodyLimits, hold: Hold, unseen
     body.add(piece);
     if (body.bytes <= unseen_bytes) return;
     scan ??= new BodyScan();
-    return lookOver(scan, body.from(scan.bytes), limits);
+    return lookOver(scan, body.from(scan.bytes), limits, pause);
   };
   if (unpack) {
     const sent = new Gathering(announced, release);
@@ -117,11 +136,11 @@ function keep(): void {}
 const slice_bytes = 1024 * 1024;
 
 /** Refuses what no body of the largest size may be; what this one may be shows at its end. */
-async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits): Promise<void> {
+async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
   for (let from = 0; from < piece.byteLength; from += slice_bytes) {
+    await pause(scan.bytes + piece.byteLength - from);
     scan.take(piece.subarray(from, from + slice_bytes));
     assertShape(scan, limits, limits.body_bytes_max);
-    if (from + slice_bytes < piece.byteLength) await breather(piece.byteLength);
   }
 }
 

@@ -1,4 +1,5 @@
 /** What a node gives those who ask for too much: memory, descriptors, patience. Made once, and handed to the doors. */
+import { BodyTurns } from "./body-turns.ts";
 import { type ClientAddress, clientAddresses } from "./client-address.ts";
 import type { Collector } from "./collector.ts";
 import { type Leftovers, leftovers } from "./leftovers.ts";
@@ -10,6 +11,8 @@ export interface Bounds {
   memory: MemoryBudget;
   pressure: Pressure;
   leftovers: Leftovers;
+  /** Of large bodies. */
+  turns: BodyTurns;
   slowness: Slowness;
   clientAddress: ClientAddress;
 }
@@ -23,13 +26,15 @@ export interface BoundsLimits extends PressureLimits {
   trustedProxies: readonly string[];
 }
 
-export function bounds(limits: BoundsLimits, machine: Machine & Collector): Bounds {
+/** `othersWait`: see `BodyTurns`. */
+export function bounds(limits: BoundsLimits, machine: Machine & Collector, othersWait: () => boolean): Bounds {
   const felt = pressure(limits, machine, () => performance.now());
   const left = leftovers(machine);
   return {
     memory: new MemoryBudget(memoryLimits(limits), felt.memoryIsHigh, left.ended),
     pressure: felt,
     leftovers: left,
+    turns: new BodyTurns(othersWait),
     slowness: slowness(slownessLimits, Math.random),
     clientAddress: clientAddresses(limits.trustedProxies),
   };

@@ -3,6 +3,7 @@ import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import type { RequestTrace } from "../telemetry/traces.ts";
+import { breather, type Pause } from "../time/breather.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Place } from "../time/present.ts";
 import type { Tried } from "../usage/opened.ts";
@@ -53,6 +54,8 @@ export class Call implements Caller {
   bodyIsRead = false;
   /** Among the open ones: of lifecycle.ts alone. */
   place: Place<Call> | null = null;
+  /** Between two steps of work on its body. */
+  pause: Pause = breather;
   /** Where it is traced. */
   trace: RequestTrace | null = null;
   readonly #work = new Cancellation();
@@ -128,6 +131,11 @@ export class Call implements Caller {
     return this.streaming && code !== undefined && code in faultCatalogue
       ? faultCatalogue[code as FaultCode].status
       : status;
+  }
+
+  /** Whether its body is so large that work on it takes turns. */
+  get takesTurns(): boolean {
+    return this.pause !== breather;
   }
 
   /** For a caller who is known: what carries a body may take long to arrive, and longer to be answered. */

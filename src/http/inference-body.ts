@@ -1,11 +1,10 @@
 /** The body of an inference request, as a guard: read within bounds, parsed once, checked against its contract. */
 import type { TSchema } from "typebox";
 import type { Catalog } from "../routing/catalog.ts";
-import { breather } from "../time/breather.ts";
 import { type JsonBody, readJson } from "./body.ts";
 import type { Call } from "./call.ts";
 import type { RequestBody } from "./operation.ts";
-import { reserve } from "./shed.ts";
+import { reserve, takesTurns } from "./shed.ts";
 
 /** `validate` throws the Fault of the first offence; `extraParams` are the fields that the model accepts beyond the contract. */
 export function inferenceBody<Wire>(
@@ -15,15 +14,15 @@ export function inferenceBody<Wire>(
   return {
     schema,
     async read(dependencies, call) {
-      const { value, bytes, own } = await readJson(call.request, dependencies.limits, (held) =>
-        reserve(dependencies, call, held),
-      );
+      const pause = takesTurns(dependencies, call);
+      const hold = (held: number) => reserve(dependencies, call, held);
+      const { value, bytes, own } = await readJson(call.request, dependencies.limits, hold, pause);
       if (own) call.keeps(own);
       const catalog = dependencies.catalog();
       noteAsked(call, catalog, value);
-      await breather(bytes);
+      await pause(bytes);
       const wire = validate(value, extraParamsOf(catalog, value));
-      await breather(bytes);
+      await pause(bytes);
       return { value: wire, bytes, own };
     },
   };

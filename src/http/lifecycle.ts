@@ -9,6 +9,8 @@ export interface Lifecycle {
   readonly openCount: number;
   /** Of them, those whose answer is being streamed. */
   readonly streamCount: number;
+  /** Whether a request without a large body waits for its answer to begin. */
+  smallWait(): boolean;
   enter(call: Call): void;
   leave(call: Call): void;
   /** Not ready from now on; requests that still arrive are served. */
@@ -43,6 +45,10 @@ export function lifecycle(): Lifecycle {
       let streams = 0;
       for (const call of open.members()) if (call.streaming) streams += 1;
       return streams;
+    },
+    smallWait() {
+      for (const call of open.members()) if (!call.streaming && !call.takesTurns) return true;
+      return false;
     },
     enter(call) {
       call.place = open.enter(call);

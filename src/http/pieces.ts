@@ -27,7 +27,10 @@ export async function readPieces(
     ended = how;
     reader.cancel().catch(() => {});
   };
-  const deadline = setTimeout(end, bounds.ms, "late");
+  // The client is not to blame for the time in which a piece waits to be looked over.
+  let left_ms = bounds.ms;
+  let reading_since_ms = performance.now();
+  let deadline = setTimeout(end, left_ms, "late");
   const listening = signal?.listen(() => end("stopped"));
   let bytes = 0;
   try {
@@ -40,7 +43,12 @@ export async function readPieces(
         return "too_large";
       }
       const taking = take(value);
-      if (taking) await taking;
+      if (!taking) continue;
+      clearTimeout(deadline);
+      left_ms -= performance.now() - reading_since_ms;
+      await taking;
+      reading_since_ms = performance.now();
+      deadline = setTimeout(end, left_ms, "late");
     }
   } catch (thrown) {
     if (thrown instanceof Fault) {

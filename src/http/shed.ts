@@ -1,5 +1,6 @@
 /** Refusals of what does not fit: the request's memory, or one more connection. Each is counted. */
 import { Fault } from "../inference/fault.ts";
+import { type Pause, small_bytes } from "../time/breather.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Shortage } from "./memory.ts";
@@ -18,6 +19,14 @@ export function reserve(dependencies: Needs, call: Call, bytes: number): void {
   if (shortage === null) return;
   dependencies.metrics.shed(shortage);
   throw tooMuch(shortage, dependencies.bounds.memory.limits.key_bytes_max);
+}
+
+/** The pauses between the steps of work on this request's body: a large one takes turns with those of others. */
+export function takesTurns({ bounds }: Pick<Dependencies, "bounds">, call: Call): Pause {
+  const announced = Number(call.request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
+  const isSmall = announced <= small_bytes && !call.request.headers.has("content-encoding");
+  if (!isSmall && call.memory) call.pause = bounds.turns.ofBody(call.memory.keyId);
+  return call.pause;
 }
 
 /** Of a request whose body is let go before its end. */

@@ -38,13 +38,18 @@ export function choose(
 ): Route | null {
   if (routes.length < 2) return routes[0] ?? null;
   if (seeking.key === null) return lessBusyOfTwo(routes, burdenOf, draw);
-  const room = roomIn(routes, seeking.tokens, burdenOf);
-  const home = routes.find(seeking.isHome);
-  if (home) return room.isFree(home) ? home : (lessBusyOfTwo(routes.filter(room.isFree), burdenOf, draw) ?? home);
+  const home = routes.find(seeking.isHome) ?? null;
+  const room = roomIn(routes, seeking.tokens, home ? 0 : 1, burdenOf);
+  if (home) {
+    if (room.isFree(home)) return home;
+    const others = routes.filter((route) => route !== home && room.isFree(route) && room.hasPlace(route));
+    return lessBusyOfTwo(others, burdenOf, draw) ?? home;
+  }
   const { key } = seeking;
-  const places = routes.map((route) => ({ route, at: distance(key, route) })).sort((one, other) => one.at - other.at);
-  const free = places.find(({ route }) => room.isFree(route) && room.hasPlace(route));
-  return free?.route ?? lessBusyOfTwo(routes, burdenOf, draw);
+  const near = routes.map((route) => ({ route, at: distance(key, route) })).sort((one, other) => one.at - other.at);
+  const open = near.filter(({ route }) => room.hasPlace(route));
+  const first = open.find(({ route }) => room.isFree(route)) ?? open[0];
+  return first?.route ?? lessBusyOfTwo(routes, burdenOf, draw);
 }
 
 /** Those of the best priority; a route without weight is none of them while another has some. */
@@ -104,12 +109,13 @@ function drawn(routes: readonly Route[], draw: number): Route | null {
   return routes.at(-1) ?? null;
 }
 
-function roomIn(routes: readonly Route[], tokens: number, burdenOf: (route: Route) => Burden) {
+/** `sessionsNew`: 1 where the request begins a session, 0 where its session is counted already. */
+function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, burdenOf: (route: Route) => Burden) {
   const sum = (value: (route: Route) => number) => routes.reduce((total, route) => total + value(route), 0);
   const weights = sum(({ weight }) => weight);
   const inFlight = sum((route) => burdenOf(route).tokens) + tokens;
   const usual = inFlight / (sum((route) => burdenOf(route).requests) + 1);
-  const sessions = sum((route) => burdenOf(route).sessions) + 1;
+  const sessions = sum((route) => burdenOf(route).sessions) + sessionsNew;
   const shareOf = ({ weight }: Route) => (weights === 0 ? 1 / routes.length : weight / weights);
   return {
     /** Some requests meet at one place by chance; what chance explains is let pass, else no session would stay at home. */
@@ -119,6 +125,7 @@ function roomIn(routes: readonly Route[], tokens: number, burdenOf: (route: Rout
       const mean = inFlight * share;
       return busy === 0 || busy + tokens <= bound * mean + deviations * Math.sqrt(mean * usual * (1 - share));
     },
+    /** Whether one more session keeps the route within `bound` times its share of them. Some route always has a place. */
     hasPlace: (route: Route) => burdenOf(route).sessions < Math.ceil(bound * sessions * shareOf(route)),
   };
 }

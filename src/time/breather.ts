@@ -6,6 +6,9 @@
  */
 export const small_bytes = 96 * 1024;
 
+/** Between two steps of work on a body of this size; a promise only where it has to wait. */
+export type Pause = (bytes: number) => Promise<void> | undefined;
+
 /** A promise only for a large one. */
 export function breather(bytes: number): Promise<void> | undefined {
   return bytes > small_bytes ? othersTurn() : undefined;
@@ -17,20 +20,27 @@ export function othersTurn(): Promise<void> {
 }
 
 /** Work that comes in steps, with a pause after each. A promise only where there is more than one. */
-export function breathing<Result>(steps: Generator<void, Result, void>, bytes: number): Result | Promise<Result> {
+export function breathing<Result>(
+  steps: Generator<void, Result, void>,
+  bytes: number,
+  pause: Pause = breather,
+): Result | Promise<Result> {
   const first = steps.next();
-  return first.done ? first.value : rest(steps, bytes);
+  return first.done ? first.value : rest(steps, bytes, pause);
 }
 
-async function rest<Result>(steps: Generator<void, Result, void>, bytes: number): Promise<Result> {
+async function rest<Result>(steps: Generator<void, Result, void>, bytes: number, pause: Pause): Promise<Result> {
   for (;;) {
-    await breather(bytes);
+    await pause(bytes);
     const step = steps.next();
     if (step.done) return step.value;
   }
 }
 
 /** Work whose steps are each worth a pause. */
-export function inTurns<Result>(steps: Generator<void, Result, void>): Result | Promise<Result> {
-  return breathing(steps, Number.POSITIVE_INFINITY);
+export function inTurns<Result>(
+  steps: Generator<void, Result, void>,
+  pause: Pause = breather,
+): Result | Promise<Result> {
+  return breathing(steps, Number.POSITIVE_INFINITY, pause);
 }

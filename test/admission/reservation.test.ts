@@ -48,7 +48,7 @@ function node(change: Partial<EntranceSettings> = {}) {
   const commands = batcher({ ledger, clock, random: () => 1 });
   const unrated = entrance(
     { batcher: commands, clock },
-    { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: 3_000, ...change },
+    { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: () => 3_000, ...change },
   );
   const sent = <V extends Command["verb"]>(verb: V) =>
     ledger.batches.flat().filter((one): one is Extract<Command, { verb: V }> => one.verb === verb);

@@ -5,12 +5,14 @@ import type { Attack } from "./attack.ts";
 import { faults } from "./faults.ts";
 import { honestBodies } from "./honest-bodies.ts";
 import { hungryClients } from "./hungry.ts";
+import { parallelBodies } from "./parallel-bodies.ts";
 import { refusedBodies } from "./refused-bodies.ts";
 
 export const attacks: readonly Attack[] = [
   ...refusedBodies,
   ...allowedBodies,
   ...honestBodies,
+  parallelBodies,
   ...hungryClients,
   ...faults,
 ];

@@ -25,6 +25,8 @@ export interface Target {
   url: string;
   /** Of an organization without limits. */
   key: string;
+  /** Of another organization without limits. */
+  neighbourKey: string;
   /** Serves everything, with a context that no body fills. */
   model: string;
   /** Its engine reports a billion tokens, at a dear price. */

@@ -123,6 +123,7 @@ async function readyTarget(sluice: Sluice, database: Store | null): Promise<Targ
     const target = {
       url,
       key: await unlimitedKey(sluice, "attacker"),
+      neighbourKey: await unlimitedKey(sluice, "neighbour"),
       model,
       lyingModel,
       endlessModel,

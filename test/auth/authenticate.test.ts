@@ -332,7 +332,7 @@ describe("authentication", () => {
   });
 
   test("a store that fails, or does not answer, is a 503 to try again, and is asked anew by the next request", async () => {
-    const it = house({ lookup_ms: 20 });
+    const it = house({ lookup_ms: () => 20 });
     const { key } = it.add();
     it.hold(() => Promise.reject(new Error("connection refused to db.internal")));
     const failed = await fault(it.with(key));

@@ -45,7 +45,7 @@ export class Node {
       ledger: believed_ms === lease_ms ? ledger : withLease(ledger),
       rates: ratesOf(world, judge, this),
       metering: { lease_s: believed_ms / 1000, checkpoint_s: checkpoint_ms / 1000, sweep_s: sweep_ms / 1000 },
-      grant_ms: 3_000,
+      grant_ms: () => 3_000,
       clock: this.clock,
       random: chance.next,
       batches: { batch_commands_max: plan.batch_commands_max },

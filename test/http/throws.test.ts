@@ -134,7 +134,7 @@ function serve(saboteur: Saboteur): Bench {
     ledger: ledger(store.db, { recovery: "checkpoint" }),
     // So long a lease and so rare checkpoints that nothing but a settlement ends a hold.
     metering: { lease_s: 600, checkpoint_s: 600, sweep_s: 600 },
-    grant_ms: 3_000,
+    grant_ms: () => 3_000,
   });
   const estimate = inputEstimate();
   const dependencies: Dependencies = {

@@ -5,6 +5,22 @@ const life = "test/http/life.test.ts";
 
 export const http: Mutant[] = [
   {
+    name: "large bodies take no turns",
+    file: "src/http/shed.ts",
+    find: "if (!isSmall && call.memory) call.pause = bounds.turns.ofBody(call.memory.keyId);",
+    replace: 'if (!isSmall && !call.memory) call.pause = bounds.turns.ofBody("");',
+    caughtBy: ["test/http/body-turns.test.ts > whether it takes turns"],
+    rule: "docs/design/service.md, Large bodies take turns",
+  },
+  {
+    name: "a key with many large bodies has more turns",
+    file: "src/http/body-turns.ts",
+    find: "    this.#waiting.delete(keyId);\n    if (line.length > 0) this.#waiting.set(keyId, line);",
+    replace: "    if (line.length === 0) this.#waiting.delete(keyId);",
+    caughtBy: ["test/http/body-turns.test.ts > keys take turns"],
+    rule: "docs/design/service.md, Large bodies take turns",
+  },
+  {
     name: "a 405 does not say which methods there are",
     file: "src/http/frame.ts",
     find: "    headers: { allow },\n",

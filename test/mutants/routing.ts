@@ -46,9 +46,17 @@ export const routing: Mutant[] = [
   {
     name: "new sessions crowd where their hash leads",
     file: "src/routing/choose.ts",
+    find: "near.filter(({ route }) => room.hasPlace(route))",
+    replace: "near.slice()",
+    caughtBy: [choose, sessions],
+    rule: "docs/routing.md, Sessions stay at home",
+  },
+  {
+    name: "sessions that move crowd where there is the least to do",
+    file: "src/routing/choose.ts",
     find: "room.isFree(route) && room.hasPlace(route)",
     replace: "room.isFree(route)",
-    caughtBy: [sessions],
+    caughtBy: [choose, sessions],
     rule: "docs/routing.md, Sessions stay at home",
   },
   {

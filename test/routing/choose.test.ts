@@ -81,7 +81,7 @@ test("a session stays at home until that holds far more than its share", () => {
     choose(
       routes,
       { key: 1, isHome: (one) => one === home, tokens: 1 },
-      (one) => ({ tokens: one === home ? busy : others, requests: one === home ? busy : others, sessions: 0 }),
+      (one) => ({ tokens: one === home ? busy : others, requests: one === home ? busy : others, sessions: 10 }),
       draws(0.5, 0.9),
     );
   expect(chosen(0, 0)).toBe(home!);
@@ -91,7 +91,7 @@ test("a session stays at home until that holds far more than its share", () => {
   expect(chosen(1_000_000, 700_000)).not.toBe(home!);
 });
 
-test("whatever is in flight, one of the routes is chosen, and none that is far beyond its share while another is not", () => {
+test("whatever is in flight, one of the routes is chosen, none far beyond its share of work while another has room, and none beyond its share of sessions", () => {
   const burdens = fc.array(
     fc.record({ tokens: fc.nat(1e6), requests: fc.integer({ min: 1, max: 50 }), sessions: fc.nat(50) }),
     { minLength: 2, maxLength: 8 },
@@ -111,8 +111,12 @@ test("whatever is in flight, one of the routes is chosen, and none that is far b
       // A request that is large beside all that is in flight is too much for each; then it stays at home.
       const isFree = (one: Route, deviations: number) =>
         burdenOf(one).tokens === 0 || burdenOf(one).tokens + 1000 <= bound * mean + deviations * chance;
-      const isAnyFree = routes.some((one) => isFree(one, 2.999));
-      if (isKeyed && home && isAnyFree) expect(isFree(chosen, 3.001)).toBe(true);
+      if (!isKeyed) return;
+      const live = sum(({ sessions }) => sessions) + (home ? 0 : 1);
+      const hasPlace = (one: Route) => burdenOf(one).sessions < Math.ceil((bound * live) / all.length);
+      const isAnyOpen = routes.some((one) => isFree(one, 2.999) && hasPlace(one));
+      if (home ? isAnyOpen || isFree(home, 2.999) : isAnyOpen) expect(isFree(chosen, 3.001)).toBe(true);
+      if (chosen !== home) expect(hasPlace(chosen)).toBe(true);
     }),
     { numRuns: 20_000 },
   );

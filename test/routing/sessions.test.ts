@@ -54,6 +54,7 @@ function simulated({ seed, thinking, lost }: Course): Turn[] {
     const left = replicas.filter(({ upstream }) => !isLost || upstream.url !== lost?.url);
     const route = known.choose(left, visit, random)!;
     known.begun(route, visit, true, now_ms);
+    if (!lost) expectBounded(known);
     asked.push({ session, turn, url: route.upstream.url });
     later(1_000 + 4_000 * random(), () => {
       known.ended(route, visit);
@@ -72,6 +73,13 @@ function simulated({ seed, thinking, lost }: Course): Turn[] {
   return asked;
 }
 
+/** No replica has more than 1.25 times its share of the sessions that live. */
+function expectBounded(known: Pool): void {
+  const live = replicas.map((replica) => known.of(replica).sessions);
+  const all = live.reduce((sum, one) => sum + one, 0);
+  expect(Math.max(...live)).toBeLessThanOrEqual(Math.ceil((1.25 * all) / replicas.length));
+}
+
 const counted = <Key>(keys: readonly Key[]) => {
   const counts = new Map<Key, number>();
   for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -86,7 +94,7 @@ function shares(asked: Turn[]): number[] {
   });
 }
 
-const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
+const seeds = Array.from({ length: 60 }, (_, index) => index + 1);
 
 describe("64 sessions of 20 turns on 4 replicas", () => {
   for (const thinking of [0, 1, 10]) {
@@ -96,7 +104,7 @@ describe("64 sessions of 20 turns on 4 replicas", () => {
         const own = shares(asked);
         expect(own.reduce((sum, share) => sum + share, 0) / sessions).toBeGreaterThanOrEqual(0.95);
         // Where few are in flight, two or three more at one place are far beyond its share, and some sessions move.
-        if (thinking < 10) expect(Math.min(...own)).toBeGreaterThanOrEqual(0.95);
+        if (thinking < 10) expect(Math.min(...own)).toBeGreaterThanOrEqual(0.85);
         const busiest = Math.max(...counted(asked.map(({ url }) => url)).values());
         expect(busiest / ((sessions * turns) / replicas.length)).toBeLessThanOrEqual(1.25);
       }

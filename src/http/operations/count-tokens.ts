@@ -5,7 +5,7 @@ import { readJsonBytes } from "../body.ts";
 import { json } from "../json.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
-import { reserve } from "../shed.ts";
+import { reserve, takesTurns } from "../shed.ts";
 import { jsonType } from "./examples.ts";
 import { countRequests } from "./messages-examples.ts";
 
@@ -21,8 +21,10 @@ export const countTokens = operation({
   request: {
     schema: CountTokensRequest,
     // A worker parses it and checks it.
-    read: (dependencies, call) =>
-      readJsonBytes(call.request, dependencies.limits, (held) => reserve(dependencies, call, held)),
+    read(dependencies, call) {
+      const hold = (held: number) => reserve(dependencies, call, held);
+      return readJsonBytes(call.request, dependencies.limits, hold, takesTurns(dependencies, call));
+    },
   },
   success: {
     description: "The count.",

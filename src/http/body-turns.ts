@@ -1,0 +1,97 @@
+/**
+ * TURNS OF LARGE BODIES: work on large bodies comes in steps, and a node takes one at a time; where others wait, with a
+ * rest between two. Keys take turns; of one key's bodies the one that came first goes on, so that few are
+ * half done and held in memory. Rule: docs/design/service.md, Large bodies take turns.
+ */
+import { type Pause, small_bytes } from "../time/breather.ts";
+
+export interface TurnsClock {
+  /** Monotonic milliseconds. */
+  now_ms(): number;
+  /** Runs it when the sockets and timers that are due have been served. */
+  soon(run: () => void): void;
+  after(delay_ms: number, run: () => void): void;
+}
+
+/** A body that waits for its next step. */
+interface Waiting {
+  /** The number of the body on this node, in order of arrival. */
+  number: number;
+  go(): void;
+}
+
+/** While nobody else waits, a body goes on without a rest for so long. */
+const stretch_ms = 2;
+
+export class BodyTurns {
+  /** The waiting bodies of each key; the key whose turn is next comes first. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #clock: TurnsClock;
+  #bodies = 0;
+  /** The step under way, or the rest after it; null while no large body is worked on. */
+  #step: { number: number; began_ms: number } | null = null;
+
+  /** `othersWait`: whether somebody waits for an answer whose request has no large body. */
+  constructor(
+    readonly othersWait: () => boolean,
+    clock: TurnsClock = systemTurnsClock,
+  ) {
+    this.#clock = clock;
+  }
+
+  /** The pauses between the steps of one body: each ends when its next step may begin. */
+  ofBody(keyId: string): Pause {
+    this.#bodies += 1;
+    const number = this.#bodies;
+    return (bytes) => (bytes > small_bytes ? this.#turn(keyId, number) : undefined);
+  }
+
+  #turn(keyId: string, number: number): Promise<void> | undefined {
+    if (this.#step === null) {
+      this.#begin(number);
+      return undefined;
+    }
+    if (this.#goesOn(this.#step, number)) return undefined;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const line = this.#waiting.get(keyId) ?? [];
+    const later = line.findIndex((one) => one.number > number);
+    line.splice(later === -1 ? line.length : later, 0, { number, go: resolve });
+    this.#waiting.set(keyId, line);
+    return promise;
+  }
+
+  #goesOn(step: { number: number; began_ms: number }, number: number): boolean {
+    const isAlone = step.number === number && this.#waiting.size === 0;
+    return isAlone && this.#clock.now_ms() - step.began_ms < stretch_ms;
+  }
+
+  /** Where others wait a rest is as long as the step before it, so that they have half of the node's time. */
+  #begin(number: number): void {
+    const began_ms = this.#clock.now_ms();
+    this.#step = { number, began_ms };
+    this.#clock.soon(() => {
+      if (this.othersWait()) this.#clock.after(this.#clock.now_ms() - began_ms, () => this.#next());
+      else this.#next();
+    });
+  }
+
+  #next(): void {
+    const [next] = this.#waiting;
+    if (!next) {
+      this.#step = null;
+      return;
+    }
+    const [keyId, line] = next;
+    const first = line.shift()!;
+    this.#waiting.delete(keyId);
+    if (line.length > 0) this.#waiting.set(keyId, line);
+    this.#begin(first.number);
+    first.go();
+  }
+}
+
+const systemTurnsClock: TurnsClock = {
+  now_ms: () => performance.now(),
+  soon: (run) => void setImmediate(run),
+  after: (delay_ms, run) => void setTimeout(run, delay_ms),
+};
