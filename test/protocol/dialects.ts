@@ -168,14 +168,14 @@ export const dialectFixtures: DialectFixture[] = [
   {
     engine: "llama.cpp",
     kind: "written",
-    source: "llama.cpp, tools/server/server-task.cpp, result_timings::to_json",
+    source: "llama.cpp, server-task.cpp, result_timings::to_json",
     told: { ...openai(236, 35), timings: { cache_n: 200, prompt_n: 36, prompt_ms: 30.9, predicted_n: 35 } },
     usage: counts(36, 35, { cached: 200 }),
   },
   {
     engine: "llama.cpp, timings_per_token",
     kind: "written",
-    source: "llama.cpp, tools/server/README.md, timings_per_token",
+    source: "llama.cpp, the README of its server, timings_per_token",
     told: { timings: { cache_n: 200, prompt_n: 36, prompt_ms: 30.9, predicted_n: 35 } },
     usage: counts(36, 35, { cached: 200 }),
   },

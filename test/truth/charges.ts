@@ -80,12 +80,16 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
 
   async function receiptOf(id: string, own = key): Promise<RequestReceipt> {
     let receipt = null as RequestReceipt | null;
+    let status = 0;
     const isSettled = async () => {
       const response = await service.fetch(`/v1/service/requests/${id}`, { key: own });
-      receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
+      status = response.status;
+      receipt = status === 200 ? ((await response.json()) as RequestReceipt) : null;
       return receipt !== null && receipt.outcome !== "running";
     };
-    await until(isSettled, 20_000, `the record of ${id}`);
+    await until(isSettled, 20_000, `the record of ${id}`).catch((late) => {
+      throw new Error(`${status} ${JSON.stringify(receipt)}`, { cause: late });
+    });
     return receipt!;
   }
 
@@ -122,11 +126,14 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
   }
 
   try {
-    // The first count waits for the vocabulary, and may be given up.
+    // The first counts wait for the vocabulary, and may be given up.
     const silent = rows.findIndex(({ report }) => report === null);
-    if (silent >= 0) await read(silent, "complete", true);
-    for (const end of ends.filter((one) => wanted.includes(one) && one !== "recovered"))
-      for (const [at, row] of rows.entries()) await tryEnd(row, at, end);
+    const isCounted = async () => (await read(silent, "complete", true)).usage.source === "counted";
+    if (silent >= 0) await until(isCounted, 60_000, "the vocabulary");
+    for (const end of ends.filter((one) => wanted.includes(one) && one !== "recovered" && one !== "whole, left"))
+      await Promise.all(rows.map((row, at) => tryEnd(row, at, end)));
+    // Whose record it is, only the log says.
+    if (wanted.includes("whole, left")) for (const [at, row] of rows.entries()) await tryEnd(row, at, "whole, left");
     if (wanted.includes("recovered")) await recovered();
   } finally {
     await engine.stop();

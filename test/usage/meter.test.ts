@@ -374,3 +374,102 @@ describe("the calibration", () => {
     }
   });
 });
+
+describe("what a tokenizer counts", () => {
+  const words = Array<InferenceEvent>(20).fill(token);
+  /** As many tokens as it says, whatever the text. */
+  function tokenizer(prompt: Promise<number> | null, answer: Promise<number>) {
+    const asked = { prompt: 0, answers: [] as string[] };
+    const counting: Counting = {
+      prompt() {
+        asked.prompt += 1;
+        return prompt;
+      },
+      answer(parts) {
+        asked.answers.push(parts.map((part) => part.text).join(""));
+        return answer.then((tokens) => ({ tokens, reasoningTokens: 0 }));
+      },
+      begun() {},
+      keeps: () => true,
+    };
+    return { asked, counting };
+  }
+
+  test("is what the caller reads and what the book says, of an answer that nobody reported", async () => {
+    const { asked, counting } = tokenizer(Promise.resolve(33), Promise.resolve(27));
+    const { out, settled } = await run(
+      [
+        [start, text, ...words],
+        [token, close, end],
+      ],
+      { counting },
+    );
+    const usage = { inputTokens: 33, outputTokens: 27, source: "counted" };
+    expect(settled[0]?.usage).toMatchObject(usage);
+    expect(out.filter(({ type }) => type === "usage")).toMatchObject([{ usage }]);
+    expect(grammarProblem(out)).toBeNull();
+    expect(asked).toEqual({ prompt: 1, answers: ["word ".repeat(21)] });
+  });
+
+  test("is not asked for where the engine reported, and its text is not kept where engines do", async () => {
+    const { asked, counting } = tokenizer(Promise.resolve(33), Promise.resolve(27));
+    const calibration = outputCalibration().of("main/m");
+    const whole = [start, text, ...words, close, reported(7, 20), end];
+    for (let answer = 0; answer < 2; answer++) await run([whole], { counting, calibration });
+    expect(asked).toEqual({ prompt: 0, answers: [] });
+    const { settled } = await run(
+      [
+        [start, text, ...words],
+        [close, end],
+      ],
+      { counting, calibration },
+    );
+    expect(settled[0]?.usage).toMatchObject({ inputTokens: 33, outputTokens: 20 });
+    expect(asked).toEqual({ prompt: 1, answers: [] });
+    await run(
+      [
+        [start, text, ...words],
+        [close, end],
+      ],
+      { counting, calibration },
+    );
+    expect(asked.answers).toHaveLength(1);
+  });
+
+  test("stands for a report that is not believed, and never below what a running one said", async () => {
+    const { counting } = tokenizer(null, Promise.resolve(27));
+    const lied = await run([[start, text, ...words, close, reported(7, 9e9), end]], { counting });
+    expect(lied.settled[0]?.usage).toMatchObject({ inputTokens: 7, outputTokens: 27, source: "counted" });
+    const running = await run([[start, text, ...words, reported(7, 40), token, close, end]], { counting });
+    expect(running.settled[0]?.usage).toMatchObject({ inputTokens: 7, outputTokens: 40 });
+  });
+
+  test("may fail: then what was estimated stands", async () => {
+    const { counting } = tokenizer(Promise.reject(new Error("late")), Promise.reject(new Error("late")));
+    const { out, settled } = await run(
+      [
+        [start, text, ...words],
+        [close, end],
+      ],
+      { counting },
+    );
+    expect(settled[0]).toMatchObject({ outcome: "completed", usage: { inputTokens: 40, outputTokens: 20 } });
+    expect(out.at(-1)).toEqual(end);
+  });
+
+  test("of a part of a long answer stands for all of it", async () => {
+    const { asked, counting } = tokenizer(null, Promise.resolve(1000));
+    const page: InferenceEvent = { type: "part-delta", index: 0, delta: "x".repeat(16 * 1024) };
+    const full: Counting = { ...counting, keeps: () => asked.prompt++ === 0 };
+    const { settled } = await run([[start, text, page, page, page, page, close, end]], { counting: full });
+    expect(settled[0]?.usage.outputTokens).toBe(2000);
+  });
+
+  test("also ends an answer at a window's end", async () => {
+    const { counting } = tokenizer(Promise.resolve(33), Promise.resolve(4));
+    const permits = (tokens: number) => (tokens <= 3 ? true : Promise.resolve(false));
+    const { out, settled } = await run([[start, text, ...words, close, end]], { counting, hold: { permits } });
+    expect(settled[0]).toMatchObject({ stoppedBy: "usage_window", usage: { inputTokens: 33, outputTokens: 4 } });
+    expect(out.at(-2)).toMatchObject({ type: "usage", usage: { outputTokens: 4 } });
+  });
+});
