@@ -53,6 +53,8 @@ function variants(folder: string): string[][] {
   writeFileSync(
     egress,
     `trustedProxies: [10.0.0.0/8, "::1"]
+clientAddressHeader: x-real-ip
+operatorNames: [sluice-operator.monitoring.svc]
 imagePullSecrets: [{ name: registry }]
 nodeSelector: { kubernetes.io/arch: amd64 }
 tolerations: [{ key: dedicated, operator: Exists }]

@@ -67,6 +67,8 @@ function report(runs: Run[]): void {
     { "refused with 429": sum((run) => run.verdict.refused) },
     { records: sum((run) => run.verdict.records) },
     { recovered: sum((run) => run.verdict.recovered) },
+    { "unstreamed and not delivered": sum((run) => run.verdict.undelivered) },
+    { "unstreamed and left": sum((run) => run.verdict.left) },
     { "longer than a first hold": sum((run) => run.verdict.grown) },
     { "ended where a window did": sum((run) => run.verdict.stopped) },
     { "answered by another engine": sum((run) => run.verdict.rerouted) },

@@ -1,6 +1,6 @@
 /** Administration of a serving node, wired: the verbs for whoever acts, and the management interface of the operator's port. */
 import { operatorAuthentication } from "./auth/operator.ts";
-import { strangerLimits } from "./auth/strangers.ts";
+import { unknownCredentialLimits } from "./auth/unknown-credentials.ts";
 import type { ServerSettings, ServiceLimits } from "./config/configuration.ts";
 import type { ManagementEntrance } from "./http/management/serve.ts";
 import type { ManagementOptions } from "./management/context.ts";
@@ -50,13 +50,14 @@ export function administering(parts: Parts, version: string): Administering {
         operators: administration(database),
         now_ms: () => performance.now(),
         limits: {
-          ...strangerLimits,
+          ...unknownCredentialLimits,
           failures_of_one_address_per_minute: limits.failed_authentications_per_minute,
         },
       }),
       manageFor: ({ operator, address, repeatKey }) =>
         verbs({ actor: `operator:${operator.name}`, within: operator.organizationId, repeatKey }, address),
       tls: server.operator?.tls ?? "off",
+      names: server.operator ? [server.operator.host.toLowerCase(), ...(server.operator.names ?? [])] : [],
       version,
     },
   };

@@ -6,6 +6,7 @@ import { retryBudgets } from "./routing/budget.ts";
 import type { Share } from "./routing/fair-queue.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import type { Traces } from "./telemetry/traces.ts";
+import { idleClock } from "./time/clock.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
 import { answerCount, hasTokenizer, isCountable, promptCount } from "./tokens/prompt-count.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";
@@ -37,6 +38,7 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     ...engines,
     budget: retryBudgets(),
     now_ms: () => performance.now(),
+    clock: idleClock(),
     draw: Math.random,
     shareOf: (plan) => told.shares().get(plan) ?? { weight: 1, priority: 0 },
     attempted(attempt) {

@@ -9,6 +9,7 @@ import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
 import { plansInForce } from "./admission/plans-in-force.ts";
 import { type Authenticator, authenticator, authenticatorLimits } from "./auth/authenticate.ts";
+import { type ExistingSecrets, existingSecrets } from "./auth/existing-secrets.ts";
 import { standings } from "./auth/standing.ts";
 import { adminSocket } from "./cli/socket.ts";
 import { closing } from "./closing.ts";
@@ -32,6 +33,7 @@ import { problemOf, settingsOf, workersChecks, workersReadings } from "./members
 import { memoryRates } from "./memory/rates.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
+import { existingSecretsIn } from "./postgres/existing-secrets.ts";
 import { noticeQueue } from "./postgres/notices.ts";
 import { planUse } from "./postgres/plan-use.ts";
 import { plans } from "./postgres/plans.ts";
@@ -79,6 +81,8 @@ export interface Serving {
 
 /** How long a node that stops waits for a store that is away, with settlements in hand. */
 const settle_ms_max = 10_000;
+/** How long a start waits until it is read which keys there are; the rest is read while it serves. */
+const existing_ms = 2_000;
 /** How often what small requests have left in memory is collected, at most. */
 const tidy_ms = 30_000;
 /** How often what is new in memory is looked through, while many requests are open. */
@@ -124,6 +128,7 @@ export async function serve(serving: Serving): Promise<number> {
     const warming = { warm_up_ms: server.warm_up_ms, start, ledger, log, stopped: stopped.signal };
     prepared.checkPorts();
     if (!isEmbedded) await warmUp(warming);
+    await node.existingRead;
     if (!stopped.signal.aborted) {
       // Before the ports open, so that a script that waits for /readyz finds the key.
       const demo = isEmbedded ? await demoOf(serving, node) : null;
@@ -216,8 +221,11 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   });
   ending.defer(() => traced?.stop());
   const life = lifecycle();
+  const existing = existingSecrets({ store: existingSecretsIn(database), failed: outage("existing_keys_unread") });
+  ending.defer(() => existing.stop());
   const patience = storePatience(database.kind, systemClock());
   const authentication = authenticator({
+    existing,
     directory: directory(database),
     now_ms: () => performance.now(),
     limits: {
@@ -228,7 +236,8 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   });
   ending.defer(() => authentication.stop());
   const freshBounds = () => {
-    const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies: server.trustedProxies };
+    const { trustedProxies, clientAddressHeader } = server;
+    const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies, clientAddressHeader };
     const machine = { residentBytes: process.memoryUsage.rss, ...runtimeCollector, lowestFreeDescriptor };
     return bounds(held, machine, life.smallWait);
   };
@@ -270,7 +279,10 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     authentication.forget(id, secretHash);
     standing.changed(id);
   };
-  ending.defer(await revocations(database, { changed, took: metrics.revocationPropagation }));
+  const announced = { changed, missed: existing.reload, took: metrics.revocationPropagation };
+  ending.defer(await revocations(database, announced));
+  // Not before the announcements are heard, so that none falls between.
+  existing.reload();
   const publishing = { store: plans(database), fileAge_ms: serving.fileAge_ms, log };
   await publishPlans(configuration.current(), publishing, serving.fileAge_ms());
   const inForce = await plansInForce({ store: publishing.store, failed: outage("plans_unread") });
@@ -339,7 +351,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   };
   workersReadings(metrics, member);
   metrics.read("configuration_info", () => [[{ hash: configuration.hash() }, 1]]);
-  readings(metrics, { life, bounded, authentication, admitting, kept, database });
+  readings(metrics, { life, bounded, authentication, existing, admitting, kept, database });
   const { manageAs, entrance } = administering(
     {
       ...{ database, ledger, refused, server, limits, changed },
@@ -362,6 +374,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     ...{ dependencies, manageAs, entrance, publishing, inForce, lifecycle: life },
     prepareNames: ({ upstreams }: Configuration) => known.names.prepare(upstreams),
     readinessBegan: readiness.began,
+    existingRead: existing.isRead(existing_ms),
     told,
     dryRunning: ledger,
     startWarmNode: () =>
@@ -376,16 +389,21 @@ interface Read {
   life: Lifecycle;
   bounded: Bounds;
   authentication: Authenticator;
+  existing: ExistingSecrets;
   admitting: Admission;
   kept: Pick<Awaited<ReturnType<typeof stores>>, "checks" | "upkeep" | "timeline" | "signs">;
   database: Pick<Database, "inUse">;
 }
 
-function readings({ read }: Metrics, { life, bounded, authentication, admitting, kept, database }: Read): void {
+function readings(
+  { read }: Metrics,
+  { life, bounded, authentication, existing, admitting, kept, database }: Read,
+): void {
   read("http_open_requests", () => life.openCount);
   read("http_open_streams", () => life.streamCount);
   read("http_memory_in_flight_bytes", () => bounded.memory.bytes);
   read("authentication_absent_keys", authentication.absent);
+  read("authentication_existing_secrets", existing.count);
   read("usage_holds", admitting.holds);
   read("usage_settlement_waiting", admitting.waitingSettlements);
   read("usage_ledger_mismatch", kept.checks.differences);

@@ -651,8 +651,9 @@ create procedure usage_batch_durably(
     perform set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'sluice', '');
   end $$;
 
--- Settles requests whose lease has lapsed, the longest gone first, at their last checkpoint or, with `charge_holds`, as if
--- all that was held had been used, under the limits in force; answers how many. Any node may do it; the lease is looked at
+-- Settles requests whose lease has lapsed, the longest gone first, at their last checkpoint or, with `charge_holds`, streams
+-- as if all that was held had been used, under the limits in force; answers how many. What nobody streamed was not delivered,
+-- and its checkpoints say so. Any node may do it; the lease is looked at
 -- again under the lock. A clock that is not between `clock_min` and `clock_max` was set, forward or back (and it may have
 -- gone back and forward again since the last sweep): then no lease has lapsed by it. Dead rows are not read again and again:
 -- looked at are the requests that the last sweep has `seen` running, by their keys, and those whose ids begin at `since`,
@@ -722,7 +723,7 @@ create function usage_recover(
         null, null, null, null, null, null, null, null, array_position(lapsed, h.request_id),
         h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.produced_tokens, h.reasoning_tokens,
         h.usage_source,
-        case when charge_holds then h.units else least(1000000000000000,
+        case when charge_holds and h.stream then h.units else least(1000000000000000,
           h.input_tokens * h.price_input + h.cached_input_tokens * h.price_cached_input
           + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
         'failed', null, 'internal_error', null, null, null, null, null

@@ -82,6 +82,14 @@ class HeldAndRated implements RatedReservation {
     this.#held.progress(usage);
   }
 
+  restart(): void {
+    this.#held.restart();
+  }
+
+  assertHeld(): void {
+    this.#held.assertHeld();
+  }
+
   settle(settlement: Settlement): Promise<void> {
     const confirmed = this.#held.settle(settlement);
     const usage = bookable(settlement.usage);

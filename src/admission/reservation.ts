@@ -29,6 +29,10 @@ export interface Reservation {
   permits(outputTokens: number): true | Promise<boolean>;
   /** What was counted so far, for the next checkpoint. */
   progress(usage: Usage): void;
+  /** What was counted so far counts no more: the answer begins anew. */
+  restart(): void;
+  /** Throws the signal's Fault where the lease is over, also before the signal says so. */
+  assertHeld(): void;
   /** Ends the request, whatever became of it. Only the first call counts. Resolves when the ledger has confirmed it. */
   settle(settlement: Settlement): Promise<void>;
 }
@@ -81,8 +85,18 @@ class HeldReservation implements Reservation {
 
   progress(counted: Usage): void {
     const usage = bookable(counted);
-    this.#lease.count(usage);
-    this.#room.countPrompt(promptUnits(usage, this.#parts.facts.prices));
+    const { stream, prices } = this.#parts.facts;
+    // Of what nobody streams, nothing is delivered before its end: where the node dies, nothing is charged.
+    if (stream) this.#lease.count(usage);
+    this.#room.countPrompt(promptUnits(usage, prices));
+  }
+
+  restart(): void {
+    this.#room.restart();
+  }
+
+  assertHeld(): void {
+    this.#lease.assertHeld();
   }
 
   settle(settlement: Settlement): Promise<void> {

@@ -67,6 +67,13 @@ export class Room {
     this.#covered = this.#coveredTokens();
   }
 
+  /** Nothing of what was counted has left: the hold stays, and covers the answer that begins anew. */
+  restart(): void {
+    this.#wanted = 0;
+    this.#promptUnits = this.#parts.hold.inputUnits;
+    this.#covered = this.#coveredTokens();
+  }
+
   get #price(): number {
     return this.#parts.facts.prices.output;
   }

@@ -1,6 +1,7 @@
 /**
  * THE MODULE AUTH: who is calling. The form of a key (key.ts), where a request carries it (credential.ts), what the
- * directory's answer means (verdict.ts), what strangers may cost (strangers.ts), and whom a key stands for (here).
+ * directory's answer means (verdict.ts), what unknown ones may cost (unknown-credentials.ts), which secrets there are
+ * (existing-secrets.ts), and whom a key stands for (here).
  *
  * A node asks the directory once a second for a key in use (docs/design/keys.md, A known key is at most one second old).
  * Answers are immutable values (docs/design/keys.md, Cached answers are replaced, never changed). An answer is kept until
@@ -10,13 +11,19 @@ import { Fault } from "../inference/fault.ts";
 import type { Directory, Scope } from "../store/directory.ts";
 import { within } from "../time/deadline.ts";
 import { credentialOf, type HeaderSource } from "./credential.ts";
+import type { ExistingSecrets } from "./existing-secrets.ts";
 import { hashKey } from "./key.ts";
 import { lastUsed } from "./last-used.ts";
 import { Remembered } from "./remembered.ts";
-import { SlowRefusal, type StrangerLimits, strangerLimits, strangers } from "./strangers.ts";
+import {
+  SlowRefusal,
+  type UnknownCredentialLimits,
+  unknownCredentialLimits,
+  unknownCredentials,
+} from "./unknown-credentials.ts";
 import { AddressNotAllowed, deadlineIn, judge, type Principal, refusedAs, type Verdict } from "./verdict.ts";
 
-export interface AuthenticatorLimits extends StrangerLimits {
+export interface AuthenticatorLimits extends UnknownCredentialLimits {
   /** How long an answer of the directory is valid without a revocation message. */
   cache_ms: number;
   /** Known keys, and separately unknown ones: a flood of guesses evicts nobody. */
@@ -32,7 +39,7 @@ export interface AuthenticatorLimits extends StrangerLimits {
 }
 
 export const authenticatorLimits: AuthenticatorLimits = {
-  ...strangerLimits,
+  ...unknownCredentialLimits,
   cache_ms: 1000,
   cache_entries_max: 10_000,
   lookups_max: 1000,
@@ -69,12 +76,14 @@ export function authenticator(options: {
   directory: Directory;
   now_ms: () => number;
   limits?: Partial<AuthenticatorLimits>;
+  /** Absent: of no secret is known that there is one, until it was looked up or announced. */
+  existing?: Pick<ExistingSecrets, "has" | "add">;
   failed?: (cause: unknown) => void;
 }): Authenticator {
-  const { directory, now_ms } = options;
+  const { directory, now_ms, existing } = options;
   const limits = { ...authenticatorLimits, ...options.limits };
   const remembered = new Remembered(limits.cache_entries_max);
-  const doorkeeper = strangers(limits, now_ms);
+  const unknown = unknownCredentials(limits, now_ms);
   const lookups = new Map<string, Lookup>();
   const uses = lastUsed({
     touch: (used, how) => directory.touch(used, how),
@@ -100,7 +109,8 @@ export function authenticator(options: {
 
     async function ask(): Promise<Verdict> {
       try {
-        const credential = await (remembered.isKnown(hash) ? directory.credential(key) : ofStranger(key, address));
+        const isExpected = remembered.isKnown(hash) || existing?.has(key) === true;
+        const credential = await (isExpected ? directory.credential(key) : ofUnknown(key, address));
         const verdict = judge(credential, hash);
         // Do not keep it if `forget` or a later look-up has replaced it: it may have been read before the change.
         if (lookups.get(hash) === lookup) {
@@ -115,8 +125,8 @@ export function authenticator(options: {
     }
   }
 
-  async function ofStranger(key: Uint8Array, address: string) {
-    const place = await doorkeeper.enter(address);
+  async function ofUnknown(key: Uint8Array, address: string) {
+    const place = await unknown.enter(address);
     let isFruitless = false;
     try {
       const credential = await directory.credential(key);
@@ -151,13 +161,16 @@ export function authenticator(options: {
       try {
         return await principalOf(headers, address);
       } catch (thrown) {
-        throw thrown instanceof Fault && thrown.status === 401 ? doorkeeper.failed(address, thrown) : thrown;
+        throw thrown instanceof Fault && thrown.status === 401 ? unknown.failed(address, thrown) : thrown;
       }
     },
     standing: async (secretHash) => verdictOn(secretHash, Uint8Array.fromHex(secretHash), ""),
     forget(id, secretHash) {
       remembered.forget(id);
-      if (secretHash !== undefined) remembered.expect(secretHash);
+      if (secretHash !== undefined) {
+        remembered.expect(secretHash);
+        existing?.add(Uint8Array.fromHex(secretHash));
+      }
       lookups.clear();
     },
     absent: () => remembered.absent,

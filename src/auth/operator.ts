@@ -1,33 +1,33 @@
 /**
  * Which operator a request comes from: `Authorization: Bearer slo_…`, looked up for each request, since operators are few
  * and a revocation is to count at once. What is no token of ours is refused without a look-up; what tokens that nobody has
- * may cost is bounded as for keys (strangers.ts).
+ * may cost is bounded as for keys (unknown-credentials.ts).
  */
 import { Fault } from "../inference/fault.ts";
 import type { FoundOperator, Operator, Operators } from "../store/operators.ts";
 import { within } from "../time/deadline.ts";
 import { type HeaderSource, unauthorized } from "./credential.ts";
 import { hashKey, isKey, isOperatorToken } from "./key.ts";
-import { SlowRefusal, type StrangerLimits, strangers } from "./strangers.ts";
+import { SlowRefusal, type UnknownCredentialLimits, unknownCredentials } from "./unknown-credentials.ts";
 
 /** Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */
 export type OperatorAuthentication = (headers: HeaderSource, address: string) => Promise<Operator>;
 
 const lookup_ms = 3000;
-/** Tokens that were good once: their look-ups don't wait behind those of strangers. */
+/** Tokens that were good once: their look-ups don't wait behind those of unknown ones. */
 const known_max = 1000;
 
 /** `now_ms` is monotonic. */
 export function operatorAuthentication(options: {
   operators: Pick<Operators, "operatorOf">;
   now_ms: () => number;
-  limits: StrangerLimits;
+  limits: UnknownCredentialLimits;
 }): OperatorAuthentication {
-  const doorkeeper = strangers(options.limits, options.now_ms);
+  const unknown = unknownCredentials(options.limits, options.now_ms);
   const known = new Set<string>();
 
   async function found(hash: Uint8Array, address: string): Promise<FoundOperator | null> {
-    const place = known.has(hash.toHex()) ? null : await doorkeeper.enter(address);
+    const place = known.has(hash.toHex()) ? null : await unknown.enter(address);
     let isFound = false;
     try {
       const one = await within(options.operators.operatorOf(hash, address), lookup_ms, "the list of operators");
@@ -45,7 +45,7 @@ export function operatorAuthentication(options: {
       const token = tokenOf(headers.get("authorization"));
       return validOperator(await available(found(hashKey(token), address)));
     } catch (thrown) {
-      throw thrown instanceof Fault && thrown.status === 401 ? doorkeeper.failed(address, thrown) : thrown;
+      throw thrown instanceof Fault && thrown.status === 401 ? unknown.failed(address, thrown) : thrown;
     }
   };
 }

@@ -1,7 +1,7 @@
 /**
  * REMEMBERED: what the directory said of keys, by the hash of their secret. Keys that exist and keys that don't are kept
  * apart, so a flood of guesses evicts nobody. An entry whose time is over is believed no more, but its key is still known:
- * its look-ups come before those of strangers (docs/design/keys.md, Unknown keys). Pure.
+ * its look-ups come before those of unknown keys (docs/design/keys.md, Unknown keys). Pure.
  */
 import { concerns, isUnknown, type Verdict } from "./verdict.ts";
 

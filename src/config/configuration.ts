@@ -106,18 +106,29 @@ export interface MetricsSettings {
 /** `on`: with the certificate of the main port. `proxy`: something in front speaks TLS. `off`: management only from the node itself. */
 export type OperatorTls = "off" | "on" | "proxy";
 
+export interface OperatorSettings {
+  host: string;
+  port: number;
+  /** By which names it may be asked, in lower case, besides addresses, `localhost` and `host`; absent: none. */
+  names?: string[];
+  /** Absent: off. */
+  tls?: OperatorTls;
+}
+
 export interface ServerSettings {
   host: string;
   /** 0 lets the system choose. */
   port: number;
   /** The operator's own listener (metrics, management), or null: then metrics are on the main port. */
-  operator: { host: string; port: number /** Absent: off. */; tls?: OperatorTls } | null;
+  operator: OperatorSettings | null;
   /** The files of the certificate with which the main port speaks HTTPS; absent: HTTP. */
   tls?: IdentityFiles;
   /** Whether a start may bring an older database up to date. */
   migrates: boolean;
   /** Addresses and networks of the proxies whose word for the client's address is taken. */
   trustedProxies: string[];
+  /** The header in which they name it, in lower case. */
+  clientAddressHeader: string;
   /** How many processes share the ports (workers.ts). */
   workers: WorkersWanted;
   /** How long it may warm up; 0: it does not. */

@@ -38,6 +38,7 @@ export const variables = [
   "SLUICE_UPSTREAM_MODEL",
   "SLUICE_OPERATOR_PORT",
   "SLUICE_OPERATOR_HOST",
+  "SLUICE_OPERATOR_NAMES",
   "SLUICE_OPERATOR_TLS",
   "DATABASE_URL_FILE",
   "REDIS_URL_FILE",
@@ -49,6 +50,7 @@ export const variables = [
   "REDIS_KEY_FILE",
   "SLUICE_MIGRATE",
   "SLUICE_TRUSTED_PROXIES",
+  "SLUICE_CLIENT_ADDRESS_HEADER",
   "SLUICE_WORKERS",
   "SLUICE_WARM_UP_MS",
 ] as const;
@@ -71,6 +73,7 @@ export function readEnvironment(
       ...compact({ tls: identityOf("SLUICE_TLS_CERTIFICATE_FILE", "SLUICE_TLS_KEY_FILE", get, add) }),
       migrates: switchOf("SLUICE_MIGRATE", get, add) ?? true,
       trustedProxies: proxiesOf(get, add),
+      clientAddressHeader: addressHeaderOf(get, add),
     },
     workers: workersOf(get, add),
     warm_up_ms: wholeOf("SLUICE_WARM_UP_MS", serverLimits.warm_up_ms.maximum, get, add),
@@ -141,14 +144,29 @@ function hostOf(name: "HOST" | "SLUICE_OPERATOR_HOST", get: Get, add: Add): stri
 
 function operatorOf(get: Get, add: Add): ServerSettings["operator"] {
   if (get("SLUICE_OPERATOR_PORT") === null) {
-    if (get("SLUICE_OPERATOR_HOST") !== null)
-      add("SLUICE_OPERATOR_HOST", "needs SLUICE_OPERATOR_PORT, which is not set");
-    if (get("SLUICE_OPERATOR_TLS") !== null) add("SLUICE_OPERATOR_TLS", "needs SLUICE_OPERATOR_PORT, which is not set");
+    for (const name of ["SLUICE_OPERATOR_HOST", "SLUICE_OPERATOR_NAMES", "SLUICE_OPERATOR_TLS"] as const)
+      if (get(name) !== null) add(name, "needs SLUICE_OPERATOR_PORT, which is not set");
     return null;
   }
   const host = hostOf("SLUICE_OPERATOR_HOST", get, add);
-  return { host, port: portOf("SLUICE_OPERATOR_PORT", get, add) ?? 0, ...compact({ tls: operatorTlsOf(get, add) }) };
+  const port = portOf("SLUICE_OPERATOR_PORT", get, add) ?? 0;
+  return { host, port, ...compact({ names: operatorNamesOf(get, add), tls: operatorTlsOf(get, add) }) };
 }
+
+const hostName = /^[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?$/;
+
+function operatorNamesOf(get: Get, add: Add): string[] | undefined {
+  const written = get("SLUICE_OPERATOR_NAMES");
+  if (written === null) return undefined;
+  const names = listed(written).map((name) => name.toLowerCase());
+  const wrong = names.find((name) => !hostName.test(name));
+  if (wrong !== undefined)
+    add("SLUICE_OPERATOR_NAMES", `must list host names such as sluice.internal, not ${excerpt(wrong)}`);
+  return names;
+}
+
+/** Between blanks or commas. */
+const listed = (written: string | null) => (written ?? "").split(/[\s,]+/).filter(Boolean);
 
 function operatorTlsOf(get: Get, add: Add): OperatorTls | undefined {
   const written = get("SLUICE_OPERATOR_TLS");
@@ -161,7 +179,7 @@ function operatorTlsOf(get: Get, add: Add): OperatorTls | undefined {
 }
 
 function proxiesOf(get: Get, add: Add): string[] {
-  const networks = (get("SLUICE_TRUSTED_PROXIES") ?? "").split(/[\s,]+/).filter(Boolean);
+  const networks = listed(get("SLUICE_TRUSTED_PROXIES"));
   const wrong = networks.find((network) => !isNetwork(network));
   if (wrong !== undefined)
     add("SLUICE_TRUSTED_PROXIES", `must list addresses or networks such as 10.0.0.0/8 or ::1, not ${excerpt(wrong)}`);
@@ -198,6 +216,16 @@ function addressOf(
   if (written !== null && !form.test(written))
     add(name, `must be a URL such as ${example}; its text is not shown because it may contain a password`);
   return written;
+}
+
+function addressHeaderOf(get: Get, add: Add): string {
+  const written = get("SLUICE_CLIENT_ADDRESS_HEADER");
+  if (written === null) return "x-forwarded-for";
+  if (get("SLUICE_TRUSTED_PROXIES") === null)
+    add("SLUICE_CLIENT_ADDRESS_HEADER", "needs SLUICE_TRUSTED_PROXIES, which is not set");
+  if (!/^[A-Za-z0-9-]{1,64}$/.test(written))
+    add("SLUICE_CLIENT_ADDRESS_HEADER", `must name a header such as x-forwarded-for, not ${excerpt(written)}`);
+  return written.toLowerCase();
 }
 
 function upstreamOf(get: Get, add: Add): EnvironmentSettings["upstream"] {

@@ -9,6 +9,7 @@ import { isLoopback } from "./client-address.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { faultBodyOf } from "./fault-body.ts";
 import { frame, identified, methodNotAllowed, type Serve } from "./frame.ts";
+import { hostsNamed, otherHost } from "./host.ts";
 import { json } from "./json.ts";
 import { seconds } from "./listen.ts";
 import { managementServed } from "./management/mounted.ts";
@@ -24,13 +25,21 @@ export function app(dependencies: Dependencies, options: { metrics: boolean }) {
   return mount(dependencies, [...operations, ...unlistedOperations, ...(options.metrics ? metricsOperations : [])]);
 }
 
-/** What only the operator's own port answers. */
+/** What only the operator's own port answers, and only to its own names. */
 export function operatorApp(dependencies: Dependencies, management: ManagementEntrance) {
-  return mount(dependencies, [...metricsOperations, ...operatorProbes, ...managementServed(management)]);
+  const mounted = [...metricsOperations, ...operatorProbes, ...managementServed(management)];
+  return mount(dependencies, mounted, hostsNamed(management.names));
 }
 
-/** Whatever is mounted is an operation: with its scope, its guards and its description. */
-export function mount(dependencies: Dependencies, mounted: readonly Operation[]) {
+/**
+ * Whatever is mounted is an operation: with its scope, its guards and its description. `answersTo`: whether a `Host` is one
+ * that it answers to.
+ */
+export function mount(
+  dependencies: Dependencies,
+  mounted: readonly Operation[],
+  answersTo: (host: string | null) => boolean = () => true,
+) {
   const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   // The frame answers faults; what comes here is a defect of the frame itself.
   elysia.onError(({ error }) => {
@@ -41,11 +50,15 @@ export function mount(dependencies: Dependencies, mounted: readonly Operation[])
   });
   const paths = [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
   const unknown = frame(dependencies, unknownPath(paths.map(([first]) => first)));
+  const misdirected = frame(dependencies, otherHost);
   const route = (method: string, pattern: string, serve: Serve, detail: object) =>
     elysia.route(
       method,
       pattern,
-      ({ request, server }) => serve(request, new KnownConnection(dependencies, request, server)),
+      ({ request, server }) => {
+        const serving = answersTo(request.headers.get("host")) ? serve : misdirected;
+        return serving(request, new KnownConnection(dependencies, request, server));
+      },
       {
         parse: "none",
         detail,

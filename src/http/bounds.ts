@@ -1,6 +1,6 @@
 /** What a node gives those who ask for too much: memory, descriptors, patience. Made once, and handed to the doors. */
 import { BodyTurns } from "./body-turns.ts";
-import { type ClientAddress, clientAddresses } from "./client-address.ts";
+import { type ClientAddress, clientAddresses, type Forwarding } from "./client-address.ts";
 import type { Collector } from "./collector.ts";
 import { type Leftovers, leftovers } from "./leftovers.ts";
 import { MemoryBudget } from "./memory.ts";
@@ -17,13 +17,12 @@ export interface Bounds {
   clientAddress: ClientAddress;
 }
 
-export interface BoundsLimits extends PressureLimits {
+export interface BoundsLimits extends PressureLimits, Forwarding {
   body_bytes_max: number;
   /** 0: a quarter of `memory_bytes`, and two whole bodies at least. A body costs its own size again when it is parsed, decoded and encoded. */
   in_flight_bytes_max: number;
   /** 0: an eighth of the node's, and four whole bodies at least, as far as the node has them. */
   key_in_flight_bytes_max: number;
-  trustedProxies: readonly string[];
 }
 
 /** `othersWait`: see `BodyTurns`. */
@@ -36,11 +35,11 @@ export function bounds(limits: BoundsLimits, machine: Machine & Collector, other
     leftovers: left,
     turns: new BodyTurns(othersWait),
     slowness: slowness(slownessLimits, Math.random),
-    clientAddress: clientAddresses(limits.trustedProxies),
+    clientAddress: clientAddresses(limits),
   };
 }
 
-export function memoryLimits(limits: Omit<BoundsLimits, "trustedProxies" | "descriptors_max">) {
+export function memoryLimits(limits: Omit<BoundsLimits, keyof Forwarding | "descriptors_max">) {
   const { memory_bytes, body_bytes_max, in_flight_bytes_max, key_in_flight_bytes_max } = limits;
   const node_bytes_max = in_flight_bytes_max || Math.max(Math.floor(memory_bytes / 4), 2 * body_bytes_max);
   const ofKey = key_in_flight_bytes_max || Math.max(Math.floor(node_bytes_max / 8), 4 * body_bytes_max);

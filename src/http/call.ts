@@ -59,6 +59,7 @@ export class Call implements Caller {
   /** Where it is traced. */
   trace: RequestTrace | null = null;
   readonly #work = new Cancellation();
+  readonly #halted = new Cancellation();
   #left = false;
   #isKeptOpen = false;
   #memory: Reservation | null = null;
@@ -82,6 +83,11 @@ export class Call implements Caller {
     return this.#work;
   }
 
+  /** The same, and no departure of the client's ends it. */
+  get halted(): Signal {
+    return this.#halted;
+  }
+
   /** Whether the client went away; nobody reads what is still to come. */
   get left(): boolean {
     return this.#left;
@@ -102,6 +108,7 @@ export class Call implements Caller {
 
   /** The service ends the work: draining, a lost lease, a refused grant. */
   end(fault: Fault): void {
+    this.#halted.abort(fault);
     this.#work.abort(fault);
   }
 

@@ -1,13 +1,17 @@
 /**
- * Whose request it is, as an address: the peer's, or what trusted proxies say of the client behind them. Whoever is not
- * trusted may write `forwarded` and `x-forwarded-for` as it likes: from the right, the first hop that is no trusted proxy
- * counts (docs/design/service.md, Client addresses).
+ * Whose request it is, as an address: the peer's, or what trusted proxies say of the client behind them, in the one header
+ * that the operator named. From its right end, the first hop that is no trusted proxy counts, since whoever is not trusted
+ * may have written what stands further left. A proxy that does not name its client leaves it unknown: its own address is
+ * nobody's permission (docs/design/service.md, Client addresses).
  */
 import { isIP, isIPv6 } from "node:net";
 import { liesIn } from "../auth/network.ts";
 
-/** A header longer than this is no proxy's of ours. */
-const header_chars_max = 4096;
+/** In no network, and one client to all limits. */
+export const unknownAddress = "unknown";
+
+/** Trusted proxies that may stand one behind the other; of more, none is asked. */
+const hops_max = 32;
 
 export interface ForwardingHeaders {
   get(name: string): string | null;
@@ -15,44 +19,51 @@ export interface ForwardingHeaders {
 
 export type ClientAddress = (peer: string, headers: ForwardingHeaders) => string;
 
-/** `trusted`: addresses and networks (`10.0.0.0/8`), each in order. */
-export function clientAddresses(trusted: readonly string[]): ClientAddress {
-  if (trusted.length === 0) return (peer) => accountable(plain(peer));
-  const isProxy = liesIn(trusted);
-  return (peer, headers) => accountable(clientOf(plain(peer), headers, isProxy));
+export interface Forwarding {
+  /** Addresses and networks (`10.0.0.0/8`), each in order. */
+  trustedProxies: readonly string[];
+  /** In lower case. */
+  clientAddressHeader: string;
 }
 
-function clientOf(peer: string, headers: ForwardingHeaders, isProxy: (address: string) => boolean): string {
-  if (isIP(peer) === 0 || !isProxy(peer)) return peer;
-  const standard = headers.get("forwarded");
-  const customary = headers.get("x-forwarded-for");
-  const heard = [
-    ...(standard === null ? [] : [rightmost(forwardedFor(standard), peer, isProxy)]),
-    ...(customary === null ? [] : [rightmost(listed(customary), peer, isProxy)]),
-  ];
-  // A proxy writes one of them, and the client may have sent the other: where they disagree, neither is believed.
-  return heard.length > 0 && new Set(heard).size === 1 ? heard[0]! : peer;
+export function clientAddresses({ trustedProxies, clientAddressHeader }: Forwarding): ClientAddress {
+  if (trustedProxies.length === 0) return (peer) => accountable(plain(peer));
+  const isProxy = liesIn(trustedProxies);
+  const hopIn = clientAddressHeader === "forwarded" ? forwardedFor : plain;
+  return (peer, headers) => {
+    const address = plain(peer);
+    if (isIP(address) === 0 || !isProxy(address)) return accountable(address);
+    const hops = fromTheRight(headers.get(clientAddressHeader) ?? "");
+    return accountable(firstClient(hops.map(hopIn), isProxy) ?? unknownAddress);
+  };
 }
 
-/** The first hop from the right that is no proxy; the last one that can be read, where one cannot. */
-function rightmost(hops: readonly string[], peer: string, isProxy: (address: string) => boolean): string {
-  let last = peer;
-  for (const hop of hops.toReversed()) {
-    const address = plain(hop);
-    if (isIP(address) === 0) return last;
+/** The first that is no proxy; where all are, the one that began. Null where one before cannot be read. */
+function firstClient(hops: Iterable<string>, isProxy: (address: string) => boolean): string | null {
+  let last: string | null = null;
+  let count = 0;
+  for (const address of hops) {
+    count += 1;
+    if (isIP(address) === 0 || count > hops_max) return null;
     if (!isProxy(address)) return address;
     last = address;
   }
   return last;
 }
 
-function listed(header: string): string[] {
-  return header.length > header_chars_max ? [] : header.split(",");
+/** The elements of a list. Whatever a client wrote, the comma before what a proxy appended is the last one of all. */
+function* fromTheRight(header: string): Generator<string, void> {
+  let end = header.length;
+  while (end >= 0) {
+    const comma = end === 0 ? -1 : header.lastIndexOf(",", end - 1);
+    yield header.slice(comma + 1, end);
+    end = comma;
+  }
 }
 
-/** `for=192.0.2.60;proto=http, for="[2001:db8::17]:4711"` */
-function forwardedFor(header: string): string[] {
-  return listed(header).map((element) => /(?:^|;)\s*for\s*=\s*("[^"]*"|[^;]*)/i.exec(element)?.[1] ?? "");
+/** `for=192.0.2.60;proto=http`, `for="[2001:db8::17]:4711"` */
+function forwardedFor(element: string): string {
+  return plain(/(?:^|;)\s*for\s*=\s*("[^"]*"|[^;]*)/i.exec(element)?.[1] ?? "");
 }
 
 const digitsAndDots = /^[\d.]+$/;

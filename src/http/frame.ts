@@ -2,7 +2,7 @@
  * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log. Inside
  * it, work is a straight line that returns a Response or throws a Fault.
  */
-import { SlowRefusal } from "../auth/strangers.ts";
+import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import type { RequestTrace } from "../telemetry/traces.ts";
 import { refuseAmbiguous } from "./ambiguous.ts";

@@ -35,6 +35,19 @@ export interface ListeningOptions {
   isShared?: boolean;
 }
 
+/**
+ * Of TLS 1.2: those with a key of their own for each connection that also authenticate what they encrypt. The runtime would
+ * offer CBC with SHA-1 too. Those of TLS 1.3 are its own.
+ */
+const ciphers = [
+  "ECDHE-ECDSA-AES128-GCM-SHA256",
+  "ECDHE-RSA-AES128-GCM-SHA256",
+  "ECDHE-ECDSA-AES256-GCM-SHA384",
+  "ECDHE-RSA-AES256-GCM-SHA384",
+  "ECDHE-ECDSA-CHACHA20-POLY1305",
+  "ECDHE-RSA-CHACHA20-POLY1305",
+].join(":");
+
 type App = Pick<Elysia, "fetch" | "server">;
 
 /** For whoever has connected when a listener ends: so long he has to say what he wants. */
@@ -92,7 +105,7 @@ function serving(elysia: App, { host, port, idle_ms, isShared }: ListeningOption
     idleTimeout: seconds(idle_ms),
     maxRequestBodySize: runtime_body_bytes_max,
     fetch: (request) => elysia.fetch(withOrigin(request)),
-    ...(identity ? { tls: { cert: identity.certificate, key: identity.key } } : {}),
+    ...(identity ? { tls: { cert: identity.certificate, key: identity.key, ciphers } } : {}),
   }) as NonNullable<App["server"]>;
 }
 

@@ -1,5 +1,7 @@
 /** A line of the log, as JSON or as logfmt; and what callers say of themselves, cut and cleaned. Pure. */
 
+import { masked } from "../inference/masked.ts";
+
 export const logFormats = ["json", "logfmt"] as const;
 export type LogFormat = (typeof logFormats)[number];
 
@@ -26,7 +28,7 @@ function logfmtValue(value: unknown): string {
 const agent_chars_max = 200;
 const id_chars_max = 128;
 
-/** A caller may write what it likes: it is cut, has no control characters, and no key of ours. */
+/** A caller may write what it likes: it is cut, has no control characters, and no secret of ours. */
 export type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
 
 export function callersWords(headers: { get(name: string): string | null }): CallersWords {
@@ -41,14 +43,11 @@ function said(text: string | null, chars_max: number): string | undefined {
   return text ? cleaned(text, chars_max) : undefined;
 }
 
-const keys = /slk_[A-Za-z0-9_-]*/g;
 const unprintable = /[^\x20-\x7e]/g;
 
-/** A key is cut out before the text is cut: half of one would be no key any more, and still a secret. */
+/** A secret is cut out before the text is cut: half of one would be none any more, and still tell much. */
 export function cleaned(text: string, chars_max: number): string {
-  return text
-    .slice(0, chars_max * 4)
-    .replace(keys, "<key>")
+  return masked(text.slice(0, chars_max * 4))
     .slice(0, chars_max)
     .replace(unprintable, "?");
 }

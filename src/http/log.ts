@@ -3,6 +3,7 @@
  * names in the configuration; an address says only which of the engines behind one name it was.
  */
 import { Fault } from "../inference/fault.ts";
+import { masked } from "../inference/masked.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Tried } from "../usage/opened.ts";
 import type { Call } from "./call.ts";
@@ -61,7 +62,11 @@ export function logTo({ write, worker, clock, level, format, probes, hidden }: L
 
   // A system call a line is a tenth of a small request's cost; a tenth of a second is soon enough to read.
   function line(fields: Head & Record<string, unknown>) {
-    lines.push(lineOf(format(), fields));
+    keep(lineOf(format(), fields));
+  }
+
+  function keep(written: string) {
+    lines.push(written);
     if (lines.length >= buffered_lines_max) flush();
     else cancel ??= clock.after(flush_ms, flush);
   }
@@ -73,7 +78,7 @@ export function logTo({ write, worker, clock, level, format, probes, hidden }: L
       if (isWanted(of)) line(requestFields(head(of), call, status, hidden));
     },
     event(of, event, fields = {}) {
-      if (isWanted(of) && flood.admits(event)) line({ ...head(of), event, ...fields });
+      if (isWanted(of) && flood.admits(event)) keep(masked(lineOf(format(), { ...head(of), event, ...fields })));
     },
     flush() {
       flood.flush();
@@ -137,7 +142,7 @@ const cause_chars_max = 2000;
 function causeOf(cause: unknown): string {
   if (cause instanceof Fault) return causeOf(cause.details.cause ?? cause.message);
   const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
-  return text.slice(0, cause_chars_max);
+  return masked(text.slice(0, 2 * cause_chars_max)).slice(0, cause_chars_max);
 }
 
 /** What the runtime says of a connection that failed may name its host. */

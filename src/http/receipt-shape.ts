@@ -40,7 +40,9 @@ export const RequestReceipt = Type.Object(
         description: "How many times an engine was asked. Null while it runs, and where none was.",
       }),
     ),
-    recovered: Type.Boolean({ description: "Settled by another node, at its last checkpoint." }),
+    recovered: Type.Boolean({
+      description: "Settled by another node: a stream at its last checkpoint, an answer that was not streamed at 0.",
+    }),
     usage: Type.Object({
       input_tokens: Type.Integer({ minimum: 0, description: "Without tokens read from or written to a cache." }),
       cached_input_tokens: count(),

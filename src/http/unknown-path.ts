@@ -2,8 +2,8 @@
  * Paths that name nothing: 404, with the path that was asked for and the one that was probably meant. Most of them come
  * from a base URL that lacks `/v1`, or has it where the client adds it itself.
  */
-import { keyPattern } from "../auth/key.ts";
 import { Fault } from "../inference/fault.ts";
+import { masked } from "../inference/masked.ts";
 import { closestName } from "../schema/closest.ts";
 import { faultBodyForPath, faultBodyOf } from "./fault-body.ts";
 import type { Framed } from "./frame.ts";
@@ -79,8 +79,8 @@ function baseUrlAdvice(asked: string, meant: string): string {
 const path_chars_max = 1024;
 const excerpt_chars_max = 120;
 
-/** As it may stand in a message: short, printable, and without a key. */
+/** As it may stand in a message: short, printable, and without a secret. */
 function excerpt(path: string): string {
-  const safe = path.replaceAll(new RegExp(keyPattern, "g"), "slk_…").replaceAll(/[^\x21-\x7e…]/g, "?");
+  const safe = masked(path).replaceAll(/[^\x21-\x7e]/g, "?");
   return safe.length > excerpt_chars_max ? `${safe.slice(0, excerpt_chars_max)}…` : safe;
 }

@@ -3,7 +3,8 @@
  *
  *     response-start (part-start part-delta* part-end)* (response-end | response-failed)
  *
- * `response-failed` may come first and alone; `usage` may stand anywhere, is cumulative, and the last one wins. Parts may
+ * `response-failed` may come first and alone. A second `response-start` begins the answer anew: what came before it is void.
+ * That happens only where nobody reads the events as they come (docs/design/usage.md, Answers that nobody streams). `usage` may stand anywhere, is cumulative, and the last one wins. Parts may
  * be open side by side (engines interleave tool fragments); `index` counts up from 0 in order of part-start.
  */
 import type { Fault } from "./fault.ts";

@@ -4,6 +4,7 @@
  * `cause` is private: it goes to the log alone. What is not a Fault is a defect, and shows as `internal_error`.
  * Rules: docs/design/errors-and-streams.md, Errors.
  */
+import { masked } from "./masked.ts";
 import type { Protocol } from "./request.ts";
 
 export const faultCatalogue = {
@@ -41,6 +42,7 @@ export const faultCatalogue = {
   invalid_operator_token: { status: 401, type: "authentication_error", messages: "authentication_error" },
   missing_role: { status: 403, type: "permission_error", messages: "permission_error" },
   tls_required: { status: 403, type: "permission_error", messages: "permission_error" },
+  host_not_allowed: { status: 403, type: "permission_error", messages: "permission_error" },
   resource_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
   already_exists: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
   wrong_state: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
@@ -62,6 +64,7 @@ export const managementFaultCodes = [
   "invalid_operator_token",
   "missing_role",
   "tls_required",
+  "host_not_allowed",
   "resource_not_found",
   "already_exists",
   "wrong_state",
@@ -102,10 +105,11 @@ export class Fault extends Error {
   readonly details: FaultDetails;
 
   constructor(code: FaultCode, message: string, details: FaultDetails = {}) {
-    super(message, { cause: details.cause });
+    // It may quote what a caller sent, and names of fields are a caller's, too.
+    super(masked(message), { cause: details.cause });
     this.name = "Fault";
     this.code = code;
-    this.details = details;
+    this.details = details.param === undefined ? details : { ...details, param: masked(details.param) };
   }
 
   get status(): number {

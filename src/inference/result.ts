@@ -43,6 +43,10 @@ export class Fold {
     switch (event.type) {
       case "response-start":
         this.#start = event;
+        // Of a second one, all before it is void.
+        this.#parts.length = 0;
+        this.#pieces.length = 0;
+        this.#usage = noUsage;
         return;
       case "part-start":
         this.#parts[event.index] = { head: event.part, text: "" };

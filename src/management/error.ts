@@ -1,3 +1,4 @@
+import { masked } from "../inference/masked.ts";
 import type { Organization } from "../store/directory.ts";
 import type { KnownPlan } from "../store/plan.ts";
 import type { BudgetedKey, OwnedKey, OwnedTeam } from "./owned.ts";
@@ -11,7 +12,7 @@ export class ManagementError extends Error {
     /** Of `stale`: what there is now. */
     readonly current: Organization | KnownPlan | OwnedKey | BudgetedKey | OwnedTeam | null = null,
   ) {
-    super(message);
+    super(masked(message));
   }
 }
 

@@ -34,15 +34,22 @@ export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(csvCell).join(",")}\r\n`;
 }
 
-/** People choose names: one that begins like a formula gets a quote before it, so that no spreadsheet computes it. */
+/**
+ * People choose names: what begins like a formula gets a quote before it, so that no spreadsheet computes it. In countries
+ * where lists are parted by semicolons, spreadsheets part cells there too, and quotes around the whole do not keep them from
+ * it: a cell begins behind each semicolon, tab and line end of a name.
+ */
 function csvCell(value: Cell): string {
   if (value === null) return "";
   if (value instanceof Date) return value.toISOString();
   if (typeof value === "number") return String(value);
-  const isFormula = /^[=+\-@\t\r]/.test(value) && !/^-?\d+(\.\d+)?$/.test(value);
-  const text = isFormula ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  if (/^-?\d+(\.\d+)?$/.test(value)) return value;
+  const text = value.replace(/^[\t\r\n]/, "'$&").replace(beginnings, "$&'");
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
+
+/** Where a formula would begin. Letters of full width are formulas' too, in East Asia. */
+const beginnings = /(?:^|[;\t\r\n])\s*(?=[=+\-@＝＋－＠])/g;
 
 const cellNames: Record<ReportGroup, readonly string[]> = {
   organization: ["organization_id", "organization"],

@@ -4,6 +4,7 @@
  */
 import { and, asc, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
 import { administrationRepeat, auditEntry, auditHead } from "../../db/schema.ts";
+import { masked, maskedDeep } from "../inference/masked.ts";
 import { chainedHash } from "../store/audit-chain.ts";
 import type { AuditEntry, AuditHead, AuditQuery } from "../store/directory.ts";
 import { idOf, uuidOf } from "../store/ids.ts";
@@ -34,7 +35,8 @@ export interface Act {
  * The last thing that a transaction does: from here to its commit, no other act can be written down. So entries stand in
  * the order of their commits, without gaps, however many write.
  */
-export async function audit(tx: Transaction, at: Date, { actor, action, owner, subject, details }: Act): Promise<void> {
+export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> {
+  const { action, owner, subject } = act;
   const [head] = await tx.query<{ number: number; hash: Uint8Array; address: string | null }>(
     `select number, hash, nullif(current_setting('${address_setting}', true), '') as address from audit_head for update`,
   );
@@ -42,7 +44,7 @@ export async function audit(tx: Transaction, at: Date, { actor, action, owner, s
   const { address } = head!;
   const organizationId = owner === null ? null : idOf(owner, "org_");
   // As it will be read: what JSON does not keep is not in the hash.
-  const kept = JSON.parse(JSON.stringify(details)) as Record<string, unknown>;
+  const [actor, kept] = [masked(act.actor), maskedDeep(act.details)];
   const entry = { number, at, actor, address, action, organizationId, subject, details: kept };
   const hash = Uint8Array.fromHex(chainedHash(head!.hash.toHex(), entry));
   await tx.drizzle

@@ -7,8 +7,8 @@ import type { Database, Transaction } from "./database.ts";
 const channel = "key_changed";
 
 /**
- * `id`: of the key or the organization (`key_…`, `org_…`). `secretHash`: of a secret that the key got, so that it is no
- * stranger to any node. The message says when it changed, too, by the store's clock.
+ * `id`: of the key or the organization (`key_…`, `org_…`). `secretHash`: of a secret that the key got, so that every
+ * node knows it. The message says when it changed, too, by the store's clock.
  */
 export async function announceChange(tx: Transaction, id: string, secretHash?: Uint8Array): Promise<void> {
   const [row] = await tx.query<{ at: Date }>("select store_now() as at");

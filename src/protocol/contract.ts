@@ -7,7 +7,7 @@ import { Compile } from "typebox/compile";
 import { closestName } from "../schema/closest.ts";
 import type { Shape } from "../schema/shape.ts";
 import { type Fits, kindOf, type Offence, offences } from "../schema/walk.ts";
-import { describe, items, joinedByOr, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
+import { describe, items, joinedByOr, named, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
 
 export interface Contract<Value> {
   /** One compiled check: what nearly every request costs. `extra` are further top-level fields that are let through. */
@@ -97,7 +97,7 @@ function sentence({ kind, path, shape, value, first }: Offence): { code: Violati
 
 function unsupportedFeature({ shape, value, unsupported }: Offence): string | undefined {
   if (!unsupported) return undefined;
-  if (typeof value === "string" && Object.hasOwn(unsupported, value)) return unsupported[value];
+  if (typeof value === "string" && Object.hasOwn(unsupported, value)) return named(unsupported[value]!, value);
   // "*" on a null shape is a whole field that is not served; elsewhere it needs a value of the right type.
   const rightType = shape.type === "null" || kindOf(value) === (shape.type === "integer" ? "number" : shape.type);
   return rightType ? unsupported["*"] : undefined;

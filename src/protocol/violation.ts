@@ -18,6 +18,11 @@ export function notSupported(param: string, feature: string): Violation {
   return { code: "unsupported_feature", param, message };
 }
 
+/** A feature with the protocol's own word for it, by which clients know what to leave out: "web search ('web_search_call')". */
+export function named(feature: string, type: string): string {
+  return feature.split(/\W+/).includes(type) ? feature : `${feature} ('${type}')`;
+}
+
 const excerpt_chars_max = 48;
 
 /** `messages[3].content[0].type`; a name that is no identifier is quoted: `metadata["a b"]`. */
@@ -53,7 +58,7 @@ function quoted(text: string, quote: string): string {
 export function looksSecret(text: string): boolean {
   // The head is enough: what is shown is no longer, and a body may hold a string of megabytes.
   const head = text.slice(0, 256);
-  if (/(^|[^a-z])(slk_|sk[-_]|pk[-_]|gh[pousr]_|xox[abp]-|eyJ|AKIA|bearer\s|basic\s)/i.test(head)) return true;
+  if (/(^|[^a-z])(sl[kort]_|sk[-_]|pk[-_]|gh[pousr]_|xox[abp]-|eyJ|AKIA|bearer\s|basic\s)/i.test(head)) return true;
   for (const run of head.match(/[A-Za-z0-9_+/=-]{20,}/g) ?? []) {
     if (/[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run)) return true;
     if (/[0-9a-f]{32}/i.test(run)) return true;

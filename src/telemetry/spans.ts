@@ -64,6 +64,8 @@ export class Spans implements RequestTrace {
   }
 
   firstPart(): void {
+    // Of an answer that began anew.
+    this.#stream?.end();
     this.#request.addEvent("first part");
     this.#stream = this.#begin("stream");
   }

@@ -4,11 +4,11 @@ import type { ResponseIdentity } from "../protocol/codec.ts";
 import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import { type CatalogModel, contextTokensOf, type Route } from "../routing/catalog.ts";
-import type { Signal } from "../time/cancellation.ts";
+import type { Signals } from "./departure.ts";
 import type { RunTrace } from "./trace.ts";
 
 /** What is asked of engines. */
-export interface Errand {
+export interface Errand extends Signals {
   model: CatalogModel;
   request: InferenceRequest;
   /** Size of what the caller asked. */
@@ -20,7 +20,6 @@ export interface Errand {
   identity: ResponseIdentity;
   /** Output tokens that an answer may have: by the model and its context, and by what is held so far. */
   room: { allowed: number; held: number };
-  signal: Signal;
   /** Resolves when the ledger has decided: nothing waits for an engine before. */
   granted: Promise<void>;
   /** Under which it was admitted. */

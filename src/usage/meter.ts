@@ -6,6 +6,7 @@ import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { withOverflow } from "../inference/overflow.ts";
 import { noUsage, type RejectedReport, type Usage } from "../inference/usage.ts";
+import type { Signal } from "../time/cancellation.ts";
 import { type Tally, type TallyParts, tally } from "./tally.ts";
 
 type Batch = readonly InferenceEvent[];
@@ -29,11 +30,19 @@ export interface Hold {
   permits(outputTokens: number): true | Promise<boolean>;
   /** What was counted so far, for the next checkpoint. */
   progress(usage: Usage): void;
+  /** What was counted so far counts no more: the answer begins anew. */
+  restart(): void;
+  /** Throws where nothing may be delivered any more. */
+  assertHeld(): void;
+  /** Aborted when nothing may be delivered any more. */
+  readonly signal: Signal;
 }
 
 export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
   hold: Hold;
+  /** Whether the caller reads the answer as it comes. Else nothing is delivered before its end, and it may begin anew. */
+  stream: boolean;
   /** Set where a usage window alone is why the engine was told to write no more than so many tokens. */
   windowTokens?: number | null;
   /** Whether the caller, not the engine, was the reason that the stream broke off. */
@@ -60,7 +69,7 @@ export function meter(metering: Metering): Meter {
 /** A class, for what it is made of must not be made anew for each request: the runtime would know each as a stranger. */
 class Metered implements Meter {
   readonly #metering: Metering;
-  readonly #count: Tally;
+  #count: Tally;
   readonly events: Meter["events"];
   #stoppedBy: Ending["stoppedBy"] = null;
   #failure: Fault | null = null;
@@ -74,10 +83,11 @@ class Metered implements Meter {
 
   async *#metered(): AsyncGenerator<Batch, void, void> {
     const metering = this.#metering;
-    const count = this.#count;
-    const { hold } = metering;
+    const { hold, stream } = metering;
     try {
       for await (const batch of metering.events) {
+        if (batch[0]?.type === "response-start" && this.#count.anyPart) this.#restart();
+        const count = this.#count;
         const room = count.producesOutput(batch) ? hold.permits(count.outputTokensWith(batch)) : true;
         if (room !== true && !(await room)) {
           const fits = await fitting(batch, hold, count);
@@ -105,6 +115,7 @@ class Metered implements Meter {
             await counting;
             rest = [];
           }
+          if (!stream) hold.assertHeld();
           this.#isCompleted = true;
           if (isAtWindowsEnd(terminal, count.usage(), metering)) this.#stoppedBy = "usage_window";
           // An engine that never reported is spoken for: what the caller reads and what the book says are the same numbers.
@@ -120,33 +131,46 @@ class Metered implements Meter {
       yield [{ type: "response-failed", fault: this.#failure }];
     } finally {
       metering.over();
-      if (this.#isCompleted && !this.#stoppedBy) count.calibrate();
+      if (this.#isCompleted && !this.#stoppedBy) this.#count.calibrate();
     }
   }
 
-  get #outcome(): Ending["outcome"] {
-    return this.#isCompleted ? "completed" : this.#metering.callerLeft() ? "cancelled" : "failed";
-  }
-
-  get #isFree(): boolean {
-    return this.#outcome === "failed" && !this.#count.anyOutput;
+  /** An engine failed in the middle of what nobody had seen, and another begins. */
+  #restart(): void {
+    this.#count = tally(this.#metering);
+    this.#metering.hold.restart();
   }
 
   counted(): Promise<void> | null {
-    return this.#isFree ? null : this.#count.counted();
+    return this.#isFree(this.#outcome()) ? null : this.#count.counted();
   }
 
   ending(): Ending {
     const count = this.#count;
-    const outcome = this.#outcome;
+    const outcome = this.#outcome();
     return {
-      usage: this.#isFree ? noUsage : count.usage(),
+      usage: this.#isFree(outcome) ? noUsage : count.usage(),
       outcome,
       stoppedBy: this.#stoppedBy,
       errorCode: outcome === "failed" ? (this.#failure?.code ?? "internal_error") : null,
       reportRejected: count.rejected,
       divergence: this.#stoppedBy ? null : count.divergence(),
     };
+  }
+
+  /** What came whole after its caller had left was delivered to nobody. */
+  #outcome(): Ending["outcome"] {
+    const { stream, callerLeft } = this.#metering;
+    if (this.#isCompleted && (stream || !callerLeft())) return "completed";
+    return callerLeft() ? "cancelled" : "failed";
+  }
+
+  /** docs/design/usage.md, Settlement. */
+  #isFree(outcome: Ending["outcome"]): boolean {
+    const { stream, hold } = this.#metering;
+    if (outcome === "completed") return false;
+    if (stream) return outcome === "failed" && !this.#count.anyOutput;
+    return outcome === "failed" || hold.signal.aborted;
   }
 }
 

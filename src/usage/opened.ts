@@ -23,8 +23,10 @@ export interface OpenedEvents extends AsyncIterable<InferenceEvent[]> {
 export interface Opened {
   /** The one that answers, else the last that was asked; null before any was. */
   readonly route: Route | null;
-  /** Whether an engine has the request: while it waits for one, none has read anything. */
+  /** Whether an engine has the request: while it waits for one, none has read anything. One that failed has it no more. */
   readonly isAtEngine: boolean;
+  /** Whether no further engine is asked: nobody needs the conversation any more. */
+  readonly isFinal: boolean;
   /** How many times an engine was asked, so far. */
   readonly attempts: number;
   /** Those of them that are over. */
@@ -60,6 +62,10 @@ class Ahead implements Opened, OpenedEvents {
 
   get isAtEngine(): boolean {
     return this.#opened.isAtEngine;
+  }
+
+  get isFinal(): boolean {
+    return this.#opened.isFinal;
   }
 
   get tried(): readonly Tried[] {

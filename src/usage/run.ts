@@ -14,8 +14,8 @@ import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import type { CatalogModel } from "../routing/catalog.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
-import type { Signal } from "../time/cancellation.ts";
 import type { Errand } from "./asking.ts";
+import type { Signals } from "./departure.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Meter, meter } from "./meter.ts";
 import { ahead, type Opened, type Tried } from "./opened.ts";
@@ -48,9 +48,7 @@ export interface Watcher {
 }
 
 /** Whoever waits for the answer. */
-export interface Caller extends Watcher {
-  /** Ends the engine's work. */
-  readonly signal: Signal;
+export interface Caller extends Watcher, Readonly<Signals> {
   /** Whether it went away: nobody reads what is still to come. */
   readonly left: boolean;
   /** Ends its work, with what the answer then says. */
@@ -136,6 +134,7 @@ export function runs(parts: RunParts): Runs {
           affinity: asked.affinity,
           room: { allowed: asked.outputTokensAllowed, held },
           signal: caller.signal,
+          halted: caller.halted,
           granted: decided.promise,
           trace: caller.trace ?? null,
         });
@@ -208,10 +207,11 @@ class GrantedRun implements Run {
     parts.watcher.granted(reservation.grant.source);
     reservation.signal.listen((lost) => caller.end(asFault(lost)));
     const tokenizing = parts.tokenizing(asked);
-    let calibration = null as RouteCalibration | null;
+    let known = null as { route: Opened["route"]; calibration: RouteCalibration } | null;
     this.#meter = meter({
       events: opened.events,
       hold: reservation,
+      stream: asked.request.stream,
       contextTokens: asked.model.contextTokens,
       outputTokensCap: Math.min(asked.request.outputTokens_max ?? Infinity, asked.model.outputTokens_max),
       // A caller that left while its request was at no engine, which has read nothing then.
@@ -219,8 +219,10 @@ class GrantedRun implements Run {
         return opened.isAtEngine ? asked.inputTokensExpected : 0;
       },
       get calibration() {
-        calibration ??= parts.outputCalibration.of(opened.route ? routeName(opened.route) : "");
-        return calibration;
+        const { route } = opened;
+        if (known?.route !== route || known === null)
+          known = { route, calibration: parts.outputCalibration.of(route ? routeName(route) : "") };
+        return known.calibration;
       },
       counting: tokenizing && countingFor(tokenizing, caller),
       windowTokens: opened.windowTokens,
@@ -228,8 +230,7 @@ class GrantedRun implements Run {
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
         caller.trace?.firstPart();
-        // No other engine is asked from here on.
-        if (!tokenizing?.hasPrompt) letGo(asked.request);
+        if (opened.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);
       },
       over: () => this.#settle(),
     });

@@ -9,7 +9,7 @@ export interface RunTrace {
   admission(): (code: string | null) => void;
   /** An engine is asked. */
   attempt(upstream: Pick<Upstream, "name" | "address" | "protocol">, engineModel: string): AttemptTrace;
-  /** The first part of the answer has come. */
+  /** The first part of the answer has come; again, where it began anew. */
   firstPart(): void;
   /** The ledger is told; to be called when it has confirmed that. */
   settlement(): () => void;

@@ -1,18 +1,21 @@
 /**
- * USAGE, the walk: from route to route until the first part of an answer, never after. What an attempt that shows nothing
- * has said is dropped before it is counted; the hold, the lease and the record stay one. docs/routing.md.
+ * USAGE, the walk: from route to route until something of an answer is shown, never after: of a stream its first part, of
+ * what nobody streams its end. What an attempt that shows nothing has said is dropped before it is counted, or is void
+ * where the answer begins anew; the hold, the lease and the record stay one. docs/routing.md, When another is asked.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import { saltOf } from "../routing/affinity.ts";
 import { type Failure, toldFault } from "../routing/after.ts";
 import { type Route, timeoutsOf } from "../routing/catalog.ts";
+import type { Clock } from "../time/clock.ts";
 import { ask, type Patience } from "../upstream/ask.ts";
 import type { AttemptEnd } from "../upstream/attempt.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
 import { type Asking, askingOf, type Errand, type WalkSettings } from "./asking.ts";
+import { type Finishing, finishing } from "./departure.ts";
 import { Itinerary, type ItineraryParts, type Stage, type Stay } from "./itinerary.ts";
 import type { Opened, OpenedEvents, Tried } from "./opened.ts";
 
@@ -26,6 +29,7 @@ export interface WalkParts extends ItineraryParts {
   /** A route has begun to answer, so long after it was asked. */
   firstPart(route: Route, ms: number): void;
   settings(): WalkSettings;
+  clock: Pick<Clock, "after">;
 }
 
 /** One attempt, when it is over. */
@@ -66,8 +70,12 @@ class Walk implements Opened, OpenedEvents {
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #end: AttemptEnd | null = null;
   #isAtEngine = false;
-  #isShown = false;
+  /** Of the attempt under way, the first part has come. */
+  #isBegun = false;
+  #isFinal = false;
   #isOver = false;
+  /** Where the walk goes next; undefined before its first step. */
+  #stage: Stage | null | undefined;
   /** Ends a pause between two attempts. */
   #wake: (() => void) | null = null;
 
@@ -91,6 +99,10 @@ class Walk implements Opened, OpenedEvents {
     return this.#isAtEngine;
   }
 
+  get isFinal(): boolean {
+    return this.#isFinal;
+  }
+
   get queued_ms(): number {
     return this.#queued_ms;
   }
@@ -108,7 +120,8 @@ class Walk implements Opened, OpenedEvents {
   }
 
   next(): Promise<Next> {
-    return this.#isShown ? this.#attempt!.next() : this.#toFirstPart();
+    if (this.#isFinal) return this.#attempt!.next();
+    return this.#isBegun ? this.#unseen() : this.#toFirstPart();
   }
 
   async return(): Promise<Next> {
@@ -120,22 +133,39 @@ class Walk implements Opened, OpenedEvents {
 
   async #toFirstPart(): Promise<Next> {
     let told: Batch = [];
-    for (let stage: Stage | null = this.#itinerary.first(); stage !== null; ) {
+    if (this.#stage === undefined) this.#stage = this.#itinerary.first();
+    while (this.#stage !== null) {
+      const stage: Stage = this.#stage;
       const stay: Stay | null = await this.#entered(stage);
       if (!stay) break;
       const { route } = stay;
       told = await this.#asked(stay, stage.isFresh);
       const end = this.#end;
-      if (this.#isShown || end === null) return { done: false, value: told };
+      if (this.#isBegun || end === null) return { done: false, value: told };
       const kind = end.kind === "answered" && isEmptyAnswer(told) ? "empty" : end.kind;
       const judged = kind === end.kind ? end : { ...end, kind };
       if (kind === "answered") this.#wasShown(route);
       else this.#parts.health.ended(route, judged, this.#begun_ms, this.#parts.now_ms());
-      stage = this.#following(route, judged, told);
+      this.#stage = this.#following(route, judged, told);
     }
-    this.#isShown = true;
+    this.#isBegun = true;
+    this.#isFinal = true;
     if (this.#isOver) return { done: true, value: undefined };
     return { done: false, value: this.#told(told) };
+  }
+
+  /** More of an answer of which nobody has seen anything: if its engine fails, another may begin it anew. */
+  async #unseen(): Promise<Next> {
+    const next: Next = await this.#attempt!.next();
+    const end = this.#end;
+    if (next.done || end === null || end.kind === "answered") return next;
+    this.#stage = this.#following(this.#route!, end, next.value);
+    if (this.#stage === null) {
+      this.#isFinal = true;
+      return { done: false, value: this.#told(next.value) };
+    }
+    this.#isBegun = false;
+    return { done: false, value: [{ type: "response-start", ...this.#errand.identity }] };
   }
 
   /** At an engine that has room, as soon as there is one. Null: nobody waits any more, or it took too long. */
@@ -186,6 +216,7 @@ class Walk implements Opened, OpenedEvents {
   async #asked({ route, begun_ms, over }: Stay, isFresh: boolean): Promise<Batch> {
     const errand = this.#errand;
     const { upstream } = route;
+    const finish = this.#asking.stream ? null : this.#finishing(route);
     this.#route = route;
     this.#attempts += 1;
     this.#isAtEngine = true;
@@ -198,7 +229,7 @@ class Walk implements Opened, OpenedEvents {
       upstream,
       codec: upstreamCodecs[upstream.protocol],
       identity: errand.identity,
-      signal: errand.signal,
+      signal: finish?.signal ?? errand.signal,
       inputBytes: errand.inputBytes,
       own: errand.own ?? null,
       isFresh,
@@ -210,6 +241,7 @@ class Walk implements Opened, OpenedEvents {
       patience: this.#patience(route),
       ended: (end) => {
         over();
+        finish?.stop();
         traced?.ended(end.kind, end.status);
         this.#ended(route, end);
       },
@@ -221,7 +253,8 @@ class Walk implements Opened, OpenedEvents {
       held.push(...value);
       if (this.#end !== null) return held;
       if (held.some(isPartStart)) {
-        this.#isShown = true;
+        this.#isBegun = true;
+        this.#isFinal = errand.request.stream || !this.#itinerary.hasSpare;
         this.#wasShown(route);
         return held;
       }
@@ -246,15 +279,25 @@ class Walk implements Opened, OpenedEvents {
     this.tried.push(replica ? { upstream, replica, ...told } : { upstream, ...told });
     attempted({ model: this.#errand.model.id, route, end, ms });
     // Its beginning has been told: only what went wrong since is news.
-    const isNews = end.kind !== "answered" || !this.#isShown;
-    if (isNews && (this.#isShown || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
+    const isNews = end.kind !== "answered" || !this.#isBegun;
+    if (isNews && (this.#isBegun || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
   }
 
   /** What comes next, or null. */
   #following(route: Route, end: AttemptEnd, batch: Batch): Stage | null {
     const last = batch.at(-1);
     if (last?.type === "response-failed") this.#failures.push({ kind: end.kind, fault: last.fault });
+    if (end.kind !== "answered" && end.kind !== "abandoned") this.#isAtEngine = false;
     return this.#isGivenUp() ? null : this.#itinerary.after(route, end, this.#rest_ms(route));
+  }
+
+  /** An answer that comes whole is let finish where its caller leaves, unless its engine is ill. */
+  #finishing(route: Route): Finishing {
+    const { clock, health, now_ms } = this.#parts;
+    return finishing(this.#errand, clock, () => {
+      const state = health.stateOf(route, now_ms());
+      return state !== "open" && state !== "down";
+    });
   }
 
   #isGivenUp(): boolean {
@@ -296,7 +339,7 @@ class Walk implements Opened, OpenedEvents {
   }
 
   #spareAfter(after_ms: number): Patience["spare"] {
-    return { after_ms, isAsked: () => this.#itinerary.takeSpare() };
+    return { after_ms, isAsked: () => !this.#isGivenUp() && this.#itinerary.takeSpare() };
   }
 
   /** The last failure, in the words that all of them make together. */

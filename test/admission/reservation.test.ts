@@ -58,6 +58,7 @@ function node(change: Partial<EntranceSettings> = {}) {
       /** Null: as it was admitted under. */
       planNow?: () => Plan | null;
       cap?: number;
+      stream?: boolean;
       inputTokens?: number;
       model?: Model;
       ahead?: () => void;
@@ -68,7 +69,7 @@ function node(change: Partial<EntranceSettings> = {}) {
       requestId: newRequestId(),
       principal: { key: { id: "key_00000000000070008000000000000001" }, organization: { id: organizationId } },
       operation: "chat.completions",
-      request: { ...request, ...compact({ outputTokens_max: options.cap }) },
+      request: { ...request, ...compact({ outputTokens_max: options.cap, stream: options.stream }) },
       model: options.model ?? model,
       plan,
       planNow: () => options.planNow?.() ?? plan,
@@ -110,6 +111,37 @@ describe("the hold", () => {
     await clock.advance(10);
     expect(sent("grow")).toHaveLength(1);
     expect(reservation.permits(8192)).toBe(true);
+  });
+
+  test("stays where the answer begins anew, and covers the new one: what was counted before takes nothing of it", async () => {
+    const plan: Plan = { ...noLimits, name: "pro", session: 100_000 };
+    let planNow: Plan | null = null;
+    const it = node();
+    const reservation = await it.entered({ plan, planNow: () => planNow, stream: false });
+    reservation.progress({ ...noUsage, inputTokens: 1_000, outputTokens: 2_000 });
+    expect(reservation.permits(2_000)).toBe(true);
+    reservation.restart();
+    expect(reservation.permits(4_000)).toBe(true);
+    reservation.restart();
+    planNow = { ...plan, session: 3_000 };
+    const room = reservation.permits(10);
+    await it.clock.advance(50);
+    expect(await room).toBe(true);
+    // Of the input's 300 alone, though 4,000 tokens had been counted.
+    expect(it.sent("grow").at(-1)).toMatchObject({ limits: { session: 3_000 }, unitsTotal_min: 300 });
+  });
+
+  test("of what nobody streams is extended by checkpoints that say nothing was delivered", async () => {
+    for (const stream of [false, true]) {
+      const it = node();
+      const reservation = await it.entered({ stream });
+      reservation.progress({ ...noUsage, inputTokens: 90, outputTokens: 7 });
+      await it.clock.advance(2_050);
+      const usage = stream ? { inputTokens: 90, outputTokens: 7 } : { inputTokens: 0, outputTokens: 0 };
+      expect(it.sent("checkpoint")).toMatchObject([{ number: 1, usage }]);
+      await it.clock.advance(58_000);
+      expect(reservation.signal.aborted).toBe(false);
+    }
   });
 
   test("is reviewed under another plan before anything more leaves, and gives back what that has no room for", async () => {

@@ -24,14 +24,18 @@ test("two nodes of one Postgres, a flood on each", async () => {
     await until(
       () => floods.every(({ answered }) => (answered.get("429") ?? 0) > 0),
       60_000,
-      "strangers to be refused",
+      "unknown keys to be refused",
     );
     const before = await Promise.all(urls.map(heard));
     const { key } = await rig.command<{ key: string }>("key", "create", "--org", "faults-0", "--name", "fresh");
     for (const [index, url] of urls.entries()) {
       await until(async () => (await heard(url)) > before[index]!, 10_000, "the node to have heard of the key");
       // Now and then a place is free, and a made-up key is a 401.
-      await until(async () => (await statusOf(url, forgedKey())) === 429, 20_000, "a stranger to be refused unseen");
+      await until(
+        async () => (await statusOf(url, forgedKey())) === 429,
+        20_000,
+        "an unknown key to be refused unseen",
+      );
       expect(await statusOf(url, key)).toBe(200);
     }
   } finally {

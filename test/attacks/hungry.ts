@@ -10,6 +10,7 @@ import {
   slowloris,
   type Wanting,
 } from "./connections.ts";
+import { type Attackers, firstUses, p50_ms, served } from "./first-uses.ts";
 import { forgedKeys } from "./forged-keys.ts";
 import { heldBodies } from "./held-bodies.ts";
 import { slowReaders } from "./slow-readers.ts";
@@ -73,6 +74,25 @@ function forging(connections: number): Attack {
   };
 }
 
+/** A start under attack, and first uses of valid keys then; on a node and a database of its own. */
+function starting(name: string, attackers: Attackers): Attack {
+  const keys = 20;
+  return {
+    name: `a start under ${name}`,
+    async run() {
+      const { alone, attacked, answered } = await firstUses(attackers, keys);
+      const problems = [];
+      if (served(attacked) < keys) problems.push(`${keys - served(attacked)} of ${keys} valid keys were refused`);
+      const ratio = p50_ms(attacked) / p50_ms(alone);
+      if (ratio > 2) problems.push(`the first uses of valid keys took ${ratio.toFixed(1)} times as long as alone`);
+      const answers = Object.entries(answered).flatMap(([status, count]) => Array<string>(count).fill(status));
+      const told = `${served(attacked)} of ${keys} served, p50 ${p50_ms(attacked).toFixed(1)} of ${p50_ms(alone).toFixed(1)} ms`;
+      return { bytes: 150 * answers.length, unpackedBytes: 0, answers: [...answers, told], problems };
+    },
+    bounds: () => boundsOf(0),
+  };
+}
+
 /** Each of which announces the largest body, or sends it in chunks, and never ends it. */
 function holding(name: string, isChunked: boolean): Attack {
   const [connections, share_bytes] = [40, 64 * mib];
@@ -111,6 +131,13 @@ export const hungryClients: readonly Attack[] = [
   idling("heads that never end (slowloris)", 2000, slowloris),
   forging(100),
   forging(1500),
+  starting("40 forging addresses", { addresses: 40, per_second: 4, honestAddress: "127.0.0.1" }),
+  starting("400 forging addresses", { addresses: 400, per_second: 4, honestAddress: "127.0.0.1" }),
+  starting("an address that forges as fast as it can, and has valid keys too", {
+    addresses: 1,
+    per_second: 1000,
+    honestAddress: "127.9.0.1",
+  }),
   holding("announced", false),
   holding("in chunks", true),
   {

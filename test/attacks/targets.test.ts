@@ -105,6 +105,23 @@ describe("/metrics on a port of its own", () => {
   });
 });
 
+test("a head that the runtime refuses gets its status, no id and no body, as the contract says", async () => {
+  const fields = (count: number) => Array.from({ length: count }, (_, at) => `x${at}: 1\r\n`).join("");
+  const heads: [number, string][] = [
+    [200, `GET /livez HTTP/1.1\r\nhost: a\r\nx: ${"y".repeat(16_000)}\r\nconnection: close\r\n\r\n`],
+    [431, `GET /livez HTTP/1.1\r\nhost: a\r\nx: ${"y".repeat(16_500)}\r\nconnection: close\r\n\r\n`],
+    [200, `GET /livez HTTP/1.1\r\nhost: a\r\n${fields(196)}connection: close\r\n\r\n`],
+    [431, `GET /livez HTTP/1.1\r\nhost: a\r\n${fields(197)}connection: close\r\n\r\n`],
+    [400, "GET /livez HTTP/1.1\r\nno field\r\n\r\n"],
+  ];
+  for (const [status, head] of heads) {
+    const answer = await raw(head);
+    expect(statusOf(answer)).toBe(status);
+    expect(answer.toLowerCase().includes("request-id")).toBe(status === 200);
+    if (status !== 200) expect(answer).toEndWith("\r\n\r\n");
+  }
+});
+
 test("every answer says that its type is its type, whoever gives it", async () => {
   const paths = ["/", "/livez", "/docs", "/openapi.json", "/docs/api-reference.js", "/nothing", "/v1/models"];
   for (const path of paths) {

@@ -139,6 +139,7 @@ const configuration: Configuration = {
     operator: null,
     migrates: true,
     trustedProxies: [],
+    clientAddressHeader: "x-forwarded-for",
     workers: 1,
     warm_up_ms: 0,
   },

@@ -108,6 +108,9 @@ test("costs are exact: those of parts add up to that of the whole", () => {
 test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", () => {
   const names = ['say "hi"', "a,b", "two\nlines", "=SUM(A1)", "-5", "@x", "+1", "plain"];
   expect(csvLine(names)).toBe(`"say ""hi""","a,b","two\nlines",'=SUM(A1),-5,'@x,'+1,plain\r\n`);
+  // Where lists are parted by semicolons, a cell begins behind each of them, whatever is quoted.
+  const parted = ["a;=1+1", "a; =1+1", "a\t@x", "a\n-1", "\t=1", "＝1+1", "a;b", "mail@x;y=1"];
+  expect(csvLine(parted)).toBe(`"a;'=1+1","a; '=1+1","a\t'@x","a\n'-1","'\t'=1",'＝1+1,"a;b","mail@x;y=1"\r\n`);
 });
 
 for (const { kind, open } of kinds) {

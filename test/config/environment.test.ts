@@ -4,7 +4,14 @@ import { configured, problemsOf } from "./reading.ts";
 describe("the environment", () => {
   test("when it says nothing, the service listens on 127.0.0.1:8080 and keeps its data in ./data", () => {
     const { server, storage, notices } = configured(null);
-    const standing = { operator: null, migrates: true, trustedProxies: [], workers: 1, warm_up_ms: 2000 };
+    const standing = {
+      operator: null,
+      migrates: true,
+      trustedProxies: [],
+      clientAddressHeader: "x-forwarded-for",
+      workers: 1,
+      warm_up_ms: 2000,
+    };
     expect(server).toEqual({ host: "127.0.0.1", port: 8080, ...standing });
     expect(storage).toEqual({ databaseUrl: null, redisUrl: null, dataDir: "./data" });
     expect(notices).toEqual([]);
@@ -24,17 +31,20 @@ describe("the environment", () => {
       SLUICE_DATA_DIR: "/var/lib/sluice",
       SLUICE_OPERATOR_PORT: "9090",
       SLUICE_OPERATOR_HOST: "10.0.0.1",
+      SLUICE_OPERATOR_NAMES: "Sluice.internal, sluice-1",
       SLUICE_MIGRATE: "false",
       SLUICE_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.1 ::1",
+      SLUICE_CLIENT_ADDRESS_HEADER: "Forwarded",
       SLUICE_WORKERS: "auto",
       SLUICE_WARM_UP_MS: "0",
     });
     expect(server).toEqual({
       host: "::",
       port: 0,
-      operator: { host: "10.0.0.1", port: 9090 },
+      operator: { host: "10.0.0.1", port: 9090, names: ["sluice.internal", "sluice-1"] },
       migrates: false,
       trustedProxies: ["10.0.0.0/8", "192.0.2.1", "::1"],
+      clientAddressHeader: "forwarded",
       workers: "auto",
       warm_up_ms: 0,
     });
@@ -57,6 +67,19 @@ describe("the environment", () => {
     [{ SLUICE_MIGRATE: "no" }, 'SLUICE_MIGRATE must be true or false, not "no"'],
     [{ SLUICE_OPERATOR_PORT: "8080" }, "SLUICE_OPERATOR_PORT must differ from PORT (8080)"],
     [{ SLUICE_OPERATOR_HOST: "::1" }, "SLUICE_OPERATOR_HOST needs SLUICE_OPERATOR_PORT, which is not set"],
+    [{ SLUICE_OPERATOR_NAMES: "a.test" }, "SLUICE_OPERATOR_NAMES needs SLUICE_OPERATOR_PORT, which is not set"],
+    [
+      { SLUICE_OPERATOR_PORT: "9090", SLUICE_OPERATOR_NAMES: "a.test https://b.test" },
+      'SLUICE_OPERATOR_NAMES must list host names such as sluice.internal, not "https://b.test"',
+    ],
+    [
+      { SLUICE_CLIENT_ADDRESS_HEADER: "x-real-ip" },
+      "SLUICE_CLIENT_ADDRESS_HEADER needs SLUICE_TRUSTED_PROXIES, which is not set",
+    ],
+    [
+      { SLUICE_CLIENT_ADDRESS_HEADER: "x-real-ip:", SLUICE_TRUSTED_PROXIES: "::1" },
+      'SLUICE_CLIENT_ADDRESS_HEADER must name a header such as x-forwarded-for, not "x-real-ip:"',
+    ],
     [
       { HOST: "http://localhost" },
       'HOST must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::, not "http://localhost"',

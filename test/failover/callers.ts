@@ -19,6 +19,8 @@ export interface Seen {
 
 const paths = { chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses" };
 
+const caps = { chat: "max_completion_tokens", messages: "max_tokens", responses: "max_output_tokens" };
+
 export function bodyOf(caller: Caller, model: string, stream: boolean, more: object = {}): object {
   const messages = [{ role: "user", content: "hello" }];
   // So short an answer is asked of the engine whole, where nobody streams it.
@@ -30,8 +32,15 @@ export function bodyOf(caller: Caller, model: string, stream: boolean, more: obj
   return { model, input: "hello", max_output_tokens: 200, stream, store: false, ...more };
 }
 
-export async function asks(sluice: Sluice, caller: Caller, model: string, stream: boolean): Promise<Seen> {
-  return seen(await sluice.post(paths[caller], bodyOf(caller, model, stream)));
+export async function asks(
+  sluice: Sluice,
+  caller: Caller,
+  model: string,
+  stream: boolean,
+  { cap }: { cap?: number } = {},
+): Promise<Seen> {
+  const more = cap === undefined ? {} : { [caps[caller]]: cap };
+  return seen(await sluice.post(paths[caller], bodyOf(caller, model, stream, more)));
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: three protocols, read as a client would

@@ -1,6 +1,7 @@
 /**
  * The sixteen faults of FailoverBench (github.com/failoverbench/failoverbench, scenarios/catalogue.yaml), each with its verdict, in each
- * protocol, streamed and whole: the first engine fails, and a spare that is well stands behind it.
+ * protocol, streamed, whole, and collected from an engine's stream: the first engine fails, and a spare that is well stands
+ * behind it.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { linesThen } from "../harness/log-lines.ts";
@@ -58,7 +59,9 @@ const faults: Fault[] = [
   { name: "empty", title: "an empty answer", streamed: pass, whole: pass, spares: 1 },
 ];
 
-const modes = ["streamed", "whole"] as const;
+/** Above `unstreamed_tokens_max`: the engine is asked for a stream. */
+const beyond = { cap: 1_000 };
+const modes = ["streamed", "whole", "collected"] as const;
 const all = faults.flatMap((fault) =>
   protocols.flatMap((caller) =>
     modes.map((mode) => ({ ...fault, caller, mode, key: `${fault.name}-${caller}-${mode}` })),
@@ -95,11 +98,11 @@ const outcomes = new Map<string, Outcome>();
 beforeAll(async () => {
   rig = await startRig(all.map(routed));
   const asked = async ({ key, caller, mode }: (typeof all)[number]) => {
-    const seen = await asks(rig.sluice, caller, `acme/${key}`, mode === "streamed");
+    const seen = await asks(rig.sluice, caller, `acme/${key}`, mode === "streamed", mode === "collected" ? beyond : {});
     outcomes.set(key, { seen, receipt: await receiptOf(seen.requestId) });
   };
   // What breaks in the middle is asked by itself: a busy service would read the break with the first words, and be rescued.
-  const inTheMiddle = (one: (typeof all)[number]) => one.mode === "streamed" && one.streamed !== pass;
+  const inTheMiddle = (one: (typeof all)[number]) => one.mode !== "whole" && one.streamed !== pass;
   for (const one of all.filter(inTheMiddle)) await asked(one);
   await Promise.all(all.filter((one) => !inTheMiddle(one)).map(asked));
 }, 120_000);
@@ -117,7 +120,7 @@ async function receiptOf(requestId: string): Promise<Receipt> {
 }
 
 for (const one of all) {
-  const verdict = one[one.mode];
+  const verdict = one[one.mode === "streamed" ? "streamed" : "whole"];
   test(`${one.name}, ${one.title}, ${one.caller}, ${one.mode}: ${verdict}`, () => {
     const { seen, receipt } = outcomes.get(one.key)!;
     const spares = verdict === pass && one.streamed !== pass ? 1 : one.spares;
@@ -148,10 +151,10 @@ test("the record names the route that answered, and the attempts; metrics and th
   const metrics = await (await rig.sluice.fetch("/metrics")).text();
   const count = (outcome: string) =>
     Number(new RegExp(`upstream_attempts_total{upstream="",outcome="${outcome}"} (\\d+)`).exec(metrics)?.[1]);
-  // Three protocols, streamed and whole.
-  expect([count("refused"), count("busy"), count("rejected"), count("too_long")]).toEqual([12, 12, 6, 6]);
-  const refused = await linesThen(rig.sluice, "upstream_refused", 12);
-  expect(refused).toHaveLength(12);
+  // Three protocols, streamed, whole and collected.
+  expect([count("refused"), count("busy"), count("rejected"), count("too_long")]).toEqual([18, 18, 9, 9]);
+  const refused = await linesThen(rig.sluice, "upstream_refused", 18);
+  expect(refused).toHaveLength(18);
   expect(refused[0]).toMatchObject({
     level: "error",
     upstream: "canary-first",

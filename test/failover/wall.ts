@@ -11,6 +11,8 @@ export interface Wall {
   asked: string[];
   /** From now on this model has the fault of another name. */
   set(model: string, fault: string): void;
+  /** Requests for this model that were left waiting have the fault of another name now. */
+  resume(model: string, fault: string): void;
   stop(): Promise<void>;
 }
 
@@ -135,6 +137,7 @@ export async function startWall(): Promise<Wall> {
   const asked: string[] = [];
   const sockets = new Set<Socket>();
   const chosen = new Map<string, string>();
+  const waiting = new Map<string, Asked[]>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
@@ -152,7 +155,9 @@ export async function startWall(): Promise<Wall> {
       const before = asked.filter((model) => model === body.model).length;
       asked.push(body.model);
       const fault = chosen.get(body.model) ?? body.model.split("-")[0]!;
-      faults[fault]!({ before, isStreamed: body.stream === true, socket, dialect });
+      const one = { before, isStreamed: body.stream === true, socket, dialect };
+      if (fault === "s06") waiting.set(body.model, [...(waiting.get(body.model) ?? []), one]);
+      faults[fault]!(one);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -160,6 +165,10 @@ export async function startWall(): Promise<Wall> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     asked,
     set: (model, fault) => void chosen.set(model, fault),
+    resume(model, fault) {
+      for (const one of waiting.get(model) ?? []) faults[fault]!(one);
+      waiting.delete(model);
+    },
     async stop() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

@@ -61,6 +61,13 @@ const wrongs: [what: string, wrong: string, right: string, said: RegExp][] = [
     /is charged \d+ tokens, and its engines made/,
   ],
   [
+    "an answer that nobody streamed is charged though it failed",
+    `create table was as select request_id from usage_record where not stream and outcome = 'completed' limit 1;
+      update usage_record set outcome = 'failed' where request_id in (select request_id from was)`,
+    "update usage_record set outcome = 'completed' where request_id in (select request_id from was); drop table was",
+    /was not streamed and not delivered/,
+  ],
+  [
     "an attempt is not told",
     `update ${record.replace("where", "set attempts = 0 where")}`,
     `update ${record.replace("where", "set attempts = 1 where")}`,

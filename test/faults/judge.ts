@@ -16,6 +16,10 @@ export interface Verdict {
   refused: number;
   records: number;
   recovered: number;
+  /** That nobody streamed and that were not delivered: their engine or their node failed. */
+  undelivered: number;
+  /** That nobody streamed, and whose client left. */
+  left: number;
   /** Longer than what is held at first. */
   grown: number;
   /** Ended where a window did. */
@@ -64,6 +68,7 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     if (window.used !== window.charged)
       broken.push(`the ${window.kind} window says ${window.used}, its records ${window.charged}`);
   }
+  broken.push(...rows.filter(isUndelivered).flatMap(chargedForNothing));
   const byId = new Map(rows.map((row) => [row.request_id, row]));
   const produced = producedBy(rig);
   let forgotten = 0;
@@ -81,6 +86,8 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     refused: received.filter(({ status }) => status === 429).length,
     records: rows.length,
     recovered: rows.filter((row) => row.recovered).length,
+    undelivered: rows.filter(isUndelivered).length,
+    left: rows.filter(({ stream, outcome }) => !stream && outcome === "cancelled").length,
     grown: rows.filter((row) => row.output_tokens > stepTokens).length,
     stopped: rows.filter((row) => row.stopped_by !== null).length,
     rerouted: rows.filter((row) => (row.attempts ?? 0) > 1 && row.outcome === "completed").length,
@@ -90,6 +97,16 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     charged: rows.reduce((sum, row) => sum + row.charged, 0),
     broken,
   };
+}
+
+function isUndelivered({ stream, outcome, recovered }: Row): boolean {
+  return !stream && (recovered || outcome === "failed");
+}
+
+/** What nobody streams costs nothing before it is whole. */
+function chargedForNothing({ request_id, charged, uncharged, input_tokens, output_tokens }: Row): string[] {
+  if (charged + uncharged + input_tokens + output_tokens === 0) return [];
+  return [`${request_id} was not streamed and not delivered, and is charged ${charged} and not charged ${uncharged}`];
 }
 
 /** By the marker of a request: what each attempt has produced. */
@@ -111,6 +128,7 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   const most = Math.max(0, ...attempts);
   if (row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output)
     broken.push(`${name}: ${row.charged} and ${row.uncharged} units are not what its tokens cost`);
+  if (isByLetters(entry, row)) return broken;
   if (row.output_tokens > most && !isSingleDelta(row, most))
     broken.push(`${name} is charged ${row.output_tokens} tokens, and its engines made ${attempts}`);
   if (row.attempts !== null && attempts.length > row.attempts)
@@ -120,7 +138,8 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   if (!row.recovered && unpaid > 0)
     broken.push(`${name} received ${entry.tokens} tokens and is charged ${row.output_tokens}`);
   const checkpointTokens = Math.ceil(entry.tokensPerSecond * (checkpoint_s * 2 + 1)) + 2;
-  if (row.recovered && unpaid > checkpointTokens)
+  // Of what came whole, the node died between the answer and its settlement.
+  if (row.recovered && row.stream && unpaid > checkpointTokens)
     broken.push(`${name} was recovered ${unpaid} tokens short of what was delivered: more than a checkpoint`);
   const isWhole = entry.complete && !row.recovered && row.outcome === "completed" && row.stopped_by === null;
   const made = `its engines made ${attempts} of ${entry.wanted} tokens`;
@@ -129,6 +148,11 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   if (isWhole && entry.tokens !== entry.wanted)
     broken.push(`${name} was complete, ${made}, and it received ${entry.tokens}`);
   return broken;
+}
+
+/** What came whole, and whose report is not believed, is counted by its letters, which is no exact count. */
+function isByLetters({ isWhole }: Received, { is_rejected, usage_source }: Row): boolean {
+  return isWhole && is_rejected && usage_source === "estimated";
 }
 
 /**

@@ -5,6 +5,7 @@ import { ask } from "./stores.ts";
 
 export interface Row {
   request_id: string;
+  stream: boolean;
   outcome: string;
   stopped_by: string | null;
   recovered: boolean;
@@ -30,7 +31,7 @@ export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] 
   return ask(port, async (db) => ({
     rows: [
       ...(await db.query<Row>(`
-        select request_id, outcome, stopped_by, recovered, output_tokens::int, charged::int, uncharged::int,
+        select request_id, stream, outcome, stopped_by, recovered, output_tokens::int, charged::int, uncharged::int,
           input_tokens::int, attempts::int, session_used_after::float8, usage_source, report_rejected is not null is_rejected
         from usage_record where operation <> 'adjustment'`)),
     ],

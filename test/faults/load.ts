@@ -1,9 +1,10 @@
-// Clients of several organizations that go on asking whatever happens, in all three protocols: streams and whole answers,
-// short and long, some of thousands of tokens, whose holds grow; and some leave. Each keeps a book of what it received.
+// Clients of several organizations that go on asking whatever happens, in all three protocols: streams, answers that are
+// collected from one, and answers that engines are asked for whole; short and long, some of thousands of tokens, whose holds
+// grow; and some leave. Each keeps a book of what it received.
 
 import type { Chance } from "./chance.ts";
 import { protocols, type Spoken } from "./protocols.ts";
-import { model, type Node } from "./rig.ts";
+import { model, type Node, unstreamed_tokens_max } from "./rig.ts";
 
 export interface Received {
   /** Stands in the request, so that the engine's book can be held against ours. */
@@ -17,6 +18,8 @@ export interface Received {
   /** The answer came whole, with its end. */
   complete: boolean;
   stream: boolean;
+  /** Its engine was asked for it whole. */
+  isWhole: boolean;
   /** How fast its engine was asked to be. */
   tokensPerSecond: number;
   began_ms: number;
@@ -56,21 +59,35 @@ export function startLoad(options: {
   }
 
   async function ask(node: Node): Promise<void> {
-    const isLong = chance.next() < 0.04;
-    const wanted = isLong ? 2_000 + chance.below(5_000) : 5 + chance.below(60);
+    const stream = chance.next() < 0.7;
+    const isWhole = !stream && chance.next() < 0.4;
+    const isLong = !isWhole && chance.next() < 0.04;
+    const short = isWhole ? 1 + chance.below(unstreamed_tokens_max) : 5 + chance.below(60);
+    const wanted = isLong ? 2_000 + chance.below(5_000) : short;
     const tokensPerSecond = isLong ? 20 * options.tokensPerSecond : options.tokensPerSecond;
     const marker = `m${(count++).toString(36).padStart(6, "0")}`;
     const protocol = chance.pick(protocols);
     const prompt = `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`;
-    const stream = chance.next() < 0.7;
-    const leavesAfter = chance.next() < 0.2 ? 1 + chance.below(wanted) : Number.POSITIVE_INFINITY;
+    const leaves = chance.next() < 0.2;
+    const leavesAfter = leaves ? 1 + chance.below(wanted) : Number.POSITIVE_INFINITY;
+    const leavesAfter_ms = leaves && !stream ? chance.below(600) : patience_ms;
     const entry: Received = {
-      ...{ marker, requestId: null, status: null, wanted, tokens: 0, complete: false, stream, tokensPerSecond },
+      ...{
+        marker,
+        requestId: null,
+        status: null,
+        wanted,
+        tokens: 0,
+        complete: false,
+        stream,
+        isWhole,
+        tokensPerSecond,
+      },
       ...{ began_ms: Date.now(), ended_ms: Number.POSITIVE_INFINITY },
     };
     received.push(entry);
     const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(), patience_ms);
+    const timer = setTimeout(() => abort.abort(), leavesAfter_ms);
     try {
       const response = await fetch(node.url + protocol.path, {
         method: "POST",
@@ -79,7 +96,7 @@ export function startLoad(options: {
           "content-type": "application/json",
           connection: "close",
         },
-        body: JSON.stringify({ model, stream, ...protocol.body(prompt) }),
+        body: JSON.stringify({ model, stream, ...protocol.body(prompt, isWhole ? unstreamed_tokens_max : undefined) }),
         signal: abort.signal,
       });
       entry.requestId = response.headers.get("x-service-request-id");

@@ -2,7 +2,8 @@
 
 export interface Spoken {
   path: string;
-  body(prompt: string): object;
+  /** `cap`: on the output, where there is one. */
+  body(prompt: string, cap?: number): object;
   /** Of a stream's frames: one that brings a token, and one that says that the answer is whole. */
   token: RegExp;
   end: RegExp;
@@ -15,21 +16,21 @@ const says = (content: string) => ({ messages: [{ role: "user", content }] });
 export const protocols: readonly Spoken[] = [
   {
     path: "/v1/chat/completions",
-    body: says,
+    body: (prompt, cap) => ({ ...says(prompt), ...(cap === undefined ? {} : { max_completion_tokens: cap }) }),
     token: /"delta":\{"content":"[^"]/,
     end: /"finish_reason":"/,
     tokensOf: (usage) => usage.completion_tokens!,
   },
   {
     path: "/v1/messages",
-    body: (prompt) => ({ ...says(prompt), max_tokens: 16_384 }),
+    body: (prompt, cap = 16_384) => ({ ...says(prompt), max_tokens: cap }),
     token: /"type":"text_delta","text":"[^"]/,
     end: /^event: message_stop$/m,
     tokensOf: (usage) => usage.output_tokens!,
   },
   {
     path: "/v1/responses",
-    body: (input) => ({ input }),
+    body: (input, cap) => ({ input, ...(cap === undefined ? {} : { max_output_tokens: cap }) }),
     token: /^event: response\.output_text\.delta$/m,
     end: /^event: response\.(completed|incomplete)$/m,
     tokensOf: (usage) => usage.output_tokens!,

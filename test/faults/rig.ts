@@ -15,6 +15,8 @@ export const model = "acme/writer-1";
 export const price = { input: 1, output: 100 };
 export const lease_s = 2;
 export const checkpoint_s = 0.2;
+/** Few: most of what nobody streams is collected from a stream. */
+export const unstreamed_tokens_max = 16;
 
 export interface Node {
   name: string;
@@ -138,7 +140,7 @@ models:
     routes: [${routes.join(", ")}]
 plans:
   faults: ${plan}
-metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: 16 }
+metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: ${unstreamed_tokens_max} }
 `;
 }
 

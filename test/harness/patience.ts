@@ -5,6 +5,7 @@ import { health } from "../../src/routing/health.ts";
 import { pool } from "../../src/routing/pool.ts";
 import { queues } from "../../src/routing/queues.ts";
 import { replicas } from "../../src/routing/replicas.ts";
+import { idleClock } from "../../src/time/clock.ts";
 import type { Patience } from "../../src/upstream/ask.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
@@ -26,6 +27,7 @@ export function walking(more: Partial<WalkParts> = {}): WalkParts {
     queues: queues(() => performance.now()),
     shareOf: () => ({ weight: 1, priority: 0 }),
     now_ms: () => performance.now(),
+    clock: idleClock(),
     draw: Math.random,
     attempted() {},
     waited() {},

@@ -46,14 +46,20 @@ export interface Account {
   ratesTakenAt_ms: number | null;
   refused: FaultCode | null;
   refusedAt_ms: number;
-  /** Whether its engine was ever asked. */
+  /** Whether an engine was asked, and has not failed of itself since. */
   engineAsked: boolean;
+  /** When its client left. */
+  leftAt_ms: number | null;
+  /** Its node has given the hold up for lost. */
+  isLost: boolean;
   /** Output tokens that its engine had produced with a delta, those before it included. */
   readonly tokensOf: Map<InferenceEvent, number>;
   /** What its engine said of the whole, and whether any of it has passed. */
   readonly reports: Set<InferenceEvent>;
   reported: boolean;
-  /** Output tokens that have passed the meter, and when the last of them did. */
+  /** Output tokens of this attempt that have passed the meter. */
+  passed: number;
+  /** Output tokens that may reach the client, and since when: of a stream what has passed, else what came to its end. */
   delivered: number;
   deliveredAt_ms: number;
   /** The prompt's cost as its node knows it. */
@@ -72,6 +78,11 @@ export interface Grant {
   sessionStartsAt_ms: number;
   /** The key and the team that were limited then, by their ids; whatever the key's team is later. */
   subjects: readonly string[];
+}
+
+/** Before an engine has said how long it is. */
+export function promptUnitsOf({ inputTokensEstimate }: RequestPlan): number {
+  return inputTokensEstimate * heldInputPrice;
 }
 
 export function accountOf(plan: RequestPlan, node: Node, organization: OrganizationPlan, now_ms: number): Account {
@@ -94,12 +105,15 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     refused: null,
     refusedAt_ms: 0,
     engineAsked: false,
+    leftAt_ms: null,
+    isLost: false,
     tokensOf: new Map(),
     reports: new Set(),
     reported: false,
+    passed: 0,
     delivered: 0,
     deliveredAt_ms: 0,
-    promptUnits: plan.inputTokensEstimate * heldInputPrice,
+    promptUnits: promptUnitsOf(plan),
     ending: null,
     setBackAt_ms: null,
     over: false,

@@ -9,6 +9,7 @@ import type { CatalogModel } from "../../src/routing/catalog.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
+import { finishing, type Signals } from "../../src/usage/departure.ts";
 import type { Opened } from "../../src/usage/opened.ts";
 import type { OutputCalibration } from "../../src/usage/output-calibration.ts";
 import { type Asked, type Caller, type Run, runs } from "../../src/usage/run.ts";
@@ -48,6 +49,7 @@ const nowhere: Omit<Opened, "events" | "isAtEngine"> = {
   tried: [],
   queued_ms: 0,
   windowTokens: null,
+  isFinal: true,
 };
 
 const code_units_per_token = 4;
@@ -72,7 +74,7 @@ function askedOf(world: World, node: Node, plan: RequestPlan, organization: Orga
     operation: "chat.completions",
     request: {
       model: model.id,
-      stream: plan.engine !== "whole",
+      stream: plan.stream,
       turns: [],
       tools: [],
       sampling: {},
@@ -104,6 +106,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
   const organization = world.scenario.organizations[plan.organization]!;
   if (world.office.revokedAt_ms(organization.id) !== null) return;
   const call = new Cancellation();
+  const halted = new Cancellation();
   const account = judge.asked(plan, node);
   let left = false;
   let run = null as Run | null;
@@ -114,8 +117,10 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     if (account.over) return;
     world.tell(() => `the client of ${plan.id} leaves`);
     left = true;
+    account.leftAt_ms = world.time.now_ms;
     call.abort(new Fault("internal_error", "The client closed the connection."));
-    void run?.[Symbol.asyncDispose]();
+    // Who collects an answer waits for its end.
+    if (plan.stream) void run?.[Symbol.asyncDispose]();
   }
 
   const caller: Caller = {
@@ -123,7 +128,11 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     get left() {
       return left;
     },
-    end: (fault) => call.abort(fault),
+    halted,
+    end(fault) {
+      halted.abort(fault);
+      call.abort(fault);
+    },
     elapsed_ms: () => 0,
     keepsText: () => true,
     granted() {},
@@ -140,6 +149,8 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
           ...{ grant, rates, signal },
           permits: (tokens) => reservation.permits(tokens),
           progress: (usage) => reservation.progress(usage),
+          restart: () => reservation.restart(),
+          assertHeld: () => reservation.assertHeld(),
           ...world.defects.hold?.(reservation),
           settle,
         };
@@ -159,11 +170,11 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
     outputCalibration: calibration,
     watcher: { granted() {}, ended() {} },
-    open({ signal }) {
+    open(signals) {
       if (account.admittedAt_ms === null) judge.counts["engines asked before the grant"] += 1;
       return {
         ...nowhere,
-        events: engine(node, plan, signal, account),
+        events: engines(node, plan, signals, account, judge),
         get isAtEngine() {
           return account.engineAsked;
         },
@@ -181,21 +192,58 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
   const { events } = run;
   for (;;) {
     const next = await events.next();
-    if (next.done) return;
+    if (next.done) break;
     judge.forwards(account, next.value);
-    if (next.value.some((event) => event.type === "part-delta")) world.in(plan.write_ms, () => judge.written(account));
+    const leaves = plan.stream ? "part-delta" : "response-end";
+    if (next.value.some(({ type }) => type === leaves)) world.in(plan.write_ms, () => judge.written(account));
+  }
+  if (!plan.stream) await run[Symbol.asyncDispose]();
+}
+
+/** As a walk asks them (src/usage/walk.ts): another after one that broke off what nobody streams. */
+async function* engines(
+  node: Node,
+  plan: RequestPlan,
+  signals: Signals,
+  account: Account,
+  judge: Judge,
+): AsyncGenerator<InferenceEvent[], void, void> {
+  const { signal } = signals;
+  const finish = plan.engine === "whole" ? finishing(signals, node.clock, () => true) : null;
+  const answers = [{ ...plan, again: null }, ...(plan.again ? [{ ...plan, parts: plan.again, breaksOff: false }] : [])];
+  try {
+    for (const [index, answer] of answers.entries()) {
+      account.engineAsked = !signal.aborted;
+      if (signal.aborted) return yield [{ type: "response-failed", fault: asFault(signal.reason) }];
+      let isBroken = false;
+      for await (const batch of engine(node, answer, finish?.signal ?? signal, account)) {
+        isBroken = batch.some((event) => event.type === "response-failed" && event.fault === brokeOff);
+        const isBegunAnew = isBroken && !signal.aborted && index < answers.length - 1;
+        if (isBroken && !plan.stream) {
+          judge.broke(account, isBegunAnew);
+          account.engineAsked = false;
+        }
+        yield isBegunAnew ? [{ ...begun, responseId: plan.id }] : batch;
+        if (!isBegunAnew && isBroken) return;
+      }
+      if (!isBroken) return;
+    }
+  } finally {
+    finish?.stop();
   }
 }
+
+const begun = { type: "response-start", model: "acme/writer-1", createdAtSeconds: 0 } as const;
+const brokeOff = new Fault("upstream_unavailable", "The engine broke off.");
 
 /** The account learns what each event stands for. */
 async function* engine(
   node: Node,
   plan: RequestPlan,
   signal: Signal,
-  account: Pick<Account, "engineAsked" | "tokensOf" | "reports">,
+  account: Pick<Account, "tokensOf" | "reports">,
 ): AsyncGenerator<InferenceEvent[], void, void> {
   const { tokensOf, reports } = account;
-  account.engineAsked = !signal.aborted;
   let produced = 0;
   const delta = (tokens: number): InferenceEvent => {
     const event = { type: "part-delta", index: 0, delta: longText.slice(0, code_units_per_token * tokens) } as const;
@@ -214,21 +262,22 @@ async function* engine(
     const last = plan.parts.length - 1;
     for (const [index, { wait_ms, tokens }] of plan.parts.entries()) {
       await sleep(node, wait_ms, signal);
+      if (plan.engine === "whole" && plan.breaksOff) throw brokeOff;
       const batch: InferenceEvent[] = [];
       if (index === 0) batch.push({ type: "part-start", index: 0, part: { kind: "text" } });
       // One read may bring several deltas, of which a window may leave room for the first.
       const half = tokens > 1 && index % 3 === 0 ? tokens >> 1 : 0;
       if (half > 0) batch.push(delta(half));
       batch.push(delta(tokens - half));
-      const ends = plan.engine === "whole" && index === last && !plan.breaksOff;
+      const ends = plan.engine === "whole" && index === last;
       if (ends) batch.push({ type: "part-end", index: 0 });
       if (plan.engine !== "silent") batch.push(reported(batch.at(-1)!));
       if (ends) batch.push({ type: "response-end", reason: "stop" });
       yield batch;
       if (ends) return;
     }
-    await sleep(node, 1, signal);
-    if (plan.breaksOff) throw new Fault("upstream_unavailable", "The engine broke off.");
+    await sleep(node, plan.ends_ms, signal);
+    if (plan.breaksOff) throw brokeOff;
     const end: InferenceEvent[] = produced > 0 ? [{ type: "part-end", index: 0 }] : [];
     const over: InferenceEvent = { type: "response-end", reason: "stop" };
     if (plan.engine !== "silent") end.push(reported(over));

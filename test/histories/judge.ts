@@ -6,7 +6,7 @@ import type { Answer, Command } from "../../src/store/ledger.ts";
 import type { RateAnswer } from "../../src/store/rates.ts";
 import type { Ending } from "../../src/usage/meter.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
-import { type Account, accountOf, type Cell } from "./account.ts";
+import { type Account, accountOf, type Cell, promptUnitsOf } from "./account.ts";
 import { Books } from "./books.ts";
 import { BudgetBooks } from "./budgets.ts";
 import { type Counts, noCounts } from "./counts.ts";
@@ -20,6 +20,7 @@ import {
   isHindered,
   isSetBack,
   judgeCharge,
+  judgeDeparture,
   judgeRate,
   judgeRateRefusal,
   judgeRecovery,
@@ -122,9 +123,11 @@ export class Judge {
 
   /** A batch of events has passed the meter. */
   forwards(account: Account, batch: readonly InferenceEvent[]): void {
-    let tokens = account.delivered;
+    if (batch.some(({ type }) => type === "response-start")) this.#restarts(account);
+    let tokens = account.passed;
     for (const event of batch) tokens = Math.max(tokens, account.tokensOf.get(event) ?? 0);
-    if (tokens > account.delivered) this.#forwards(account, tokens);
+    if (tokens > account.passed) this.#passes(account, tokens);
+    if (account.plan.stream || batch.at(-1)?.type === "response-end") this.#delivers(account);
     if (!batch.some((event) => account.reports.has(event))) return;
     account.reported = true;
     account.promptUnits = Math.max(account.promptUnits, account.plan.inputTokens * prices.input);
@@ -144,8 +147,11 @@ export class Judge {
   }
 
   /** Its node has given the hold up for lost. */
-  lost({ plan, node, setBackAt_ms, askedAt_ms }: Account): void {
+  lost(account: Account): void {
+    const { plan, node, setBackAt_ms, askedAt_ms } = account;
+    account.isLost = true;
     this.counts["given up for lost by their node"] += 1;
+    if (!plan.stream) this.counts["unstreamed answers whose lease was lost"] += 1;
     this.world.tell(() => `${plan.id} is lost to its node`);
     if (setBackAt_ms !== null || wasSetUnseen(this.world, askedAt_ms)) return;
     if (!isHindered(this.world, node, this.world.time.now_ms - lease_ms - retry_ms) && !node.drains)
@@ -158,6 +164,17 @@ export class Judge {
     if (ending.reportRejected) this.counts["reports that were not believed"] += 1;
     if (ending.stoppedBy) this.counts["cut short at a window's end"] += 1;
     if (ending.errorCode === "revoked_api_key") this.counts["ended by a revocation"] += 1;
+    judgeDeparture(this.world, account, this.say);
+    if (account.plan.stream || ending.outcome !== "cancelled") return;
+    const isWhole = account.plan.engine === "whole" && account.passed > 0;
+    this.counts[isWhole ? "unstreamed answers that came whole for nobody" : "unstreamed answers that were left"] += 1;
+  }
+
+  /** An engine broke off an answer that nobody streams. */
+  broke(account: Account, isBegunAnew: boolean): void {
+    this.world.tell(() => `the engine of ${account.plan.id} breaks off${isBegunAnew ? ", and another begins" : ""}`);
+    this.counts["unstreamed answers whose engine broke off"] += 1;
+    if (isBegunAnew) this.counts["unstreamed answers that another engine began anew"] += 1;
   }
 
   settled(account: Account): void {
@@ -268,7 +285,19 @@ export class Judge {
     }
   }
 
-  #forwards(account: Account, tokens: number): void {
+  #restarts(account: Account): void {
+    account.passed = 0;
+    account.reported = false;
+    account.promptUnits = promptUnitsOf(account.plan);
+  }
+
+  #delivers(account: Account): void {
+    if (account.passed <= account.delivered) return;
+    account.delivered = account.passed;
+    account.deliveredAt_ms = this.world.time.now_ms;
+  }
+
+  #passes(account: Account, tokens: number): void {
     const { plan, grant, promptUnits } = account;
     const { store, time } = this.world;
     this.world.tell(() => `${plan.id} forwards up to ${tokens} tokens`);
@@ -281,8 +310,7 @@ export class Judge {
     const needs = promptUnits + tokens * prices.output;
     if (hold && needs > hold.units && account.setBackAt_ms === null)
       this.say("grant", `${plan.id} forwarded ${tokens} tokens, which takes ${needs} units, and held ${hold.units}`);
-    account.delivered = tokens;
-    account.deliveredAt_ms = time.now_ms;
+    account.passed = tokens;
   }
 
   #granted(answer: Answer): void {
@@ -291,6 +319,7 @@ export class Judge {
   }
 
   #recorded(account: Account, record: ModelRecord): void {
+    if (record.recovered && !account.plan.stream) this.counts["unstreamed answers that were recovered"] += 1;
     if (record.recovered) this.counts.recovered += 1;
     else this.counts["settled by their node"] += 1;
     const { now_ms } = this.world.store;

@@ -20,7 +20,7 @@ export interface Defects {
   /** Stands between a node and its wire. */
   ledger?(ledger: NodeLedger, clock: Clock): NodeLedger;
   /** Stands between the meter and the reservation. */
-  hold?(reservation: Reservation): Hold;
+  hold?(reservation: Reservation): Partial<Hold>;
   rates?(rates: Rates): Rates;
   /** Who runs knows the plan of its admission alone. */
   keepsPlan?: boolean;
@@ -189,6 +189,14 @@ class RecoversTwice extends LedgerModel {
 class RecoversForNothing extends LedgerModel {
   override recover(limit: number): number {
     for (const hold of this.holds.values()) if (hold.leaseUntil_ms <= this.now_ms()) hold.usage = noUsage;
+    return super.recover(limit);
+  }
+}
+
+/** Rule 6: with whole holds, what nobody streamed is charged as well. */
+class ChargesTheUndelivered extends LedgerModel {
+  override recover(limit: number): number {
+    for (const hold of this.holds.values()) hold.facts = { ...hold.facts, stream: true };
     return super.recover(limit);
   }
 }
@@ -403,6 +411,11 @@ export const mutations: Record<string, Mutation> = {
   },
   "recovery charges twice": { rule: 6, defects: ledgerOf(RecoversTwice), seenAs: ["sums", "limit"] },
   "recovery forgets the checkpoint": { rule: 6, defects: ledgerOf(RecoversForNothing), seenAs: ["checkpoint"] },
+  "a whole hold is charged for what nobody streamed": {
+    rule: 6,
+    defects: ledgerOf(ChargesTheUndelivered),
+    seenAs: ["delivered"],
+  },
   "a sweeper that was cut off does not wait": {
     rule: 6,
     defects: { ledger: sweepsAtOnce },

@@ -10,6 +10,8 @@ export const rules = {
   lease: "nothing is forwarded past the lease, or after another has settled the hold",
   charge: "a request that settles itself is charged exactly what was forwarded",
   checkpoint: "a recovered request is charged at its last checkpoint, at most one checkpoint less than was forwarded",
+  delivered: "what nobody streams costs nothing where it broke, its lease was lost or its node is gone",
+  departure: "whom its client has left ends within a second; an answer that is asked for whole within ten",
   abandoned: "a request is recovered only where its node is gone, or was cut off",
   refusal: "the store alone refuses, and rightly; who is refused is charged nothing",
   windows: "a request is admitted to the windows that the store's clock says",

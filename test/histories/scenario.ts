@@ -37,8 +37,14 @@ export interface RequestPlan {
   inputTokens: number;
   outputTokens_max: number | undefined;
   parts: { wait_ms: number; tokens: number }[];
+  /** Whether its client reads it as it comes: one that is `whole` never is. */
+  stream: boolean;
   /** The engine breaks off instead of ending. */
   breaksOff: boolean;
+  /** What another engine then says instead, where nobody streams; null: none is asked. */
+  again: RequestPlan["parts"] | null;
+  /** From the last part to the end. */
+  ends_ms: number;
   /** The client leaves so long after it came; null: it stays. */
   leaves_ms: number | null;
   /** From the permission to forward a part until its bytes are out. */
@@ -184,7 +190,7 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
     tokens: large ? between(100, 3_000) : between(1, 150),
   });
   const inputTokensEstimate = between(1, 400);
-  return {
+  const plan: RequestPlan = {
     index,
     id: `req_${index + 1}`,
     at_ms: chance.next() < 0.3 ? 1_000 : between(1, comes_ms_max),
@@ -200,7 +206,24 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
     leaves_ms: chance.next() < 0.25 ? spread(chance, 1, 12_000) : null,
     write_ms: spread(chance, 5, 700),
     lie: engine !== "silent" && chance.next() < 0.15 ? chance.pick(lies) : null,
+    stream: engine !== "whole",
+    again: null,
+    ends_ms: 1,
   };
+  return chance.next() < 0.35 || !plan.stream ? unstreamed(plan, chance, part) : plan;
+}
+
+/** Its engine breaks off more often, and another may answer in its place; and what comes whole may come late. */
+function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["parts"][number]): RequestPlan {
+  const between = betweenOf(chance);
+  const isWhole = plan.engine === "whole";
+  const answer = () => Array.from({ length: isWhole ? 1 : 1 + chance.below(8) }, part);
+  const breaksOff = plan.breaksOff || chance.next() < 0.3;
+  const again = breaksOff && chance.next() < 0.6 ? answer() : null;
+  const ends_ms = chance.next() < 0.4 ? between(2_000, 12_000) : spread(chance, 1, 2_000);
+  const isLate = isWhole && chance.next() < 0.3;
+  const parts = isLate ? plan.parts.map(({ tokens }) => ({ tokens, wait_ms: between(5_000, 16_000) })) : plan.parts;
+  return { ...plan, stream: false, parts, breaksOff, again, ends_ms };
 }
 
 function faultOf(chance: Chance, index: number, nodes: number, ratesMayFail: boolean): FaultPlan {

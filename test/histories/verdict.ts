@@ -2,6 +2,7 @@
 
 import { leaseMargin_ms } from "../../src/admission/lease.ts";
 import { minute_ms } from "../../src/store/rates.ts";
+import { finish_ms } from "../../src/usage/departure.ts";
 import { priceOf } from "../../src/usage/price.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
 import type { Account } from "./account.ts";
@@ -61,9 +62,13 @@ export function judgeCharge(world: World, account: Account, record: ModelRecord,
     return;
   }
   if (!ending) say("charge", `${plan.id} was settled before it ended`);
-  if (usage.outputTokens !== delivered)
-    say("charge", `${plan.id} forwarded ${delivered} tokens and is charged for ${usage.outputTokens}`);
-  const nothing = !engineAsked || (ending?.outcome === "failed" && delivered === 0);
+  const isVoid = !plan.stream && (ending?.outcome === "failed" || (ending?.outcome === "cancelled" && account.isLost));
+  if (isVoid && charged + uncharged !== 0)
+    say("delivered", `${plan.id} delivered nothing, and ${charged} and ${uncharged} units are what it cost`);
+  const outputTokens = isVoid ? 0 : ending?.outcome === "cancelled" ? account.passed : delivered;
+  if (usage.outputTokens !== outputTokens)
+    say("charge", `${plan.id} had ${outputTokens} tokens and is charged for ${usage.outputTokens}`);
+  const nothing = isVoid || !engineAsked || (ending?.outcome === "failed" && delivered === 0);
   const inputTokens = nothing ? 0 : reported ? plan.inputTokens : plan.inputTokensEstimate;
   if (usage.inputTokens !== inputTokens)
     say("charge", `${plan.id} had ${inputTokens} input tokens and is charged for ${usage.inputTokens}`);
@@ -76,6 +81,18 @@ export function judgeCharge(world: World, account: Account, record: ModelRecord,
     usage.inputTokens * prices.input <= plan.inputTokensEstimate * heldInputPrice
   )
     say("charge", `${plan.id} held enough, and ${uncharged} units were not charged`);
+}
+
+/** Timers of a node may go slow. */
+const late_ms = 300;
+
+/** Of a request that has ended. What its engine has said already may wait for room. */
+export function judgeDeparture(world: World, { plan, node, leftAt_ms }: Account, say: Say): void {
+  const { now_ms } = world.time;
+  if (leftAt_ms === null || world.scenario.weather.slow > 0 || isHindered(world, node, leftAt_ms - retry_ms)) return;
+  const most_ms = plan.engine === "whole" ? finish_ms : 1_000;
+  if (now_ms - leftAt_ms > most_ms + late_ms + 3 * world.scenario.flush_ms_max)
+    say("departure", `${plan.id} ended ${now_ms - leftAt_ms} ms after its client had left`);
 }
 
 /** Of a request that another node settled. */
@@ -94,6 +111,11 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
     account.setBackAt_ms !== null || node.clock.crashed || reaches(node.troubles, now_ms - lease_ms - retry_ms, now_ms);
   if (!gone && !wasSetUnseen(world, account.askedAt_ms))
     say("abandoned", `${plan.id} was recovered while its node ran, and nothing stood in its way`);
+  if (!plan.stream) {
+    const units = record.charged + record.uncharged;
+    if (outputTokens + units > 0) say("delivered", `${plan.id} was recovered, and ${units} units are what it cost`);
+    return;
+  }
   if (outputTokens > delivered)
     say("checkpoint", `${plan.id} forwarded ${delivered} tokens and is charged for ${outputTokens}`);
   if (outputTokens < checkpointKnown)

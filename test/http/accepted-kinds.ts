@@ -59,6 +59,10 @@ const chatKinds: Kind[] = [
 const messages = { model: able, max_tokens: 1, messages: [{ role: "user", content: "a" }] };
 const messagesTool = { name: "a", input_schema: {} };
 const userBlock = (block: object) => ({ ...messages, messages: [{ role: "user", content: [block] }] });
+const changing = (block: object) => ({
+  ...messages,
+  messages: [...messages.messages, { role: "system", content: [block] }],
+});
 const notCallable = "which tools are left out is told by lists of kinds and dates, which grow with every client";
 const messagesKinds: Kind[] = [
   imageKind(userBlock({ type: "image", source: { type: "url", url: hiddenUser } })),
@@ -85,6 +89,24 @@ const messagesKinds: Kind[] = [
   },
   {
     code: "invalid_value",
+    says: /\.tool\.name' must be the name of a tool in 'tools', or in an earlier 'tool_addition'/,
+    why: comparesValues,
+    example: changing({ type: "tool_removal", tool: { type: "tool_reference", name: "a" } }),
+  },
+  {
+    code: "invalid_value",
+    says: /\.definition\.name' must not be the name of an earlier tool of another type/,
+    why: comparesValues,
+    example: {
+      ...changing({
+        type: "tool_addition",
+        tool: { type: "tool_definition", definition: { type: "bash_20250124", name: "bash" } },
+      }),
+      tools: [{ name: "bash", input_schema: {} }],
+    },
+  },
+  {
+    code: "invalid_value",
     says: /^'tool_choice.name' must name one of 'tools'/,
     why: comparesValues,
     example: { ...messages, tools: [messagesTool], tool_choice: { type: "tool", name: "b" } },
@@ -97,7 +119,7 @@ const messagesKinds: Kind[] = [
   },
   {
     code: "unsupported_feature",
-    says: /'tools\[\d+\]\.type' asks for|'tool_choice.name' asks for/,
+    says: /'(tools\[\d+\]|.*\.tool\.definition)\.type' asks for|'tool_choice.name' asks for/,
     why: notCallable,
     example: { ...messages, tools: [{ type: "web_search_20250305", name: "web_search" }] },
   },

@@ -33,6 +33,24 @@ test("it is refused from any other address with a fault of its own, within a sec
   await until(async () => (await from("198.51.100.1")).status === 200, 5_000, "the address");
 });
 
+test("a proxy's own address lets in nobody, whatever its client has written into the headers", async () => {
+  const create = ["key", "create", "--org", "acme", "--name", "proxy's"];
+  const own = await service.json<{ key: string }>(...create, "--allow-from", "127.0.0.0/8");
+  const status = async (headers: Record<string, string>) =>
+    (await service.fetch("/v1/models", { key: own.key, headers })).status;
+  expect(await status({ "x-forwarded-for": "127.0.0.9" })).toBe(200);
+  const refused: Record<string, string>[] = [
+    {},
+    { "x-forwarded-for": "198.51.100.1" },
+    { "x-forwarded-for": "127.0.0.9, unknown" },
+    { "x-forwarded-for": "127.0.0.9, 198.51.100.1", forwarded: "for=127.0.0.9" },
+    { "x-forwarded-for": "198.51.100.1", forwarded: "garbage" },
+    { "x-forwarded-for": `${"127.0.0.9, ".repeat(400)}198.51.100.1` },
+    { forwarded: "for=127.0.0.9" },
+  ];
+  for (const headers of refused) expect([headers, await status(headers)]).toEqual([headers, 403]);
+});
+
 test("from where it was last used stands beside when", async () => {
   await until(
     async () => {

@@ -1,52 +1,72 @@
+/** docs/design/service.md, Client addresses. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { isNetwork } from "../../src/auth/network.ts";
+import { isNetwork, liesIn } from "../../src/auth/network.ts";
 import { clientAddresses } from "../../src/http/client-address.ts";
 
 const proxy = "10.0.0.7";
+const client = "203.0.113.5";
 const trusted = ["10.0.0.0/8", "192.0.2.9", "2001:db8:1::/48"];
-const seen = (peer: string, headers: Record<string, string> = {}, networks = trusted) =>
-  clientAddresses(networks)(peer, new Headers(headers));
+const seen = (
+  peer: string,
+  headers: Record<string, string> = {},
+  { networks = trusted, header = "x-forwarded-for" } = {},
+) => clientAddresses({ trustedProxies: networks, clientAddressHeader: header })(peer, new Headers(headers));
 
 test("without trusted proxies, and from whoever is none, the peer counts", () => {
-  const claims = { "x-forwarded-for": "203.0.113.5", forwarded: "for=203.0.113.5" };
-  expect(seen("198.51.100.1", claims, [])).toBe("198.51.100.1");
+  const claims = { "x-forwarded-for": client, forwarded: `for=${client}` };
+  expect(seen("198.51.100.1", claims, { networks: [] })).toBe("198.51.100.1");
   expect(seen("198.51.100.1", claims)).toBe("198.51.100.1");
-  expect(seen(proxy)).toBe(proxy);
 });
 
 test.each([
-  ["203.0.113.5", "203.0.113.5"],
+  [client, client],
   // What stands further left, the client has written.
-  ["198.51.100.9, 203.0.113.5", "203.0.113.5"],
-  ["198.51.100.9, 203.0.113.5, 192.0.2.9, 10.1.1.1", "203.0.113.5"],
-  ["203.0.113.5:4711", "203.0.113.5"],
-  ["::ffff:203.0.113.5", "203.0.113.5"],
+  [`198.51.100.9, ${client}`, client],
+  [`198.51.100.9, ${client}, 192.0.2.9, 10.1.1.1`, client],
+  [`not an address, ${client}, 10.1.1.1`, client],
+  [`${"198.51.100.9, ".repeat(1000)}${client}`, client],
+  [`${"x".repeat(100_000)},${client}`, client],
+  [`,,,${client}`, client],
+  [`${client}:4711`, client],
+  [`::ffff:${client}`, client],
   ["2001:db8:7::17", "2001:db8:7:0::/64"],
-  // Proxies all the way: the first of them.
+  // Proxies all the way: the first of them began.
   ["10.1.1.1, 192.0.2.9", "10.1.1.1"],
-  // What is no address tells nothing, nor does what stands left of it.
-  ["203.0.113.5, unknown", proxy],
-  ["203.0.113.5, _hidden, 10.1.1.1", "10.1.1.1"],
-  ["", proxy],
-  [`${"203.0.113.5, ".repeat(1000)}203.0.113.5`, proxy],
-])("x-forwarded-for '%s' of a trusted proxy", (header, client) => {
-  expect(seen(proxy, { "x-forwarded-for": header })).toBe(client);
+  // Nobody named whoever stands before this hop.
+  [`${client}, unknown`, "unknown"],
+  [`${client}, _hidden, 10.1.1.1`, "unknown"],
+  [`${client},`, "unknown"],
+  ["", "unknown"],
+  [",", "unknown"],
+  ["10.1.1.1,".repeat(40) + proxy, "unknown"],
+])("x-forwarded-for '%s' of a trusted proxy", (header, expected) => {
+  expect(seen(proxy, { "x-forwarded-for": header })).toBe(expected);
 });
 
 test.each([
-  ["for=203.0.113.5", "203.0.113.5"],
-  ['for=198.51.100.9, for="203.0.113.5:80";proto=https;by=10.0.0.7', "203.0.113.5"],
+  [`for=${client}`, client],
+  [`for=198.51.100.9, for="${client}:80";proto=https;by=10.0.0.7`, client],
   ['proto=http; For="[2001:db8:7::17]:4711"', "2001:db8:7:0::/64"],
-  ["for=203.0.113.5, by=10.0.0.7", proxy],
-  ["for=_secret", proxy],
-])("forwarded '%s' of a trusted proxy", (header, client) => {
-  expect(seen(proxy, { forwarded: header })).toBe(client);
+  [`for="198.51.100.9, for=${client}`, client],
+  [`for=${client}, by=10.0.0.7`, "unknown"],
+  ["for=_secret", "unknown"],
+])("forwarded '%s' of a trusted proxy that writes it", (header, expected) => {
+  expect(seen(proxy, { forwarded: header, "x-forwarded-for": "198.51.100.1" }, { header: "forwarded" })).toBe(expected);
 });
 
-test("where the two headers disagree, neither is believed: a proxy writes one, and the client the other", () => {
-  expect(seen(proxy, { forwarded: "for=203.0.113.5", "x-forwarded-for": "203.0.113.5" })).toBe("203.0.113.5");
-  expect(seen(proxy, { forwarded: "for=203.0.113.6", "x-forwarded-for": "203.0.113.5" })).toBe(proxy);
+test("only the header that the operator named is read, whatever a client put into the others", () => {
+  for (const forwarded of ["for=192.0.2.1", "garbage", `for=${proxy}`, ""]) {
+    expect(seen(proxy, { forwarded, "x-forwarded-for": client })).toBe(client);
+    expect(seen(proxy, { forwarded })).toBe("unknown");
+  }
+  expect(seen(proxy, { "x-real-ip": client, "x-forwarded-for": "192.0.2.1" }, { header: "x-real-ip" })).toBe(client);
+});
+
+test("a client that its proxy does not name is in no network, not even in that of the proxy", () => {
+  const isAllowed = liesIn(["0.0.0.0/0", "::/0"]);
+  expect(isAllowed(seen(proxy))).toBe(false);
+  expect(isAllowed(seen(proxy, { "x-forwarded-for": client }))).toBe(true);
 });
 
 test("an IPv6 client counts by its /64, however the address is written", () => {
@@ -60,7 +80,10 @@ test("whatever a client writes, it never passes for another behind a proxy that 
   fc.assert(
     fc.property(fc.string({ maxLength: 60 }), (written) => {
       const text = written.replace(/[^\x20-\x7e]/g, "");
-      return seen(proxy, { "x-forwarded-for": `${text}, 203.0.113.5` }) === "203.0.113.5";
+      return (
+        seen(proxy, { "x-forwarded-for": `${text}, ${client}` }) === client &&
+        seen(proxy, { forwarded: `${text}, for=${client}` }, { header: "forwarded" }) === client
+      );
     }),
   );
 });

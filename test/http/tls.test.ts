@@ -64,6 +64,34 @@ test("serves HTTPS, and its own healthcheck finds it", async () => {
   expect(await onPort.stop()).toBe(0);
 });
 
+test("of TLS 1.2 it has no suite without authenticated encryption, also after a renewal", async () => {
+  const service = await https("suites", ours.issue(["localhost"])).start();
+  const isTaken = (ciphers: string) => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const { port } = new URL(service.url);
+    const asked = { host: "127.0.0.1", port: Number(port), ca: ours.certificate, servername: "localhost" };
+    const socket = connect({ ...asked, ciphers, minVersion: "TLSv1.2", maxVersion: "TLSv1.2" });
+    socket.once("error", () => resolve(false)).once("secureConnect", () => resolve(true));
+    return promise.finally(() => socket.destroy());
+  };
+  const onlyGood = async () => {
+    for (const suite of [
+      "ECDHE-ECDSA-AES128-GCM-SHA256",
+      "ECDHE-ECDSA-AES256-GCM-SHA384",
+      "ECDHE-ECDSA-CHACHA20-POLY1305",
+    ])
+      expect([suite, await isTaken(suite)]).toEqual([suite, true]);
+    for (const suite of ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA"])
+      expect([suite, await isTaken(suite)]).toEqual([suite, false]);
+  };
+  await onlyGood();
+  written(folder, "suites", ours.issue(["localhost"]));
+  service.signal("SIGHUP");
+  await linesThen(service, "certificate_renewed", 1);
+  await onlyGood();
+  expect(await service.stop()).toBe(0);
+});
+
 describe("a new certificate", () => {
   test("is served after SIGHUP, and a running stream goes on", async () => {
     const [first, second] = [ours.issue(["localhost"]), ours.issue(["localhost"])];

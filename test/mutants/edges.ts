@@ -3,6 +3,8 @@ import type { Mutant } from "./mutant.ts";
 const images = "test/inference/image-url.test.ts";
 const targets = "test/attacks/targets.test.ts";
 const probes = "test/attacks/probes.test.ts";
+const addresses = "test/http/client-address.test.ts";
+const addressRule = "docs/design/service.md, Client addresses";
 const imageRule = "docs/design/service.md, Images by URL";
 
 export const edges: Mutant[] = [
@@ -94,5 +96,77 @@ export const edges: Mutant[] = [
     replace: "mine.catch(() => {});",
     caughtBy: ["test/postgres/embedded.test.ts > a transaction has the session for itself"],
     rule: "docs/design/runtime.md, PGlite",
+  },
+  {
+    name: "a proxy that names nobody counts as its client",
+    file: "src/http/client-address.ts",
+    find: "isProxy) ?? unknownAddress)",
+    replace: "isProxy) ?? address)",
+    caughtBy: [addresses, "test/http/allowed-addresses.test.ts > a proxy's own address"],
+    rule: addressRule,
+  },
+  {
+    name: "what a client wrote stands in for a hop that cannot be read",
+    file: "src/http/client-address.ts",
+    find: "if (isIP(address) === 0 || count > hops_max) return null;",
+    replace: "if (isIP(address) === 0 || count > hops_max) continue;",
+    caughtBy: [addresses],
+    rule: addressRule,
+  },
+  {
+    name: "the leftmost address counts, which a client may write",
+    file: "src/http/client-address.ts",
+    find: "if (!isProxy(address)) return address;",
+    replace: "",
+    caughtBy: [addresses],
+    rule: addressRule,
+  },
+  {
+    name: "the operator's port answers to any name",
+    file: "src/http/app.ts",
+    find: "return mount(dependencies, mounted, hostsNamed(management.names));",
+    replace: "return mount(dependencies, mounted);",
+    caughtBy: ["test/http/host.test.ts > a node"],
+    rule: "docs/design/service.md, The operator's port",
+  },
+  {
+    name: "a name that begins like an address is one",
+    file: "src/http/host.ts",
+    find: "return isIPv4(name) || known.has(name);",
+    replace: "return /^[0-9]/.test(name) || known.has(name);",
+    caughtBy: ["test/http/host.test.ts > a Host"],
+    rule: "docs/design/service.md, The operator's port",
+  },
+  {
+    name: "only keys are masked",
+    file: "src/inference/masked.ts",
+    find: "/sl([kort])(?:_|%5f)",
+    replace: "/sl(k)(?:_|%5f)",
+    caughtBy: ["test/inference/masked.test.ts"],
+    rule: "docs/design/keys.md, No message repeats a secret",
+  },
+  {
+    name: "an error repeats what a client sent for a field's name",
+    file: "src/inference/fault.ts",
+    find: "{ ...details, param: masked(details.param) }",
+    replace: "details",
+    caughtBy: ["test/inference/masked.test.ts"],
+    rule: "docs/design/keys.md, No message repeats a secret",
+  },
+  {
+    name: "the audit log keeps a secret that was typed for a name",
+    file: "src/postgres/acts.ts",
+    find: "maskedDeep(act.details)",
+    replace: 'JSON.parse(JSON.stringify(act.details)) as Act["details"]',
+    caughtBy: ["test/store/directory.test.ts > postgres > the audit log repeats no secret"],
+    rule: "docs/design/keys.md, No message repeats a secret",
+  },
+  {
+    name: "a formula begins behind a semicolon",
+    file: "src/management/report-json.ts",
+    find: "/(?:^|[;\\t\\r\\n])",
+    replace: "/(?:^)",
+    caughtBy: ["test/cli/usage-report.test.ts"],
+    rule: "docs/reports.md",
   },
 ];

@@ -39,4 +39,12 @@ export const notices: Mutant[] = [
     caughtBy: [`${tests} > which addresses`],
     rule,
   },
+  {
+    name: "a webhook behind a translation to IPv4 is asked",
+    file: "src/upstream/webhook.ts",
+    find: '  ["64:ff9b:1::", 48],\n',
+    replace: "",
+    caughtBy: [`${tests} > which addresses`],
+    rule,
+  },
 ];

@@ -45,6 +45,14 @@ export const tls: Mutant[] = [
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
+    name: "suites without authenticated encryption are offered",
+    file: "src/http/listen.ts",
+    find: "key: identity.key, ciphers }",
+    replace: "key: identity.key }",
+    caughtBy: ["test/http/tls.test.ts > of TLS 1.2"],
+    rule: "docs/security.md, What is encrypted",
+  },
+  {
     name: "the line break of a file belongs to the secret",
     file: "src/config/secret.ts",
     find: 'found.text.replace(/\\r?\\n$/, "")',

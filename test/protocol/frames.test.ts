@@ -30,6 +30,7 @@ const grammar = [{ type: "custom", name: "patch" }];
 const encoders: [string, () => StreamEncoder][] = [
   ["chat", chat({})],
   ["chat with usage and log probabilities", chat({ stream_options: { include_usage: true }, logprobs: true })],
+  ["chat with a custom tool", chat({ tools: [{ type: "custom", custom: { name: "patch" } }] })],
   ["Messages", () => anthropicMessagesCaller().stream.encoder(messages, context)],
   ["Responses", responses({ tools: grammar })],
   ["Responses with a summary of reasoning", responses({ reasoning: { summary: "auto" } })],

@@ -8,12 +8,9 @@ import { capabilityOf } from "../../src/inference/needs.ts";
 import type { Capability, InferenceRequest } from "../../src/inference/request.ts";
 import { anthropicMessagesCaller, anthropicMessagesUpstream } from "../../src/protocol/anthropic-messages/codec.ts";
 import { validateMessagesRequest } from "../../src/protocol/anthropic-messages/validate.ts";
-import type { UpstreamCodec } from "../../src/protocol/codec.ts";
 import { openaiChatCaller, openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../src/protocol/openai-chat/validate.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../src/protocol/openai-responses/codec.ts";
-import type { InputItem } from "../../src/protocol/openai-responses/contract.ts";
-import { referencesOf, withResolved } from "../../src/protocol/openai-responses/references.ts";
 import { validateResponsesRequest } from "../../src/protocol/openai-responses/validate.ts";
 import { type Answer, chatAnswers, messagesAnswers, responsesAnswers } from "./losses/answers.ts";
 import { chatProbes } from "./losses/chat-client.ts";
@@ -21,32 +18,8 @@ import { messagesProbes } from "./losses/messages-client.ts";
 import { hintProbes, needProbes } from "./losses/needs.ts";
 import { type Column, columns, judge, type Probe, says, table, text, user } from "./losses/probe.ts";
 import { responsesProbes } from "./losses/responses-client.ts";
+import { ask, decoders, upstreams } from "./losses/sides.ts";
 import { folded } from "./reading.ts";
-
-const ask = { model: "engine", stream: true, outputTokens_max: 4096 };
-const upstreams: Record<Column, UpstreamCodec> = {
-  chat: openaiChatUpstream,
-  messages: anthropicMessagesUpstream,
-  responses: openaiResponsesUpstream,
-};
-
-const stored: InputItem = { type: "message", role: "assistant", content: "STORED" };
-const decoders: Record<Column, (body: object) => InferenceRequest> = {
-  chat: (body) =>
-    openaiChatCaller.request.decode(
-      validateChatRequest({ model: "a/b", ...says(user(text("Hello"))), ...body }, ["mirostat"]),
-    ),
-  messages: (body) =>
-    anthropicMessagesCaller().request.decode(
-      validateMessagesRequest({ model: "a/b", max_tokens: 4096, ...says(user(text("Hello"))), ...body }),
-    ),
-  responses(body) {
-    const wire = validateResponsesRequest({ model: "a/b", input: "Hello", ...body });
-    const { items } = referencesOf(wire);
-    const found = new Map(items.map(({ id }) => [id, stored]));
-    return openaiResponsesCaller.request.decode(withResolved(wire, { history: [stored], items: found }));
-  },
-};
 
 describe.each([
   ["Requests of Messages clients", "messages", messagesProbes],
@@ -68,7 +41,16 @@ describe.each([
 
 const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
 const wires = {
-  chat: validateChatRequest({ model: "a/b", ...says(user(text("a"))), logprobs: true, stop: "END" }, []),
+  chat: validateChatRequest(
+    {
+      model: "a/b",
+      ...says(user(text("a"))),
+      logprobs: true,
+      stop: "END",
+      tools: [{ type: "custom", custom: { name: "patch" } }],
+    },
+    [],
+  ),
   messages: validateMessagesRequest({
     model: "a/b",
     max_tokens: 1,

@@ -22,6 +22,8 @@ const twoCalls = [
   { id: "call_b", name: "g", input: { y: [2] } },
 ];
 
+const patched = (id: string, input: string) => ({ id, name: "patch", input: { input }, custom: true as const });
+
 interface Row {
   /** Null where the client's protocol has no words for it. */
   ask(caller: Name): Ask | null;
@@ -52,6 +54,21 @@ const rows: Record<string, Row> = {
   "tool results": {
     ask: always({ ...question, tools: ["f", "g"], called: twoCalls, results: ["RESULT-A", "RESULT-B"] }),
     heard: [/call_a.*call_b.*call_a.*RESULT-A.*call_b.*RESULT-B|call_a.*call_b.*RESULT-A.*call_a.*RESULT-B.*call_b/],
+    answers: [plain],
+  },
+  "custom tools": {
+    ask: except({ ...question, custom: ["patch"] }, "messages"),
+    heard: ['"patch"', "GRAMMAR"],
+    answers: [
+      { ...plain, calls: [patched("call_a", '*** "Begin"\n\\ 🌍\u2028}'), patched("call_b", "")], end: "tool_calls" },
+    ],
+  },
+  "results of custom tools": {
+    ask: except(
+      { ...question, custom: ["patch"], called: [patched("call_a", "PATCH")], results: ["RESULT-A"] },
+      "messages",
+    ),
+    heard: [/call_a.*PATCH.*call_a.*RESULT-A|PATCH.*call_a.*RESULT-A/],
     answers: [plain],
   },
   "no parallel tools": {

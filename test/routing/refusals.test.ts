@@ -74,6 +74,7 @@ test("of several engines the one that can be asked is asked, whatever the draw",
       affinity: { organizationId: "o", session: null },
       identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
       signal: leaving,
+      halted: new Cancellation(),
       granted: Promise.resolve(),
       plan: { name: "pro" },
     });

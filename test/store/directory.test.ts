@@ -67,6 +67,17 @@ function contract(open: Open): void {
 
   const at = <T>(instant: Date, work: () => Promise<T>): Promise<T> => withClock(owned.db, instant, work);
 
+  test("the audit log repeats no secret that was typed for something else", async () => {
+    const secret = `slo_${"x1Y2".repeat(10)}`;
+    const id = newId("org_");
+    const actor = `cli:ann (claims ${secret})`;
+    await admin.createOrganization({ id, slug: id.slice(4), name: `our ${secret}`, plan: null, actor });
+    const [entry] = await admin.listAudit({ organizationId: id, limit: 1 });
+    expect(entry!.actor).toBe("cli:ann (claims <token>)");
+    expect(JSON.stringify(entry)).toContain("our <token>");
+    expect(JSON.stringify(entry)).not.toContain("x1Y2");
+  });
+
   describe("organizations", () => {
     test("one is found by slug and by id, as it was made", async () => {
       const made = await organization();

@@ -126,7 +126,7 @@ export class LedgerModel {
       .sort((a, b) => a.leaseUntil_ms - b.leaseUntil_ms)
       .slice(0, limit);
     for (const hold of lapsed) {
-      const units = this.chargeHolds ? hold.units : costOf(hold.usage, hold);
+      const units = this.chargeHolds && hold.facts.stream ? hold.units : costOf(hold.usage, hold);
       const { limits } = this.organizations.get(hold.facts.organizationId)!;
       this.#end(hold, limits ?? hold.limits, hold.usage, units, "failed", true);
     }

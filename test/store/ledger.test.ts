@@ -534,6 +534,19 @@ for (const name of ["postgres", "pglite"] as const) {
       await run(settleOf(alive, 30));
     });
 
+    test("where holds are charged whole, what nobody streamed still costs nothing: it was not delivered", async () => {
+      await recoverTheRest();
+      const organization = await store.newOrganization();
+      const [streamed, collected] = [true, false].map((stream) => admitOf(organization, { stream })) as [Admit, Admit];
+      await book.run([streamed, collected]);
+      await store.setClock(new Date(noon.getTime() + 60_000));
+      const charging = ledger(store.db, { recovery: "hold" });
+      expect((await charging.recover(100)).settled).toBe(2);
+      const charged = async ({ requestId }: Admit) => (await book.receipt(organization, requestId))?.units.charged;
+      expect([await charged(streamed), await charged(collected)]).toEqual([1000, 0]);
+      expect((await book.windows(organization, unlimited)).session).toMatchObject({ used: 1000, held: 0 });
+    });
+
     // The embedded database has one connection: there, nothing happens while a recovery waits.
     if (name === "postgres")
       test("a hold whose lease was extended while a recovery waited for the organization's lock is left alone", async () => {

@@ -10,10 +10,7 @@ import { error } from "./table.ts";
 
 let cells: Cell[];
 beforeAll(async () => {
-  cells = await charges(
-    sampledRows,
-    ends.filter((end) => end !== "whole, left"),
-  );
+  cells = await charges(sampledRows, ends);
 }, 240_000);
 
 const of = (...ends: End[]) => cells.filter(({ end }) => ends.includes(end));

@@ -24,6 +24,7 @@ function opened() {
       tried: [],
       queued_ms: 0,
       isAtEngine: true,
+      isFinal: true,
       windowTokens: null,
       events: events(),
     } satisfies Opened,

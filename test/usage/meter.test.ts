@@ -4,6 +4,7 @@ import { compact } from "../../src/inference/compact.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
+import { Cancellation } from "../../src/time/cancellation.ts";
 import { type Ending, type Hold, meter } from "../../src/usage/meter.ts";
 import {
   outputCalibration,
@@ -40,10 +41,12 @@ async function run(
     windowTokens?: number;
     counting?: Counting;
     calibration?: RouteCalibration;
+    stream?: boolean;
   } = {},
 ) {
   const settled: Ending[] = [];
   const progress: Usage[] = [];
+  let restarts = 0;
   let upstreamClosed = false;
   async function* upstream() {
     try {
@@ -56,7 +59,17 @@ async function run(
   let count = 0;
   const metered = meter({
     events: upstream(),
-    hold: { permits: () => true, progress: (usage) => void progress.push(usage), ...options.hold },
+    hold: {
+      permits: () => true,
+      progress: (usage) => void progress.push(usage),
+      restart() {
+        restarts += 1;
+      },
+      assertHeld() {},
+      signal: new Cancellation(),
+      ...options.hold,
+    },
+    stream: options.stream ?? true,
     contextTokens: 4096,
     inputTokensExpected: 40,
     outputTokensCap: 2000,
@@ -72,7 +85,7 @@ async function run(
     count += 1;
     if (count === options.leaveAfter) break;
   }
-  return { out, settled, progress, upstreamClosed };
+  return { out, settled, progress, restarts, upstreamClosed };
 }
 
 describe("the meter", () => {
@@ -130,6 +143,60 @@ describe("the meter", () => {
   test("a failure after output charges what was produced", async () => {
     const { settled } = await run([[start, text, token], [token], [failed]]);
     expect(settled[0]).toMatchObject({ outcome: "failed", usage: { inputTokens: 40, outputTokens: 2 } });
+  });
+
+  describe("of an answer that nobody streams", () => {
+    const produced = [[start, text], [token], [token]];
+    const stream = false;
+    const lostFault = new Fault("storage_unavailable", "lost");
+    const lost = new Cancellation();
+    lost.abort(lostFault);
+
+    test("nothing is charged where its engine breaks after output: nothing was delivered", async () => {
+      const { settled } = await run([...produced, [failed]], { stream });
+      expect(settled[0]).toMatchObject({ outcome: "failed", usage: { inputTokens: 0, outputTokens: 0 } });
+    });
+
+    test("a window's end delivers the part, which is charged", async () => {
+      const permits = (tokens: number) => (tokens <= 1 ? true : Promise.resolve(false));
+      const { settled, out } = await run([...produced, [close, end]], { stream, hold: { permits } });
+      expect(out.at(-1)).toEqual({ type: "response-end", reason: "length" });
+      expect(settled[0]).toMatchObject({ outcome: "completed", stoppedBy: "usage_window", usage: { outputTokens: 1 } });
+    });
+
+    test("what an engine said that failed is not counted for the next, whose end is the answer's", async () => {
+      const { settled, out, restarts } = await run(
+        [...produced, [start], [start, text, token], [close, reported(9, 1), end]],
+        { stream },
+      );
+      expect(restarts).toBe(1);
+      expect(settled).toMatchObject([{ outcome: "completed", usage: { inputTokens: 9, outputTokens: 1 } }]);
+      expect(grammarProblem(out.slice(out.lastIndexOf(start)))).toBeNull();
+      const left = await run([...produced, [start], [start, text, token], [token]], { stream, leaveAfter: 5 });
+      expect(left.settled).toMatchObject([{ outcome: "cancelled", usage: { outputTokens: 1 } }]);
+    });
+
+    test("whoever leaves is charged what was produced; what came whole for nobody costs what the engine reports", async () => {
+      const left = await run(produced, { stream, leaveAfter: 3 });
+      expect(left.settled[0]).toMatchObject({ outcome: "cancelled", usage: { inputTokens: 40, outputTokens: 2 } });
+      const { settled } = await run([[start, text, token, close, reported(7, 1), end]], { stream, callerLeft: true });
+      expect(settled[0]).toMatchObject({ outcome: "cancelled", usage: { outputTokens: 1, source: "reported" } });
+    });
+
+    test("its end is no delivery where the lease is lost, before any timer says so; and then nothing is charged", async () => {
+      const assertHeld = () => lost.throwIfAborted();
+      for (const callerLeft of [false, true]) {
+        const { settled, out } = await run([...produced, [close, end]], {
+          ...{ stream, callerLeft },
+          hold: { assertHeld, signal: lost },
+        });
+        expect(out.at(-1)).toEqual({ type: "response-failed", fault: lostFault });
+        expect(settled[0]).toMatchObject({ usage: { inputTokens: 0, outputTokens: 0 } });
+      }
+      // A stream has delivered by then what it says.
+      const streamed = await run([...produced, [close, end]], { hold: { assertHeld, signal: lost } });
+      expect(streamed.settled[0]).toMatchObject({ outcome: "completed", usage: { outputTokens: 2 } });
+    });
   });
 
   test("a window's end cuts the answer with `length`, before what it does not cover is forwarded", async () => {

@@ -186,7 +186,19 @@ test("a webhook inside is not asked, one that redirects is not followed, one tha
 test("which addresses are public", () => {
   for (const address of ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.1.1", "172.31.0.1", "100.64.0.1"])
     expect([address, isPublicAddress(address)]).toEqual([address, false]);
-  for (const address of ["::1", "::", "fe80::1", "fd00::1", "::ffff:10.0.0.1", "::ffff:7f00:1", "64:ff9b::a00:1"])
+  for (const address of [
+    "::1",
+    "::",
+    "fe80::1",
+    "fd00::1",
+    "::ffff:10.0.0.1",
+    "::ffff:7f00:1",
+    "64:ff9b::a00:1",
+    "64:ff9b:1::1",
+    "2001::1",
+    "2001:0:ffff::1",
+    "fec0::1",
+  ])
     expect([address, isPublicAddress(address)]).toEqual([address, false]);
   for (const address of ["93.184.216.34", "2606:2800:220:1::1"])
     expect([address, isPublicAddress(address)]).toEqual([address, true]);

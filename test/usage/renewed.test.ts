@@ -61,6 +61,7 @@ function rig(more: Partial<Upstream> = {}) {
         room: { allowed: 1000, held: 1000 },
         affinity: { organizationId: "o", session: null },
         signal: new Cancellation(),
+        halted: new Cancellation(),
       });
       const events: InferenceEvent[] = [];
       for await (const batch of opened.events) events.push(...batch);

@@ -53,13 +53,14 @@ const said = () => ({ ...asked.request, turns: [{ role: "user" as const, parts: 
 
 function bench(
   batches: InferenceEvent[][],
-  options: { refusal?: Fault; early?: boolean; counted?: () => Promise<number> } = {},
+  options: { refusal?: Fault; early?: boolean; counted?: () => Promise<number>; isFinal?: () => boolean } = {},
 ) {
   const settlements: Settlement[] = [];
   const learned: Usage[] = [];
   const ended: Ended[] = [];
   const lost = new Cancellation();
   const leaving = new Cancellation();
+  const halted = new Cancellation();
   const engine = { asked: 0, isOpen: false };
   async function* events(): AsyncGenerator<InferenceEvent[], void, void> {
     engine.asked += 1;
@@ -73,7 +74,11 @@ function bench(
   const caller: Caller & { left: boolean } = {
     signal: leaving,
     left: false,
-    end: (fault) => leaving.abort(fault),
+    halted,
+    end(fault) {
+      halted.abort(fault);
+      leaving.abort(fault);
+    },
     elapsed_ms: () => 7.4,
     keepsText: () => true,
     granted() {},
@@ -91,6 +96,8 @@ function bench(
           signal: lost,
           permits: () => true,
           progress() {},
+          restart() {},
+          assertHeld: () => lost.throwIfAborted(),
           settle: async (settlement: Settlement) => void settlements.push(settlement),
         };
       },
@@ -104,6 +111,9 @@ function bench(
     watcher: { granted() {}, ended() {} },
     open: () => ({
       ...{ route: { upstream: { name: "main" } }, windowTokens: null, events: events() },
+      get isFinal() {
+        return options.isFinal?.() ?? true;
+      },
       get isAtEngine() {
         return engine.asked > 0;
       },
@@ -241,6 +251,20 @@ test("an engine that was asked ahead of a grant that is then refused is let go, 
   expect(engine).toEqual({ asked: 1, isOpen: false });
   expect(settlements).toEqual([]);
   expect(caller.signal.reason).toBe(refusal);
+});
+
+test("the conversation is kept while another engine may be asked, also after the first part", async () => {
+  const request = { ...said(), stream: false };
+  let isFinal = false;
+  const batches = [[begun, text, token], [begun], [begun, text, token], [token, close, reported, end]];
+  const { start } = bench(batches, { isFinal: () => isFinal });
+  await using run = await start(request);
+  await run.events.next();
+  expect(request.turns).toHaveLength(1);
+  await run.events.next();
+  isFinal = true;
+  await run.events.next();
+  expect(request.turns).toHaveLength(0);
 });
 
 test("the conversation is let go at the first part, unless it may be counted when the caller leaves", async () => {

@@ -37,6 +37,9 @@ interface Told {
   kinds: string[];
   attempts: number;
   route: string | undefined;
+  isAtEngine: boolean;
+  /** Whether it was settled at the first part that no other engine is asked. */
+  isFinalAtFirst: boolean;
 }
 
 type Way = string | { model: string; priority?: number; contextTokens?: number; url?: string };
@@ -77,6 +80,7 @@ interface Options {
   request?: Partial<Errand["request"]>;
   inputTokens?: number;
   signal?: Signal;
+  halted?: Signal;
   session?: string;
   onAttempt?(attempt: Attempted): void;
 }
@@ -102,18 +106,26 @@ async function walks(ways: readonly Way[], options: Options = {}): Promise<Told>
       room: { allowed: 1000, held: 1000 },
       affinity: { organizationId: "o", session: options.session ?? null },
       signal: options.signal ?? new Cancellation(),
+      halted: options.halted ?? new Cancellation(),
       granted: Promise.resolve(),
       plan: { name: "pro" },
     },
   );
   const events: InferenceEvent[] = [];
-  for await (const batch of opened.events) events.push(...batch);
-  expect(grammarProblem(events)).toBeNull();
+  let isFinalAtFirst = false;
+  for await (const batch of opened.events) {
+    if (events.every(({ type }) => type !== "part-start")) isFinalAtFirst = opened.isFinal;
+    events.push(...batch);
+  }
+  // Of an answer that begins anew, what came before is void.
+  expect(grammarProblem(events.slice(events.findLastIndex(isStart)))).toBeNull();
   const last = events.at(-1);
   const fault = last?.type === "response-failed" ? last.fault : null;
-  return { events, fault, kinds, attempts: opened.attempts, route: opened.route?.model };
+  const { attempts, isAtEngine } = opened;
+  return { events, fault, kinds, attempts, route: opened.route?.model, isAtEngine, isFinalAtFirst };
 }
 
+const isStart = ({ type }: InferenceEvent) => type === "response-start";
 const noBudget = () => ({ offered() {}, take: () => false });
 
 test("the best priority is asked, and it alone where it answers", async () => {
@@ -203,6 +215,82 @@ test("once a part was shown, no other engine is asked", async () => {
   const told = await walks(["s08", "ok"]);
   expect(told).toMatchObject({ fault: { code: "upstream_unavailable" }, kinds: ["broken"], attempts: 1 });
   expect(told.events.filter(({ type }) => type === "part-start")).toHaveLength(1);
+});
+
+/** Nobody streams it, and its cap is too large to ask for it whole. */
+const collected = { stream: false, outputTokens_max: 900 };
+/** Nobody streams it, and the engine is asked for it whole. */
+const wholly = { stream: false, outputTokens_max: 100 };
+
+test("of an answer that nobody streams nothing was shown: where its engine breaks off, another begins it anew", async () => {
+  const told = await walks(["s08", "ok"], { request: collected });
+  expect(told).toMatchObject({ fault: null, kinds: ["broken", "answered"], attempts: 2, route: "ok" });
+  const starts = told.events.flatMap((event, at) => (isStart(event) ? [at] : []));
+  // The next one is waited for when what was said is void already.
+  expect(starts.length).toBeGreaterThan(2);
+  expect(told.events.filter(({ type }) => type === "part-start")).toHaveLength(2);
+});
+
+test("where all break off, the last failure is told; without budget, or by the request's own fault, nobody else is asked", async () => {
+  const broken = await walks(["s08-1", "s08-2"], { request: collected });
+  expect(broken).toMatchObject({ fault: { code: "upstream_unavailable" }, kinds: ["broken", "broken"] });
+  const parts = { budget: noBudget };
+  expect(await walks(["s08", "ok"], { request: collected, parts })).toMatchObject({ kinds: ["broken"], attempts: 1 });
+});
+
+test("a caller that leaves between two such attempts ends the walk, and no engine has its request", async () => {
+  const leaving = new Cancellation();
+  const leave = () => leaving.abort(new Fault("internal_error", "the caller left"));
+  const told = await walks(["s08", "ok"], {
+    request: collected,
+    signal: leaving,
+    onAttempt: () => queueMicrotask(leave),
+  });
+  expect(told).toMatchObject({ kinds: ["broken"], fault: { message: "the caller left" }, isAtEngine: false });
+});
+
+test("a caller that leaves what the engine was asked for whole: it is let finish, and no other is asked where it fails", async () => {
+  for (const [way, kinds, isAtEngine] of [
+    ["s06-late", ["answered"], true],
+    ["s06-ill", ["failed"], false],
+  ] as const) {
+    const leaving = new Cancellation();
+    const walked = walks([way, "ok"], { request: wholly, signal: leaving });
+    await until(() => wall.asked.includes(way), 5_000, "the engine to be asked");
+    leaving.abort(new Fault("internal_error", "the caller left"));
+    wall.resume(way, way === "s06-late" ? "ok" : "s04");
+    expect(await walked).toMatchObject({ kinds, isAtEngine, attempts: 1 });
+  }
+});
+
+test("nor is one that is slow given up for another when its caller has left", async () => {
+  const leaving = new Cancellation();
+  const timeouts = { first_part_spare_ms: 50 };
+  const request = { stream: false, outputTokens_max: 4 };
+  const walked = walks(["s06-slow", "ok"], { request, signal: leaving, timeouts });
+  await until(() => wall.asked.includes("s06-slow"), 5_000, "the engine to be asked");
+  leaving.abort(new Fault("internal_error", "the caller left"));
+  // By then it would have been given up: so short an answer explains no more than 255 ms.
+  await Bun.sleep(600);
+  wall.resume("s06-slow", "ok");
+  expect(await walked).toMatchObject({ kinds: ["answered"], attempts: 1 });
+});
+
+test("an engine whose breaker opens is not waited for when the caller has left", async () => {
+  const leaving = new Cancellation();
+  const parts = { health: health() };
+  const walked = walks(["s06-sick"], { request: wholly, signal: leaving, parts });
+  await until(() => wall.asked.includes("s06-sick"), 5_000, "the engine to be asked");
+  leaving.abort(new Fault("internal_error", "the caller left"));
+  const route = modelOf(["s06-sick"], {}).routes[0]!;
+  for (let count = 0; count < 3; count++) parts.health.ended(route, { kind: "broken" }, 1e9, 1e9);
+  expect(await walked).toMatchObject({ kinds: ["abandoned"], isAtEngine: true });
+});
+
+test("the conversation is needed while another engine may be asked, and no longer", async () => {
+  expect((await walks(["ok-1", "ok-2"])).isFinalAtFirst).toBe(true);
+  expect((await walks(["ok-1", "ok-2"], { request: collected })).isFinalAtFirst).toBe(false);
+  expect((await walks(["ok-1"], { request: collected })).isFinalAtFirst).toBe(true);
 });
 
 test("an empty answer is asked for elsewhere; where all are empty, it is the answer", async () => {

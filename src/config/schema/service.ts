@@ -22,7 +22,7 @@ export const Metering = Type.Object(
         type: "string",
         default: "checkpoint",
         description:
-          "What a request is charged if its node dies: its last checkpoint, or everything that was held for it.",
+          "What a stream is charged if its node dies: its last checkpoint, or everything that was held for it. What nobody streams is charged nothing.",
       }),
     ),
     end_revoked: Type.Optional(

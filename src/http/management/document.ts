@@ -77,6 +77,7 @@ const commonFaults = [
   "invalid_operator_token",
   "missing_role",
   "tls_required",
+  "host_not_allowed",
   "rate_limit_exceeded",
   "overloaded",
   "storage_unavailable",

@@ -26,6 +26,8 @@ export interface ManagementEntrance {
   /** The verbs on behalf of this operator, who asks from this address. */
   manageFor(who: { operator: Operator; address: string; repeatKey: string | null }): Management;
   tls: "off" | "on" | "proxy";
+  /** By which names the port may be asked, besides addresses and `localhost`. */
+  names?: readonly string[];
   /** Of the contract. */
   version: string;
 }

@@ -43,6 +43,7 @@ export const faultMeanings: Record<FaultCode, string> = {
   invalid_operator_token: "the operator token is not valid, has expired or was revoked",
   missing_role: "the operator's role does not allow the operation",
   tls_required: "the request came without TLS, and not from the node's own machine",
+  host_not_allowed: "the `Host` is neither an address nor a name that the operator's port answers to",
   resource_not_found: "what the request names does not exist",
   already_exists: "something has the name already",
   wrong_state: "it is not in a state in which this can be done",

@@ -21,6 +21,7 @@ import {
   turns_max,
   unsupported,
 } from "../shapes/contract.ts";
+import { publishedTools } from "./published-tools.ts";
 
 const wholeTokens = () => Type.Integer({ minimum: 1 });
 const nonEmpty = () => Type.String({ minLength: 1 });
@@ -169,54 +170,30 @@ const hostedBlocks = {
   compaction: "compaction",
   fallback: "fallback models",
   browser_state: "browser use",
-  tool_addition: "changes of the tools within a conversation",
-  tool_removal: "changes of the tools within a conversation",
+};
+const misplacedChanges = {
+  tool_addition: "changes of the tools in this role (send them in a system message)",
+  tool_removal: "changes of the tools in this role (send them in a system message)",
 };
 
 export const UserContentBlock = Type.Union(
   [TextBlockParam, ImageBlockParam, DocumentBlockParam, SearchResultBlockParam, ToolResultBlockParam],
-  { $id: "UserContentBlock", "x-unsupported": hostedBlocks },
+  { $id: "UserContentBlock", "x-unsupported": { ...hostedBlocks, ...misplacedChanges } },
 );
 export type UserContentBlock = Type.Static<typeof UserContentBlock>;
+
+const misplacedMedia = { image: "an image in this role", document: "a document in this role" };
 
 export const AssistantContentBlock = Type.Union(
   [TextBlockParam, ThinkingBlockParam, RedactedThinkingBlockParam, ToolUseBlockParam],
   {
     $id: "AssistantContentBlock",
-    "x-unsupported": { ...hostedBlocks, image: "an image in this role", document: "a document in this role" },
+    "x-unsupported": { ...hostedBlocks, ...misplacedChanges, ...misplacedMedia },
   },
 );
 export type AssistantContentBlock = Type.Static<typeof AssistantContentBlock>;
 
-// ---- request: messages and tools -------------------------------------------------------------------------------------
-
-export const UserMessageParam = Type.Object(
-  {
-    role: Type.Literal("user"),
-    content: Type.Union([Type.String(), list(UserContentBlock, { minItems: 1 })]),
-  },
-  { $id: "UserMessageParam" },
-);
-export type UserMessageParam = Type.Static<typeof UserMessageParam>;
-
-export const AssistantMessageParam = Type.Object(
-  { role: Type.Literal("assistant"), content: Type.Union([Type.String(), list(AssistantContentBlock)]) },
-  { $id: "AssistantMessageParam" },
-);
-export type AssistantMessageParam = Type.Static<typeof AssistantMessageParam>;
-
-export const SystemMessageParam = Type.Object(
-  { role: Type.Literal("system"), content: Type.Union([Type.String(), list(TextBlockParam)]) },
-  { $id: "SystemMessageParam" },
-);
-export type SystemMessageParam = Type.Static<typeof SystemMessageParam>;
-
-export const MessageParam = Type.Union([UserMessageParam, AssistantMessageParam, SystemMessageParam], {
-  $id: "MessageParam",
-  description:
-    "Consecutive messages of one role are one turn. If the last message is the assistant's, the answer continues it.",
-});
-export type MessageParam = Type.Static<typeof MessageParam>;
+// ---- request: tools --------------------------------------------------------------------------------------------------
 
 /** One shape for every kind of tool; which kinds there are, and what each needs, is in tools.ts. */
 export const MessagesTool = Type.Object(
@@ -238,17 +215,98 @@ export const MessagesTool = Type.Object(
   {
     $id: "MessagesTool",
     description:
-      "A tool that the caller runs has `name` and `input_schema`. The model does not see tools that run on Anthropic's servers. A request that lists only those is refused.",
+      "A tool that the caller runs has `name` and `input_schema`. The bash, text editor and memory tools have a `type` and the name that belongs to it; the model sees them as functions with their published schemas. The model does not see tools that run on Anthropic's servers. A request that lists only those is refused.",
   },
 );
 export type MessagesTool = Type.Static<typeof MessagesTool>;
+
+const byServer = { mcp_tool_reference: "MCP servers", mcp_toolset_reference: "MCP servers" };
+
+export const ToolByName = Type.Object(
+  { type: Type.Literal("tool_reference"), name: nonEmpty() },
+  { $id: "ToolByName", description: "A tool of `tools`, or of an earlier `tool_addition`." },
+);
+export type ToolByName = Type.Static<typeof ToolByName>;
+
+export const ToolByValue = Type.Object(
+  { type: Type.Literal("tool_definition"), definition: MessagesTool },
+  { $id: "ToolByValue", description: "Replaces an earlier tool of the same name and kind." },
+);
+export type ToolByValue = Type.Static<typeof ToolByValue>;
+
+export const ToolAdditionBlockParam = Type.Object(
+  { type: Type.Literal("tool_addition"), tool: Type.Union([ToolByName, ToolByValue], { "x-unsupported": byServer }) },
+  { $id: "ToolAdditionBlockParam", description: "From here on the model may call this tool." },
+);
+export type ToolAdditionBlockParam = Type.Static<typeof ToolAdditionBlockParam>;
+
+export const ToolRemovalBlockParam = Type.Object(
+  { type: Type.Literal("tool_removal"), tool: Type.Union([ToolByName], { "x-unsupported": byServer }) },
+  { $id: "ToolRemovalBlockParam", description: "From here on the model does not see this tool." },
+);
+export type ToolRemovalBlockParam = Type.Static<typeof ToolRemovalBlockParam>;
+
+/** The blocks of a system message that say nothing themselves. */
+const toolChangeTypes = ["tool_addition", "tool_removal"];
+
+export const SystemContentBlock = Type.Union([TextBlockParam, ToolAdditionBlockParam, ToolRemovalBlockParam], {
+  $id: "SystemContentBlock",
+  "x-unsupported": { ...hostedBlocks, ...misplacedMedia },
+});
+export type SystemContentBlock = Type.Static<typeof SystemContentBlock>;
+
+// ---- request: messages -----------------------------------------------------------------------------------------------
+
+export const UserMessageParam = Type.Object(
+  {
+    role: Type.Literal("user"),
+    content: Type.Union([Type.String(), list(UserContentBlock, { minItems: 1 })]),
+  },
+  { $id: "UserMessageParam" },
+);
+export type UserMessageParam = Type.Static<typeof UserMessageParam>;
+
+export const AssistantMessageParam = Type.Object(
+  { role: Type.Literal("assistant"), content: Type.Union([Type.String(), list(AssistantContentBlock)]) },
+  { $id: "AssistantMessageParam" },
+);
+export type AssistantMessageParam = Type.Static<typeof AssistantMessageParam>;
+
+const effort = () =>
+  optional(
+    oneOf(["low", "medium", "high", "xhigh", "max"], { description: "A hint: ignored if the model does not reason." }),
+  );
+
+export const SystemMessageParam = Type.Object(
+  {
+    role: Type.Literal("system"),
+    content: optional(Type.Union([Type.String(), list(SystemContentBlock)])),
+    clear_at: optional(
+      oneOf(["never", "next_user_message"], {
+        description: "With `next_user_message`, the model does not see this message if one of the user comes after it.",
+      }),
+    ),
+    output_config: optional(
+      Type.Object({ effort: effort() }, { description: "Holds from the next message of the user on." }),
+    ),
+  },
+  { $id: "SystemMessageParam" },
+);
+export type SystemMessageParam = Type.Static<typeof SystemMessageParam>;
+
+export const MessageParam = Type.Union([UserMessageParam, AssistantMessageParam, SystemMessageParam], {
+  $id: "MessageParam",
+  description:
+    "Consecutive messages of one role are one turn. If the last message is the assistant's, the answer continues it.",
+});
+export type MessageParam = Type.Static<typeof MessageParam>;
 
 /** The type of tools that the caller runs, where they have one. */
 export const callerToolType = "custom";
 /** What Claude Code lists in place of tools that are still to be loaded. It is never called, and needs no schema. */
 export const toolPlaceholder = { name: "DeferredToolPlaceholder", defer_loading: true } as const;
 
-const callableTool = {
+const ownTool = {
   if: { properties: { type: { enum: [callerToolType, null] } } },
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   then: {
@@ -265,25 +323,83 @@ const callableTool = {
   },
 };
 
+/** A tool of a published type has the name that belongs to it. */
+const namedTools = [...new Set(Object.values(publishedTools).map(({ name }) => name))].map((name) => ({
+  if: {
+    properties: { type: { enum: Object.keys(publishedTools).filter((type) => publishedTools[type]?.name === name) } },
+    required: ["type"],
+  },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { properties: { name: { const: name } }, required: ["name"] },
+}));
+
+const callableTool = { allOf: [ownTool, ...namedTools] };
+
+const definedTool = {
+  if: {
+    properties: {
+      type: { const: "tool_addition" },
+      tool: { properties: { type: { const: "tool_definition" } }, required: ["type"] },
+    },
+    required: ["type", "tool"],
+  },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { properties: { tool: { properties: { definition: callableTool } } } },
+};
+
 /** A message that says something: one of the user does, though it be empty. */
 const speaking = {
   anyOf: [
     { properties: { role: { const: "user" } } },
-    { properties: { content: { type: "string", minLength: 1 } } },
+    { properties: { content: { type: "string", minLength: 1 } }, required: ["content"] },
     {
       properties: {
         content: {
           type: "array",
-          contains: { not: { properties: { type: { const: "text" }, text: { const: "" } } } },
+          contains: {
+            not: {
+              anyOf: [
+                { properties: { type: { const: "text" }, text: { const: "" } } },
+                { properties: { type: { enum: toolChangeTypes } } },
+              ],
+            },
+          },
         },
       },
+      required: ["content"],
     },
   ],
 };
 
+/** What a message that ends with its turn may hold: text, and nothing that would outlast it. */
+const passing = {
+  if: {
+    properties: { role: { const: "system" }, clear_at: { const: "next_user_message" } },
+    required: ["role", "clear_at"],
+  },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: {
+    properties: {
+      content: { items: { properties: { type: { not: { enum: toolChangeTypes } } } } },
+      output_config: { type: "null" },
+    },
+  },
+};
+
 /** The rules between fields that a schema can state. */
 const relations: Relation<string>[] = [
-  { field: "messages", schema: { properties: { messages: { contains: speaking } } }, rules: [] },
+  {
+    field: "messages",
+    schema: {
+      properties: {
+        messages: {
+          contains: speaking,
+          items: { allOf: [passing, { properties: { content: { items: definedTool } } }] },
+        },
+      },
+    },
+    rules: [],
+  },
   eachItem("tools", callableTool),
 ];
 
@@ -320,11 +436,7 @@ export type JsonOutputFormat = Type.Static<typeof JsonOutputFormat>;
 
 export const OutputConfig = Type.Object(
   {
-    effort: optional(
-      oneOf(["low", "medium", "high", "xhigh", "max"], {
-        description: "A hint: ignored if the model does not reason.",
-      }),
-    ),
+    effort: effort(),
     format: optional(JsonOutputFormat),
   },
   { $id: "OutputConfig" },

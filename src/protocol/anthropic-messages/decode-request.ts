@@ -21,12 +21,14 @@ import type {
   MessagesRequest,
   MessagesTool,
   MessagesToolChoice,
+  SystemMessageParam,
   ToolResultBlockParam,
   UserContentBlock,
 } from "./contract.ts";
 import { addInput, addInputs, assistantParts, MessagesNeeds, type Path, textParts } from "./decode-blocks.ts";
 import { withNative } from "./native.ts";
-import { toldTools } from "./tools.ts";
+import { changesIn, definedBy, toolsInForce } from "./tool-changes.ts";
+import { asFunction, toldTools } from "./tools.ts";
 
 export interface MessagesOptions {
   /** Leave the line that Claude Code puts at the head of its system text (billing-line.ts). */
@@ -51,8 +53,9 @@ export function* decodingSteps(
   const needs = new MessagesNeeds();
   const turns = systemTurn(wire, options);
   yield* decodeMessages(wire.messages, needs, turns);
-  const tools = toldTools(wire.tools ?? []).map(decodeTool);
-  if (tools.length > 0) needs.add("tool", "tools");
+  const changes = changesIn(wire);
+  const tools = toldTools(toolsInForce(wire, changes)).map((tool) => decodeTool(asFunction(tool)));
+  if (tools.length > 0) needs.add("tool", wire.tools?.length ? "tools" : (definedBy(changes)[0]?.param ?? "tools"));
   const format = decodeFormat(wire);
   if (format) needs.add("form of the answer", format.param);
   if (isPrefilled(turns)) needs.addNative(prefill, `messages[${wire.messages.length - 1}]`);
@@ -107,6 +110,7 @@ function* decodeMessages(
   needs: MessagesNeeds,
   turns: Turn[],
 ): Generator<void, void, void> {
+  const lastOfUser = messages.findLastIndex(({ role }) => role === "user");
   for (let at = 0; at < messages.length; at++) {
     if (at > 0 && at % messagesInStep === 0) yield;
     const message = messages[at]!;
@@ -119,11 +123,16 @@ function* decodeMessages(
       const parts = assistantParts(message.content);
       if (parts.some(isCall)) needs.addAt("call or result", at, "content");
       if (parts.length > 0) append(turns, { role: "assistant", parts });
-    } else {
-      const parts = textParts(message.content).filter((part) => part.text !== "");
+    } else if (at > lastOfUser || message.clear_at !== "next_user_message") {
+      const parts = instructions(message.content);
       if (parts.length > 0) turns.push({ role: "system", parts });
     }
   }
+}
+
+function instructions(content: SystemMessageParam["content"]): TextPart[] {
+  const text = Array.isArray(content) ? content.filter((block) => block.type === "text") : (content ?? "");
+  return textParts(text).filter((part) => part.text !== "");
 }
 
 function append(turns: Turn[], turn: AssistantTurn | { role: "user"; parts: InputPart[] }): void {
@@ -199,10 +208,23 @@ function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string
 }
 
 /** `disabled` wins over an effort; what is adaptive, or between tools, leaves it to the engine. */
-function decodeReasoning({ thinking, output_config: config }: MessagesInput): Reasoning | undefined {
-  const effort = config?.effort;
+function decodeReasoning(wire: MessagesInput): Reasoning | undefined {
+  const { thinking } = wire;
+  const effort = effortInForce(wire);
   if (!thinking) return effort ? { effort } : undefined;
   const budgetTokens = thinking.type === "enabled" ? thinking.budget_tokens : undefined;
   const told: Reasoning = thinking.type === "disabled" ? { effort: "none" } : compact({ effort, budgetTokens });
   return withNative(told, thinking, [], ["type", "budget_tokens", "display"]);
+}
+
+/** A system message sets the effort from the user's next message on; until one does, that of the request holds. */
+function effortInForce({ messages, output_config: config }: MessagesInput) {
+  let userFollows = false;
+  for (let at = messages.length - 1; at >= 0; at--) {
+    const message = messages[at]!;
+    if (message.role === "user") userFollows = true;
+    const set = message.role === "system" && userFollows ? message.output_config?.effort : undefined;
+    if (set) return set;
+  }
+  return config?.effort;
 }

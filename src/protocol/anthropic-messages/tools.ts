@@ -1,16 +1,17 @@
 /**
- * Whose tools are listed. The caller's own reach the model. Those that Anthropic's service runs are left out, because
- * agents list them on every request; where one is asked for, or nothing else is listed, that is `unsupported_feature`.
- * Those that a caller runs without a schema of its own are refused: no model but Anthropic's knows how to call them.
+ * Whose tools are listed. The caller's own reach the model, those of a published type among them. Those that Anthropic's
+ * service runs are left out, because agents list them on every request; where one is asked for, or nothing else is listed,
+ * that is `unsupported_feature`. So is a tool that only Anthropic's models know how to call.
  */
 import { callerToolType, type MessagesTool, toolPlaceholder } from "./contract.ts";
+import { publishedTool } from "./published-tools.ts";
 
+/** `family`: the kind of tool, whatever its version. `feature` in words, as a refusal says it. */
 export type ToolOwner =
-  | { kind: "caller" }
-  /** `feature` in words, as a refusal says it. */
-  | { kind: "service"; feature: string }
-  | { kind: "schemaless"; feature: string }
-  | { kind: "unknown" };
+  | { kind: "caller"; family: string }
+  | { kind: "service"; family: string; feature: string }
+  | { kind: "schemaless"; family: string; feature: string }
+  | { kind: "unknown"; family: string };
 
 /** Types carry dates (`web_search_20250305`); what stands before the date is the kind. */
 const serviceTools: readonly [kind: string, feature: string][] = [
@@ -22,25 +23,29 @@ const serviceTools: readonly [kind: string, feature: string][] = [
   ["mcp_toolset", "MCP servers"],
 ];
 const schemalessTools: readonly [kind: string, feature: string][] = [
-  ["bash", "the bash tool"],
-  ["text_editor", "the text editor tool"],
-  ["memory", "the memory tool"],
+  ["bash", "this version of the bash tool"],
+  ["text_editor", "this version of the text editor tool"],
+  ["memory", "this version of the memory tool"],
   ["computer", "computer use"],
   ["computer_toolset", "computer use"],
   ["browser_toolset", "browser use"],
 ];
 
 export function ownerOf({ type }: MessagesTool): ToolOwner {
-  if (type === undefined || type === null || type === callerToolType) return { kind: "caller" };
-  const service = featureOf(serviceTools, type);
-  if (service) return { kind: "service", feature: service };
-  const schemaless = featureOf(schemalessTools, type);
-  return schemaless ? { kind: "schemaless", feature: schemaless } : { kind: "unknown" };
+  if (type === undefined || type === null || type === callerToolType) return { kind: "caller", family: callerToolType };
+  const service = found(serviceTools, type);
+  if (service) return { kind: "service", ...service };
+  const schemaless = found(schemalessTools, type);
+  if (!schemaless) return { kind: "unknown", family: type };
+  return publishedTool(type) ? { kind: "caller", family: schemaless.family } : { kind: "schemaless", ...schemaless };
 }
 
-function featureOf(list: readonly [kind: string, feature: string][], type: string): string | undefined {
-  const named = list.find(([kind]) => type === kind || (type.startsWith(`${kind}_`) && dated(type.slice(kind.length))));
-  return named?.[1];
+function found(list: readonly [kind: string, feature: string][], type: string) {
+  for (const [family, feature] of list) {
+    if (type === family || (type.startsWith(`${family}_`) && dated(type.slice(family.length))))
+      return { family, feature };
+  }
+  return undefined;
 }
 
 /** `_20250305`, and the names of variants before it: `_bm25_20251119`. */
@@ -51,6 +56,14 @@ function dated(rest: string): boolean {
 /** The tools that the model is told of; tools with `defer_loading` are ordinary ones. */
 export function toldTools(tools: readonly MessagesTool[]): MessagesTool[] {
   return tools.filter((tool) => ownerOf(tool).kind === "caller" && !isPlaceholder(tool));
+}
+
+/** A tool of a published type, as a caller would write it who knows its schema. */
+export function asFunction(tool: MessagesTool): MessagesTool {
+  const published = publishedTool(tool.type);
+  if (!published) return tool;
+  const { type: _, max_characters: __, ...more } = tool as MessagesTool & { max_characters?: unknown };
+  return { ...more, ...published };
 }
 
 export function isPlaceholder({ name, defer_loading: deferred }: MessagesTool): boolean {

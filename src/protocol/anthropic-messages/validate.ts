@@ -6,9 +6,25 @@ import { Fault } from "../../inference/fault.ts";
 import { contract } from "../contract.ts";
 import { isObject } from "../json.ts";
 import { firstBrokenRule, given, type Rules } from "../rules.ts";
-import { describe, looksSecret, notSupported, oneOfWords, type Violation, violationFault } from "../violation.ts";
-import { CountTokensRequest, type DocumentBlockParam, type ImageBlockParam, MessagesRequest } from "./contract.ts";
+import {
+  describe,
+  looksSecret,
+  named,
+  notSupported,
+  oneOfWords,
+  type Violation,
+  violationFault,
+} from "../violation.ts";
+import {
+  CountTokensRequest,
+  type DocumentBlockParam,
+  type ImageBlockParam,
+  MessagesRequest,
+  type SystemMessageParam,
+} from "./contract.ts";
 import { imageKindOf, isBase64 } from "./images.ts";
+import { publishedTool } from "./published-tools.ts";
+import { brokenChange, changesIn, definedBy, type ListedTool, toolsInForce } from "./tool-changes.ts";
 import { isPlaceholder, ownerOf, toldTools } from "./tools.ts";
 
 const request = contract(MessagesRequest);
@@ -48,41 +64,72 @@ function warmingOnly(body: unknown): Violation | null {
 
 const rules: Rules<MessagesRequest> = [
   ["messages", conversation],
-  ["tools", callableTools],
+  ["messages", changedTools],
+  ["tools", listedTools],
   ["tool_choice", choosableTool],
 ];
 
 // ---- tools -----------------------------------------------------------------------------------------------------------
 
-function callableTools({ tools }: MessagesRequest): Violation | null {
-  let hosted: { param: string; feature: string } | null = null;
-  for (const [at, tool] of (tools ?? []).entries()) {
-    const param = `tools[${at}]`;
+function listedTools({ tools, messages }: MessagesRequest): Violation | null {
+  const listed = (tools ?? []).map((tool, at) => ({ tool, param: `tools[${at}]` }));
+  return firstOf(listed, uncallable) ?? nothingButHosted([...listed, ...definedBy(changesIn({ messages }))]);
+}
+
+function changedTools(body: MessagesRequest): Violation | null {
+  const changes = changesIn(body);
+  if (changes.length === 0) return null;
+  const defined = definedBy(changes);
+  return (
+    firstOf(defined, uncallable) ??
+    brokenChange(body, changes) ??
+    (given(body.tools) ? null : nothingButHosted(defined))
+  );
+}
+
+/** What the model could not be told of. */
+function uncallable({ tool, param }: ListedTool): Violation | null {
+  const owner = ownerOf(tool);
+  const published = publishedTool(tool.type);
+  if (owner.kind === "schemaless") return notSupported(`${param}.type`, named(owner.feature, String(tool.type)));
+  if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${describe(tool.type)}`);
+  if (owner.kind === "service") return null;
+  if (!given(tool.name)) return missing(`${param}.name`, published ? `'${published.name}'` : "a name");
+  if (published) return tool.name === published.name ? null : misnamed(`${param}.name`, published.name, tool.name);
+  const hasSchema = given(tool.input_schema) || isPlaceholder(tool);
+  return hasSchema ? null : missing(`${param}.input_schema`, "a JSON Schema of an object");
+}
+
+function misnamed(param: string, wanted: string, name: unknown): Violation {
+  const message = `'${param}' must be '${wanted}', the name of tools of this type, but is ${describe(name)}.`;
+  return { code: "invalid_value", param, message };
+}
+
+/** Agents list hosted tools on every request; a request that has no other wants one of them. */
+function nothingButHosted(listed: readonly ListedTool[]): Violation | null {
+  if (toldTools(listed.map(({ tool }) => tool)).length > 0) return null;
+  return firstOf(listed, ({ tool, param }) => {
     const owner = ownerOf(tool);
-    if (owner.kind === "schemaless") return notSupported(`${param}.type`, owner.feature);
-    if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${describe(tool.type)}`);
-    if (owner.kind === "service") hosted ??= { param: `${param}.type`, feature: owner.feature };
-    if (owner.kind === "caller" && !given(tool.name)) return missing(`${param}.name`, "a name");
-    if (owner.kind === "caller" && !given(tool.input_schema) && !isPlaceholder(tool))
-      return missing(`${param}.input_schema`, "a JSON Schema of an object");
-  }
-  return hosted && toldTools(tools ?? []).length === 0 ? notSupported(hosted.param, hosted.feature) : null;
+    return owner.kind === "service" ? notSupported(`${param}.type`, named(owner.feature, String(tool.type))) : null;
+  });
 }
 
 function missing(param: string, what: string): Violation {
   return { code: "missing_field", param, message: `'${param}' is missing. It must be ${what}.` };
 }
 
-function choosableTool({ tools, tool_choice: choice }: MessagesRequest): Violation | null {
+function choosableTool(body: MessagesRequest): Violation | null {
+  const { tool_choice: choice } = body;
   if (!choice || choice.type === "auto" || choice.type === "none") return null;
-  const told = toldTools(tools ?? []);
+  const inForce = toolsInForce(body);
+  const told = toldTools(inForce);
   if (choice.type === "any") {
     if (told.length > 0) return null;
     const message = "'tool_choice' requires callable 'tools'. Add tools, or remove 'tool_choice'.";
     return { code: "invalid_value", param: "tool_choice", message };
   }
   if (told.some((tool) => tool.name === choice.name)) return null;
-  const owner = (tools ?? []).filter((tool) => tool.name === choice.name).map(ownerOf)[0];
+  const owner = inForce.filter((tool) => tool.name === choice.name).map(ownerOf)[0];
   if (owner?.kind === "service") return notSupported("tool_choice.name", owner.feature);
   const names = told.flatMap(({ name }) => (name && !looksSecret(name) ? [name] : []));
   const among =
@@ -97,8 +144,11 @@ function choosableTool({ tools, tool_choice: choice }: MessagesRequest): Violati
 function conversation({ messages }: MessagesRequest): Violation | null {
   const calls = new Set<string>();
   for (let at = 0; at < messages.length; at++) {
-    const { role, content } = messages[at]!;
-    if (typeof content === "string") continue;
+    const message = messages[at]!;
+    const { role, content } = message;
+    const outlasting = role === "system" ? outlastsItsTurn(message, at) : null;
+    if (outlasting) return outlasting;
+    if (!Array.isArray(content)) continue;
     for (let block = 0; block < content.length; block++) {
       const found = content[block]!;
       if (found.type === "text") continue;
@@ -119,8 +169,18 @@ function conversation({ messages }: MessagesRequest): Violation | null {
 
 /** A user's message is one though it be empty; of the others, one that holds nothing is none. */
 function saysSomething({ role, content }: MessagesRequest["messages"][number]): boolean {
-  if (role === "user" || typeof content === "string") return role === "user" || content !== "";
-  return content.some((block) => block.type !== "text" || block.text !== "");
+  if (role === "user" || !Array.isArray(content)) return role === "user" || Boolean(content);
+  return content.some((block) => (block.type === "text" ? block.text !== "" : !("tool" in block)));
+}
+
+/** A message that the model sees until the user's next one cannot change what holds after it. */
+function outlastsItsTurn({ clear_at, content, output_config }: SystemMessageParam, at: number): Violation | null {
+  if (clear_at !== "next_user_message") return null;
+  const change = Array.isArray(content) ? content.findIndex(({ type }) => type !== "text") : -1;
+  if (change === -1 && !given(output_config)) return null;
+  const param = `messages[${at}].${change === -1 ? "output_config" : `content[${change}].type`}`;
+  const message = `'${param}' has no place in a message with 'clear_at: next_user_message'. Send it in a system message of its own.`;
+  return { code: "invalid_value", param, message };
 }
 
 function unanswering(param: string, callId: string): Violation {

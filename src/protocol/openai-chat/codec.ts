@@ -7,13 +7,19 @@ import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest, refusalOf } from "./encode-request.ts";
 import { encodeResponse, streamEncoder } from "./encode-response.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
+import { isCustom } from "./tools.ts";
 
 export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion> = {
-  request: { decode: decodeRequest, remainder: (wire) => ({ ...wire, messages: [], tools: [] }) },
+  request: { decode: decodeRequest, remainder },
   response: { encode: encodeResponse },
   stream: { encoder: streamEncoder },
   fault: { encode: encodeFault },
 };
+
+/** The names of custom tools say what a call of theirs is to the caller. */
+function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
+  return { ...wire, messages: [], tools: (wire.tools ?? []).filter(isCustom) };
+}
 
 export const openaiChatUpstream: UpstreamCodec = {
   path: "/chat/completions",

@@ -94,17 +94,31 @@ const textParts = (options: { minItems?: number } = {}) =>
 
 // ---- request: messages -----------------------------------------------------------------------------------------------
 
-export const ChatToolCall = Type.Object(
+export const ChatFunctionCall = Type.Object(
   {
     id: Type.String({ minLength: 1 }),
-    type: Type.Literal("function", { "x-unsupported": { custom: "custom tools" } }),
+    type: Type.Literal("function"),
     function: Type.Object({
       name: Type.String({ minLength: 1 }),
       arguments: Type.String({ description: "JSON text, exactly as the model wrote it.", "x-must-be": "JSON text" }),
     }),
   },
-  { $id: "ChatToolCall" },
+  { $id: "ChatFunctionCall" },
 );
+
+export const ChatCustomCall = Type.Object(
+  {
+    id: Type.String({ minLength: 1 }),
+    type: Type.Literal("custom"),
+    custom: Type.Object({
+      name: Type.String({ minLength: 1 }),
+      input: Type.String({ description: "Plain text, exactly as the model wrote it." }),
+    }),
+  },
+  { $id: "ChatCustomCall" },
+);
+
+export const ChatToolCall = Type.Union([ChatFunctionCall, ChatCustomCall], { $id: "ChatToolCall" });
 export type ChatToolCall = Type.Static<typeof ChatToolCall>;
 
 const speaker = optional(Type.String());
@@ -171,9 +185,9 @@ const identifier = () =>
     "x-must-be": "1 to 64 letters, digits, underscores or hyphens",
   });
 
-export const ToolDefinition = Type.Object(
+export const FunctionTool = Type.Object(
   {
-    type: Type.Literal("function", { "x-unsupported": { custom: "custom tools" } }),
+    type: Type.Literal("function"),
     function: Type.Object({
       name: identifier(),
       description: optional(Type.String()),
@@ -183,34 +197,60 @@ export const ToolDefinition = Type.Object(
       strict: optional(Type.Boolean()),
     }),
   },
-  { $id: "ToolDefinition" },
+  { $id: "FunctionTool" },
 );
+
+export const CustomTool = Type.Object(
+  {
+    type: Type.Literal("custom"),
+    custom: Type.Object({
+      name: identifier(),
+      description: optional(Type.String()),
+      format: optional(
+        Type.Union([
+          Type.Object({ type: Type.Literal("text") }),
+          Type.Object({
+            type: Type.Literal("grammar"),
+            grammar: Type.Object({ syntax: Type.String(), definition: Type.String() }),
+          }),
+        ]),
+      ),
+    }),
+  },
+  {
+    $id: "CustomTool",
+    description:
+      "Takes plain text. Engines get a function with a string `input`, and a description of the grammar; the answer has a `custom` call.",
+  },
+);
+export type CustomTool = Type.Static<typeof CustomTool>;
+
+export const ToolDefinition = Type.Union([FunctionTool, CustomTool], { $id: "ToolDefinition" });
 export type ToolDefinition = Type.Static<typeof ToolDefinition>;
 
-export const NamedTool = Type.Object(
-  {
-    type: Type.Literal("function", { "x-unsupported": { custom: "custom tools" } }),
-    function: Type.Object({ name: Type.String({ minLength: 1 }) }),
-  },
-  { $id: "NamedTool" },
+const toolNamed = () => Type.Object({ name: Type.String({ minLength: 1 }) });
+
+export const NamedFunction = Type.Object(
+  { type: Type.Literal("function"), function: toolNamed() },
+  { $id: "NamedFunction" },
 );
-export type NamedTool = Type.Static<typeof NamedTool>;
+export const NamedCustom = Type.Object({ type: Type.Literal("custom"), custom: toolNamed() }, { $id: "NamedCustom" });
+export type NamedTool = Type.Static<typeof NamedFunction> | Type.Static<typeof NamedCustom>;
 
 export const AllowedTools = Type.Object(
   {
     type: Type.Literal("allowed_tools"),
     allowed_tools: Type.Object({
       mode: oneOf(["auto", "required"]),
-      tools: Type.Array(NamedTool, { minItems: 1, maxItems: 128 }),
+      tools: Type.Array(Type.Union([NamedFunction, NamedCustom]), { minItems: 1, maxItems: 128 }),
     }),
   },
   { $id: "AllowedTools" },
 );
 export type AllowedTools = Type.Static<typeof AllowedTools>;
 
-export const ToolChoice = Type.Union([oneOf(["none", "auto", "required"]), NamedTool, AllowedTools], {
+export const ToolChoice = Type.Union([oneOf(["none", "auto", "required"]), NamedFunction, NamedCustom, AllowedTools], {
   $id: "ToolChoice",
-  "x-unsupported": { custom: "custom tools" },
 });
 export type ToolChoice = Type.Static<typeof ToolChoice>;
 
@@ -478,12 +518,16 @@ export const ChatToolCallDelta = Type.Object(
   {
     index: count(),
     id: Type.Optional(Type.String({ minLength: 1 })),
-    type: Type.Optional(Type.Literal("function")),
+    type: Type.Optional(oneOf(["function", "custom"])),
     function: Type.Optional(
       Type.Object({ name: Type.Optional(Type.String()), arguments: Type.Optional(Type.String()) }),
     ),
+    custom: Type.Optional(Type.Object({ name: Type.Optional(Type.String()), input: Type.Optional(Type.String()) })),
   },
-  { $id: "ChatToolCallDelta", description: "The first fragment of a call has `id`, `type` and `function.name`." },
+  {
+    $id: "ChatToolCallDelta",
+    description: "The first fragment of a call has `id`, `type`, and `function.name` or `custom.name`.",
+  },
 );
 export type ChatToolCallDelta = Type.Static<typeof ChatToolCallDelta>;
 

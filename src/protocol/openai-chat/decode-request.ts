@@ -9,19 +9,23 @@ import type {
   OutputFormat,
   TextPart,
   Tool,
+  ToolCallPart,
   ToolTurn,
   Turn,
 } from "../../inference/request.ts";
+import { customArguments, customFunction } from "../custom-tool.ts";
 import type {
   AssistantMessage,
   ChatCompletionRequest,
   ChatMessage,
+  ChatToolCall,
   ResponseFormat,
   ToolChoice,
   ToolDefinition,
   UserContentPart,
 } from "./contract.ts";
 import { ChatCompletionRequest as contract } from "./contract.ts";
+import { isCustom, nameOf } from "./tools.ts";
 
 export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
   const needs = new Needs();
@@ -117,23 +121,35 @@ function assistantParts(message: AssistantMessage): AssistantPart[] {
     parts.push(part.type === "text" ? { kind: "text", text: part.text } : { kind: "refusal", text: part.refusal });
   }
   if (message.refusal) parts.push({ kind: "refusal", text: message.refusal });
-  for (const call of message.tool_calls ?? []) {
-    const { name, arguments: written } = call.function;
-    parts.push({ kind: "tool-call", callId: call.id, toolName: name, arguments: written });
-  }
+  for (const call of message.tool_calls ?? []) parts.push(callPart(call));
   return parts;
 }
 
-function decodeTool({ function: { name, description, parameters, strict } }: ToolDefinition): Tool {
+function callPart(call: ChatToolCall): ToolCallPart {
+  if (call.type === "custom") {
+    const { name, input } = call.custom;
+    return { kind: "tool-call", callId: call.id, toolName: name, arguments: customArguments(input) };
+  }
+  const { name, arguments: written } = call.function;
+  return { kind: "tool-call", callId: call.id, toolName: name, arguments: written };
+}
+
+function decodeTool(tool: ToolDefinition): Tool {
+  if (isCustom(tool)) {
+    const { name, description, format } = tool.custom;
+    const grammar = format?.type === "grammar" ? format.grammar : undefined;
+    return customFunction(name, { description, ...compact({ grammar }) });
+  }
+  const { name, description, parameters, strict } = tool.function;
   return { kind: "function", name, ...compact({ description, parameters, strict }) };
 }
 
 function decodeToolChoice(choice: ToolChoice | null | undefined): CentreToolChoice | undefined {
   if (!choice) return undefined;
   if (typeof choice === "string") return { kind: choice };
-  if (choice.type === "function") return { kind: "tool", name: choice.function.name };
+  if (choice.type !== "allowed_tools") return { kind: "tool", name: nameOf(choice) };
   const { mode, tools } = choice.allowed_tools;
-  return { kind: "allowed", mode, names: tools.map((tool) => tool.function.name) };
+  return { kind: "allowed", mode, names: tools.map(nameOf) };
 }
 
 /** `text` is what an engine does anyway. */

@@ -2,7 +2,7 @@
  * An engine's chunks → events. Engines bend the protocol (docs/design/protocols.md, Engine quirks); whatever arrives,
  * what leaves is grammatical. An answer has ended when it named a finish_reason or said [DONE]; anything else was cut.
  */
-import type { InferenceEvent, StopReason, TokenLogprob } from "../../inference/event.ts";
+import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import { Answer } from "../answer.ts";
@@ -153,8 +153,9 @@ class AnswerDecoder extends Answer {
         this.#closeText(events);
         step.call.partIndex = this.#partCount++;
         this.#toolCalls += 1;
-        const { callId, toolName, partIndex: index } = step.call;
-        events.push({ type: "part-start", index, part: { kind: "tool-call", callId, toolName } });
+        const { callId, toolName, custom, partIndex: index } = step.call;
+        const part: PartHead = { kind: "tool-call", callId, toolName, ...(custom ? { custom } : {}) };
+        events.push({ type: "part-start", index, part });
       } else {
         events.push({ type: "part-delta", index: step.call.partIndex, delta: step.text });
       }

@@ -5,10 +5,19 @@ import { noUsage, type Usage } from "../../inference/usage.ts";
 import { comment } from "../../sse/encode.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
+import { CustomInput, customInputOf } from "../custom-tool.ts";
 import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
 import { PartQueue } from "../part-queue.ts";
-import type { ChatChoice, ChatCompletion, ChatCompletionRequest, ChatDelta, ChatToolCall } from "./contract.ts";
+import type {
+  ChatChoice,
+  ChatCompletion,
+  ChatCompletionRequest,
+  ChatDelta,
+  ChatToolCall,
+  ChatToolCallDelta,
+} from "./contract.ts";
 import { encodeFault } from "./fault.ts";
+import { customNames } from "./tools.ts";
 import { encodeUsage } from "./usage.ts";
 
 export function streamEncoder(wire: ChatCompletionRequest, { requestId }: StreamContext): StreamEncoder {
@@ -26,6 +35,10 @@ class ChatEncoder implements StreamEncoder {
   /** Of the part that is told; calls are counted in order of appearance. */
   #kind: PartHead["kind"] = "text";
   #calls = 0;
+  /** A call of a custom tool, and what reads the arguments that an engine wrote around its plain text. */
+  #isCustom = false;
+  #input: CustomInput | null = null;
+  readonly #custom: ReadonlySet<string>;
   #around: AroundDelta = { before: "", after: "" };
   readonly #parts = new PartQueue();
 
@@ -33,10 +46,11 @@ class ChatEncoder implements StreamEncoder {
     this.#wire = wire;
     this.#requestId = requestId;
     this.#wantsUsage = wire.stream_options?.include_usage === true;
+    this.#custom = customNames(wire);
   }
 
   frame(event: PartDelta): string | null {
-    if (event.logprobs || !this.#parts.takes(event)) return null;
+    if (event.logprobs || this.#input || !this.#parts.takes(event)) return null;
     return this.#around.before + JSON.stringify(event.delta) + this.#around.after;
   }
 
@@ -62,20 +76,19 @@ class ChatEncoder implements StreamEncoder {
       case "part-start": {
         const { part } = event;
         this.#kind = part.kind;
-        if (part.kind === "tool-call") this.#calls += 1;
+        this.#input = null;
+        if (part.kind === "tool-call") return this.#called(part);
         this.#around = aroundDelta(this.#chunk(this.#deltaOf("")));
-        if (part.kind !== "tool-call") return [];
-        const { callId: id, toolName: name } = part;
-        const call = { index: this.#calls - 1, id, type: "function" as const, function: { name, arguments: "" } };
-        return [this.#chunk({ tool_calls: [call] })];
+        return [];
       }
       case "part-delta": {
         const { delta, logprobs } = event;
+        if (this.#input) return this.#plain(this.#input.push(delta));
         const asked = this.#kind === "text" && logprobs ? asAsked(logprobs, this.#wire) : undefined;
         return [this.#chunk(this.#deltaOf(delta), asked)];
       }
       case "part-end":
-        return [];
+        return this.#input ? this.#plain(this.#input.end()) : [];
       case "usage":
         this.#usage = event.usage;
         return [];
@@ -91,6 +104,22 @@ class ChatEncoder implements StreamEncoder {
     }
   }
 
+  #called({ callId: id, toolName: name, custom }: Extract<PartHead, { kind: "tool-call" }>): SseMessage[] {
+    this.#calls += 1;
+    this.#isCustom = custom === true || this.#custom.has(name);
+    this.#input = this.#isCustom && !custom ? new CustomInput() : null;
+    this.#around = aroundDelta(this.#chunk(this.#deltaOf("")));
+    const index = this.#calls - 1;
+    const call: ChatToolCallDelta = this.#isCustom
+      ? { index, id, type: "custom", custom: { name, input: "" } }
+      : { index, id, type: "function", function: { name, arguments: "" } };
+    return [this.#chunk({ tool_calls: [call] })];
+  }
+
+  #plain(text: string): SseMessage[] {
+    return text === "" ? [] : [this.#chunk(this.#deltaOf(text))];
+  }
+
   #chunk(delta: ChatDelta, logprobs?: TokenLogprob[], finish: StopReason | null = null, more = ""): SseMessage {
     const told = logprobs ? JSON.stringify({ content: logprobs, refusal: null }) : "null";
     const reason = finish ? `"${finish}"` : "null";
@@ -101,7 +130,7 @@ class ChatEncoder implements StreamEncoder {
   #deltaOf(delta: string): ChatDelta {
     switch (this.#kind) {
       case "tool-call":
-        return { tool_calls: [{ index: this.#calls - 1, function: { arguments: delta } }] };
+        return { tool_calls: [{ index: this.#calls - 1, ...this.#fragment(delta) }] };
       case "reasoning":
         return { reasoning_content: delta };
       case "refusal":
@@ -109,6 +138,10 @@ class ChatEncoder implements StreamEncoder {
       case "text":
         return { content: delta };
     }
+  }
+
+  #fragment(delta: string): Omit<ChatToolCallDelta, "index"> {
+    return this.#isCustom ? { custom: { input: delta } } : { function: { arguments: delta } };
   }
 }
 
@@ -133,7 +166,7 @@ function asAsked(logprobs: TokenLogprob[], wire: ChatCompletionRequest): TokenLo
 }
 
 export function encodeResponse(result: Result, wire: ChatCompletionRequest): ChatCompletion {
-  const { text, refusal, reasoning, toolCalls, logprobs } = saidIn(result.parts);
+  const { text, refusal, reasoning, toolCalls, logprobs } = saidIn(result.parts, customNames(wire));
   const told = logprobs.length > 0 ? asAsked(logprobs, wire) : undefined;
   return {
     id: result.responseId,
@@ -168,15 +201,25 @@ interface Said {
   logprobs: TokenLogprob[];
 }
 
-function saidIn(parts: readonly ResultPart[]): Said {
+function saidIn(parts: readonly ResultPart[], custom: ReadonlySet<string>): Said {
   const said: Said = { text: null, refusal: null, reasoning: null, toolCalls: [], logprobs: [] };
   for (const { head, text, logprobs } of parts) {
     if (head.kind === "tool-call") {
-      said.toolCalls.push({ id: head.callId, type: "function", function: { name: head.toolName, arguments: text } });
+      said.toolCalls.push(callOf(head, text, custom));
     } else {
       said[head.kind] = (said[head.kind] ?? "") + text;
       if (head.kind === "text" && logprobs) said.logprobs.push(...logprobs);
     }
   }
   return said;
+}
+
+function callOf(
+  { callId: id, toolName: name, custom }: Extract<PartHead, { kind: "tool-call" }>,
+  text: string,
+  customs: ReadonlySet<string>,
+): ChatToolCall {
+  if (custom) return { id, type: "custom", custom: { name, input: text } };
+  if (customs.has(name)) return { id, type: "custom", custom: { name, input: customInputOf(text) } };
+  return { id, type: "function", function: { name, arguments: text } };
 }

@@ -9,6 +9,8 @@ import { isObject, type JsonObject, textOf } from "../json.ts";
 export interface AssembledCall {
   callId: string;
   toolName: string;
+  /** A call of a custom tool, which has plain text for arguments. */
+  custom: boolean;
   /** Set by the owner of part numbers when the call starts. */
   partIndex: number;
 }
@@ -31,7 +33,15 @@ export function toolCallAssembly(responseId: string) {
   const usedIds = new Set<string>();
 
   function begin(index: number, id: string): Assembly {
-    const call: Assembly = { callId: "", toolName: "", partIndex: -1, wireId: id || null, written: "", started: false };
+    const call: Assembly = {
+      callId: "",
+      toolName: "",
+      custom: false,
+      partIndex: -1,
+      wireId: id || null,
+      written: "",
+      started: false,
+    };
     calls.push(call);
     latestAt.set(index, call);
     if (id) byIndexAndId.set(`${index} ${id}`, call);
@@ -67,26 +77,30 @@ export function toolCallAssembly(responseId: string) {
     },
     /** `position` in the chunk's array stands in for a missing index. */
     push(fragment: JsonObject, position: number): AssemblyStep[] {
-      const spoken = isObject(fragment.function) ? fragment.function : {};
-      const name = textOf(spoken.name);
-      const written =
-        typeof spoken.arguments === "string"
-          ? spoken.arguments
-          : isObject(spoken.arguments)
-            ? JSON.stringify(spoken.arguments)
-            : "";
+      const { isCustom, name, written } = spokenIn(fragment);
       const index = Number.isInteger(fragment.index) ? Number(fragment.index) : position;
       const call = find(index, textOf(fragment.id), name);
       call.written += written;
       if (call.started) return written ? [{ type: "text", call, text: written }] : [];
       if (!name) return [];
       call.started = true;
+      call.custom = isCustom;
       call.toolName = name;
       call.callId = uniqueId(call);
       const start: AssemblyStep = { type: "start", call };
       return call.written ? [start, { type: "text", call, text: call.written }] : [start];
     },
   };
+}
+
+function spokenIn(fragment: JsonObject): { isCustom: boolean; name: string; written: string } {
+  if (isObject(fragment.custom)) {
+    const { name, input } = fragment.custom;
+    return { isCustom: true, name: textOf(name), written: textOf(input) };
+  }
+  const { name, arguments: said } = isObject(fragment.function) ? fragment.function : ({} as JsonObject);
+  const written = isObject(said) ? JSON.stringify(said) : textOf(said);
+  return { isCustom: false, name: textOf(name), written };
 }
 
 function isComplete(written: string): boolean {

@@ -6,6 +6,7 @@ import { contract } from "../contract.ts";
 import { firstBrokenRule, given, type Rules, rulesOf } from "../rules.ts";
 import { describe, looksSecret, oneOfWords, type Violation, violationFault } from "../violation.ts";
 import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelations } from "./contract.ts";
+import { nameOf } from "./tools.ts";
 
 const request = contract(ChatCompletionRequest, { topLevel: "closed" });
 
@@ -29,15 +30,12 @@ const rules: Rules<ChatCompletionRequest> = [
 function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest): Violation | null {
   if (typeof choice !== "object" || choice === null || !tools) return null;
   const chosen =
-    choice.type === "function"
-      ? [{ name: choice.function.name, param: "tool_choice.function.name" }]
-      : choice.allowed_tools.tools.map((tool, index) => ({
-          name: tool.function.name,
-          param: `tool_choice.allowed_tools.tools[${index}].function.name`,
-        }));
-  const names = tools.map((tool) => tool.function.name);
-  const stray = chosen.find(({ name }) => !names.includes(name));
-  return stray ? strayChoice(stray.param, stray.name, names) : null;
+    choice.type === "allowed_tools"
+      ? choice.allowed_tools.tools.map((tool, at) => ({ tool, path: `tool_choice.allowed_tools.tools[${at}]` }))
+      : [{ tool: choice, path: "tool_choice" }];
+  const names = tools.map(nameOf);
+  const stray = chosen.find(({ tool }) => !names.includes(nameOf(tool)));
+  return stray ? strayChoice(`${stray.path}.${stray.tool.type}.name`, nameOf(stray.tool), names) : null;
 }
 
 function strayChoice(param: string, name: string, names: string[]): Violation {

@@ -2,8 +2,8 @@
 import { compact } from "../../inference/compact.ts";
 import type { StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
+import { customInputOf } from "../custom-tool.ts";
 import type { ItemStatus, OutputItem, ResponsesLogprob, ResponsesRequest } from "./contract.ts";
-import { customInputOf } from "./custom-input.ts";
 import { decodeLogprobs, summaryWish } from "./decode-request.ts";
 import { conversationOf, itemIdOf } from "./references.ts";
 import { seal } from "./sealed-reasoning.ts";

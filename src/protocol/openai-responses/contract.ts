@@ -137,13 +137,14 @@ export const hostedTools = {
 } as const;
 export type HostedKind = keyof typeof hostedTools;
 
-/** Tools that a caller runs without a schema of its own: only OpenAI's models know how to call them. */
+/** Tools that only OpenAI's models know how to call: a caller runs them without a schema of its own, or the service programs with them. */
 const schemalessTools = {
   local_shell: "the local shell tool",
   shell: "the shell tool",
   apply_patch: "the apply_patch tool (a custom tool of that name is supported)",
   computer_use_preview: "computer use",
   computer: "computer use",
+  programmatic_tool_calling: "programmatic tool calling",
 };
 
 export const HostedTool = Type.Union(
@@ -160,7 +161,7 @@ export const ResponsesTool = Type.Unsafe<FunctionTool | CustomTool | NamespaceTo
 );
 export type ResponsesTool = FunctionTool | CustomTool | NamespaceTool | HostedTool;
 
-const asked = { ...hostedTools, ...schemalessTools };
+const asked = { ...hostedTools, ...schemalessTools, computer_use: "computer use" };
 
 const named = <Kind extends string>(kind: Kind) =>
   Type.Object({ type: Type.Literal(kind), name: toolName(), namespace: optional(Type.String()) }, open);
@@ -188,6 +189,29 @@ export const ResponsesToolChoice = Type.Union(
   { $id: "ResponsesToolChoice", "x-unsupported": asked },
 );
 export type ResponsesToolChoice = Type.Static<typeof ResponsesToolChoice>;
+
+// ---- request: settings -----------------------------------------------------------------------------------------------
+
+export const TextFormat = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("text") }, open),
+    Type.Object({ type: Type.Literal("json_object") }, open),
+    Type.Object(
+      {
+        type: Type.Literal("json_schema"),
+        name: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,64}$", "x-must-be": "1 to 64 letters, digits, _ or -" }),
+        schema: anyObject({ description: "A JSON Schema." }),
+        description: optional(Type.String()),
+        strict: optional(Type.Boolean()),
+      },
+      open,
+    ),
+  ],
+  { $id: "ResponsesTextFormat" },
+);
+export type TextFormat = Type.Static<typeof TextFormat>;
+
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
 // ---- request: items --------------------------------------------------------------------------------------------------
 
@@ -265,6 +289,20 @@ export const AdditionalToolsItem = Type.Object(
 );
 export type AdditionalToolsItem = Type.Static<typeof AdditionalToolsItem>;
 
+export const ConfigurationUpdateItem = Type.Object(
+  {
+    type: Type.Literal("configuration_update"),
+    reasoning: optional(Type.Object({ effort: optional(oneOf([...efforts])) })),
+    text: optional(Type.Object({ format: optional(TextFormat) })),
+  },
+  {
+    $id: "ResponsesConfigurationUpdate",
+    description:
+      "Replaces `reasoning.effort` and `text.format` of the request, from here on. The last update of each setting is in force.",
+  },
+);
+export type ConfigurationUpdateItem = Type.Static<typeof ConfigurationUpdateItem>;
+
 export const ItemReference = Type.Object(
   { type: Type.Literal("item_reference"), id: Type.String({ minLength: 1 }) },
   { $id: "ResponsesItemReference", description: "An item of a stored response." },
@@ -278,6 +316,7 @@ const otherItems = [
   CustomToolCallOutputItem,
   ReasoningItem,
   AdditionalToolsItem,
+  ConfigurationUpdateItem,
   ItemReference,
 ] as const;
 
@@ -300,6 +339,11 @@ const strangeItems = {
   mcp_call: "MCP servers",
   tool_search_call: "tool search",
   tool_search_output: "tool search",
+  program: "programmatic tool calling",
+  program_output: "programmatic tool calling",
+  agent_message: "several agents in one response",
+  multi_agent_call: "several agents in one response",
+  multi_agent_call_output: "several agents in one response",
   compaction: "compaction",
   compaction_trigger: "compaction",
 };
@@ -313,26 +357,6 @@ export const InputItem = Type.Union([MessageItem, ...otherItems], {
 
 // ---- request ---------------------------------------------------------------------------------------------------------
 
-export const TextFormat = Type.Union(
-  [
-    Type.Object({ type: Type.Literal("text") }, open),
-    Type.Object({ type: Type.Literal("json_object") }, open),
-    Type.Object(
-      {
-        type: Type.Literal("json_schema"),
-        name: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,64}$", "x-must-be": "1 to 64 letters, digits, _ or -" }),
-        schema: anyObject({ description: "A JSON Schema." }),
-        description: optional(Type.String()),
-        strict: optional(Type.Boolean()),
-      },
-      open,
-    ),
-  ],
-  { $id: "ResponsesTextFormat" },
-);
-export type TextFormat = Type.Static<typeof TextFormat>;
-
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 const summaries = ["auto", "concise", "detailed"] as const;
 export type SummaryWish = (typeof summaries)[number];
 
@@ -596,6 +620,7 @@ export const KeptItem = openObject(
       "custom_tool_call_output",
       "reasoning",
       "additional_tools",
+      "configuration_update",
     ]),
   },
 );

@@ -7,11 +7,13 @@ import type {
   InputPart,
   OutputFormat,
   Reasoning,
+  ReasoningEffort,
   TextPart,
   Tool,
   ToolChoice,
   Turn,
 } from "../../inference/request.ts";
+import { customArguments, customFunction } from "../custom-tool.ts";
 import { type Violation, violationFault } from "../violation.ts";
 import type {
   MessageItem,
@@ -20,9 +22,9 @@ import type {
   ReasoningItem,
   ResponsesRequest,
   SummaryWish,
+  TextFormat,
   InputPart as WirePart,
 } from "./contract.ts";
-import { customArguments, customParameters } from "./custom-input.ts";
 import { native } from "./native.ts";
 import { conversationOf, type Told } from "./references.ts";
 import { Results } from "./results.ts";
@@ -39,8 +41,9 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
   if (turns.length === 0) throw violationFault(nothingSaid);
   const tools = book.tools.map(decodeTool);
   if (tools.length > 0) needs.add("tool", wire.tools?.length ? "tools" : toolsParam(told));
-  const format = decodeFormat(wire);
-  if (format) needs.add("form of the answer", "text.format");
+  const updated = settingsIn(told);
+  const format = decodeFormat(updated.format?.value ?? wire.text?.format);
+  if (format) needs.add("form of the answer", updated.format?.param ?? "text.format");
   const logprobs = decodeLogprobs(wire);
   if (logprobs) needs.add("log probabilities", wire.top_logprobs ? "top_logprobs" : "include");
 
@@ -58,7 +61,7 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
       parallelToolCalls: tools.length > 0 ? wire.parallel_tool_calls : undefined,
       outputTokens_max: wire.max_output_tokens,
       format,
-      reasoning: decodeReasoning(wire),
+      reasoning: decodeReasoning(wire, updated.effort),
       logprobs,
       cacheKey: wire.prompt_cache_key,
     }),
@@ -211,13 +214,9 @@ function decodeTool({ name, tool, within }: ToldTool): Tool {
     const { description, parameters, strict } = tool;
     return { kind: "function", name, ...compact({ description, parameters, strict }), native: native(wire) };
   }
-  const { format } = tool;
-  const rule =
-    format?.type === "grammar"
-      ? `Its input must follow this ${format.syntax} grammar:\n${format.definition}`
-      : "Its input is plain text.";
-  const description = tool.description ? `${tool.description}\n\n${rule}` : rule;
-  return { kind: "function", name, description, parameters: { ...customParameters }, native: native(wire) };
+  const { description, format } = tool;
+  const grammar = format?.type === "grammar" ? format : undefined;
+  return { ...customFunction(name, { description, ...compact({ grammar }) }), native: native(wire) };
 }
 
 function decodeChoice({ tool_choice: choice }: ResponsesRequest, book: ToolBook): ToolChoice | undefined {
@@ -228,9 +227,25 @@ function decodeChoice({ tool_choice: choice }: ResponsesRequest, book: ToolBook)
   return { kind: "allowed", mode: choice.mode, names: choice.tools.map(nameOf) };
 }
 
+interface Settings {
+  effort?: ReasoningEffort;
+  format?: { value: TextFormat; param: string };
+}
+
+/** What the conversation set in place of what the request says: of each setting the last. */
+function settingsIn(told: readonly Told[]): Settings {
+  const settings: Settings = {};
+  for (const one of told) {
+    const { item } = one;
+    if (item.type !== "configuration_update") continue;
+    if (item.reasoning?.effort) settings.effort = item.reasoning.effort;
+    if (item.text?.format) settings.format = { value: item.text.format, param: `${one.param}.text.format` };
+  }
+  return settings;
+}
+
 /** `text` is what an engine does anyway. */
-function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
-  const format = text?.format;
+function decodeFormat(format: TextFormat | null | undefined): OutputFormat | undefined {
   if (!format || format.type === "text") return undefined;
   if (format.type === "json_object") return { kind: "json_object" };
   const { name, schema, strict, description } = format;
@@ -238,8 +253,8 @@ function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
 }
 
 /** A hint that makes no need: agents always send it (inference/hints.ts). A summary is for engines that know of them. */
-function decodeReasoning(request: ResponsesRequest): Reasoning | undefined {
-  const told = compact({ effort: request.reasoning?.effort });
+function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | undefined): Reasoning | undefined {
+  const told = compact({ effort: updated ?? request.reasoning?.effort });
   const wire = { ...told, ...compact({ summary: summaryWish(request) }) };
   return Object.keys(wire).length > 0 ? { ...told, native: native(wire) } : undefined;
 }

@@ -166,6 +166,7 @@ const prefixes: Partial<Record<string, string>> = {
   custom_tool_call_output: "ctco",
   reasoning: "rs",
   additional_tools: "at",
+  configuration_update: "cu",
 };
 /** Inputs are counted from here, so that no output has the id of an input. */
 const inputsFrom = 0x1000000;

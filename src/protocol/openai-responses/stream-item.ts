@@ -1,10 +1,10 @@
 /** One item of a stream: added, its parts, their deltas, done; each once, and in this order. */
 import { compact } from "../../inference/compact.ts";
 import type { PartHead, TokenLogprob } from "../../inference/event.ts";
+import { CustomInput } from "../custom-tool.ts";
 import type { AroundDelta } from "../delta-frame.ts";
 import type { AnswerItems, CallerCall } from "./answer-items.ts";
 import type { ContentPart, ItemStatus, OutputItem, SummaryText } from "./contract.ts";
-import { CustomInput } from "./custom-input.ts";
 import { aroundNumbered, type ResponseWriter, type UnnumberedEvent } from "./response-writer.ts";
 
 export class StreamItem {

@@ -5,7 +5,15 @@
 import { contract } from "../contract.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { firstBrokenRule, given, type Rules } from "../rules.ts";
-import { describe, looksSecret, notSupported, oneOfWords, type Violation, violationFault } from "../violation.ts";
+import {
+  describe,
+  looksSecret,
+  named,
+  notSupported,
+  oneOfWords,
+  type Violation,
+  violationFault,
+} from "../violation.ts";
 import {
   hostedTools,
   type InputItem,
@@ -97,7 +105,7 @@ function callableTools(body: ResponsesRequest): Violation | null {
   const at = (body.tools ?? []).findIndex(isHosted);
   const hosted = body.tools?.[at];
   if (!hosted || !isHosted(hosted) || bookOf(body).book.tools.length > 0) return null;
-  return notSupported(`tools[${at}].type`, hostedTools[hosted.type]);
+  return notSupported(`tools[${at}].type`, named(hostedTools[hosted.type], hosted.type));
 }
 
 function choosableTool(body: ResponsesRequest): Violation | null {
@@ -109,11 +117,11 @@ function choosableTool(body: ResponsesRequest): Violation | null {
     const message = "'tool_choice' requires callable 'tools'. Add tools, or remove 'tool_choice'.";
     return { code: "invalid_value", param: "tool_choice", message };
   }
-  const named: [NamedTool, string][] =
+  const chosen: [NamedTool, string][] =
     choice.type === "allowed_tools"
       ? choice.tools.map((tool, at) => [tool, `tool_choice.tools[${at}].name`])
       : [[choice, "tool_choice.name"]];
-  const stray = named.find(([{ name, namespace }]) => !book.has(name, namespace));
+  const stray = chosen.find(([{ name, namespace }]) => !book.has(name, namespace));
   if (!stray) return null;
   const names = book.tools.map(({ tool }) => tool.name).filter((name) => !looksSecret(name));
   const among =

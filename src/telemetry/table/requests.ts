@@ -48,6 +48,12 @@ export const requestMetrics = {
     help: "API keys that are remembered not to exist.",
     question: "How many wrong keys were tried lately?",
   },
+  authentication_existing_secrets: {
+    type: "gauge",
+    help: "Secrets of API keys that this node knows to exist, so that the first use of each waits for nobody.",
+    question: "Has the node read which keys there are?",
+    across: "max",
+  },
   key_revocation_propagation_seconds: {
     type: "histogram",
     help: "From a change of a key or organization, such as a revocation, until this node knows of it.",

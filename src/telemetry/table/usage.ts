@@ -35,7 +35,7 @@ export const usageMetrics = {
   },
   usage_recovered_total: {
     type: "counter",
-    help: "Lapsed holds of dead nodes that this node has settled at their last checkpoint.",
+    help: "Lapsed holds of dead nodes that this node has settled, streams at their last checkpoint and others at 0.",
     question: "Do nodes die?",
   },
   usage_reports_rejected_total: {

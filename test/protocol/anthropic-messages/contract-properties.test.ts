@@ -13,7 +13,14 @@ const valid = {
   system: [{ type: "text", text: "s", cache_control: { type: "ephemeral" } }],
   messages: [
     { role: "user", content: [{ type: "text", text: "x" }, image] },
-    { role: "system", content: "note" },
+    { role: "system", content: "note", output_config: { effort: "low" }, clear_at: "never" },
+    {
+      role: "system",
+      content: [
+        { type: "tool_removal", tool: { type: "tool_reference", name: "g" } },
+        { type: "tool_addition", tool: { type: "tool_definition", definition: { name: "h", input_schema: {} } } },
+      ],
+    },
     {
       role: "assistant",
       content: [
@@ -37,7 +44,11 @@ const valid = {
   stream: true,
   temperature: 1,
   stop_sequences: ["a"],
-  tools: [{ name: "f", input_schema: { type: "object" } }],
+  tools: [
+    { name: "f", input_schema: { type: "object" } },
+    { name: "g", input_schema: {} },
+    { type: "bash_20250124", name: "bash" },
+  ],
   tool_choice: { type: "tool", name: "f" },
   thinking: { type: "enabled", budget_tokens: 1024 },
   output_config: { effort: "low", format: { type: "json_schema", schema: {} } },
@@ -46,7 +57,7 @@ const valid = {
 };
 
 const words = [
-  ..."user tool system text image document tool_use tool_result thinking custom auto any none base64 url file c f".split(
+  ..."user tool system text image document tool_use tool_result tool_addition tool_reference thinking custom auto any none base64 url file c f g h".split(
     " ",
   ),
   "",

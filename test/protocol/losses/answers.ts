@@ -18,14 +18,14 @@ export const chatAnswers: Record<string, Answer> = {
   ],
   "`refusal`": [chat({ refusal: "MARK" }), /"refusal":"MARK"/, { messages: /"text":"MARK".*"stop_reason":"refusal"/ }],
   "`tool_calls`": [chat({ tool_calls: [{ id: "c1", function: { name: "f", arguments: '{"MARK":1}' } }] }), /c1.*MARK/],
-  "a call of a `custom` tool, or of one in a namespace": [
-    chat({
-      tool_calls: [
-        { id: "c1", function: { name: "patch", arguments: '{"input":"MARK"}' } },
-        { id: "c2", function: { name: "space__f", arguments: "{}" } },
-      ],
-    }),
-    /"custom_tool_call".*"name":"patch","input":"MARK".*"name":"f","arguments":"{}","namespace":"space"/,
+  "a call of a `custom` tool": [
+    chat({ tool_calls: [{ id: "c1", function: { name: "patch", arguments: '{"input":"MARK"}' } }] }),
+    /"type":"custom","custom":\{"name":"patch","input":"MARK"\}/,
+    { messages: null, responses: /"custom_tool_call".*"name":"patch","input":"MARK"/ },
+  ],
+  "a call of a tool in a namespace": [
+    chat({ tool_calls: [{ id: "c2", function: { name: "space__f", arguments: "{}" } }] }),
+    /"name":"f","arguments":"{}","namespace":"space"/,
     { chat: null, messages: null },
   ],
   "`logprobs`": [chat({ content: "a" }, { logprobs: { content: tokens } }), /MARK/],

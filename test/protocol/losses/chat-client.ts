@@ -2,6 +2,8 @@
 import { type Probe, png, says, text, user } from "./probe.ts";
 
 const called = { id: "c1", type: "function", function: { name: "f", arguments: '{"MARK":1}' } };
+const grammar = { syntax: "lark", definition: "GRAMMAR" };
+const custom = { type: "custom", custom: { name: "patch", format: { type: "grammar", grammar } } };
 const chatTool = {
   type: "function",
   function: { name: "f", description: "WORDS", parameters: { type: "object", properties: { MARK: {} } } },
@@ -46,8 +48,28 @@ export const chatProbes: Record<string, Probe> = {
       /MARK.*RESULT/,
     ],
   ],
+  "`custom` calls in the history": [
+    [
+      {
+        tools: [custom],
+        ...says(
+          user(text("a")),
+          { role: "assistant", tool_calls: [{ id: "c1", type: "custom", custom: { name: "patch", input: "MARK" } }] },
+          { role: "tool", tool_call_id: "c1", content: "RESULT" },
+        ),
+      },
+      /"arguments":"\{\\"input\\":\\"MARK\\"\}".*RESULT/,
+      { messages: /"input":\{"input":"MARK"\}.*RESULT/ },
+    ],
+  ],
   "`tools`": [[{ tools: [chatTool] }, /(?=.*MARK)(?=.*WORDS)/]],
+  "`custom` tools, with a grammar": [[{ tools: [custom] }, /"name":"patch".*GRAMMAR.*"input":\{"type":"string"/]],
   "`tool_choice`, `allowed_tools` too": [
+    [
+      { tools: [chatTool, custom], tool_choice: { type: "custom", custom: { name: "patch" } } },
+      /^(?!.*"name":"f").*"tool_choice":"required"/,
+      { messages: /"tool_choice":{"type":"tool","name":"patch"/ },
+    ],
     [{ tools: [chatTool], tool_choice: "required" }, /"tool_choice":("required"|{"type":"any"})/],
     [
       { tools: [chatTool], tool_choice: { type: "function", function: { name: "f" } } },

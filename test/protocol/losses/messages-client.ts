@@ -1,4 +1,6 @@
 /** What Messages clients ask for, row by row of docs/protocols.md, and what is to be seen of it at each engine. */
+
+import { publishedTools } from "../../../src/protocol/anthropic-messages/published-tools.ts";
 import { unsigned } from "../../../src/protocol/anthropic-messages/signature.ts";
 import { assistant, type Probe, png, says, text, user } from "./probe.ts";
 
@@ -22,6 +24,10 @@ const result = (more: object) =>
   );
 const thinking = (more: object) =>
   says(user(text("a")), assistant({ type: "thinking", thinking: "MARK", ...more }, text("b")), user(text("c")));
+const changes = (type: string, by: string, more: object) => ({
+  role: "system",
+  content: [{ type, tool: { type: by, ...more } }],
+});
 const marked = { cache_control: { type: "ephemeral", ttl: "MARK" } };
 const hosted = { type: "web_search_20250305", name: "web_search" };
 
@@ -40,6 +46,27 @@ export const messagesProbes: Record<string, Probe> = {
   ],
   "`role: system` inside `messages`": [
     [says(user(text("a")), { role: "system", content: "MARK" }), /"role":"system","content":.*MARK/],
+  ],
+  "`clear_at` of such a message": [
+    [says(user(text("a")), { role: "system", content: "MARK", clear_at: "next_user_message" }), /MARK/],
+    [
+      says(
+        user(text("a")),
+        { role: "system", content: "MARK", clear_at: "next_user_message" },
+        assistant(text("b")),
+        user(text("LATER")),
+      ),
+      /^(?!.*MARK).*LATER/,
+    ],
+  ],
+  "`output_config.effort` of such a message": [
+    [
+      {
+        output_config: { effort: "high" },
+        ...says({ role: "system", output_config: { effort: "low" } }, user(text("a"))),
+      },
+      /"(reasoning_)?effort":"low"/,
+    ],
   ],
   "image, base64 or URL": [
     [says(user(image)), /iVBORw0KGgo/],
@@ -128,12 +155,34 @@ export const messagesProbes: Record<string, Probe> = {
     [{ tools: [hosted] }, /web_search/],
     [{ tools: [tool, hosted], tool_choice: { type: "tool", name: "web_search" } }, /web_search/],
   ],
-  "`bash_*`, `text_editor_*`, `memory_*`, `computer_*` tools": [
-    "bash_20250124",
-    "text_editor_20250728",
-    "memory_20250818",
+  "`bash_*`, `text_editor_*`, `memory_*` tools": Object.entries(publishedTools).map(([type, { name }]) => [
+    { tools: [tool, { type, name }] },
+    new RegExp(`"name":"${name}".*"command"`),
+  ]),
+  "`computer_*` and `browser_*` tools": [
     "computer_20251124",
+    "computer_toolset_20260801",
+    "browser_toolset_20260801",
   ].map((type) => [{ tools: [tool, { type, name: "NAMED" }] }, /NAMED/]),
+  "`tool_addition`, `tool_removal` in a system message": [
+    [
+      {
+        ...says(user(text("a")), changes("tool_addition", "tool_definition", { definition: { ...tool, name: "NEW" } })),
+      },
+      /"NEW"/,
+    ],
+    [
+      {
+        tools: [tool, { ...tool, name: "KEPT" }],
+        ...says(user(text("a")), changes("tool_removal", "tool_reference", { name: "f" })),
+      },
+      /^(?!.*"name":"f").*"name":"KEPT"/,
+    ],
+  ],
+  "`tool_addition`, `tool_removal` elsewhere": ["tool_addition", "tool_removal"].map((type) => [
+    { tools: [tool], ...says(user({ type, tool: { type: "tool_reference", name: "f" } })) },
+    /tool_reference/,
+  ]),
   "`tool_choice`": [
     [withTool({ tool_choice: { type: "any" } }), /"tool_choice":("required"|{"type":"any"})/],
     [

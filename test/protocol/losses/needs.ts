@@ -10,6 +10,7 @@ type Asking = [body: object, param: string];
 const input = (...items: unknown[]) => ({ input: items });
 const shown = (part: object) => input({ role: "user", content: [{ type: "input_text", text: "a" }, part] });
 const chatTool = { type: "function", function: { name: "f" } };
+const messagesTool = { name: "f", input_schema: { type: "object" } };
 const responsesTool = { type: "function", name: "f" };
 const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
 const called = { type: "function_call", call_id: "c1", name: "f", arguments: "{}" };
@@ -21,7 +22,16 @@ const schema = { type: "json_schema", schema: {} };
 export const needProbes: Record<Use, Fields<Asking>> = {
   tool: {
     chat: { tools: [{ tools: [chatTool] }, "tools"] },
-    messages: { tools: [{ tools: [{ name: "f", input_schema: { type: "object" } }] }, "tools"] },
+    messages: {
+      tools: [{ tools: [messagesTool] }, "tools"],
+      tool_addition: [
+        says(user(text("a")), {
+          role: "system",
+          content: [{ type: "tool_addition", tool: { type: "tool_definition", definition: messagesTool } }],
+        }),
+        "messages[1].content[0].tool.definition",
+      ],
+    },
     responses: {
       tools: [{ tools: [responsesTool] }, "tools"],
       additional_tools: [input({ type: "additional_tools", tools: [responsesTool] }), "input[0]"],

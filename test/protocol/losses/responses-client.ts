@@ -9,6 +9,7 @@ const shown = (...content: unknown[]) => input(message("user", ...content));
 const image = { type: "input_image", image_url: `data:image/png;base64,${png}` };
 const file = (more: object) => shown({ type: "input_file", ...more });
 const answered = (item: object) => input(asked("a"), item, asked("b"));
+const update = (settings: object) => ({ type: "configuration_update", ...settings });
 const thought = (more: object) => answered({ type: "reasoning", summary: [], ...more });
 
 const tool = { type: "function", name: "f", parameters: { type: "object", properties: { MARK: {} } } };
@@ -108,12 +109,14 @@ export const responsesProbes: Record<string, Probe> = {
   ],
   "`additional_tools`": [[input({ type: "additional_tools", tools: [tool] }, asked("a")), /"name":"f".*MARK/]],
   "`id`, `status`, `phase` of an item": [[input({ ...asked("a"), id: "MARK", status: "MARK", phase: "MARK" }), /MARK/]],
-  "items of hosted tools, of shells, compaction": [
+  "items of hosted tools, of shells, of programs, compaction": [
     "web_search_call",
     "code_interpreter_call",
     "local_shell_call",
     "apply_patch_call",
     "mcp_call",
+    "program",
+    "program_output",
     "compaction",
   ].map((type) => [input(asked("a"), { type, MARK: 1 }), /MARK/]),
   "`function` tools, with `strict`": [
@@ -138,12 +141,13 @@ export const responsesProbes: Record<string, Probe> = {
     [{ tools: [hosted] }, /web_search/],
     [{ tools: [tool, hosted], tool_choice: { type: "web_search" } }, /web_search/],
   ],
-  "`shell`, `local_shell`, `apply_patch`, `computer` tools": [
+  "`shell`, `local_shell`, `apply_patch`, `computer`, `programmatic_tool_calling` tools": [
     "shell",
     "local_shell",
     "apply_patch",
     "computer",
     "computer_use_preview",
+    "programmatic_tool_calling",
   ].map((type) => [{ tools: [tool, { type, MARK: 1 }] }, /MARK/]),
   "`tool_choice`, `allowed_tools` too": [
     [{ tools: [tool], tool_choice: "required" }, /"tool_choice":("required"|\{"type":"any"\})/],
@@ -178,6 +182,24 @@ export const responsesProbes: Record<string, Probe> = {
   "name and description of a schema": [[format({ type: "json_schema" }), /(?=.*NAMED)(?=.*WORDS)/]],
   "`text.format`, `json_object`": [[format({ type: "json_object" }), /json_object/]],
   "`text.verbosity`": [[{ text: { verbosity: "low" } }, /verbosity/]],
+  "`configuration_update`": [
+    [
+      {
+        reasoning: { effort: "high" },
+        input: [{ role: "user", content: "a" }, update({ reasoning: { effort: "low" } })],
+      },
+      /"(reasoning_)?effort":"low"/,
+    ],
+    [
+      {
+        input: [
+          update({ text: { format: { type: "json_schema", name: "n", schema: { MARK: 1 } } } }),
+          { role: "user", content: "a" },
+        ],
+      },
+      /MARK/,
+    ],
+  ],
   "`reasoning.effort`": [
     [{ reasoning: { effort: "low" } }, /"(reasoning_)?effort":"low"/],
     [{ reasoning: { effort: "none" } }, /"(reasoning_)?effort":"none"/, { messages: /"type":"disabled"/ }],

@@ -16,7 +16,13 @@ const valid = {
         { type: "image_url", image_url: { url: "https://x" } },
       ],
     },
-    { role: "assistant", tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }] },
+    {
+      role: "assistant",
+      tool_calls: [
+        { id: "c", type: "function", function: { name: "f", arguments: "{}" } },
+        { id: "d", type: "custom", custom: { name: "g", input: "x" } },
+      ],
+    },
     { role: "tool", tool_call_id: "c", content: "y" },
   ],
   stream: true,
@@ -24,7 +30,13 @@ const valid = {
   temperature: 1,
   stop: ["a"],
   logit_bias: { "5": 1 },
-  tools: [{ type: "function", function: { name: "f", parameters: { type: "object" } } }],
+  tools: [
+    { type: "function", function: { name: "f", parameters: { type: "object" } } },
+    {
+      type: "custom",
+      custom: { name: "g", format: { type: "grammar", grammar: { syntax: "lark", definition: "d" } } },
+    },
+  ],
   tool_choice: { type: "function", function: { name: "f" } },
   response_format: { type: "json_schema", json_schema: { name: "n", schema: {} } },
   reasoning_effort: "low",

@@ -215,10 +215,24 @@ describe("a chat request that breaks a rule is refused, naming the code and the 
     ["unsupported_feature functions", { ...base, functions: [] }],
     ["unsupported_feature function_call", { ...base, function_call: "auto" }],
     ["unsupported_feature store", { ...base, store: true }],
-    ["unsupported_feature tools[0].type", { ...base, tools: [{ type: "custom", custom: { name: "x" } }] }],
+    ["missing_field tools[0].custom", { ...base, tools: [{ type: "custom", function: { name: "x" } }] }],
+    ["missing_field tools[0].custom.name", { ...base, tools: [{ type: "custom", custom: {} }] }],
+    ["invalid_value tools[0].custom.name", { ...base, tools: [{ type: "custom", custom: { name: "a b" } }] }],
     [
-      "unsupported_feature tool_choice.type",
+      "invalid_value tools[0].custom.format.type",
+      { ...base, tools: [{ type: "custom", custom: { name: "x", format: { type: "xml" } } }] },
+    ],
+    [
+      "missing_field tools[0].custom.format.grammar",
+      { ...base, tools: [{ type: "custom", custom: { name: "x", format: { type: "grammar" } } }] },
+    ],
+    [
+      "invalid_value tool_choice.custom.name",
       { ...base, tools: [tool], tool_choice: { type: "custom", custom: { name: "x" } } },
+    ],
+    [
+      "missing_field messages[0].tool_calls[0].custom",
+      says({ role: "assistant", tool_calls: [{ id: "call_1", type: "custom", function: call.function }] }),
     ],
     ["unsupported_feature messages[1].role", says(user, { role: "function", name: "f", content: "x" })],
     [

@@ -30,8 +30,13 @@ const wire = {
 } as unknown as ChatCompletionRequest;
 
 const called: fc.Arbitrary<Part> = fc
-  .record({ callId: fc.uuid().map((id) => `call_${id}`), toolName, deltas: pieces })
-  .map(({ deltas, ...call }) => ({ head: { kind: "tool-call", ...call }, deltas }));
+  .record({
+    callId: fc.uuid().map((id) => `call_${id}`),
+    toolName,
+    custom: fc.constantFrom({}, { custom: true }),
+    deltas: pieces,
+  })
+  .map(({ deltas, custom, ...call }) => ({ head: { kind: "tool-call", ...call, ...custom }, deltas }));
 
 /** The order in which models produce: reasoning, text, refusal, calls. */
 const parts = fc
@@ -137,6 +142,10 @@ describe("chat completions", () => {
             { name: fc.constantFrom("f", "", null), arguments: fc.oneof(piece, fc.constant('{"x":1}')) },
             { requiredKeys: [] },
           ),
+          piece,
+        ),
+        custom: fc.oneof(
+          fc.record({ name: fc.constantFrom("f", "", null), input: piece }, { requiredKeys: [] }),
           piece,
         ),
       },

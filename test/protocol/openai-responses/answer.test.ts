@@ -3,11 +3,11 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent, PartHead } from "../../../src/inference/event.ts";
 import { Fault } from "../../../src/inference/fault.ts";
+import { CustomInput, customArguments, customInputOf } from "../../../src/protocol/custom-tool.ts";
 import { openaiChatCaller } from "../../../src/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../../src/protocol/openai-chat/validate.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import type { InputItem, ResponseObject } from "../../../src/protocol/openai-responses/contract.ts";
-import { CustomInput, customArguments, customInputOf } from "../../../src/protocol/openai-responses/custom-input.ts";
 import {
   historyOf,
   itemOf,

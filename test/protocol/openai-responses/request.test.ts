@@ -5,8 +5,11 @@ import { withoutLostHints } from "../../../src/inference/hints.ts";
 import { anthropicMessagesUpstream } from "../../../src/protocol/anthropic-messages/codec.ts";
 import { openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
+import type { ResponseObject } from "../../../src/protocol/openai-responses/contract.ts";
+import { storable, withResolved } from "../../../src/protocol/openai-responses/references.ts";
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
 
+const stored = { id: `resp_${"0".repeat(32)}`, status: "completed", output: [] } as unknown as ResponseObject;
 const ask = { model: "engine", stream: true, outputTokens_max: 1000 };
 const body = (more: object) => ({ model: "acme/writer-1", input: "hello", ...more });
 const centre = (more: object) => openaiResponsesCaller.request.decode(validateResponsesRequest(sent(body(more))));
@@ -388,5 +391,83 @@ describe("the rest", () => {
     const refusal = openaiResponsesUpstream.request.refusal({ ...centre({}), stop: ["x"] });
     expect(refusal?.code).toBe("unsupported_feature");
     expect(refusal?.details.param).toBe("stop");
+  });
+});
+
+describe("a configuration update", () => {
+  const update = (settings: object) => ({ type: "configuration_update", ...settings });
+  const low = update({ reasoning: { effort: "low" } });
+  const said = { role: "user", content: "hello" };
+  const schema = (name: string) => ({ type: "json_schema", name, schema: { type: "object" } });
+  const effortOf = (...input: object[]) => centre({ reasoning: { effort: "high" }, input }).reasoning?.effort;
+
+  test("replaces the effort of the request, and the last one is in force", () => {
+    expect(effortOf(said)).toBe("high");
+    expect(effortOf(said, low)).toBe("low");
+    expect(effortOf(low, said, update({ reasoning: { effort: "max" } }), said)).toBe("max");
+  });
+
+  test("changes nothing that it does not name", () => {
+    expect(effortOf(low, said, update({ text: { format: schema("n") } }))).toBe("low");
+    expect(effortOf(low, said, update({ reasoning: { effort: null } }), update({}))).toBe("low");
+    expect(centre({ reasoning: { effort: "high", summary: "auto" }, input: [low, said] }).reasoning).toEqual({
+      effort: "low",
+      native: { protocol: "openai-responses", wire: { effort: "low", summary: "auto" } },
+    });
+  });
+
+  test("replaces the form of the answer, also by plain text", () => {
+    const format = (...input: object[]) => centre({ text: { format: schema("first") }, input }).format;
+    expect(format(said)).toMatchObject({ name: "first" });
+    expect(format(update({ text: { format: schema("second") } }), said)).toMatchObject({ name: "second" });
+    expect(format(update({ text: { format: { type: "text" } } }), said)).toBeUndefined();
+  });
+
+  test("that asks for a form of the answer asks for the capability by its own path", () =>
+    expect(centre({ input: [said, update({ text: { format: schema("n") } })] }).needs).toEqual([
+      { capability: "structured_output", param: "input[1].text.format" },
+    ]));
+
+  test("stays in force in a stored conversation", () => {
+    const wire = validateResponsesRequest({ ...body({ input: "go on" }), previous_response_id: "resp_1" });
+    const history = [low, { type: "message", role: "user", content: "hello" }] as never;
+    const request = openaiResponsesCaller.request.decode(withResolved(wire, { history, items: new Map() }));
+    expect(request.reasoning?.effort).toBe("low");
+    expect(storable(validateResponsesRequest(body({ input: [low, said] })), stored)?.input).toMatchObject([
+      { type: "configuration_update", id: expect.stringMatching(/^cu_/) },
+      { type: "message" },
+    ]);
+  });
+
+  test("alone is no conversation", () =>
+    expect(refused({ input: [low] })).toEqual({ code: "invalid_value", param: "input" }));
+
+  test.each([
+    ["an effort that there is not", { reasoning: { effort: "huge" } }, "input[0].reasoning.effort"],
+    ["a form that there is not", { text: { format: { type: "xml" } } }, "input[0].text.format.type"],
+    ["a text for settings", { reasoning: "low" }, "input[0].reasoning"],
+  ])("with %s is told by its path", (_, settings, param) =>
+    expect(refused({ input: [update(settings), said] })).toEqual({ code: "invalid_value", param }),
+  );
+});
+
+describe("programs", () => {
+  const programmatic = { type: "programmatic_tool_calling" };
+  test.each([
+    [
+      "of the history",
+      { input: [{ type: "program", id: "p", call_id: "c", code: "1", fingerprint: "f" }] },
+      "input[0].type",
+    ],
+    [
+      "and what came of them",
+      { input: [{ type: "program_output", id: "p", call_id: "c", result: "1" }] },
+      "input[0].type",
+    ],
+    ["as a tool beside others", { tools: [shell, programmatic] }, "tools[1].type"],
+    ["as the tool that must be called", { tools: [shell], tool_choice: programmatic }, "tool_choice.type"],
+  ])("%s are refused by their name", (_, more, param) => {
+    expect(refused(more)).toEqual({ code: "unsupported_feature", param });
+    expect(() => centre(more)).toThrow(/programmatic tool calling \('program/);
   });
 });

@@ -20,6 +20,8 @@ interface Called {
   id: string;
   name: string;
   input: Record<string, unknown>;
+  /** A call of a tool that takes plain text, which is `input.input`. */
+  custom?: true;
 }
 
 export interface Ask {
@@ -28,6 +30,8 @@ export interface Ask {
   image?: string;
   pdf?: string;
   tools?: string[];
+  /** Tools that take plain text. */
+  custom?: string[];
   parallel?: boolean;
   must?: string;
   called?: Called[];
@@ -104,6 +108,7 @@ function caller<Body, Reply>(codec: CallerCodec<Body, Reply>, validate: (body: u
 
 const model = "acme/writer-1";
 const schemaOf = (name: string) => ({ type: "object", properties: { [`PROPERTY-${name}`]: { type: "string" } } });
+const grammar = { syntax: "lark", definition: "GRAMMAR" };
 const dataUrl = (image: string) => `data:image/png;base64,${image}`;
 
 const chatWire: Wire = {
@@ -128,17 +133,19 @@ const chatWire: Wire = {
             {
               role: "assistant",
               content: null,
-              tool_calls: ask.called.map(({ id, name, input }) => ({
-                id,
-                type: "function",
-                function: { name, arguments: JSON.stringify(input) },
-              })),
+              tool_calls: ask.called.map(({ id, name, input, custom }) =>
+                custom
+                  ? { id, type: "custom", custom: { name, input: input.input } }
+                  : { id, type: "function", function: { name, arguments: JSON.stringify(input) } },
+              ),
             },
             ...ask.called.map(({ id }, at) => ({ role: "tool", tool_call_id: id, content: ask.results?.[at] ?? "" })),
           ]
         : []),
     ],
-    tools: ask.tools?.map((name) => ({ type: "function", function: { name, parameters: schemaOf(name) } })),
+    tools:
+      ask.custom?.map((name) => ({ type: "custom", custom: { name, format: { type: "grammar", grammar } } })) ??
+      ask.tools?.map((name) => ({ type: "function", function: { name, parameters: schemaOf(name) } })),
     parallel_tool_calls: ask.parallel,
     tool_choice: ask.must && { type: "function", function: { name: ask.must } },
     reasoning_effort: ask.effort,
@@ -166,8 +173,8 @@ const chatWire: Wire = {
       answer.reasoning += textOf(choice.delta?.reasoning_content);
       for (const call of listOf(choice.delta?.tool_calls)) {
         const at = Number(call.index);
-        if (call.id) answer.calls[at] = { id: textOf(call.id), name: textOf(call.function?.name), input: {} };
-        written[at] = (written[at] ?? "") + textOf(call.function?.arguments);
+        if (call.id) answer.calls[at] = begunCall(call);
+        written[at] = (written[at] ?? "") + textOf(call.function?.arguments) + textOf(call.custom?.input);
       }
       if (choice.finish_reason) answer.end = textOf(choice.finish_reason) as Answer["end"];
     }
@@ -179,19 +186,25 @@ const chatWire: Wire = {
       reasoning: textOf(choice?.message?.reasoning_content),
       text: textOf(choice?.message?.content),
       calls: listOf(choice?.message?.tool_calls).map((call) => ({
-        id: textOf(call.id),
-        name: textOf(call.function?.name),
-        input: parsed(textOf(call.function?.arguments)),
+        ...begunCall(call),
+        input: call.custom ? { input: textOf(call.custom.input) } : parsed(textOf(call.function?.arguments)),
       })),
       end: textOf(choice?.finish_reason) as Answer["end"],
     };
   },
 };
 
+function begunCall(call: Json): Called {
+  const id = textOf(call.id);
+  if (textOf(call.type) === "custom") return { id, name: textOf(call.custom?.name), input: {}, custom: true };
+  return { id, name: textOf(call.function?.name), input: {} };
+}
+
 /** Arguments are read once all is there; those of an answer that failed may be cut. */
 function withInputs(answer: Answer, written: string[]): Answer {
   if (answer.end === "failed") return answer;
-  return { ...answer, calls: answer.calls.map((call, at) => ({ ...call, input: parsed(written[at] || "{}") })) };
+  const inputOf = ({ custom }: Called, text: string) => (custom ? { input: text } : parsed(text || "{}"));
+  return { ...answer, calls: answer.calls.map((call, at) => ({ ...call, input: inputOf(call, written[at] ?? "") })) };
 }
 
 const messagesEnds: Record<string, Answer["end"]> = {
@@ -299,14 +312,13 @@ const responsesWire: Wire = {
           ...(ask.pdf ? [{ type: "input_file", file_data: ask.pdf, filename: "a.pdf" }] : []),
         ],
       },
-      ...(ask.called ?? []).map(({ id, name, input }) => ({
-        type: "function_call",
-        call_id: id,
-        name,
-        arguments: JSON.stringify(input),
-      })),
-      ...(ask.called ?? []).map(({ id }, at) => ({
-        type: "function_call_output",
+      ...(ask.called ?? []).map(({ id, name, input, custom }) =>
+        custom
+          ? { type: "custom_tool_call", call_id: id, name, input: input.input }
+          : { type: "function_call", call_id: id, name, arguments: JSON.stringify(input) },
+      ),
+      ...(ask.called ?? []).map(({ id, custom }, at) => ({
+        type: custom ? "custom_tool_call_output" : "function_call_output",
         call_id: id,
         output: ask.resultImage
           ? [
@@ -316,7 +328,9 @@ const responsesWire: Wire = {
           : (ask.results?.[at] ?? ""),
       })),
     ],
-    tools: ask.tools?.map((name) => ({ type: "function", name, parameters: schemaOf(name) })),
+    tools:
+      ask.custom?.map((name) => ({ type: "custom", name, format: { type: "grammar", ...grammar } })) ??
+      ask.tools?.map((name) => ({ type: "function", name, parameters: schemaOf(name) })),
     parallel_tool_calls: ask.parallel,
     tool_choice: ask.must && { type: "function", name: ask.must },
     reasoning: ask.effort && { effort: ask.effort, ...(ask.summary ? { summary: "auto" } : {}) },
@@ -347,11 +361,19 @@ const responsesWire: Wire = {
         .flatMap((item) => listOf(item.content))
         .map((part) => textOf(part.text))
         .join("");
-    const calls = of("function_call").map((item) => ({
-      id: textOf(item.call_id),
-      name: textOf(item.name),
-      input: parsed(textOf(item.arguments)),
-    }));
+    const calls = [
+      ...of("function_call").map((item) => ({
+        id: textOf(item.call_id),
+        name: textOf(item.name),
+        input: parsed(textOf(item.arguments)),
+      })),
+      ...of("custom_tool_call").map((item) => ({
+        id: textOf(item.call_id),
+        name: textOf(item.name),
+        input: { input: textOf(item.input) },
+        custom: true as const,
+      })),
+    ];
     return {
       reasoning: toldThought(of("reasoning"), textOf(reply.reasoning?.summary) !== ""),
       text: said(of("message")),

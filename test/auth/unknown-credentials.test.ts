@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type AuthenticatorLimits, authenticator } from "../../src/auth/authenticate.ts";
 import { hashKey, key_random_bytes, newKey } from "../../src/auth/key.ts";
-import { SlowRefusal } from "../../src/auth/strangers.ts";
+import { SlowRefusal } from "../../src/auth/unknown-credentials.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Credential } from "../../src/store/directory.ts";
 import { until } from "../harness/until.ts";
@@ -9,7 +9,7 @@ import { until } from "../harness/until.ts";
 const made = () => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
 
 /** A directory in which some keys are, and whose answers to the others a test can hold back. */
-function house(limits: Partial<AuthenticatorLimits> = {}) {
+function house(limits: Partial<AuthenticatorLimits> = {}, isHinted = (_hash: string) => false) {
   const real = new Set<string>();
   const state = { now_ms: 0, asked: 0, waiting: 0 };
   let gate: Promise<void> | null = null;
@@ -27,6 +27,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
       },
       async touch() {},
     },
+    existing: { has: (hash) => isHinted(hash.toHex()), add: () => {} },
     now_ms: () => state.now_ms,
     limits,
   });
@@ -69,9 +70,9 @@ const credential = {
   organization: { id: "org_1", status: "active", keyUnusedMaxDays: null },
 };
 
-describe("look-ups of strangers", () => {
+describe("look-ups of unknown keys", () => {
   test("are so many at a time, and a known key does not wait for them", async () => {
-    const it = house({ stranger_lookups_max: 2 });
+    const it = house({ unknown_lookups_max: 2 });
     const known = it.add();
     expect(await it.with(known)).toBe("ok");
     const gate = Promise.withResolvers<void>();
@@ -98,7 +99,7 @@ describe("look-ups of strangers", () => {
     expect(await it.with(made())).toBe("invalid_api_key");
   });
 
-  test("that the store fails cost the strangers nothing", async () => {
+  test("that the store fails cost the unknown keys nothing", async () => {
     const it = house({ fruitless_lookups: { burst: 1, per_second: 0.001 } });
     it.hold(Promise.reject(new Error("away")));
     for (let i = 0; i < 3; i++) expect(await it.with(made())).toBe("storage_unavailable");
@@ -127,10 +128,45 @@ describe("look-ups of strangers", () => {
   });
 });
 
+describe("a key that is hinted to exist", () => {
+  const limits = { fruitless_lookups: { burst: 1, per_second: 0.001 }, failures_of_one_address_per_minute: 2 };
+
+  test("is looked up outside all bounds at its first use", async () => {
+    const hinted = new Set<string>();
+    const it = house({ ...limits, unknown_lookups_max: 1 }, (hash) => hinted.has(hash));
+    expect(await it.with(made())).toBe("invalid_api_key");
+    expect(await it.with(made())).toBe("slow overloaded");
+    for (let i = 0; i < 3; i++) await it.with("garbage");
+    expect(await it.with(made())).toBe("slow rate_limit_exceeded");
+    const key = it.add();
+    expect(await it.with(key)).toBe("slow rate_limit_exceeded");
+    hinted.add(hashKey(key).toHex());
+    expect(await it.with(key)).toBe("ok");
+  });
+
+  test("is refused if the directory does not know it", async () => {
+    const it = house(limits, () => true);
+    expect(await it.with(made())).toBe("invalid_api_key");
+    expect(it.state.asked).toBe(1);
+  });
+
+  test("may be new to everybody: what is announced is added", async () => {
+    const added: string[] = [];
+    const auth = authenticator({
+      directory: { credential: async () => null, touch: async () => {} },
+      existing: { has: () => false, add: (hash) => added.push(hash.toHex()) },
+      now_ms: () => 0,
+    });
+    auth.forget("key_1", hashKey(made()).toHex());
+    auth.forget("key_1");
+    expect(added).toHaveLength(1);
+  });
+});
+
 describe("failures of one address", () => {
   const limits = { failures_of_one_address_per_minute: 6 };
 
-  test("are so many a minute, whatever was wrong; then its strangers are refused unseen", async () => {
+  test("are so many a minute, whatever was wrong; then its unknown keys are refused unseen", async () => {
     const it = house(limits);
     const known = it.add();
     expect(await it.with(known)).toBe("ok");

@@ -1,18 +1,19 @@
 /**
- * STRANGERS: what keys that this node has never seen may cost the others. Anybody can compute the checksum of a key, so
- * each made-up one asks for a look-up. Two bounds, and one owner of both (docs/design/keys.md, Unknown keys):
+ * UNKNOWN CREDENTIALS: what keys that this node has never seen or heard of may cost the others. Anybody can compute the
+ * checksum of a key, so each made-up one asks for a look-up. Two bounds, and one owner of both (docs/design/keys.md,
+ * Unknown keys):
  *
- * - look-ups of strangers: so many at a time, and so many a second that find nothing. One that finds a key costs nothing.
- * - failures of an address: so many a minute, whatever was wrong. Beyond, its strangers are refused unseen.
+ * - look-ups of unknown keys: so many at a time, and so many a second that find nothing. One that finds a key costs nothing.
+ * - failures of an address: so many a minute, whatever was wrong. Beyond, its unknown keys are refused unseen.
  *
  * Whoever is refused unseen is answered slowly, too (`SlowRefusal`).
  */
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import { Bucket, type BucketSize } from "../time/bucket.ts";
 
-export interface StrangerLimits {
-  /** Look-ups of strangers that run at once; further ones wait. */
-  stranger_lookups_max: number;
+export interface UnknownCredentialLimits {
+  /** Look-ups of unknown credentials that run at once; further ones wait. */
+  unknown_lookups_max: number;
   /** Look-ups that find nothing. */
   fruitless_lookups: BucketSize;
   failures_of_one_address_per_minute: number;
@@ -20,8 +21,8 @@ export interface StrangerLimits {
   addresses_max: number;
 }
 
-export const strangerLimits: StrangerLimits = {
-  stranger_lookups_max: 16,
+export const unknownCredentialLimits: UnknownCredentialLimits = {
+  unknown_lookups_max: 16,
   fruitless_lookups: { burst: 128, per_second: 50 },
   failures_of_one_address_per_minute: 300,
   addresses_max: 10_000,
@@ -30,14 +31,14 @@ export const strangerLimits: StrangerLimits = {
 /** A refusal that cost no look-up. It is worth a wait: whoever hammers must not get thousands of them a second. */
 export class SlowRefusal extends Fault {}
 
-export interface Strangers {
-  /** A look-up's place, for a stranger from this address. Throws `SlowRefusal` where there is none. */
+export interface UnknownCredentials {
+  /** A look-up's place, for an unknown credential from this address. Throws `SlowRefusal` where there is none. */
   enter(address: string): Promise<{ leave(isFound: boolean): void }>;
   /** Counts a refused credential; what to answer in its place, once its address has had too many. */
   failed(address: string, refusal: Fault): Fault;
 }
 
-export function strangers(limits: StrangerLimits, now_ms: () => number): Strangers {
+export function unknownCredentials(limits: UnknownCredentialLimits, now_ms: () => number): UnknownCredentials {
   const fruitless = new Bucket(limits.fruitless_lookups, now_ms());
   const failures = new Map<string, Bucket>();
   const perMinute = limits.failures_of_one_address_per_minute;
@@ -65,8 +66,8 @@ export function strangers(limits: StrangerLimits, now_ms: () => number): Strange
       const now = now_ms();
       const own = failures.get(address);
       if (own && own.tokens(now) < 1) throw tooManyFailures(own.waitSeconds(now));
-      if (!fruitless.take(now)) throw tooManyStrangers(fruitless.waitSeconds(now));
-      if (running < limits.stranger_lookups_max) running++;
+      if (!fruitless.take(now)) throw tooManyUnknown(fruitless.waitSeconds(now));
+      if (running < limits.unknown_lookups_max) running++;
       else await new Promise<void>((resolve) => queue.push(resolve));
       return {
         leave(isFound) {
@@ -91,7 +92,7 @@ function tooManyFailures(retryAfterSeconds: number): Fault {
   );
 }
 
-function tooManyStrangers(retryAfterSeconds: number): Fault {
+function tooManyUnknown(retryAfterSeconds: number): Fault {
   return slow(
     "overloaded",
     "The service is checking too many unknown API keys at once. Please try again.",

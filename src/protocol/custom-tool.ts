@@ -1,16 +1,29 @@
 /**
- * Plain text of a custom tool, told to engines as a function with one string `input`, and back: the JSON text of such
- * arguments is read as it is written, so that a patch streams as a patch. Engines that write other JSON, or plain text
- * at once, are taken at their word when the call has ended.
+ * Custom tools take plain text, in a grammar where one is given. Engines know functions, so they are told of one with one
+ * string `input`; the JSON text of its arguments is read as it is written, so that a patch streams as a patch. Engines that
+ * write other JSON, or plain text at once, are taken at their word when the call has ended.
  */
-import { isObject } from "../json.ts";
+import type { Tool } from "../inference/request.ts";
+import { isObject } from "./json.ts";
 
-export const customParameters: Readonly<Record<string, unknown>> = Object.freeze({
+const parameters: Readonly<Record<string, unknown>> = Object.freeze({
   type: "object",
   properties: { input: { type: "string", description: "The whole input of the tool, as plain text." } },
   required: ["input"],
   additionalProperties: false,
 });
+
+/** The tool as engines are told of it. */
+export function customFunction(
+  name: string,
+  { description, grammar }: Pick<Tool, "grammar"> & { description?: string | null | undefined },
+): Tool {
+  const rule = grammar
+    ? `Its input must follow this ${grammar.syntax} grammar:\n${grammar.definition}`
+    : "Its input is plain text.";
+  const told = description ? `${description}\n\n${rule}` : rule;
+  return { kind: "function", name, description: told, parameters: { ...parameters } };
+}
 
 export function customArguments(input: string): string {
   return JSON.stringify({ input });

@@ -1,0 +1,104 @@
+/**
+ * EXISTING SECRETS: a hint which secrets of keys there are, so that a valid key is no unknown credential on a node that has
+ * not seen it yet (docs/design/keys.md, Keys that exist). It is read at start and whenever announcements may have been
+ * missed, and kept by them in between. The directory decides all the same: whoever is in here is looked up, no more.
+ */
+import { type ExistingSecretsStore, fingerprint_bytes } from "../store/existing-secrets.ts";
+import { type Clock, idleClock } from "../time/clock.ts";
+import { Fingerprints } from "./fingerprints.ts";
+
+/** As many as 32 MiB hold. */
+export const existingSecrets_max = 3 * 2 ** 20;
+const retry_ms = 1_000;
+
+export interface ExistingSecrets {
+  has(hash: Uint8Array): boolean;
+  /** One was made a moment ago. */
+  add(hash: Uint8Array): void;
+  /** Reads them anew, since announcements may have gone by unheard. What is known meanwhile stays known. */
+  reload(): void;
+  /** Resolves when all were read once, or after so long. */
+  isRead(wait_ms: number): Promise<void>;
+  count(): number;
+  stop(): Promise<void>;
+}
+
+export function existingSecrets(parts: {
+  store: ExistingSecretsStore;
+  /** Told of each attempt to read that failed; another follows. */
+  failed(cause: unknown): void;
+  entries_max?: number;
+  clock?: Pick<Clock, "after">;
+}): ExistingSecrets {
+  const { store, failed, entries_max = existingSecrets_max, clock = idleClock() } = parts;
+  const read = Promise.withResolvers<void>();
+  let complete = new Fingerprints(entries_max);
+  /** What is being read. */
+  let coming: Fingerprints | null = null;
+  let isOutdated = false;
+  let isStopped = false;
+  let running: Promise<void> | null = null;
+  let wake = () => {};
+
+  async function readWhileOutdated(): Promise<void> {
+    while (isOutdated && !isStopped) {
+      try {
+        await readAll();
+      } catch (cause) {
+        isOutdated = true;
+        failed(cause);
+        await pause();
+      }
+    }
+    running = null;
+  }
+
+  async function pause(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    wake = resolve;
+    const cancel = clock.after(retry_ms, resolve);
+    await promise;
+    cancel();
+  }
+
+  /** Whatever is committed later is announced. */
+  async function readAll(): Promise<void> {
+    isOutdated = false;
+    const fresh = new Fingerprints(entries_max);
+    coming = fresh;
+    let from: string | null = null;
+    do {
+      const piece = await store.piece(from);
+      fresh.add(piece.fingerprints);
+      from = piece.next;
+    } while (from !== null && !fresh.isFull && !isStopped);
+    complete = fresh;
+    coming = null;
+    read.resolve();
+  }
+
+  return {
+    has: (hash) => complete.has(hash) || coming?.has(hash) === true,
+    add(hash) {
+      const fingerprint = hash.subarray(0, fingerprint_bytes);
+      complete.add(fingerprint);
+      coming?.add(fingerprint);
+    },
+    reload() {
+      isOutdated = true;
+      running ??= readWhileOutdated();
+    },
+    async isRead(wait_ms) {
+      const waited = Promise.withResolvers<void>();
+      const cancel = clock.after(wait_ms, waited.resolve);
+      await Promise.race([read.promise, waited.promise]);
+      cancel();
+    },
+    count: () => complete.size,
+    async stop() {
+      isStopped = true;
+      wake();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,86 @@
+/**
+ * FINGERPRINTS: a compact set of hashes, by the first 8 bytes of each. One typed array with open addressing, 8 bytes a
+ * place; a quarter of the places is free at least. The hashes are of random secrets, so their bits are places as they are.
+ * Pure.
+ */
+import { fingerprint_bytes } from "../store/existing-secrets.ts";
+
+const places_min = 1024;
+
+export class Fingerprints {
+  /** Two words a place; where both are 0, it is free. */
+  #words = new Uint32Array(2 * places_min);
+  #size = 0;
+
+  /** Beyond `entries_max`, what is added is left out. */
+  constructor(readonly entries_max: number) {}
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get isFull(): boolean {
+    return this.#size >= this.entries_max;
+  }
+
+  get bytes(): number {
+    return this.#words.byteLength;
+  }
+
+  has(hash: Uint8Array): boolean {
+    return !this.#isFree(this.#placeOf(wordAt(hash, 0), wordAt(hash, 4)));
+  }
+
+  /** One hash, or the fingerprints of many, one after the other. */
+  add(bytes: Uint8Array): void {
+    for (let at = 0; at + fingerprint_bytes <= bytes.length; at += fingerprint_bytes) {
+      this.#put(wordAt(bytes, at), wordAt(bytes, at + 4));
+    }
+  }
+
+  #put(low: number, high: number): void {
+    const place = this.#placeOf(low, high);
+    if (!this.#isFree(place) || this.isFull) return;
+    this.#words[place] = low;
+    this.#words[place + 1] = lasting(low, high);
+    this.#size += 1;
+    if (4 * this.#size > 3 * (this.#words.length / 2)) this.#grow();
+  }
+
+  #grow(): void {
+    const before = this.#words;
+    this.#words = new Uint32Array(2 * before.length);
+    for (let at = 0; at < before.length; at += 2) {
+      const [low, high] = [before[at]!, before[at + 1]!];
+      if (low === 0 && high === 0) continue;
+      const place = this.#placeOf(low, high);
+      this.#words[place] = low;
+      this.#words[place + 1] = high;
+    }
+  }
+
+  /** Where it is, or would be. */
+  #placeOf(low: number, high: number): number {
+    const words = this.#words;
+    const second = lasting(low, high);
+    const mask = words.length / 2 - 1;
+    let place = low & mask;
+    while (!this.#isFree(2 * place) && (words[2 * place] !== low || words[2 * place + 1] !== second)) {
+      place = (place + 1) & mask;
+    }
+    return 2 * place;
+  }
+
+  #isFree(at: number): boolean {
+    return this.#words[at] === 0 && this.#words[at + 1] === 0;
+  }
+}
+
+/** The one fingerprint that would look like a free place is another. */
+function lasting(low: number, high: number): number {
+  return low === 0 && high === 0 ? 1 : high;
+}
+
+function wordAt(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0;
+}

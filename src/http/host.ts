@@ -1,0 +1,33 @@
+/**
+ * By which names a port answers. A page of somebody else's that a browser inside shows can let its own name lead to an
+ * address inside, and then reads what answers there as its own; its name is in the `Host` all the same
+ * (docs/design/service.md, The operator's port).
+ */
+import { isIPv4, isIPv6 } from "node:net";
+import { Fault } from "../inference/fault.ts";
+import { encodeFault } from "../protocol/openai-chat/fault.ts";
+import type { Framed } from "./frame.ts";
+
+/** Whether a `Host` is an address, `localhost`, or one of these names, in lower case. Plain probes have none. */
+export function hostsNamed(names: readonly string[] = []): (host: string | null) => boolean {
+  const known = new Set(["localhost", ...names]);
+  return (host) => {
+    if (host === null || host === "") return true;
+    const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(host)?.[1];
+    if (bracketed !== undefined) return isIPv6(bracketed);
+    const name = host.replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase();
+    return isIPv4(name) || known.has(name);
+  };
+}
+
+/** The answer to any other. */
+export const otherHost: Framed = {
+  path: "/*",
+  faultBody: encodeFault,
+  work() {
+    throw new Fault(
+      "host_not_allowed",
+      "The operator's port doesn't answer to this host name. Use its address, or add the name to SLUICE_OPERATOR_NAMES.",
+    );
+  },
+};

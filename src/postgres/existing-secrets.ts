@@ -1,0 +1,38 @@
+/** The secrets that may be used, as one value for thousands of keys: a row for each would cost ten times as much. */
+import { type ExistingSecretsStore, fingerprint_bytes } from "../store/existing-secrets.ts";
+import { uuid_max } from "../store/ids.ts";
+import type { Database } from "./database.ts";
+
+const keys_of_piece = 5_000;
+
+export function existingSecretsIn(db: Pick<Database, "query">, keys_max = keys_of_piece): ExistingSecretsStore {
+  return {
+    async piece(from) {
+      const [row] = await db.query<{ fingerprints: Uint8Array | null; next: string | null }>(reading, [
+        from ?? uuid_max,
+        keys_max,
+        fingerprint_bytes,
+      ]);
+      return { fingerprints: row!.fingerprints ?? new Uint8Array(), next: row!.next };
+    },
+  };
+}
+
+/**
+ * By the indexes of both tables, backwards: ids of keys rise with time. A join alone would read all secrets for each piece,
+ * since nothing tells the planner how near to each other those of a piece are.
+ */
+const reading = `
+  with piece as materialized (
+    select id from api_key where id < $1::uuid and revoked_at is null order by id desc limit $2::integer
+  ), oldest as materialized (
+    select id from piece order by id limit 1
+  )
+  select
+    (select id from oldest) as next,
+    (
+      select string_agg(substring(hash for $3::integer), ''::bytea)
+      from key_secret
+      where key_id >= (select id from oldest) and key_id < $1::uuid and key_id in (select id from piece)
+        and revoked_at is null and (expires_at is null or expires_at > store_now())
+    ) as fingerprints`;

@@ -1,0 +1,119 @@
+/**
+ * The tools that the model may call: those that are listed, and what system messages add and remove, in the order of the
+ * conversation. Engines are told of those in force at its end: docs/design/protocols.md, Tools in force.
+ */
+import { describe, type Violation } from "../violation.ts";
+import type { CountTokensRequest, MessagesTool, ToolAdditionBlockParam, ToolRemovalBlockParam } from "./contract.ts";
+import { ownerOf } from "./tools.ts";
+
+type Conversation = Pick<CountTokensRequest, "tools" | "messages">;
+
+/** A block of a system message, with its path. */
+export interface ToolChange {
+  block: ToolAdditionBlockParam | ToolRemovalBlockParam;
+  param: string;
+}
+
+export function changesIn({ messages }: Pick<Conversation, "messages">): ToolChange[] {
+  const changes: ToolChange[] = [];
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at]!;
+    if (message.role !== "system" || !Array.isArray(message.content)) continue;
+    for (let place = 0; place < message.content.length; place++) {
+      const block = message.content[place]!;
+      if (block.type !== "text") changes.push({ block, param: `messages[${at}].content[${place}]` });
+    }
+  }
+  return changes;
+}
+
+/** A tool as it stands in the body. */
+export interface ListedTool {
+  tool: MessagesTool;
+  param: string;
+}
+
+/** The tools that changes bring, whether or not they are in force at the end. */
+export function definedBy(changes: readonly ToolChange[]): ListedTool[] {
+  return changes.flatMap(({ block: { tool }, param }) =>
+    tool.type === "tool_definition" ? [{ tool: tool.definition, param: `${param}.tool.definition` }] : [],
+  );
+}
+
+/** Changes that cannot be made are passed over: a request for an answer is refused for them, and one for a count is not. */
+export function toolsInForce(
+  { tools, messages }: Conversation,
+  changes: readonly ToolChange[] = changesIn({ messages }),
+): readonly MessagesTool[] {
+  const listed = tools ?? [];
+  if (changes.length === 0) return listed;
+  const table = new ToolTable(listed);
+  for (const change of changes) table.make(change);
+  return table.inForce;
+}
+
+/** The first change that cannot be made. */
+export function brokenChange({ tools }: Conversation, changes: readonly ToolChange[]): Violation | null {
+  const table = new ToolTable(tools ?? []);
+  for (const change of changes) {
+    const broken = table.make(change);
+    if (broken) return broken;
+  }
+  return null;
+}
+
+interface Known {
+  tool: MessagesTool;
+  isOffered: boolean;
+}
+
+class ToolTable {
+  readonly #all: Known[] = [];
+  readonly #byName = new Map<string, Known>();
+
+  constructor(listed: readonly MessagesTool[]) {
+    for (const tool of listed) this.#offer(tool);
+  }
+
+  get inForce(): MessagesTool[] {
+    return this.#all.filter(({ isOffered }) => isOffered).map(({ tool }) => tool);
+  }
+
+  /** A tool that is known is changed in its place. Only tools of servers have no name, and nothing refers to those. */
+  #offer(tool: MessagesTool): void {
+    const known = this.#byName.get(tool.name ?? "");
+    if (known) {
+      known.tool = tool;
+      known.isOffered = true;
+      return;
+    }
+    const entry: Known = { tool, isOffered: true };
+    this.#all.push(entry);
+    if (tool.name) this.#byName.set(tool.name, entry);
+  }
+
+  make({ block, param }: ToolChange): Violation | null {
+    const { tool } = block;
+    if (tool.type === "tool_definition") {
+      const known = this.#byName.get(tool.definition.name ?? "");
+      if (known && ownerOf(known.tool).family !== ownerOf(tool.definition).family)
+        return otherKind(`${param}.tool.definition.name`, tool.definition);
+      this.#offer(tool.definition);
+      return null;
+    }
+    const known = this.#byName.get(tool.name);
+    if (!known) return unknownTool(`${param}.tool.name`, tool.name);
+    known.isOffered = block.type === "tool_addition";
+    return null;
+  }
+}
+
+function unknownTool(param: string, name: string): Violation {
+  const message = `'${param}' must be the name of a tool in 'tools', or in an earlier 'tool_addition', but is ${describe(name)}. Define the tool there first.`;
+  return { code: "invalid_value", param, message };
+}
+
+function otherKind(param: string, { name }: MessagesTool): Violation {
+  const message = `'${param}' must not be the name of an earlier tool of another type, but is ${describe(name)}. Choose another name.`;
+  return { code: "invalid_value", param, message };
+}

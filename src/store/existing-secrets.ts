@@ -1,0 +1,16 @@
+/** Which secrets of keys there are, in pieces: for a node that has just started, and knows none of them yet. */
+
+/** So many bytes of a hash stand for the whole one. */
+export const fingerprint_bytes = 8;
+
+export interface ExistingSecretsPiece {
+  /** The first bytes of the hash of each secret that may be used, one after the other. */
+  fingerprints: Uint8Array;
+  /** Where the next piece begins; null after the last one. */
+  next: string | null;
+}
+
+export interface ExistingSecretsStore {
+  /** Keys that were made last come first. Those that are revoked are left out. */
+  piece(from: string | null): Promise<ExistingSecretsPiece>;
+}

@@ -1,0 +1,141 @@
+// A node that starts while many addresses send made-up keys, and valid keys that it sees for the first time: what each of
+// these is answered, and how long it waits beside one on a node that nobody attacks.
+
+import { connect } from "node:net";
+import { migrate } from "../../db/migrate.ts";
+import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
+import { administration } from "../../src/postgres/administration.ts";
+import { serverDatabase } from "../../src/postgres/server.ts";
+import { noBudget } from "../../src/store/budget.ts";
+import { idOf } from "../../src/store/ids.ts";
+import { freePort } from "../harness/daemon.ts";
+import { freshDatabase } from "../harness/services.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { startForgers } from "./forging-addresses.ts";
+
+export interface FirstUses {
+  /** Of each key, the status of its first request and how long it took. */
+  uses: { status: string; ms: number }[];
+  /** From the moment when the node was ready to the end of the last one. */
+  took_ms: number;
+}
+
+export interface Rounds {
+  alone: FirstUses;
+  attacked: FirstUses;
+  /** Answers to the forgers, by status. */
+  answered: Record<string, number>;
+}
+
+export interface Attackers {
+  addresses: number;
+  /** Requests of each. */
+  per_second: number;
+  /** From where the valid keys are sent. */
+  honestAddress: string;
+  /** Of one address, a minute; else as by default. */
+  failures_max?: number;
+}
+
+/** Two starts on one database with keys of their own: one alone, one under attack. Each key is used once. */
+export async function firstUses(attackers: Attackers, keys = 20): Promise<Rounds> {
+  const { addresses, per_second, honestAddress, failures_max = 300 } = attackers;
+  const database = await freshDatabase();
+  const startNode = (port = 0): Promise<Sluice> =>
+    startSluice({
+      ...{ store: "pglite", env: { DATABASE_URL: database.url, PORT: String(port) }, dataDir: "unused" },
+      config: `limits: { failed_authentications_per_minute: ${failures_max} }\n`,
+    });
+  try {
+    const all = await madeKeys(database.url, 2 * keys);
+    const alone = await used(await startNode(), all.slice(0, keys), honestAddress);
+    const port = await freePort();
+    const forgers = await startForgers({ port, addresses, per_second });
+    try {
+      const attacked = await used(await startNode(port), all.slice(keys), honestAddress);
+      return { alone, attacked, answered: forgers.answered() };
+    } finally {
+      await forgers.end();
+    }
+  } finally {
+    await database.drop();
+  }
+}
+
+/** Of one organization. */
+async function madeKeys(url: string, count: number): Promise<string[]> {
+  const db = await serverDatabase(url);
+  try {
+    await migrate(db);
+    const store = administration(db);
+    const organizationId = idOf(Bun.randomUUIDv7(), "org_");
+    await store.createOrganization({ id: organizationId, slug: "acme", name: "Acme", plan: null, actor: "test" });
+    const made: string[] = [];
+    for (let at = 0; at < count; at++) {
+      const key = newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
+      made.push(key);
+      await store.createKey({
+        ...{ id: idOf(Bun.randomUUIDv7(), "key_"), organizationId, name: `key ${at}`, scopes: ["models:read"] },
+        ...{ allowedModels: null, expiresAt: null, owner: null, labels: {}, allowedAddresses: null, teamId: null },
+        ...{ budget: noBudget, secret: secretOf(key), actor: "test" },
+      });
+    }
+    return made;
+  } finally {
+    await db.close();
+  }
+}
+
+/**
+ * A tenth of a second apart, from the moment when the node is ready, on one connection, as clients keep theirs: how soon new
+ * ones are accepted while thousands come is the system's doing, and not of keys.
+ */
+async function used(node: Sluice, keys: readonly string[], localAddress: string): Promise<FirstUses> {
+  const began_ms = performance.now();
+  const connection = await keptConnection(Number(new URL(node.url).port), localAddress);
+  try {
+    const uses: FirstUses["uses"] = [];
+    for (const key of keys) {
+      const asked_ms = performance.now();
+      const status = await connection.ask(key);
+      uses.push({ status, ms: performance.now() - asked_ms });
+      await Bun.sleep(100);
+    }
+    return { uses, took_ms: performance.now() - began_ms };
+  } finally {
+    connection.end();
+    await node.stop();
+  }
+}
+
+/** `ask` answers the status, or `none` where the connection was closed. */
+async function keptConnection(port: number, localAddress: string) {
+  const socket = connect({ port, host: "127.0.0.1", localAddress });
+  let text = "";
+  let answered = (_status: string) => {};
+  socket.on("data", (data) => {
+    text += data.toString("latin1");
+    if (/\r\n\r\n\{[\s\S]*\}$/.test(text)) answered(text.slice(9, 12));
+  });
+  socket.on("error", () => answered("none"));
+  socket.on("close", () => answered("none"));
+  await new Promise<void>((resolve) => socket.once("connect", resolve).once("close", resolve));
+  return {
+    ask(key: string): Promise<string> {
+      text = "";
+      const { promise, resolve } = Promise.withResolvers<string>();
+      answered = resolve;
+      socket.write(`GET /v1/models HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n\r\n`);
+      return promise;
+    },
+    end: () => void socket.destroy(),
+  };
+}
+
+export function served({ uses }: FirstUses): number {
+  return uses.filter(({ status }) => status === "200").length;
+}
+
+export function p50_ms({ uses }: FirstUses): number {
+  return uses.map(({ ms }) => ms).toSorted((one, other) => one - other)[Math.floor(uses.length / 2)]!;
+}

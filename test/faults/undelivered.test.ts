@@ -1,0 +1,80 @@
+/**
+ * What nobody streams was not delivered before it is whole: where its node dies, or the database stays away past the lease,
+ * it is charged nothing, on each protocol. What was streamed is charged as it was delivered.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { until } from "../harness/until.ts";
+import type { Row } from "./ledger-book.ts";
+import { readBook } from "./ledger-book.ts";
+import { protocols } from "./protocols.ts";
+import { lease_s, model, type Node, type Rig, startRig } from "./rig.ts";
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await startRig({ nodes: 2, plan: "{}", requests_max: 1000, engines: 2 });
+}, 120_000);
+afterAll(async () => {
+  await rig.stop();
+}, 60_000);
+
+const directives = "[simulator: tps=50 tokens=3000]";
+const ask = (node: Node, stream: boolean) =>
+  protocols.map((protocol) =>
+    fetch(node.url + protocol.path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${rig.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model, stream, ...protocol.body(directives) }),
+    }).then(async (response) => ({ status: response.status, text: await response.text() })),
+  );
+
+/** Of the requests that ended since, when there are so many. */
+async function recordsThen(before: readonly Row[], count: number): Promise<Row[]> {
+  const known = new Set(before.map(({ request_id }) => request_id));
+  let rows: Row[] = [];
+  const settled = async () => {
+    rows = (await readBook(rig.postgres.port)).rows.filter(({ request_id }) => !known.has(request_id));
+    return rows.length >= count;
+  };
+  await until(settled, 1000 * (lease_s * 3 + 20), `${count} records`);
+  return rows;
+}
+
+const made = () => rig.engines.flatMap(({ engine }) => engine.requests).reduce((sum, { tokens }) => sum + tokens, 0);
+const running = () => rig.engines.reduce((sum, { engine }) => sum + engine.counts.active, 0);
+
+test("a node that dies", async () => {
+  const { rows } = await readBook(rig.postgres.port);
+  const [dying] = rig.nodes as [Node, Node];
+  const asking = [...ask(dying, false), ...ask(dying, true)].map((answer) => answer.catch(() => null));
+  await until(() => running() === 6, 10_000, "all to be asked of an engine");
+  const begun = made();
+  await until(() => made() > begun + 120, 10_000, "a checkpoint's worth of tokens");
+  await dying.kill();
+  await Promise.all(asking);
+  const records = await recordsThen(rows, 6);
+  for (const { stream, output_tokens, input_tokens, charged, uncharged, recovered } of records) {
+    expect(recovered).toBe(true);
+    if (stream) expect(charged).toBeGreaterThan(0);
+    else expect([output_tokens, input_tokens, charged, uncharged]).toEqual([0, 0, 0, 0]);
+  }
+  expect(records.filter(({ stream }) => stream)).toHaveLength(3);
+  await dying.start();
+}, 90_000);
+
+test("a database that stays away past the lease: the caller reads 503, and no other engine is asked", async () => {
+  const { rows } = await readBook(rig.postgres.port);
+  const asked = rig.engines.map(({ engine }) => engine.counts.requests);
+  const asking = ask(rig.nodes[1]!, false);
+  await until(() => running() === 3, 10_000, "all to be asked of an engine");
+  await rig.postgres.kill();
+  for (const { status, text } of await Promise.all(asking)) {
+    expect(status).toBe(503);
+    expect(text).toContain("storage_unavailable");
+  }
+  await until(() => running() === 0, 3_000, "the engines to be let go");
+  await rig.postgres.start();
+  for (const record of await recordsThen(rows, 3))
+    expect(record).toMatchObject({ outcome: "failed", output_tokens: 0, input_tokens: 0, charged: 0, uncharged: 0 });
+  const more = rig.engines.map(({ engine }, index) => engine.counts.requests - asked[index]!);
+  expect(more[0]! + more[1]!).toBe(3);
+}, 90_000);

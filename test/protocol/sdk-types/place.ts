@@ -1,0 +1,59 @@
+/** What becomes of each type that the SDKs know, by the place where it stands: the tables of messages.ts, chat.ts and responses.ts. */
+import type { Column } from "../losses/probe.ts";
+
+/** The words of docs/protocols.md: a type that is left out does no harm, and has no effect. */
+export type Verdict = "carried" | "left out" | "refused";
+
+export type RequestRow =
+  | { verdict: "carried"; body: object; seen: RegExp }
+  /** The engine is asked the same as by `plain`. */
+  | { verdict: "left out"; body: object; plain: object }
+  | { verdict: "refused" };
+
+/** A place in what clients send. */
+export interface RequestPlace {
+  kind: "request";
+  client: Column;
+  /** The members of the SDK's unions that stand there. */
+  known: readonly string[];
+  /** A body with nothing but that type there, and the path of its refusal. */
+  refusals(type: string): { body: object; param: string }[];
+  rows: Record<string, RequestRow>;
+}
+
+export type AnswerRow = { verdict: "carried"; reply: object; seen: RegExp } | { verdict: "left out" };
+
+/** A place in what an engine answers to a client of its own protocol. */
+export interface AnswerPlace {
+  kind: "answer";
+  client: Column;
+  known: readonly string[];
+  /** An answer with that type there, and a text beside it: `TEXT`. */
+  reply(type: string): object;
+  rows: Record<string, AnswerRow>;
+}
+
+/** The events of a stream, as clients get them. */
+export interface EventPlace {
+  kind: "events";
+  client: Column;
+  known: readonly string[];
+  rows: Record<string, { verdict: "carried" | "left out" }>;
+}
+
+export type Place = RequestPlace | AnswerPlace | EventPlace;
+
+export const carried = (body: object, seen: RegExp): RequestRow => ({ verdict: "carried", body, seen });
+export const leftOut = (body: object, plain: object): RequestRow => ({ verdict: "left out", body, plain });
+export const refused: RequestRow = { verdict: "refused" };
+export const answered = (reply: object, seen: RegExp): AnswerRow => ({ verdict: "carried", reply, seen });
+export const passedOver = { verdict: "left out" } as const;
+
+/** The same row for each of several types. */
+export function each<Row>(types: readonly string[], row: (type: string) => Row): Record<string, Row> {
+  return Object.fromEntries(types.map((type) => [type, row(type)]));
+}
+
+export function union(...lists: readonly string[][]): string[] {
+  return [...new Set(lists.flat())].sort();
+}
