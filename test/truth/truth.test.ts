@@ -18,16 +18,16 @@ const reporting = new Set(sampledRows.filter(({ report }) => report !== null).ma
 
 describe("an answer that came to its end", () => {
   test("is charged by its report, to the unit, in every dialect", () => {
-    const told = of("whole", "streamed").filter(({ row }) => reporting.has(row));
-    expect(told).toHaveLength(2 * reporting.size);
+    const told = of("whole", "streamed", "whole, left").filter(({ row }) => reporting.has(row));
+    expect(told).toHaveLength(3 * reporting.size);
     for (const cell of told)
       expect([cell.row, cell.end, cell.isReported, cell.charged]).toEqual([cell.row, cell.end, true, cell.truth]);
   });
 });
 
 test("what nobody reports is charged within five percent, however it ends", () => {
-  const others = of("streamed", "whole", "left early", "broken", "recovered", "at a window");
-  expect(others).toHaveLength(6 * sampledRows.length);
+  const others = of("streamed", "whole", "left early", "whole, left", "broken", "recovered", "at a window");
+  expect(others).toHaveLength(7 * sampledRows.length);
   for (const cell of others) {
     const said = `${cell.row}, ${cell.end}: ${cell.charged} of ${cell.truth}`;
     expect(Math.abs(error(cell)), said).toBeLessThan(0.05);
