@@ -173,7 +173,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     let id = "";
     await until(
       () => {
-        id = /"request_id":"(req_\w+)"[^\n]*"outcome":"/.exec(service.stderr().slice(logged))?.[1] ?? "";
+        id = cancelledIn(service.stderr().slice(logged), `acme/row${at}`);
         return id !== "";
       },
       12_000,
@@ -213,4 +213,14 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     for (const [at, row] of rows.entries())
       add(row, "recovered", await receiptOf(ids[at]!), engine.produced(row, "hangs"));
   }
+}
+
+/** The answer that nobody streamed and whose caller left, of that model; "" until the log has it. */
+function cancelledIn(log: string, model: string): string {
+  const line = log
+    .split("\n")
+    .find((one) =>
+      ['"outcome":"cancelled"', '"stream":false', `"model":"${model}"`].every((word) => one.includes(word)),
+    );
+  return /"request_id":"(req_\w+)"/.exec(line ?? "")?.[1] ?? "";
 }
