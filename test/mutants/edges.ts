@@ -167,6 +167,6 @@ export const edges: Mutant[] = [
     find: "/(?:^|[;\\t\\r\\n])",
     replace: "/(?:^)",
     caughtBy: ["test/cli/usage-report.test.ts"],
-    rule: "docs/reports.md",
+    rule: "docs/reports.md, Formats",
   },
 ];
