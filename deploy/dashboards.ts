@@ -55,6 +55,10 @@ export const dashboards: Record<string, Panel[]> = {
     panel("Tokens in flight", "short", ["{{upstream}}", "sum by (upstream) (upstream_tokens_in_flight)"]),
     panel("Time to first part by upstream", "s", ...slow("upstream_time_to_first_part_seconds", "upstream")),
     panel("Tokens a second", "short", ["{{upstream}} {{class}}", rate("upstream_tokens_total", "upstream, class")]),
+    panel("Tokens of attempts in vain", "short", [
+      "{{upstream}} {{outcome}}",
+      rate("upstream_uncharged_tokens_total", "upstream, outcome"),
+    ]),
     panel("Waiting for room", "short", ["{{upstream}}", "sum by (upstream) (upstream_queue_length)"]),
     panel("Wait for room", "s", ...slow("upstream_queue_wait_seconds", "outcome")),
     panel("Addresses", "short", ["{{upstream}}", "max by (upstream) (upstream_addresses)"]),

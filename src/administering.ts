@@ -27,7 +27,7 @@ export interface Administering {
 export function administering(parts: Parts, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
   const verbs = (who: Pick<ManagementOptions, "actor" | "within" | "repeatKey">, address: string | null) => {
-    const store = administration(database, address);
+    const store = administration(database, { address, isServed: true });
     return management({
       ...who,
       administration: store,

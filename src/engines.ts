@@ -12,6 +12,7 @@ import type { Problem } from "./routing/resolution.ts";
 import { type Tallies, tallies } from "./routing/tallies.ts";
 import { type RouteView, routesOf } from "./routing/view.ts";
 import { tellResolved } from "./telling-names.ts";
+import { Lateness } from "./time/lateness.ts";
 import { type Client, client } from "./upstream/http1/client.ts";
 import { type Resolve, resolve as resolveName } from "./upstream/resolve.ts";
 
@@ -23,6 +24,8 @@ export interface Engines {
   queues: Queues;
   tallies: Tallies;
   names: Names;
+  /** All that this process was late until now. */
+  late_ms(): number;
   /** As they are now. */
   routes(): RouteView[];
   /** How many addresses each upstream has whose name is resolved anew. */
@@ -52,6 +55,8 @@ export function engines({ configuration, log, ending, resolve = resolveName, res
     },
   });
   ending.defer(() => naming.stop());
+  const lateness = new Lateness();
+  ending.defer(() => lateness.stop());
   const known = replicas(naming.addressesOf);
   const one = {
     ...{ client: client(), health: health(), pool: pool(), queues: queues(now_ms) },
@@ -80,6 +85,7 @@ export function engines({ configuration, log, ending, resolve = resolveName, res
   ending.defer(() => loading.stop());
   return {
     ...one,
+    late_ms: () => lateness.total_ms(),
     routes: () => routesOf(configuration().catalog, one, now_ms()),
     addresses: () =>
       configured().flatMap((each) => (each.resolve ? [[each.name, naming.addressesOf(each).length]] : [])),

@@ -74,8 +74,9 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
 function attempted({ model, route, end }: Attempted, { metrics, log }: Told): void {
   const { name: upstream, address: replica } = route.upstream;
   metrics.attempt(upstream, end.kind);
-  if (end.kind === "refused")
-    log.event("error", "upstream_refused", { upstream, ...(replica ? { replica } : {}), model, status: end.status });
+  const where = { upstream, ...(replica ? { replica } : {}), model };
+  if (end.unread) log.event("warn", "upstream_unreadable", { ...where, reason: end.unread });
+  if (end.kind === "refused") log.event("error", "upstream_refused", { ...where, status: end.status });
 }
 
 /** What an engine said, for the log, which names no engine: `request show` does. */

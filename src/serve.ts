@@ -7,7 +7,7 @@
 import { administering } from "./administering.ts";
 import { type Admission, admission } from "./admission/admission.ts";
 import { attempts } from "./admission/attempts.ts";
-import { plansInForce } from "./admission/plans-in-force.ts";
+import { limitsInForce } from "./admission/limits-in-force.ts";
 import { type Authenticator, authenticator, authenticatorLimits } from "./auth/authenticate.ts";
 import { type ExistingSecrets, existingSecrets } from "./auth/existing-secrets.ts";
 import { standings } from "./auth/standing.ts";
@@ -34,6 +34,7 @@ import { memoryRates } from "./memory/rates.ts";
 import type { Database } from "./postgres/database.ts";
 import { directory } from "./postgres/directory.ts";
 import { existingSecretsIn } from "./postgres/existing-secrets.ts";
+import { limits as limitStore } from "./postgres/limits.ts";
 import { noticeQueue } from "./postgres/notices.ts";
 import { planUse } from "./postgres/plan-use.ts";
 import { plans } from "./postgres/plans.ts";
@@ -113,7 +114,7 @@ export async function serve(serving: Serving): Promise<number> {
     const use = () => planUse(database);
     const { prepareNames, publishing } = node;
     await Promise.all([
-      tellAtStart(configuration, use, node.inForce.current(), log),
+      tellAtStart(configuration, use, node.inForce.plans(), log),
       node.readinessBegan,
       prepareNames(configuration.current()),
     ]);
@@ -135,7 +136,7 @@ export async function serve(serving: Serving): Promise<number> {
       const listening = prepared.listen();
       const reloaded = () =>
         reload(configuration, { use, prepareNames }, publishing, member?.agree).then(node.inForce.read);
-      serving.onReload(() => void reloaded().catch(outage("plans_unread")));
+      serving.onReload(() => void reloaded().catch(outage("limits_unread")));
       const { url } = listening;
       if (isEmbedded) {
         if (demo) serving.say(welcomeText(demo, url));
@@ -254,8 +255,13 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   const { ledger, refused, responses } = kept;
   const counter = tokenCounter(() => startThread(serving.isCompiled), outage("count_worker_lost"));
   ending.defer(() => counter.stop());
+  const publishing = { store: plans(database), fileAge_ms: serving.fileAge_ms, log };
+  await publishPlans(configuration.current(), publishing, serving.fileAge_ms());
+  const inForce = await limitsInForce({ store: limitStore(database), failed: outage("limits_unread") });
+  ending.defer(() => inForce.stop());
   const admitting = admission({
     ledger,
+    changes: inForce.changes,
     rates: kept.rates,
     metering,
     grant_ms: () => patience(limits.grant_ms),
@@ -283,10 +289,6 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   ending.defer(await revocations(database, announced));
   // Not before the announcements are heard, so that none falls between.
   existing.reload();
-  const publishing = { store: plans(database), fileAge_ms: serving.fileAge_ms, log };
-  await publishPlans(configuration.current(), publishing, serving.fileAge_ms());
-  const inForce = await plansInForce({ store: publishing.store, failed: outage("plans_unread") });
-  ending.defer(() => inForce.stop());
   const telling = notices({
     queue: noticeQueue(database),
     allowsPrivate: () => configuration.current().webhooks.allowPrivate,
@@ -314,7 +316,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
 
   const catalogOf = latestCatalog();
   const dependencies: Dependencies = {
-    catalog: () => catalogOf(configuration.current().catalog.models, inForce.current()),
+    catalog: () => catalogOf(configuration.current().catalog.models, inForce.plans()),
     standings: standing,
     authenticate: authentication.authenticate,
     attempts: attempts(() => performance.now()),

@@ -36,7 +36,8 @@ create type usage_settle_command as (
 -- Position and word; then of an admission, but one that is `over` or `unknown`: when the three windows begin and end, all
 -- four kinds' used and held units just before it, whether there is extra usage and its cap, and of the key and the team
 -- that are limited: 0 for the key and 1 for the team, three limits and the concurrent one, what is used of the three windows
--- and held, and how many run. Last what was granted or charged: units, and of an admission its output tokens and source.
+-- and held, and how many run. Last what was granted or charged: units, and of an admission its output tokens and source,
+-- and the team that its key is in.
 
 -- Milliseconds since 1970, of which the node makes an instant.
 create function usage_ms(at timestamptz) returns bigint
@@ -379,7 +380,7 @@ create function usage_granted_before("position" integer, request uuid, owner int
       ',[', hold.session_used, ',', hold.week_used, ',', hold.month_used, ',', at.used[at.places[4]][4],
       '],[', at.held[at.places[1]][1] - own, ',', at.held[at.places[2]][2] - own, ',', at.held[at.places[3]][3] - own, ',',
       at.held[at.places[4]][4], '],', book.extra_enabled[owner]::text, ',', coalesce(book.extra_caps[owner]::text, 'null'),
-      ',null,', hold.units, ',', hold.output_tokens, ',"', hold.source, '"]');
+      ',null,', hold.units, ',', hold.output_tokens, ',"', hold.source, '"', ',"' || hold.team_id || '"', ']');
   end $$;
 
 -- Holds what a request may use: in the plan's windows or, where they are full, as extra usage.
@@ -508,7 +509,8 @@ create function usage_admit(
         ',[', array_to_string(used[owner:owner], ','), '],[', array_to_string(held[owner:owner], ','), '],',
         book.extra_enabled[owner]::text, ',', coalesce(book.extra_caps[owner]::text, 'null'), ',',
         coalesce(array_to_json(readings)::text, 'null'),
-        case when billed is not null then concat(',', units, ',', tokens, ',"', billed, '"') end, ']');
+        case when billed is not null then concat(',', units, ',', tokens, ',"', billed, '"',
+          ',"' || book.teams[array_position(book.keys, step.key_id)] || '"') end, ']');
       continue when billed is null;
 
       bills[step.n] := billed;

@@ -3,16 +3,19 @@
 -- have the server compile the query, for half a second. The clock is asked in a subquery: compared with a volatile function
 -- itself, every row would have to be read.
 
--- How far records were read: those of every transaction with a lower number stand in tallies, seals and roll-ups. What the last look
--- found stands beside it, for the nodes that did not look themselves.
+-- How far records were read: those of every transaction with a lower number stand in tallies, seals and roll-ups; and how
+-- far the audit log's chain vouches for them. What the last look found stands beside it, for the nodes that did not look
+-- themselves.
 create table usage_audit (
   id boolean primary key default true check (id),
   read_until bigint not null,
+  sealed_until bigint not null,
   looked_at timestamptz,
   differing integer not null default 0,
   unsealed integer not null default 0
 );
-insert into usage_audit (read_until) values (pg_current_xact_id()::text::bigint);
+insert into usage_audit (read_until, sealed_until)
+select now.id, now.id from (select pg_current_xact_id()::text::bigint) now (id);
 
 -- The records of a window that were read since it was last sealed: their charges, and how many.
 create table usage_tally (
@@ -91,9 +94,41 @@ create function usage_audit_read(most bigint) returns boolean
     on conflict (subject_id, kind, starts_at) do update
       set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records;
     perform usage_roll_up(since, until);
-    update usage_audit set read_until = until;
+    update usage_audit set read_until = until, sealed_until = least(sealed_until, since);
     return until < horizon;
   end $$;
+
+-- What the chain of the audit log says of records: those of these transactions, by the month of their ids, each month's as
+-- the digests of its transactions in their order. A transaction's digest is over all columns of its records, in the order of
+-- their ids, written by settings that belong to this function. It names the columns, so that one that is added later changes
+-- no digest. `ended`: none that ended after it, for numbers of transactions begin again where a book is restored.
+create function usage_digests(since bigint, until bigint, ended timestamptz default null)
+  returns table (month text, records bigint, units bigint, last_ended_at text, digests text)
+  language sql stable
+  set enable_seqscan = off set jit = off set timezone = 'UTC' set datestyle = 'ISO'
+  as $$
+    select t.month, sum(t.records)::bigint, sum(t.units)::bigint, max(t.ended_at)::text,
+      string_agg(encode(t.digest, 'hex'), '' order by t.xact)
+    from (
+      select to_char(usage_record_time(r.request_id), 'YYYY-MM') as month, r.xact, count(*) as records,
+        sum(r.charged) as units, max(r.ended_at) as ended_at,
+        sha256(convert_to(string_agg(row(
+          r.request_id, r.organization_id, r.key_id, r.operation, r.model, r.stream,
+          r.price_input, r.price_cached_input, r.price_cache_write, r.price_output,
+          r.source, r.held, r.charged, r.uncharged, r.admitted_at, r.ended_at,
+          r.outcome, r.stopped_by, r.error_code, r.recovered,
+          r.input_tokens, r.cached_input_tokens, r.cache_write_tokens, r.output_tokens, r.reasoning_tokens, r.usage_source,
+          r.session_starts_at, r.session_ends_at, r.session_limit, r.session_used_before, r.session_used_after,
+          r.week_starts_at, r.week_ends_at, r.week_limit, r.week_used_before, r.week_used_after,
+          r.month_starts_at, r.month_ends_at, r.month_limit, r.month_used_before, r.month_used_after,
+          r.upstream, r.attempts, r.tried, r.first_part_ms, r.report_rejected, r.team_id, r.subjects, r.xact
+        )::text, E'\n' order by r.request_id), 'UTF8')) as digest
+      from usage_record r
+      where r.xact >= since and r.xact < until and r.ended_at <= coalesce(ended, 'infinity')
+      group by 1, 2
+    ) t
+    group by 1
+  $$;
 
 -- Counts anew what these transactions recorded.
 create function usage_count_anew(since bigint, until bigint) returns void

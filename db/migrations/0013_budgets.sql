@@ -22,6 +22,32 @@ create table key_default (
   concurrent_requests bigint check (concurrent_requests >= 1)
 );
 
+-- Whose limits changed: of an organization (its extra usage; its plan stands in `plan`), a team or a key, and as which
+-- change of all. The numbers rise in the order of commits, for the head's row is their lock: a node that has read up to one
+-- of them has missed none before it (docs/design/usage.md, Limits that change).
+create table limit_change_head (
+  is_one boolean primary key default true check (is_one),
+  number bigint not null
+);
+insert into limit_change_head (number) values (0);
+create table limit_change (
+  subject_id uuid primary key,
+  number bigint not null
+);
+create index limit_change_by_number on limit_change (number);
+
+-- Notes that and tells every node, with the commit. To it no other limit is changed: it comes last in what changes one.
+create function usage_limits_changed(subject uuid) returns void
+  language sql volatile
+  as $$
+    with head as (
+      update limit_change_head set number = number + 1 returning number
+    )
+    insert into limit_change select subject, h.number from head h
+    on conflict (subject_id) do update set number = excluded.number;
+    select pg_notify('limits_changed', '')
+  $$;
+
 -- Until the first key is limited or put into a team, a batch looks for neither.
 alter table organization add column has_subjects boolean not null default false;
 
@@ -134,6 +160,9 @@ create function usage_set_subject(subject uuid, organization uuid, team uuid, li
     returning s.* into was;
     if is_limited and was.counted_from is null then
       perform usage_begin_counting(subject, organization);
+    end if;
+    perform usage_limits_changed(subject);
+    if is_limited and was.counted_from is null then
       return true;
     end if;
     return was.counted_from is not null and was.summed_at is null;
@@ -225,6 +254,8 @@ create function usage_sum_earlier(subject uuid) returns boolean
     book.used := used;
     book.is_changed[2] := true;
     perform usage_save(book);
+    -- Its limits are what they were, and yet there is less room.
+    perform usage_limits_changed(subject);
     return true;
   end $$;
 

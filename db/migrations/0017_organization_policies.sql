@@ -38,6 +38,8 @@ create function organization_forget(closed uuid) returns boolean
     delete from notice where organization_id = closed;
     delete from notice_hook where organization_id = closed;
     delete from key_default where owner_id = closed or owner_id in (select id from team where organization_id = closed);
+    delete from limit_change where subject_id = closed
+      or subject_id in (select subject_id from usage_subject where organization_id = closed);
     delete from usage_now where subject_id = closed
       or subject_id in (select subject_id from usage_subject where organization_id = closed);
     delete from usage_subject where organization_id = closed;

@@ -7,6 +7,7 @@ import { usageWindowKind } from "./usage.ts";
 export const usageAudit = pgTable("usage_audit", {
   id: boolean("id").primaryKey().default(true),
   readUntil: units("read_until").notNull(),
+  sealedUntil: units("sealed_until").notNull(),
   lookedAt: instant("looked_at"),
   differing: integer("differing").notNull().default(0),
   unsealed: integer("unsealed").notNull().default(0),

@@ -32,6 +32,21 @@ export const usageSubject = pgTable(
   (table) => [index("usage_subject_of_team").on(table.teamId)],
 );
 
+/** Whose limits changed, and as which change of all; its numbers rise in the order of commits. */
+export const limitChange = pgTable(
+  "limit_change",
+  {
+    subjectId: uuid("subject_id").primaryKey(),
+    number: units("number").notNull(),
+  },
+  (table) => [index("limit_change_by_number").on(table.number)],
+);
+
+export const limitChangeHead = pgTable("limit_change_head", {
+  isOne: boolean("is_one").primaryKey().default(true),
+  number: units("number").notNull(),
+});
+
 export const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "month", "extra"]);
 
 export const usageBilling = pgEnum("usage_billing", ["plan", "extra"]);

@@ -9,6 +9,7 @@ import type { Rates } from "../store/rates.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { type BatcherParts, type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
 import { type EntranceParts, entrance } from "./entrance.ts";
+import type { LimitChanges } from "./limit-changes.ts";
 import { type RatedEntrance, ratedEntrance } from "./rates.ts";
 import { recovery } from "./recovery.ts";
 
@@ -27,6 +28,8 @@ export interface Admission extends RatedEntrance {
 
 export interface AdmissionParts {
   ledger: Pick<Ledger, "run" | "recover">;
+  /** Whose limits have changed beside the plans; without it running requests keep those of keys and teams. */
+  changes?: LimitChanges;
   /** Counts what plans allow a minute; without it those limits do not count. */
   rates?: Rates;
   metering: { lease_s: number; checkpoint_s: number; sweep_s: number };
@@ -59,7 +62,7 @@ export function admission(parts: AdmissionParts): Admission {
     { ...batcherSettings, ...parts.batches },
   );
   const unrated = entrance(
-    { batcher: commands, clock, settled: parts.settled, waited: parts.waited },
+    { batcher: commands, clock, changes: parts.changes, settled: parts.settled, waited: parts.waited },
     { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms },
   );
   const sweeps = recovery(

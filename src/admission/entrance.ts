@@ -13,7 +13,9 @@ import type { Clock } from "../time/clock.ts";
 import { ample } from "./ample.ts";
 import { ampleBudget } from "./ample-budget.ts";
 import type { Batcher } from "./batcher.ts";
+import { FollowedLimits } from "./followed-limits.ts";
 import { holdFor } from "./hold.ts";
+import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
 import { refusalOf } from "./refusal.ts";
 import { type Reservation, reservation } from "./reservation.ts";
 
@@ -53,6 +55,8 @@ export interface CountedEntrance extends Entrance {
 export interface EntranceParts {
   batcher: Batcher;
   clock: Clock;
+  /** Whose limits have changed; absent: only plans change. */
+  changes?: LimitChanges | undefined;
   /** Told of each settlement that the ledger has confirmed. */
   settled?: ((answer: SettleAnswer) => void) | undefined;
   /** Told what the ledger said to an admission, and after how long; `error`: it did not answer in time. */
@@ -60,7 +64,7 @@ export interface EntranceParts {
 }
 
 export function entrance(parts: EntranceParts, settings: EntranceSettings): CountedEntrance {
-  const { batcher, clock } = parts;
+  const { batcher, clock, changes = noLimitChanges } = parts;
   let holds = 0;
   const hint = ample(() => clock.now_ms());
   const own = ampleBudget(() => clock.now_ms());
@@ -88,6 +92,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       outputTokens_min,
       lease_ms,
     };
+    const limits = new FollowedLimits(plan, lastKnown(entry.planNow, plan), changes);
     const sentAt_ms = clock.now_ms();
     const granting = granted(admit, sentAt_ms);
     const unitsWanted = inputUnits + outputTokens * model.prices.output;
@@ -101,7 +106,10 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       else hint.forget(facts.organizationId);
       throw refusal;
     }
-    const { units, source, windows, at } = answer;
+    const { units, source, windows, at, teamId } = answer;
+    limits.countsIn(
+      teamId === undefined ? [facts.organizationId, facts.keyId] : [facts.organizationId, facts.keyId, teamId],
+    );
     hint.learn(facts.organizationId, windows);
     own.learn(facts.keyId, answer.subjects);
     const grant = { units, outputTokens: answer.outputTokens, source, windows, at };
@@ -110,13 +118,11 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       holds -= 1;
       parts.settled?.(answer);
     };
-    const planNow = lastKnown(entry.planNow, plan);
     return reservation({
       batcher,
       clock,
       facts,
-      plan,
-      planNow,
+      limits,
       hold,
       grant,
       sentAt_ms,

@@ -4,10 +4,10 @@
  */
 import type { Usage } from "../inference/usage.ts";
 import { type Granted, type RequestFacts, type Settle, type SettleAnswer, units_max } from "../store/ledger.ts";
-import type { Plan } from "../store/plan.ts";
 import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
+import type { FollowedLimits } from "./followed-limits.ts";
 import { bookable, type HoldPlan, promptUnits, whole } from "./hold.ts";
 import { Lease } from "./lease.ts";
 import { Room } from "./room.ts";
@@ -41,9 +41,7 @@ export interface ReservationParts {
   batcher: Batcher;
   clock: Clock;
   facts: RequestFacts;
-  /** As it was admitted under, and as it is at each moment: the same object while nothing changed. */
-  plan: Plan;
-  planNow: () => Plan;
+  limits: FollowedLimits;
   hold: HoldPlan;
   grant: Granted;
   /** The clock's reading before the admission was first sent. */
@@ -106,11 +104,11 @@ class HeldReservation implements Reservation {
 
   async #tell({ usage, units, ...ending }: Settlement): Promise<void> {
     this.#lease.end();
-    const { batcher, facts, planNow, settled } = this.#parts;
+    const { batcher, facts, limits, settled } = this.#parts;
     const answer = await batcher.submit({
       verb: "settle",
       ...facts,
-      limits: planNow(),
+      limits: limits.now().plan,
       usage: bookable(usage),
       units: whole(units, units_max),
       ...ending,

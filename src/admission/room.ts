@@ -1,19 +1,18 @@
 /**
  * The room that a hold gives: how many output tokens it covers, and its growth. It grows before tokens beyond it leave,
- * when half of its last step is used; where it cannot, a window is used to its end, and generation ends. Under another
- * plan than before it is reviewed before anything more leaves (docs/design/usage.md, Plans that change).
+ * when half of its last step is used; where it cannot, a window is used to its end, and generation ends. Under other
+ * limits than before it is reviewed before anything more leaves (docs/design/usage.md, Limits that change).
  */
 import { type Granted, type GrowAnswer, type RequestFacts, units_max } from "../store/ledger.ts";
-import type { Plan } from "../store/plan.ts";
 import type { Batcher } from "./batcher.ts";
+import type { FollowedLimits, Limits } from "./followed-limits.ts";
 import { type HoldPlan, stepTokens, whole } from "./hold.ts";
 import type { Lease } from "./lease.ts";
 
 export interface RoomParts {
   batcher: Batcher;
   facts: RequestFacts;
-  plan: Plan;
-  planNow: () => Plan;
+  limits: FollowedLimits;
   hold: HoldPlan;
   grant: Granted;
 }
@@ -32,7 +31,7 @@ export class Room {
   /** How many growths were sent. */
   #sent = 0;
   /** Under which the hold is what it is. */
-  #reviewed: Plan;
+  #reviewed: Limits;
   #growing: Promise<void> | null = null;
   /** There was no room to grow ahead of need; it is asked for once more when the tokens are there. */
   #full = false;
@@ -43,17 +42,17 @@ export class Room {
     this.#promptUnits = parts.hold.inputUnits;
     this.#heldUnits = parts.grant.units;
     this.#covered = this.#coveredTokens();
-    this.#reviewed = parts.plan;
+    this.#reviewed = parts.limits.first;
   }
 
   /** As Reservation.permits. */
   permits(outputTokens: number): true | Promise<boolean> {
-    const { planNow, hold, grant } = this.#parts;
+    const { limits, hold, grant } = this.#parts;
     this.#lease.assertHeld();
     const left = this.#wanted;
     this.#wanted = Math.max(left, outputTokens);
     const covered = this.#covered;
-    if (planNow() !== this.#reviewed || outputTokens > covered) return this.#waitFor(outputTokens, left);
+    if (limits.now() !== this.#reviewed || outputTokens > covered) return this.#waitFor(outputTokens, left);
     const half = Math.min(stepTokens, grant.outputTokens) / 2;
     const isLow = covered < hold.outputTokensCap && covered - this.#wanted < half;
     if (isLow && !this.#growing && !this.#full) this.#growing = this.#grow(covered + 1);
@@ -102,9 +101,9 @@ export class Room {
     });
   }
 
-  /** What is held beyond `left`, the tokens that may have left, is given back as far as another plan has no room for it. */
+  /** What is held beyond `left`, the tokens that may have left, is given back as far as other limits have no room for it. */
   async #review(left: number): Promise<void> {
-    const current = this.#parts.planNow();
+    const current = this.#parts.limits.now();
     await this.#ask(this.#heldUnits, Math.min(this.#heldUnits, this.#unitsFor(left)), (answer) => {
       this.#reviewed = current;
       if (answer.answer === "granted") this.#holds(answer.units);
@@ -121,12 +120,12 @@ export class Room {
     unitsTotal_min: number,
     answered: (answer: Exclude<GrowAnswer, { answer: "gone" }>) => void,
   ): Promise<void> {
-    const { batcher, facts, planNow } = this.#parts;
+    const { batcher, facts, limits } = this.#parts;
     const lease = this.#lease;
     const { requestId, organizationId } = facts;
     try {
       this.#sent += 1;
-      const amounts = { limits: planNow(), unitsTotal, unitsTotal_min };
+      const amounts = { limits: limits.now().plan, unitsTotal, unitsTotal_min };
       const command = { verb: "grow", requestId, organizationId, number: this.#sent, ...amounts } as const;
       const answer = await batcher.submit(command, lease.deadline_ms());
       if (answer.answer === "gone") lease.lose();
@@ -143,7 +142,7 @@ export class Room {
    * until one is answered nobody knows what is held.
    */
   async #waitFor(tokens: number, left: number): Promise<boolean> {
-    const { planNow } = this.#parts;
+    const { limits } = this.#parts;
     const lease = this.#lease;
     const { promise: loss, reject } = Promise.withResolvers<never>();
     loss.catch(() => {});
@@ -151,9 +150,9 @@ export class Room {
     try {
       if (this.#growing) await Promise.race([this.#growing, loss]);
       this.#full = false;
-      while (planNow() !== this.#reviewed || (this.#covered < tokens && !this.#full)) {
+      while (limits.now() !== this.#reviewed || (this.#covered < tokens && !this.#full)) {
         lease.assertHeld();
-        this.#growing ??= planNow() === this.#reviewed ? this.#grow(tokens) : this.#review(left);
+        this.#growing ??= limits.now() === this.#reviewed ? this.#grow(tokens) : this.#review(left);
         await Promise.race([this.#growing, loss]);
       }
       lease.assertHeld();

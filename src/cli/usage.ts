@@ -50,12 +50,18 @@ function addCheck(usage: Command, services: Services): void {
       if (options.json) printJson(services.terminal, differences.map(differenceJson));
       else if (differences.length > 0) services.terminal.out(table(services.terminal, differenceColumns, differences));
       if (differences.length > 0) {
-        const what =
-          differences.length === 1 ? "1 total differs from its" : `${differences.length} totals differ from their`;
-        throw new Error(`${what} sum.`);
+        throw new Error(onDifferences(differences));
       }
       if (!options.json) services.terminal.out(`Every total equals the sum of its records.\n${onTrust(trusted)}`);
     });
+}
+
+function onDifferences(differences: readonly OwnedDifference[]): string {
+  const passes = differences.filter(({ difference }) => difference.entry).length;
+  const totals = differences.length - passes;
+  const sums = totals === 1 ? "1 total differs from its sum" : `${totals} totals differ from their sum`;
+  const entries = `the records differ from what ${passes === 1 ? "1 entry" : `${passes} entries`} of the audit log said of them`;
+  return `${[...(totals === 0 ? [] : [sums]), ...(passes === 0 ? [] : [entries])].join(", and ")}.`;
 }
 
 function onTrust({ windows, records, days, dayRecords }: Sealed): string {
@@ -145,9 +151,12 @@ const usageColumns = (cells: number): Column<Line>[] => [
 ];
 
 const differenceColumns: Column<OwnedDifference>[] = [
-  { head: "ORGANIZATION", cell: ({ organization, difference }) => organization?.slug ?? difference.organizationId },
+  {
+    head: "ORGANIZATION",
+    cell: ({ organization, difference }) => organization?.slug ?? difference.organizationId ?? "",
+  },
   { head: "KEY OR TEAM", cell: ({ difference }) => difference.subjectId ?? "" },
-  { head: "WINDOW", cell: ({ difference }) => difference.kind },
+  { head: "WINDOW", cell: ({ difference: { kind, entry } }) => (entry ? `${kind} of entry ${entry}` : kind) },
   { head: "FROM", cell: ({ difference }) => instant(difference.startsAt) ?? "" },
   { head: "USED", cell: ({ difference }) => grouped(difference.used) },
   { head: "RECORDED", cell: ({ difference }) => grouped(difference.recorded) },
@@ -162,7 +171,12 @@ since. With --full it reads every record of the past year, piece by piece. The
 windows hour and day are the roll-ups of a day, with units as USED and
 RECORDED, and tokens as HELD and HOLDING. If a replica took over without the
 last commits, or a backup was restored, the check says on stderr what was lost:
-no total can show that.`;
+no total can show that.
+
+--full also compares the records with what the audit log has said of them, once
+an hour. Of a pass, USED and HELD are units and records as its entry says, and
+RECORDED and HOLDING as they are now; chain says that the log was changed. Keep
+heads of the log elsewhere: sluice audit verify proves it by them.`;
 const adjustExamples = `
 Examples:
   $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"

@@ -5,6 +5,7 @@
  */
 import type { Capability } from "../inference/request.ts";
 import type { UpstreamProtocol } from "../upstream/codecs.ts";
+import { parseLarge } from "../upstream/engine-json.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export interface EngineModel {
@@ -102,7 +103,7 @@ async function jsonOf(response: Response): Promise<unknown> {
     chunks.push(chunk);
   }
   try {
-    return JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
+    return await parseLarge(new TextDecoder().decode(Buffer.concat(chunks)));
   } catch {
     return null;
   }

@@ -5,6 +5,7 @@
 import { isLetGo } from "../inference/let-go.ts";
 import type { Result } from "../inference/result.ts";
 import { collect } from "../inference/result.ts";
+import { breather } from "../time/breather.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { Call } from "./call.ts";
@@ -33,8 +34,12 @@ export async function answer<Wire extends InferenceWire, Reply>(
     ...limitHeaders(operation, run.rates, Date.now()),
   };
   if (!request.stream) {
-    const reply = encoded(await collect(run.events));
+    const result = await collect(run.events);
+    const size = sizeOf(result);
+    await breather(size);
+    const reply = encoded(result);
     await save?.(reply);
+    await breather(size);
     return json(200, reply, headers);
   }
 
@@ -57,6 +62,11 @@ export async function answer<Wire extends InferenceWire, Reply>(
     left: () => call.leave(),
     closed: () => void closed(dependencies, call, ended),
   });
+}
+
+/** Roughly, in bytes. */
+function sizeOf({ parts }: Result): number {
+  return parts.reduce((sum, { text, logprobs }) => sum + text.length + 1024 * (logprobs?.length ?? 0), 0);
 }
 
 /** The stream has ended or was left: the run ends, then the log is told what it used. */

@@ -4,7 +4,8 @@
  * Rules: docs/design/service.md, Cost before trust.
  */
 import { Fault } from "../inference/fault.ts";
-import { assertShape, BodyScan, type ShapeLimits } from "../protocol/body-scan.ts";
+import { assertShape, BodyScan, lookingOver, type ShapeLimits } from "../protocol/body-scan.ts";
+import { Gathering } from "../protocol/gathering.ts";
 import { parsingSteps, type ScannedBody } from "../protocol/json-body.ts";
 import { OwnBytes } from "../protocol/own-bytes.ts";
 import { release } from "../protocol/release.ts";
@@ -39,9 +40,12 @@ export async function readJson(
   await pause(size);
   const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max), pause);
   const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
-  if (!own && size > slice_bytes) release(bytes);
+  if (!own && size > kept_bytes) release(bytes);
   return { value, bytes: size, own };
 }
+
+/** The memory of a smaller one is left to the collector. */
+const kept_bytes = 1024 * 1024;
 
 /** So small a body is not felt, and cannot break a limit: a value takes a byte at least, a member five, a new name six. */
 function unseenBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
@@ -132,51 +136,8 @@ function unfinished(ms: number): Fault {
 /** What was unpacked shares its memory with what is to come. */
 function keep(): void {}
 
-/** What is looked over before others get their turn. */
-const slice_bytes = 1024 * 1024;
-
 /** Refuses what no body of the largest size may be; what this one may be shows at its end. */
 async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
-  for (let from = 0; from < piece.byteLength; from += slice_bytes) {
-    await pause(scan.bytes + piece.byteLength - from);
-    scan.take(piece.subarray(from, from + slice_bytes));
-    assertShape(scan, limits, limits.body_bytes_max);
-  }
-}
-
-/** Bytes that come in pieces, as one. `done` hears of each piece that was copied. */
-class Gathering {
-  #whole: Uint8Array = new Uint8Array();
-  bytes = 0;
-
-  constructor(
-    readonly announced: number,
-    readonly done: (piece: Uint8Array) => void,
-  ) {}
-
-  add(piece: Uint8Array): void {
-    const before = this.bytes;
-    this.bytes += piece.byteLength;
-    // Most bodies come in one piece.
-    if (before === 0 && piece.byteLength >= this.announced) {
-      this.#whole = piece;
-      return;
-    }
-    if (this.bytes > this.#whole.byteLength) this.#grow(before);
-    this.#whole.set(piece, before);
-    this.done(piece);
-  }
-
-  /** From there to the end so far. */
-  from(at: number): Uint8Array {
-    return this.#whole.subarray(at, this.bytes);
-  }
-
-  /** What nothing was written to yet takes no memory. */
-  #grow(used: number): void {
-    const smaller = this.#whole;
-    this.#whole = new Uint8Array(Math.max(this.announced, this.bytes, 2 * smaller.byteLength));
-    this.#whole.set(smaller.subarray(0, used));
-    this.done(smaller);
-  }
+  const check = () => assertShape(scan, limits, limits.body_bytes_max);
+  for (const bytes of lookingOver(scan, piece, check)) await pause(bytes);
 }

@@ -52,7 +52,9 @@ export class MemoryBudget {
 
 /** What one request holds. */
 export class Reservation {
+  /** All of it. */
   #bytes = 0;
+  #answer_bytes = 0;
 
   constructor(
     readonly budget: MemoryBudget,
@@ -63,25 +65,45 @@ export class Reservation {
     return this.#bytes;
   }
 
-  /** Holds so many bytes in all, if it held fewer; where they don't fit, it holds what it held, and says what is full. */
+  /**
+   * Holds so many bytes, the answer aside, if it held fewer; where they don't fit, it holds what it held, and says what is
+   * full.
+   */
   growTo(bytes: number): Shortage | null {
-    const more = bytes - this.#bytes;
+    return this.#grow(bytes - (this.#bytes - this.#answer_bytes));
+  }
+
+  /** Gives back what it holds beyond so many bytes, the answer aside. */
+  shrinkTo(bytes: number): void {
+    this.#shrink(this.#bytes - this.#answer_bytes - bytes);
+  }
+
+  /** Holds so many bytes of an engine's answer, in place of those that it held of one; as `growTo`. */
+  answerTo(bytes: number): Shortage | null {
+    const more = bytes - this.#answer_bytes;
+    const shortage = this.#grow(more);
+    if (shortage) return shortage;
+    this.#answer_bytes = bytes;
+    this.#shrink(-more);
+    return null;
+  }
+
+  [Symbol.dispose](): void {
+    this.#answer_bytes = 0;
+    this.shrinkTo(0);
+  }
+
+  #grow(more: number): Shortage | null {
     if (more <= 0) return null;
     const shortage = this.budget.shortage(this.keyId, more, this.#bytes);
     if (shortage === null) this.#hold(more);
     return shortage;
   }
 
-  /** Gives back what it holds beyond so many bytes. */
-  shrinkTo(bytes: number): void {
-    const less = this.#bytes - bytes;
+  #shrink(less: number): void {
     if (less <= 0) return;
     this.#hold(-less);
     this.budget.ended(less);
-  }
-
-  [Symbol.dispose](): void {
-    this.shrinkTo(0);
   }
 
   #hold(bytes: number): void {

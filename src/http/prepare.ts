@@ -20,7 +20,7 @@ import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import { sessionOf } from "./session.ts";
-import { reserve } from "./shed.ts";
+import { reserve, reserveAnswer } from "./shed.ts";
 
 export interface Prepared<Wire> extends Asked {
   /** What the answer needs of the body, with what is stored in place of what refers to it. */
@@ -88,6 +88,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
     },
     affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
     rateHeaders: rateHeadersOf(operation),
+    holdAnswer: answerHold(dependencies, call),
   };
 }
 
@@ -108,6 +109,10 @@ async function fittedBytes(
   await pause(bytes);
   leaveOut(request, room / expected);
   return bytesOf(request.turns);
+}
+
+function answerHold(dependencies: Dependencies, call: Call): NonNullable<Asked["holdAnswer"]> {
+  return (bytes) => reserveAnswer(dependencies, call, bytes);
 }
 
 /** Not in the function above: what lives as long as the answer would hold all that is known there, the body above all. */

@@ -4,6 +4,7 @@
  * this process knows by itself is read when it is wanted, and is never old.
  */
 import type { Clock } from "../time/clock.ts";
+import { Countdown } from "../time/countdown.ts";
 
 /** After that a check has no word but that it does not answer. */
 const check_ms = 3500;
@@ -99,16 +100,13 @@ function watchOver(check: ReadinessCheck, clock: Clock, spoke: () => void) {
     if (!isStopped) cancel = clock.after(every_ms, () => void round());
   }
 
-  /** In quarters, as in time/deadline.ts: where this process stood still, nobody else is to blame. */
   async function answerOf({ run }: AskingCheck): Promise<string | null> {
     const late = Promise.withResolvers<string>();
-    const wait = (quarters: number) => {
-      if (quarters === 0) return late.resolve(`no answer within ${check_ms} ms`);
-      cancel = clock.after(check_ms / 4, () => wait(quarters - 1));
-    };
-    wait(4);
+    const countdown = new Countdown(() => late.resolve(`no answer within ${check_ms} ms`), clock);
+    countdown.set(check_ms);
+    cancel = () => countdown.stop();
     const problem = await Promise.race([run().catch(() => "the check failed"), late.promise]);
-    cancel?.();
+    countdown.stop();
     return problem;
   }
 

@@ -15,7 +15,15 @@ const request_bytes = 64 * 1024;
  * is used up, 503 `overloaded` where the node's is.
  */
 export function reserve(dependencies: Needs, call: Call, bytes: number): void {
-  const shortage = call.memory?.growTo(request_bytes + bytes) ?? null;
+  refuse(dependencies, call.memory?.growTo(request_bytes + bytes) ?? null);
+}
+
+/** The same of what an engine answers. */
+export function reserveAnswer(dependencies: Needs, call: Call, bytes: number): void {
+  refuse(dependencies, call.memory?.answerTo(bytes) ?? null);
+}
+
+function refuse(dependencies: Needs, shortage: Shortage | null): void {
   if (shortage === null) return;
   dependencies.metrics.shed(shortage);
   throw tooMuch(shortage, dependencies.bounds.memory.limits.key_bytes_max);

@@ -59,7 +59,7 @@ export class Fold {
         const part = this.#parts[event.index];
         if (part && event.logprobs) {
           part.logprobs ??= [];
-          part.logprobs.push(...event.logprobs);
+          for (const logprob of event.logprobs) part.logprobs.push(logprob);
         }
         return;
       }

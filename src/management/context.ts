@@ -25,7 +25,7 @@ export interface ManagedCatalog {
 
 export interface ManagementOptions {
   administration: Administration;
-  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "report" | "receiptOfAny">;
+  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;

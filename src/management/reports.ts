@@ -16,7 +16,7 @@ import type { Pricing } from "./pricing.ts";
 export interface ReportVerbs {
   /**
    * What was used from `from` until before `to`: dates, months (`2026-11`), or instants at a full hour, in UTC. Without
-   * them: from the first of this month until now. Without groups: by organization. `by` has at most one period.
+   * them: from the first of this month until now, by the store's clock. Without groups: by organization. `by` has at most one period.
    */
   reportUsage(input: {
     from?: string | null;
@@ -49,10 +49,10 @@ const rows_max = 100_000;
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 
-export function reportVerbs({ catalog, ledger, narrowedTo, now_ms, organizationOf }: ManagementContext): ReportVerbs {
+export function reportVerbs({ catalog, ledger, narrowedTo, organizationOf }: ManagementContext): ReportVerbs {
   return {
     async reportUsage(input) {
-      const { from, to } = span(input.from, input.to, now_ms());
+      const { from, to } = span(input.from, input.to, (await ledger.now()).getTime());
       const by = groupsOf(input.by);
       const one = await narrowedTo(input.organization);
       const organization = one === undefined ? null : await organizationOf(one);

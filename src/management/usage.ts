@@ -79,7 +79,7 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
       if (differences.length === 0) return { differences: [], trusted, lost };
       const known = new Map((await administration.listOrganizations()).map((one) => [one.id, { slug: one.slug }]));
       const owned = differences.map((difference) => ({
-        organization: known.get(difference.organizationId) ?? null,
+        organization: known.get(difference.organizationId ?? "") ?? null,
         difference,
       }));
       return { differences: owned, trusted, lost };

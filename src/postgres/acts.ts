@@ -17,7 +17,7 @@ export function act<T>(db: Database, work: (tx: Transaction) => Promise<T>): Pro
 }
 
 /** The instant of an act, the same for all rows that it writes. */
-export async function storeNow(tx: Transaction): Promise<Date> {
+export async function storeNow(tx: Pick<Transaction, "query">): Promise<Date> {
   const [row] = await tx.query<{ at: Date }>("select store_now() as at");
   return row!.at;
 }

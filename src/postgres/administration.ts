@@ -16,14 +16,20 @@ import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
 import { teams } from "./teams.ts";
 
-/** `address`: where the acts are asked from; null: on the node. */
+export interface ActContext {
+  /** Where the acts are asked from; null: on the node. */
+  address?: string | null;
+  /** A node acts, which has published the plans of its file; else a command by itself, whose file may have others. */
+  isServed?: boolean;
+}
+
 export function administration(
   database: Database,
-  address: string | null = null,
+  { address = null, isServed = false }: ActContext = {},
 ): Administration & Operators & PlanAdministration & NoticeAdministration {
   const db = askedFrom(database, address);
   return {
-    ...organizations(db),
+    ...organizations(db, isServed),
     ...organizationLife(db),
     ...keys(db),
     ...teams(db),

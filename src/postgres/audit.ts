@@ -7,6 +7,7 @@ import { idOf } from "../store/ids.ts";
 import type { Audit, LedgerDifference, Sealed } from "../store/ledger.ts";
 import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
+import { sealRecords } from "./passes.ts";
 
 /** Transactions whose records one statement reads; a batch of 256 commands is one. */
 const transactions_max = 2_000;
@@ -46,6 +47,7 @@ async function look(db: Database, lane: Lane): Promise<LedgerDifference[]> {
     "select starts_at as day from usage_rolled where sealed_at is null and starts_at <= store_now() - interval '24 hours' order by 1",
   );
   for (const { day } of ended) differences.push(...(await differencesIn(db, "usage_seal_day($1)", [day])));
+  await sealRecords(db);
   await lane.query("select usage_audit_done($1)", [differences.length]);
   return differences;
 }

@@ -7,6 +7,7 @@
 import type { Socket } from "node:net";
 import postgres from "postgres";
 import type { StoreWatcher } from "../store/watcher.ts";
+import { Countdown } from "../time/countdown.ts";
 import type { Address } from "./address.ts";
 import { DatabaseError, faultOf, type Session } from "./database.ts";
 import { dialled } from "./dial.ts";
@@ -82,7 +83,8 @@ export function connectionTo(dialing: Dialing): Connection {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     waiting.add(reject);
     const wait_ms = state.statement_ms * 1.5 + (state.hasAnswered ? 0 : dialing.connect_ms);
-    const timer = setTimeout(() => lose(silent(wait_ms)), wait_ms);
+    const countdown = new Countdown(() => lose(silent(wait_ms)));
+    countdown.set(wait_ms);
     try {
       set();
       ask().then(resolve, reject);
@@ -95,7 +97,7 @@ export function connectionTo(dialing: Dialing): Connection {
       tell(faultOf(failed));
       throw failed;
     } finally {
-      clearTimeout(timer);
+      countdown.stop();
       waiting.delete(reject);
     }
   }

@@ -1,17 +1,15 @@
 /**
  * A whole year of the book against its records, in many short statements (docs/design/metering.md, Audit). A full check
- * counts every record anew, into a table of its own.
+ * counts every record anew, into a table of its own, and compares it with what the audit log's chain says of it.
  */
 import type { LedgerDifference } from "../store/ledger.ts";
 import { type DifferenceRow, differenceOf, differencesIn, rollUp } from "./audit.ts";
-import { type Database, DatabaseError, type Lane } from "./database.ts";
+import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
+import { unlikeTheirPasses } from "./passes.ts";
+import { inPieces } from "./pieces.ts";
 
-/** Transactions whose records one statement counts: fewer where it takes long, more where it is done at once. */
-const transactions_min = 100;
-const transactions_max = 100_000;
-const quick_ms = 100;
-const slow_ms = 500;
+const pace = { quick_ms: 100, slow_ms: 500 };
 
 /** All windows of a year, and the roll-ups of its days. Full: records are read again, also of what was sealed. */
 export async function check(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
@@ -25,6 +23,7 @@ export async function check(db: Database, isFull: boolean): Promise<LedgerDiffer
      ) d where d.day > store_now() - interval '12 months' order by 1`,
     [isFull],
   );
+  if (isFull) differences.push(...(await unlikeTheirPasses(db, pace)));
   for (const { day } of days) differences.push(...(await differencesIn(db, "usage_day_differences($1)", [day])));
   return differences;
 }
@@ -49,31 +48,10 @@ async function counted(db: Database): Promise<LedgerDifference[]> {
 /** Answers the records that no roll-up knows of. */
 async function countAnew(lane: Lane, until: number): Promise<LedgerDifference[]> {
   const unrolled: LedgerDifference[] = [];
-  let count = transactions_min;
-  for (let since = 0; since < until; ) {
-    const piece = [since, Math.min(until, since + count)];
-    const began_ms = performance.now();
-    if (!(await inTime(() => lane.query("select usage_count_anew($1, $2)", piece)))) {
-      count = Math.max(1, Math.floor(count / 4));
-      continue;
-    }
-    const took_ms = performance.now() - began_ms;
-    const rows = await lane.query<DifferenceRow>("select * from usage_unrolled($1, $2)", piece);
-    unrolled.push(...rows.map(differenceOf));
-    since = piece[1]!;
-    if (took_ms < quick_ms) count = Math.min(transactions_max, count * 2);
-    if (took_ms > slow_ms) count = Math.max(transactions_min, Math.floor(count / 2));
-  }
+  const read = async (...piece: [number, number]) => {
+    await lane.query("select usage_count_anew($1, $2)", piece);
+    return lane.query<DifferenceRow>("select * from usage_unrolled($1, $2)", piece);
+  };
+  await inPieces({ since: 0, until }, pace, read, (rows) => unrolled.push(...rows.map(differenceOf)));
   return unrolled;
-}
-
-/** False: the server ended the statement, because it took too long. */
-async function inTime(statement: () => Promise<unknown>): Promise<boolean> {
-  try {
-    await statement();
-    return true;
-  } catch (error) {
-    if (error instanceof DatabaseError && error.code === "57014") return false;
-    throw error;
-  }
 }

@@ -2,6 +2,7 @@
  * What `usage_batch` (migration 0004) answers: one JSON text for a batch. A driver takes longer over a row of columns for
  * each command than the ledger over the command.
  */
+import { idOf } from "../store/ids.ts";
 import {
   type Admit,
   type AdmitAnswer,
@@ -21,8 +22,9 @@ import { DatabaseError } from "./database.ts";
 type Numbers = (number | null)[];
 /** When the three windows begin, and when they end; by the four kinds, what is used and held of each just before it. */
 type Reading = [times: number[], used: number[], held: number[], isExtra: boolean, extraCap: number | null];
-/** What an admission saw, the rows of its limited key and team, and what it was granted. */
-type Admitted = [...Reading, subjects: Numbers[] | null, units: number, outputTokens: number, source: BillingSource];
+/** What an admission saw, the rows of its limited key and team, what it was granted, and its key's team. */
+type Admitted = [...Reading, subjects: Numbers[] | null, ...Grant, team?: string];
+type Grant = [units: number, outputTokens: number, source: BillingSource];
 type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, units: number];
 
 export interface Answered {
@@ -63,7 +65,7 @@ function decoded(command: Command, [, word, ...rest]: Row, at: Date): Answer {
 
 function admitAnswer(command: Admit, word: string, admitted: Admitted, at: Date): AdmitAnswer {
   if (word === "over" || word === "unknown") return { answer: word };
-  const [, used, held, isExtra, extraCap, rows, units, outputTokens, source] = admitted;
+  const [, used, held, isExtra, extraCap, rows, units, outputTokens, source, team] = admitted;
   const windows = {
     session: windowOf(command, admitted, "session", 0),
     week: windowOf(command, admitted, "week", 1),
@@ -71,7 +73,16 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, at: Date)
   };
   const subjects = rows === null ? {} : { subjects: subjectsOf(rows, windows) };
   if (word === "granted") {
-    return { answer: word, units: exact(units), outputTokens: exact(outputTokens), source, windows, ...subjects, at };
+    const grant = {
+      answer: word,
+      units: exact(units),
+      outputTokens: exact(outputTokens),
+      source,
+      windows,
+      at,
+    } as const;
+    const teamId = team === undefined ? {} : { teamId: idOf(team, "team_") };
+    return { ...grant, ...subjects, ...teamId };
   }
   if (word === "concurrency") return { answer: word, windows, ...subjects, at };
   const answer = word === "reserved" ? word : "exhausted";

@@ -9,6 +9,7 @@ import { usageWindowNow } from "../../db/schema.ts";
 import type { DryRunning } from "../store/dry-run.ts";
 import { bare } from "../store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
+import { storeNow } from "./acts.ts";
 import { audit, rollUp, sealed } from "./audit.ts";
 import { budgetsNow, sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database } from "./database.ts";
@@ -94,6 +95,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
     check: (isFull = false) => check(db, isFull),
     sealed: () => sealed(db),
     lost: () => lostOf(db),
+    now: () => storeNow(db),
     report: (query) => report(db, query),
     setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
     adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),

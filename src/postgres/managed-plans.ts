@@ -7,8 +7,6 @@ import type { Database, Transaction } from "./database.ts";
 import { planUse } from "./plan-use.ts";
 import { plainly } from "./rows.ts";
 
-export const plansChannel = "plans_changed";
-
 export function managedPlans(db: Database): PlanAdministration {
   return {
     listPlans: () => plainly(db.drizzle.select().from(plan).orderBy(asc(plan.name))),
@@ -66,15 +64,20 @@ export function managedPlans(db: Database): PlanAdministration {
 }
 
 /**
- * Whether an organization may get this plan: one that is in force stays until the commit. Null is no plan. A command may
- * set a plan of a file that no node has published yet, on a database that no node serves.
+ * Whether an organization may get this plan: one that is in force stays until the commit, since whoever removes it takes the
+ * same row. Null is no plan.
  */
-export async function planStands({ kind }: Database, tx: Transaction, name: string | null): Promise<boolean> {
+export async function planStands(tx: Transaction, name: string | null): Promise<boolean> {
   if (name === null) return true;
-  const [locked] = await tx.query("select 1 from plan where name = $1 for key share", [name]);
-  if (locked) return true;
-  const [published] = await tx.query("select 1 from plan limit 1");
-  return kind === "pglite" || !published;
+  const rows = await tx.query("select 1 from plan where name = $1 for key share", [name]);
+  return rows.length > 0;
+}
+
+/** Or no node serves this database, and the plan may be of a file that none has published yet. */
+export async function planMayStand({ kind }: Database, tx: Transaction, name: string | null): Promise<boolean> {
+  if (await planStands(tx, name)) return true;
+  const published = await tx.query("select 1 from plan limit 1");
+  return kind === "pglite" || published.length === 0;
 }
 
 /** From here to the commit no other plan is published, made, changed or removed. */
@@ -82,7 +85,7 @@ export async function lockPlans(tx: Transaction): Promise<void> {
   await tx.query("select 1 from plan_file for update");
 }
 
-export const plansChanged = (tx: Transaction) => tx.notify(plansChannel, "");
+export const plansChanged = (tx: Transaction) => tx.notify("limits_changed", "");
 
 /** As the audit log and the interfaces write them. */
 export const limitsShown = (limits: PlanLimits) => ({

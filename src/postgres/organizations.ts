@@ -4,9 +4,10 @@ import { organization } from "../../db/schema.ts";
 import type { Administration } from "../store/directory.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
-import type { Database } from "./database.ts";
+import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
-import { planStands } from "./managed-plans.ts";
+import { extraUsageChanged } from "./limits.ts";
+import { planMayStand, planStands } from "./managed-plans.ts";
 import { tellOfSuspension } from "./notices.ts";
 import { anchored, changing, readOrganization, setOrganization } from "./organization-change.ts";
 import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
@@ -21,14 +22,15 @@ type Verbs =
   | "setExtraUsage"
   | "adjustUsage";
 
-export function organizations(db: Database): Pick<Administration, Verbs> {
+export function organizations(db: Database, isServed: boolean): Pick<Administration, Verbs> {
+  const stands = isServed ? planStands : (tx: Transaction, name: string | null) => planMayStand(db, tx, name);
   return {
     async createOrganization(input) {
       const creating = act(db, async (tx) => {
         const at = await storeNow(tx);
         const before = await repeated(tx, input.repeat, input.actor, input.id);
         if (before) return before;
-        if (!(await planStands(db, tx, input.plan))) {
+        if (!(await stands(tx, input.plan))) {
           await unrepeated(tx, input.repeat, input.actor);
           return "no_plan";
         }
@@ -91,7 +93,7 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
     setOrganizationPlan: (id, plan, actor, version) =>
       changing<"no_plan">(db, { id, actor, version }, async (tx, row) => {
         if (row.plan === plan) return null;
-        if (!(await planStands(db, tx, plan))) return "no_plan";
+        if (!(await stands(tx, plan))) return "no_plan";
         await setOrganization(tx, row, { plan });
         return { action: "organization.plan", details: { plan, before: row.plan } };
       }),
@@ -109,6 +111,7 @@ export function organizations(db: Database): Pick<Administration, Verbs> {
         const capUnits = extra.enabled ? extra.capUnits : row.extraUsageCapUnits;
         if (row.extraUsageEnabled === extra.enabled && row.extraUsageCapUnits === capUnits) return null;
         await setOrganization(tx, row, { extraUsageEnabled: extra.enabled, extraUsageCapUnits: capUnits });
+        await extraUsageChanged(tx, id);
         const before = { enabled: row.extraUsageEnabled, cap_units: row.extraUsageCapUnits };
         const details = { enabled: extra.enabled, cap_units: capUnits, before };
         return { action: "organization.extra_usage", details };

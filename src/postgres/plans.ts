@@ -5,7 +5,7 @@ import { plan } from "../../db/schema.ts";
 import type { Plan, PlanStore } from "../store/plan.ts";
 import { audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
-import { limitsShown, lockPlans, plansChanged, plansChannel } from "./managed-plans.ts";
+import { limitsShown, lockPlans, plansChanged } from "./managed-plans.ts";
 import { plainly } from "./rows.ts";
 
 const { source: _, version: __, changedAt: ___, ...limits } = getTableColumns(plan);
@@ -15,7 +15,6 @@ export function plans(db: Database): PlanStore {
     inForce: () => plainly(db.drizzle.select(limits).from(plan)),
     publish: (of, fileAge_ms) => plainly(db.transaction((tx) => publish(tx, of, fileAge_ms))),
     taken: (names) => plainly(takenOf(db, names)),
-    listen: (changed) => db.listen(plansChannel, changed, changed),
   };
 }
 

@@ -13,6 +13,7 @@ const wait_ms = 500;
 /** Null, or why the database cannot be used. */
 export async function whyNoSessions(db: Database): Promise<string | null> {
   if (db.kind === "pglite") return null;
+  if (await refusesTransactions(db)) return pooledByStatement;
   const lanes = await Promise.all([db.lane(), db.lane(), db.lane()]);
   try {
     let seen = 0;
@@ -24,9 +25,43 @@ export async function whyNoSessions(db: Database): Promise<string | null> {
   }
 }
 
+const instead = "connect to Postgres itself, or set pool_mode = session";
 const pooled =
-  "a pooler gives each transaction another session (PgBouncer with pool_mode = transaction or statement), and sluice needs " +
-  "its own, for prepared statements, LISTEN and advisory locks; connect to Postgres itself, or set pool_mode = session";
+  "a pooler gives each transaction another session (PgBouncer with pool_mode = transaction), and sluice needs its own, for " +
+  `prepared statements, LISTEN and advisory locks; ${instead}`;
+const pooledByStatement =
+  "a pooler gives each statement another session and refuses transactions (PgBouncer with pool_mode = statement), and " +
+  `sluice needs both; ${instead}`;
+
+/**
+ * Such a pooler ends the connection, each time, before anything can be seen of its sessions; what it says of that, the
+ * driver does not tell. A statement by itself is answered.
+ */
+async function refusesTransactions(db: Database): Promise<boolean> {
+  for (let tries = 0; tries < 2; tries++) {
+    const lane = await db.lane();
+    try {
+      await sessionOf(lane);
+      if (!(await isLostBy(() => lane.query("begin")))) return false;
+    } catch (error) {
+      if (isAnother(error)) return false;
+      throw error;
+    } finally {
+      await lane.close();
+    }
+  }
+  return true;
+}
+
+async function isLostBy(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    return false;
+  } catch (error) {
+    if (error instanceof DatabaseError && ["unavailable", "08P01"].includes(error.code)) return true;
+    throw error;
+  }
+}
 
 /**
  * Whether the first is seen to change its session, or any two to share one. The second has a transaction open while the
@@ -49,13 +84,14 @@ async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<bool
     own.add(its!);
     return own.size > 1 || own.has(taken) || own.has(others!) || taken === others;
   } catch (error) {
-    if (error instanceof DatabaseError && states.has(error.code)) return true;
+    if (isAnother(error)) return true;
     throw error;
   }
 }
 
-/** Of a session that is another: a prepared statement is not there, or is already; transactions are not allowed. */
-const states = new Set(["26000", "42P05", "08P01"]);
+/** Of a session that is another: a prepared statement is not there, or is already. */
+const isAnother = (error: unknown): boolean =>
+  error instanceof DatabaseError && ["26000", "42P05"].includes(error.code);
 
 async function sessionOf(lane: Lane): Promise<number> {
   const [row] = await lane.query<{ pid: number }>("select pg_backend_pid() as pid");

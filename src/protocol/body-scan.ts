@@ -108,6 +108,18 @@ export class BodyScan implements BodyShape {
   }
 }
 
+/** What is looked over before others get their turn. */
+const slice_bytes = 1024 * 1024;
+
+/** Before each slice of a piece how much has come in all, for a pause; `check` throws what ends it. */
+export function* lookingOver(scan: BodyScan, piece: Uint8Array, check: () => void): Generator<number, void, void> {
+  for (let from = 0; from < piece.byteLength; from += slice_bytes) {
+    yield scan.bytes + piece.byteLength - from;
+    scan.take(piece.subarray(from, from + slice_bytes));
+    check();
+  }
+}
+
 const places = 2 ** 17;
 /** Of a long name, so much decides, and its length. */
 const read_bytes = 48;
@@ -137,25 +149,35 @@ function hash(bytes: Uint8Array, from: number, to: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/**
- * Throws the Fault of the first limit that the body breaks: `invalid_json`, `request_too_large`. `bytes` is the size that it
- * has, or that it may still come to.
- */
-export function assertShape(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): void {
+/** What there is too much of: levels, or things in these words. */
+export interface Excess {
+  of: "levels" | "values" | "members of objects" | "different names of members";
+  max: number;
+}
+
+/** The first limit that the shape breaks. `bytes` is the size that the whole has, or that it may still come to. */
+export function excessOf(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): Excess | null {
   const { body_depth_max, body_values_max, body_members_max, body_names_max } = limits;
-  if (shape.depth > body_depth_max) throw tooDeep(body_depth_max);
+  if (shape.depth > body_depth_max) return { of: "levels", max: body_depth_max };
   const values_max = body_values_max + Math.floor(bytes / bytesPerValue);
-  if (shape.values > values_max) throw tooMany(values_max, "values");
+  if (shape.values > values_max) return { of: "values", max: values_max };
   const members_max = body_members_max + Math.floor(bytes / bytesPerMember);
-  if (shape.members > members_max) throw tooMany(members_max, "members of objects");
+  if (shape.members > members_max) return { of: "members of objects", max: members_max };
   const names_max = body_names_max + Math.floor(bytes / bytesPerName);
-  if (shape.names > names_max) throw tooMany(names_max, "different names of members");
+  if (shape.names > names_max) return { of: "different names of members", max: names_max };
+  return null;
+}
+
+/** Throws the Fault of the first limit that a request's body breaks: `invalid_json`, `request_too_large`. */
+export function assertShape(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): void {
+  const excess = excessOf(shape, limits, bytes);
+  if (excess) throw excess.of === "levels" ? tooDeep(excess.max) : tooMany(excess);
 }
 
 export function tooDeep(depth_max: number): Fault {
   return new Fault("invalid_json", `The request body is nested more than ${depth_max} levels deep. Flatten it.`);
 }
 
-function tooMany(count: number, what: string): Fault {
-  return new Fault("request_too_large", `The request body holds more than ${count} ${what}. Send less.`);
+function tooMany({ of, max }: Excess): Fault {
+  return new Fault("request_too_large", `The request body holds more than ${max} ${of}. Send less.`);
 }

@@ -8,6 +8,7 @@ import type { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Result } from "../inference/result.ts";
 import type { SseMessage } from "../sse/message.ts";
+import type { EngineEvent } from "./engine-event.ts";
 import type { JsonObject } from "./json.ts";
 import type { WireForms } from "./own-bytes.ts";
 
@@ -74,6 +75,7 @@ export interface CallerCodec<Wire, Reply> {
 
 /**
  * The side that faces engines. Any input whatever decodes to a grammatical stream; truncation ends in response-failed.
+ * An answer with more parts than are read throws UnreadableAnswer (parts-bound.ts).
  * `outputTokens_max` is the cap that the engine was asked to keep, for those that do not tell when it ended an answer.
  */
 export interface UpstreamCodec {
@@ -92,7 +94,7 @@ export interface UpstreamCodec {
    * Where a frame said one delta of a text, and the next one differs in that text alone (and in `sequence_number`), it says the
    * same with its own text, and the decoder need not have seen it: upstream/delta-frames.ts. Not so of a call's arguments.
    */
-  stream: { decoder(identity: ResponseIdentity, outputTokens_max?: number): Transducer<SseMessage, InferenceEvent> };
+  stream: { decoder(identity: ResponseIdentity, outputTokens_max?: number): Transducer<EngineEvent, InferenceEvent> };
   /** An engine's refusal: `status` of the answer, `body` its JSON, or its text where it was none. */
   fault: { decode(status: number, body: unknown): Fault };
 }

@@ -62,17 +62,25 @@ export class CustomInput {
   }
 
   #read(piece: string, from: number): string {
-    let out = this.#high;
+    const out = [this.#high];
     this.#high = "";
     for (let at = from; at < piece.length; at++) {
       const letter = piece[at]!;
-      if (this.#escape !== "") out += this.#escaped(letter);
+      if (this.#escape !== "") out.push(this.#escaped(letter));
       else if (letter === "\\") this.#escape = letter;
       else if (letter === '"') {
         this.#state = "over";
         break;
-      } else out += letter;
+      } else {
+        const end = plainTo(piece, at);
+        out.push(piece.slice(at, end));
+        at = end - 1;
+      }
     }
+    return this.#whole(out.join(""));
+  }
+
+  #whole(out: string): string {
     if (this.#state === "text" && /[\uD800-\uDBFF]$/.test(out)) {
       this.#high = out.slice(-1);
       return out.slice(0, -1);
@@ -92,6 +100,16 @@ export class CustomInput {
     return Number.isNaN(code) ? "" : String.fromCharCode(code);
   }
 }
+
+/** Where letters end that stand for themselves. */
+function plainTo(piece: string, from: number): number {
+  let at = from;
+  while (at < piece.length && piece.charCodeAt(at) !== quote && piece.charCodeAt(at) !== backslash) at += 1;
+  return at;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
 
 const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 const opening = /^\s*\{\s*"input"\s*:\s*"/;

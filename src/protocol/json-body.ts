@@ -1,16 +1,13 @@
 /** The bytes of a body → its JSON value, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure. */
 import { Fault } from "../inference/fault.ts";
 import { type BodyScan, tooDeep } from "./body-scan.ts";
-import { type Parsed, parseInSteps, parsingCost_ns } from "./json-steps.ts";
+import { isQuick, type Parsed, parseInSteps } from "./json-steps.ts";
 
 export interface ScannedBody {
   bytes: Uint8Array;
   /** Null: too small to cost much, whatever its shape, and not looked over. */
   shape: BodyScan | null;
 }
-
-/** What may take so long, at its dearest, is parsed in one go: in steps, an agent's body costs twice as much. */
-const whole_ns = 20_000_000;
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 
@@ -37,7 +34,7 @@ export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number):
     if (isDeeper(value, depth_max)) throw tooDeep(depth_max);
     return { value, isIntact: true };
   }
-  if (parsingCost_ns(shape) <= whole_ns) return { value: parseJsonBody(bytes), isIntact: true };
+  if (isQuick(shape)) return { value: parseJsonBody(bytes), isIntact: true };
   try {
     return yield* parseInSteps(bytes);
   } catch (cause) {

@@ -43,9 +43,27 @@ export function parsingCost_ns(shape: { bytes: number; values: number; members: 
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
 
+/** What may take so long, at its dearest, is parsed in one go: in steps, an agent's body costs twice as much. */
+const whole_ns = 20_000_000;
+
+/** Whether it may be parsed in one go. */
+export function isQuick(shape: { bytes: number; values: number; members: number }): boolean {
+  return parsingCost_ns(shape) <= whole_ns;
+}
+
+export interface Stepping {
+  /** What one step may cost, in nanoseconds. */
+  step?: number | undefined;
+  /** A longer string is made by itself. */
+  long?: number | undefined;
+  /** Whether what is no UTF-8 becomes U+FFFD. */
+  isLenient?: boolean;
+}
+
 /** Throws what JSON.parse or a decoder throws; positions in a SyntaxError's words are those of a part. */
-export function* parseInSteps(bytes: Uint8Array, step = step_ns, long = long_bytes): Generator<void, Parsed, void> {
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+export function* parseInSteps(bytes: Uint8Array, stepping: Stepping = {}): Generator<void, Parsed, void> {
+  const { step = step_ns, long = long_bytes, isLenient = false } = stepping;
+  const decoder = new TextDecoder("utf-8", { fatal: !isLenient, ignoreBOM: true });
   const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const walk = new Walk(bytes, decoder, isMarked ? 3 : 0);
   let cost = 0;

@@ -30,12 +30,25 @@ export function isCrowded({ waiting, cacheShare }: EngineLoad, waiting_max: numb
   return waiting > waiting_max || (cacheShare !== null && cacheShare > cacheShare_max);
 }
 
-/** One line for each set of labels. */
+/** Lines of one name that are read: one for each set of labels. */
+const lines_max = 4096;
+
 function valuesOf(text: string, names: readonly string[]): number[] {
-  return text.split("\n").flatMap((line) => {
-    const name = names.find((one) => line.startsWith(one) && /^[ {]/.test(line.slice(one.length)));
-    if (!name) return [];
-    const value = Number(/^(?:\{.*\})? +(\S+)/.exec(line.slice(name.length))?.[1]);
-    return Number.isFinite(value) && value >= 0 ? [value] : [];
+  return names.flatMap((name) => {
+    const values = labelledLines(text, name).map((line) => Number(/^(?:\{.*\})? +(\S+)/.exec(line)?.[1]));
+    return values.filter((value) => Number.isFinite(value) && value >= 0);
   });
+}
+
+/** What stands behind the name, of lines that begin with it. Other lines cost a search alone: an engine may send millions. */
+function labelledLines(text: string, name: string): string[] {
+  const lines: string[] = [];
+  for (let at = text.indexOf(name); at >= 0 && lines.length < lines_max; at = text.indexOf(name, at + 1)) {
+    if (at > 0 && text[at - 1] !== "\n") continue;
+    const from = at + name.length;
+    if (text[from] !== " " && text[from] !== "{") continue;
+    const end = text.indexOf("\n", from);
+    lines.push(text.slice(from, end < 0 ? text.length : end));
+  }
+  return lines;
 }

@@ -23,7 +23,7 @@ export interface SseLimits {
   frame_bytes_max: number;
 }
 
-export const sseLimits: SseLimits = { frame_bytes_max: 16 * 1024 * 1024 };
+export const sseLimits: SseLimits = { frame_bytes_max: 8 * 1024 * 1024 };
 
 /** The sender put more into one message than the limit allows. The decoder takes nothing further. */
 export class SseOverflow extends Error {
@@ -59,6 +59,11 @@ export class SseDecoder {
   get isBetween(): boolean {
     const isBegun = this.#atHead || this.#afterCr || this.#line_bytes > 0;
     return !isBegun && this.#data.length === 0 && this.#event === "" && !this.#overflow;
+  }
+
+  /** Bytes of a message that has not come to its end. */
+  get held_bytes(): number {
+    return this.#held_bytes + this.#line_bytes;
   }
 
   /**
@@ -112,9 +117,8 @@ export class SseDecoder {
     const line_bytes = this.#line_bytes + end - start;
     if (this.#isTooMuch(line_bytes) || end === start) return;
     if (line_bytes > this.#line.length) {
-      const grown = new Uint8Array(Math.max(line_bytes, this.#line.length * 2));
-      grown.set(this.#line.subarray(0, this.#line_bytes));
-      this.#line = grown;
+      // The memory of the smaller one is given back at once.
+      this.#line = new Uint8Array(this.#line.buffer.transfer(Math.max(line_bytes, this.#line.length * 2)));
     }
     Buffer.prototype.copy.call(bytes, this.#line, this.#line_bytes, start, end);
     this.#line_bytes = line_bytes;
@@ -129,7 +133,7 @@ export class SseDecoder {
     if (this.#overflow) return;
     this.#readLine(this.#line, 0, this.#line_bytes, messages);
     this.#line_bytes = 0;
-    if (this.#line.length > kept_bytes_max) this.#line = new Uint8Array(256);
+    if (this.#line.length > kept_bytes_max) this.#line = new Uint8Array(this.#line.buffer.transfer(256));
   }
 
   #isTooMuch(line_bytes: number): boolean {

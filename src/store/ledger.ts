@@ -146,6 +146,8 @@ export interface Granted {
   windows: WindowReadings;
   /** Of the key and the team that are limited, in this order; left out: neither is. */
   subjects?: SubjectReading[];
+  /** The team that the key is in, limited or not; left out: none. */
+  teamId?: string;
   /** The store's clock at the decision. */
   at: Date;
 }
@@ -208,13 +210,16 @@ export interface Ledger {
   audit(): Promise<Audit>;
   /**
    * All totals and roll-ups of a year against the sums that they must equal: empty when they agree. Of sealed windows and
-   * days the seal counts; a full check reads all records instead. Rejects where another full check is under way.
+   * days the seal counts; a full check reads all records instead, and compares them with what the audit log's chain says of
+   * them. Rejects where another full check is under way.
    */
   check(isFull?: boolean): Promise<LedgerDifference[]>;
   /** What a check takes on trust unless it is full. */
   sealed(): Promise<Sealed>;
   /** Confirmed settlements that the store did not have any more. */
   lost(): Promise<Lost>;
+  /** The store's clock. */
+  now(): Promise<Date>;
   /** What was used in a span, by groups: equal to the records at one instant. */
   report(query: ReportQuery): Promise<UsageReport>;
   /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
@@ -268,21 +273,26 @@ export interface Sealed {
 }
 
 export interface LedgerDifference {
-  organizationId: string;
+  /** Null: of `pass` and `chain`, which are nobody's own. */
+  organizationId: string | null;
   /** UUID of the key or team of that organization; null: it is the organization's own. */
   subjectId: string | null;
   /**
    * `extra` is the extra usage of a billing month; `running` counts open requests, and has no window; `hour` and `day` are
-   * the roll-ups of a day, by hours and in one.
+   * the roll-ups of a day, by hours and in one. `pass` are the records that an entry of the audit log vouches for, and
+   * `chain` says that the log's chain is broken behind one.
    */
-  kind: WindowKind | "extra" | "running" | "hour" | "day";
+  kind: WindowKind | "extra" | "running" | "hour" | "day" | "pass" | "chain";
+  /** Of `pass` and `chain`: when the entry was written. */
   startsAt: Date | null;
+  /** Of `pass` and `chain`: the entry's number. */
+  entry?: number | null;
   /** The total in the book, and the sum of the records' charges. */
   used: number;
   recorded: number;
   /**
    * The total in the book, and the sum of the running requests' holds (of `running`: their number; of `hour` and `day`: the
-   * tokens that were rolled up, and those of the records).
+   * tokens that were rolled up, and those of the records; of `pass` how many records there were, and are).
    */
   held: number;
   holding: number;

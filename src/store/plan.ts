@@ -89,6 +89,19 @@ export interface PlanStore {
   ): Promise<"published" | "same" | "older" | { taken: string[] }>;
   /** Of these names, those of plans that were made at run time. */
   taken(names: readonly string[]): Promise<string[]>;
-  /** Calls `changed` when plans were published, on every node, and when that may have gone by unheard. Answers how to stop. */
+}
+
+/** What nodes follow while requests run (docs/design/usage.md, Limits that change). A thrown error is an outage. */
+export interface LimitStore extends Pick<PlanStore, "inForce"> {
+  /** Whose limits changed behind the change of this number; null: from now on. */
+  changes(since: number | null): Promise<ChangedLimits>;
+  /** Calls `changed` when some did, on every node, and when that may have gone by unheard. Answers how to stop. */
   listen(changed: () => void): Promise<() => Promise<void>>;
+}
+
+export interface ChangedLimits {
+  /** The last change's. */
+  number: number;
+  /** Ids of organizations, teams and keys; null: anybody's may have. */
+  subjects: readonly string[] | null;
 }

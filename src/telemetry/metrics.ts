@@ -7,6 +7,7 @@ import type { StoreName, StoreWatcher } from "../store/watcher.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
 import { divergence } from "../usage/divergence.ts";
 import type { Ended } from "../usage/run.ts";
+import { unchargedAttempts } from "../usage/uncharged.ts";
 import type { Waited } from "../usage/walk.ts";
 import { largest } from "./largest.ts";
 import { other } from "./metric.ts";
@@ -107,6 +108,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       if (upstream !== null)
         for (const [of, field] of tokenClasses)
           inc("upstream_tokens_total", { model, upstream: named(upstream), class: of }, ended.usage[field]);
+      for (const { upstream: asked, outcome, inputTokens } of unchargedAttempts(ended))
+        inc("upstream_uncharged_tokens_total", { upstream: named(asked), outcome }, inputTokens);
       told.add(ended.organizationId, ended.units);
       if (divergence !== null) diverged.observe(model, divergence);
       for (const half of ["input", "output"] as const) {

@@ -4,6 +4,9 @@
  * docs/design/runtime.md, Bun as a server.
  */
 
+import { idleClock } from "./clock.ts";
+import { Countdown } from "./countdown.ts";
+
 /** For whoever works until then. */
 export interface Signal {
   readonly aborted: boolean;
@@ -23,6 +26,7 @@ export interface Listening {
 }
 
 const nobody = () => {};
+const idle = idleClock();
 
 export class Cancellation implements Signal {
   /** Those who listen, from the first (`after`) to the last (`before`). */
@@ -34,7 +38,7 @@ export class Cancellation implements Signal {
   /** Ends after so long; that keeps no process alive. */
   static timeout(ms: number): Signal {
     const cancellation = new Cancellation();
-    setTimeout(() => cancellation.abort(new Error(`not done within ${ms} ms`)), ms).unref();
+    new Countdown(() => cancellation.abort(new Error(`not done within ${ms} ms`)), idle).set(ms);
     return cancellation;
   }
 

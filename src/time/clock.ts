@@ -7,8 +7,9 @@ export interface Clock {
 }
 
 /** What waits by it keeps no process alive. */
-export function idleClock(): Pick<Clock, "after"> {
+export function idleClock(): Clock {
   return {
+    now_ms: () => performance.now(),
     after(delay_ms, run) {
       const timer = setTimeout(run, delay_ms);
       timer.unref();

@@ -5,12 +5,15 @@
  * `response-failed`; nothing is thrown. Leaving the generator early aborts the request, which closes the socket.
  */
 import type { InferenceEvent } from "../inference/event.ts";
-import { Fault } from "../inference/fault.ts";
+import { asFault, Fault } from "../inference/fault.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
+import { breather } from "../time/breather.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
-import { type AttemptEnd, faultOfCause, kindOfCause, kindOfFault, tooSlow } from "./attempt.ts";
-import { readAtMost } from "./body.ts";
+import { AnswerSize, whereMuch } from "./answer-size.ts";
+import { type AttemptEnd, endOfCause, faultOfCause, kindOfFault, NoRoom, tooSlow } from "./attempt.ts";
+import { CallArguments } from "./call-arguments.ts";
+import { type Hold, readJson } from "./engine-json.ts";
 import type { Reply } from "./http1/exchange.ts";
 import { refusalOf } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
@@ -25,6 +28,8 @@ export interface Question extends Sending {
   signal: Signal;
   /** Set where nobody reads the parts as they come: what follows the first is read together, so many milliseconds of it. */
   gather_ms?: number;
+  /** Hears how much of the answer is held, where that is much; throws the Fault that ends the request. */
+  hold?(bytes: number): void;
   /** Told once how it ended, before the last event leaves. */
   ended?(end: AttemptEnd): void;
 }
@@ -42,9 +47,6 @@ export interface Patience {
   /** Set where another engine stands ready: when it may be asked instead. */
   spare: { after_ms: number; isAsked(): boolean } | null;
 }
-
-/** An engine's whole reply: more is not read. */
-const reply_bytes_max = 64 * 1024 * 1024;
 
 export async function* ask(question: Question): AsyncGenerator<InferenceEvent[], void, void> {
   const { codec, identity, signal, patience } = question;
@@ -73,13 +75,18 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
       const read = reader(question, { answer, dog, told });
       // One loop, and no generator within the generator: each costs every batch several turns.
       while (!answer.isOver) {
-        const batch = read(await reply.read());
+        const reading = read(await reply.read());
+        const batch = reading instanceof Promise ? await reading : reading;
         if (batch.length > 0) yield batch;
       }
     } else if (contentType.includes("json")) {
-      const whole = await readAtMost(reply, reply_bytes_max);
+      const { value, bytes } = await readJson(reply, holding(question));
       answer.isRead = true;
-      const events = codec.response.decode(JSON.parse(whole), identity, question.request.outputTokens_max);
+      const events = codec.response.decode(value, identity, question.request.outputTokens_max);
+      await breather(bytes);
+      const calls = new CallArguments();
+      for (const event of events) calls.take(event);
+      await breather(bytes);
       told(endOf(events));
       yield events;
     } else {
@@ -87,7 +94,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     }
   } catch (cause) {
     const ours = work.reason instanceof Fault ? work.reason : null;
-    told({ kind: ours ? "timeout" : kindOfCause(cause) });
+    told(ours ? { kind: "timeout" } : endOfCause(cause));
     yield [{ type: "response-failed", fault: ours ?? faultOfCause(cause) }];
   } finally {
     told({ kind: "abandoned" });
@@ -153,18 +160,41 @@ interface ReaderParts {
 function reader(question: Question, { answer, dog, told }: ReaderParts) {
   const { codec, identity, request, patience, gather_ms = 0 } = question;
   const stream = new StreamReader(codec.stream.decoder(identity, request.outputTokens_max));
+  const hold = holding(question);
+  const size = new AnswerSize(gather_ms > 0);
+  const calls = new CallArguments();
 
-  return (pieces: Uint8Array[] | null): InferenceEvent[] => {
-    const batch = pieces === null ? stream.end() : stream.push(pieces);
+  const heard = (batch: InferenceEvent[], isLast: boolean): InferenceEvent[] => {
+    for (const event of batch) {
+      size.take(event);
+      calls.take(event);
+    }
+    hold(stream.held_bytes + size.kept_bytes);
     const end = batch.find(isTerminal);
-    if (pieces === null || end?.type === "response-end") answer.isEnded = true;
-    if (pieces === null || end) answer.isOver = true;
+    if (isLast || end?.type === "response-end") answer.isEnded = true;
+    if (isLast || end) answer.isOver = true;
     if (end) told(endOf(batch));
     // A part that was gathered is heard of late: the next is given as much longer.
     if (batch.length > 0) dog.expect(patience.idle_ms + gather_ms, "the next part");
     if (gather_ms > 0 && batch.some(({ type }) => type === "part-start")) answer.reply?.gather(gather_ms);
     return batch;
   };
+  return (pieces: Uint8Array[] | null): InferenceEvent[] | Promise<InferenceEvent[]> => {
+    if (pieces === null) return heard(stream.end(), true);
+    const batch = stream.push(pieces);
+    return batch instanceof Promise ? batch.then((events) => heard(events, false)) : heard(batch, false);
+  };
+}
+
+/** Throws NoRoom. */
+function holding({ hold }: Question): Hold {
+  return whereMuch((bytes) => {
+    try {
+      hold?.(bytes);
+    } catch (fault) {
+      throw new NoRoom(asFault(fault));
+    }
+  });
 }
 
 function isTerminal(event: InferenceEvent): boolean {

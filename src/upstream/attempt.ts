@@ -1,5 +1,8 @@
 /** How one attempt at one engine ended, for whoever decides whether another is asked. */
 import { Fault } from "../inference/fault.ts";
+import { UnreadableAnswer } from "../protocol/parts-bound.ts";
+import { malformedAnswer } from "../protocol/refusal.ts";
+import { SseOverflow } from "../sse/decode.ts";
 import { ConnectionLost } from "./http1/connection.ts";
 import { ConnectFailed } from "./http1/dial.ts";
 import type { Reply } from "./http1/exchange.ts";
@@ -37,6 +40,14 @@ export interface AttemptEnd {
   status?: number;
   /** As the engine said, unbounded; of a 429 or 5xx. */
   retryAfter_ms?: number;
+  /** Of an answer that was not read, or not further: why, in words that quote nothing of it. */
+  unread?: string;
+}
+
+/** Of what was thrown on the way. */
+export function endOfCause(cause: unknown): AttemptEnd {
+  const kind = kindOfCause(cause);
+  return cause instanceof UnreadableAnswer || cause instanceof SseOverflow ? { kind, unread: cause.message } : { kind };
 }
 
 /** Of an answer with another status than 200. */
@@ -56,8 +67,18 @@ export function kindOfFault({ code, status }: Fault): AttemptKind {
   return code === "upstream_timeout" ? "timeout" : "failed";
 }
 
+/** There is no room in memory for the answer: nothing is wrong with the engine. */
+export class NoRoom extends Error {
+  override readonly name = "NoRoom";
+
+  constructor(readonly fault: Fault) {
+    super("there is no room for the answer", { cause: fault });
+  }
+}
+
 /** Of what was thrown on the way. */
 export function kindOfCause(cause: unknown): AttemptKind {
+  if (cause instanceof NoRoom) return "abandoned";
   if (cause instanceof ConnectFailed) return "unreachable";
   if (cause instanceof ConnectionLost) return cause.isStale ? "stale" : "broken";
   if (cause instanceof Fault) return kindOfFault(cause);
@@ -68,6 +89,8 @@ export function kindOfCause(cause: unknown): AttemptKind {
 export function faultOfCause(cause: unknown): Fault {
   // What this engine's protocol has no words for is the caller's to change.
   if (cause instanceof Fault) return cause;
+  if (cause instanceof NoRoom) return cause.fault;
+  if (cause instanceof UnreadableAnswer || cause instanceof SseOverflow) return malformedAnswer(cause);
   if (cause instanceof ConnectFailed && cause.isTimeout) return tooSlow("the connection");
   const message =
     "The model's engine could not be reached, or stopped before its answer was complete. Please try again.";

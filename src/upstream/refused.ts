@@ -3,6 +3,7 @@ import { Fault } from "../inference/fault.ts";
 import type { UpstreamCodec } from "../protocol/codec.ts";
 import { type AttemptEnd, kindOfRefusal, retryAfterOf } from "./attempt.ts";
 import { readAtMost } from "./body.ts";
+import { parseLarge } from "./engine-json.ts";
 import type { Reply } from "./http1/exchange.ts";
 
 /** More is not read. */
@@ -11,12 +12,8 @@ const refusal_bytes_max = 64 * 1024;
 export async function refusalOf(reply: Reply, codec: UpstreamCodec): Promise<{ fault: Fault; end: AttemptEnd }> {
   const { status } = reply;
   const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
-  let body: unknown = text;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // An engine's proxy answers in HTML; the status says enough.
-  }
+  // An engine's proxy answers in HTML; the status says enough.
+  const body = await parseLarge(text).catch(() => text);
   const fault = codec.fault.decode(status, body);
   const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status };
   const wait_s = retryAfterOf(reply);

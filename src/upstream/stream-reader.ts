@@ -1,40 +1,69 @@
 /** Bytes of a streamed answer → events, whatever the cuts: one frame after the other, and those that are alike at once. */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Transducer } from "../protocol/codec.ts";
+import type { EngineEvent } from "../protocol/engine-event.ts";
 import { SseDecoder } from "../sse/decode.ts";
 import type { SseMessage } from "../sse/message.ts";
 import { DeltaFrames } from "./delta-frames.ts";
+import { parseLarge, unseen_bytes } from "./engine-json.ts";
+
+type Batch = InferenceEvent[];
 
 export class StreamReader {
-  readonly #decoder: Transducer<SseMessage, InferenceEvent>;
+  readonly #decoder: Transducer<EngineEvent, InferenceEvent>;
   readonly #frames = new SseDecoder();
   readonly #alike = new DeltaFrames();
 
-  constructor(decoder: Transducer<SseMessage, InferenceEvent>) {
+  constructor(decoder: Transducer<EngineEvent, InferenceEvent>) {
     this.#decoder = decoder;
   }
 
-  /** What these bytes complete, in order. Throws SseOverflow. */
-  push(pieces: readonly Uint8Array[]): InferenceEvent[] {
-    const batch: InferenceEvent[] = [];
-    for (const piece of pieces) {
+  /** Bytes of an event that has not come to its end. */
+  get held_bytes(): number {
+    return this.#frames.held_bytes;
+  }
+
+  /** What these bytes complete, in order; later where a large event is among it. Throws SseOverflow, UnreadableAnswer. */
+  push(pieces: readonly Uint8Array[]): Batch | Promise<Batch> {
+    const batch: Batch = [];
+    for (let at = 0; at < pieces.length; at++) {
+      const piece = pieces[at]!;
       const delta = this.#frames.isBetween ? this.#alike.read(piece) : null;
-      if (delta) batch.push(delta);
-      else for (const event of this.#read(piece)) batch.push(event);
+      if (delta) {
+        batch.push(delta);
+        continue;
+      }
+      const wasBetween = this.#frames.isBetween;
+      const messages = this.#frames.push(piece);
+      if (messages.some(isLarge)) return this.#pushSlowly(batch, messages, pieces.slice(at + 1));
+      const events = messages.flatMap((message) => this.#decoder.push(message));
+      this.#alike.learn(piece, events, wasBetween && this.#frames.isBetween && messages.length === 1);
+      for (const event of events) batch.push(event);
     }
     return batch;
   }
 
   /** The answer has come to its end. */
-  end(): InferenceEvent[] {
+  end(): Batch {
     return this.#decoder.end();
   }
 
-  #read(piece: Uint8Array): InferenceEvent[] {
-    const wasBetween = this.#frames.isBetween;
-    const messages = this.#frames.push(piece);
-    const events = messages.flatMap((message) => this.#decoder.push(message));
-    this.#alike.learn(piece, events, wasBetween && this.#frames.isBetween && messages.length === 1);
-    return events;
+  async #pushSlowly(batch: Batch, messages: readonly SseMessage[], rest: readonly Uint8Array[]): Promise<Batch> {
+    const events: Batch = [];
+    for (const message of messages) for (const event of this.#decoder.push(await looked(message))) events.push(event);
+    this.#alike.learn(nothing, events, false);
+    return [...batch, ...events, ...(await this.push(rest))];
   }
+}
+
+const nothing = new Uint8Array();
+
+function isLarge({ data }: SseMessage): boolean {
+  return data.length > unseen_bytes;
+}
+
+async function looked(message: SseMessage): Promise<EngineEvent> {
+  if (!isLarge(message)) return message;
+  const value = await parseLarge(message.data);
+  return { ...message, data: "", parsed: { value } };
 }

@@ -20,6 +20,8 @@ export interface Errand extends Signals {
   identity: ResponseIdentity;
   /** Output tokens that an answer may have: by the model and its context, and by what is held so far. */
   room: { allowed: number; held: number };
+  /** Hears how much of the answer is held; throws the Fault that then ends the request. */
+  holdAnswer?: ((bytes: number) => void) | undefined;
   /** Resolves when the ledger has decided: nothing waits for an engine before. */
   granted: Promise<void>;
   /** Under which it was admitted. */

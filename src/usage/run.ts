@@ -37,6 +37,8 @@ export interface Asked extends Omit<RatedEntry, "ahead"> {
   outputTokensAllowed: number;
   identity: ResponseIdentity;
   affinity: Affinity;
+  /** Hears how much of the answer is held, where that is much; throws the Fault of whoever has no room for it. */
+  holdAnswer?(bytes: number): void;
 }
 
 /** Whoever wants to know what becomes of a run; told after the ledger. */
@@ -66,6 +68,8 @@ export interface Ended extends Ending {
   stream: boolean;
   /** What its usage costs, whatever there was room for. */
   units: number;
+  /** The middle of what its whole prompt may be. */
+  inputTokensExpected: number;
   /** Its name in the configuration; null where none was asked. */
   upstream: string | null;
   /** Its address, where its name has several; else null. */
@@ -125,6 +129,7 @@ export function runs(parts: RunParts): Runs {
           affinity: asked.affinity,
           room: { allowed: asked.outputTokensAllowed, held },
           signal: caller.signal,
+          holdAnswer: asked.holdAnswer,
           halted: caller.halted,
           granted: decided.promise,
           trace: caller.trace ?? null,
@@ -277,6 +282,7 @@ class GrantedRun implements Run {
       organizationId: asked.principal.organization.id,
       stream: asked.request.stream,
       units,
+      inputTokensExpected: asked.inputTokensExpected,
       upstream: upstream ?? null,
       replica: replica ?? null,
       tried,

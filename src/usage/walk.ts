@@ -26,6 +26,8 @@ export interface WalkParts extends ItineraryParts {
   client: Client;
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
+  /** All that this process was late until now (time/lateness.ts). */
+  late_ms(): number;
   /** A route has begun to answer, so long after it was asked. */
   firstPart(route: Route, ms: number): void;
   settings(): WalkSettings;
@@ -67,6 +69,7 @@ class Walk implements Opened, OpenedEvents {
   #queued_ms = 0;
   /** Of the attempt under way. */
   #begun_ms = 0;
+  #lateBefore_ms = 0;
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #end: AttemptEnd | null = null;
   #isAtEngine = false;
@@ -222,6 +225,7 @@ class Walk implements Opened, OpenedEvents {
     this.#isAtEngine = true;
     this.#end = null;
     this.#begun_ms = begun_ms;
+    this.#lateBefore_ms = this.#parts.late_ms();
     const traced = errand.trace?.attempt(upstream, route.model);
     this.#attempt = ask({
       ...this.#asking.at(route),
@@ -239,6 +243,7 @@ class Walk implements Opened, OpenedEvents {
       traceHeaders: traced?.headers ?? null,
       cacheSalt: upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
       patience: this.#patience(route),
+      hold: (bytes) => errand.holdAnswer?.(bytes),
       ended: (end) => {
         over();
         finish?.stop();
@@ -263,10 +268,10 @@ class Walk implements Opened, OpenedEvents {
 
   /** An engine that has begun to answer is well, however long the answer is; unless its peers begin far sooner. */
   #wasShown(route: Route): void {
-    const { health, now_ms, firstPart, replicas } = this.#parts;
+    const { health, now_ms, late_ms, firstPart, replicas } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
     firstPart(route, ms);
-    const taken_ms = Math.max(0, ms - this.#leeway_ms());
+    const taken_ms = Math.max(0, ms - this.#leeway_ms() - (late_ms() - this.#lateBefore_ms));
     health.shown(route, replicas.routesOf(this.#errand.model), taken_ms, this.#begun_ms, now_ms());
   }
 

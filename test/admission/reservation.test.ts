@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { batcher } from "../../src/admission/batcher.ts";
 import { type EntranceSettings, entrance } from "../../src/admission/entrance.ts";
+import { HeardChanges } from "../../src/admission/limit-changes.ts";
 import type { Reservation, Settlement } from "../../src/admission/reservation.ts";
 import { compact } from "../../src/inference/compact.ts";
 import type { Fault } from "../../src/inference/fault.ts";
@@ -9,6 +10,7 @@ import type { InferenceRequest } from "../../src/inference/request.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import type { Command, Grow } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
+import type { ModelSubject } from "../store/budget-model.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
 import { CutLedger, organizationId, settled, VirtualClock } from "./virtual-time.ts";
 
@@ -42,12 +44,12 @@ const ending: Settlement = {
   reportRejected: null,
 };
 
-function node(change: Partial<EntranceSettings> = {}) {
+function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges()) {
   const clock = new VirtualClock();
   const ledger = new CutLedger(clock);
   const commands = batcher({ ledger, clock, random: () => 1 });
   const unrated = entrance(
-    { batcher: commands, clock },
+    { batcher: commands, clock, changes },
     { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: () => 3_000, ...change },
   );
   const sent = <V extends Command["verb"]>(verb: V) =>
@@ -92,7 +94,7 @@ function node(change: Partial<EntranceSettings> = {}) {
       (fault) => fault,
     );
   };
-  return { clock, ledger, commands, enter, entered, refused, sent };
+  return { clock, ledger, commands, changes, enter, entered, refused, sent };
 }
 
 describe("the hold", () => {
@@ -168,6 +170,34 @@ describe("the hold", () => {
     void reservation.settle(ending);
     await it.clock.advance(50);
     expect(it.sent("settle")[0]).toMatchObject({ limits: { session: 1e9 } });
+  });
+
+  test("is reviewed likewise when a limit of its key, its team or its organization changes, and of nobody else", async () => {
+    const it = node();
+    const team: ModelSubject = {
+      ...{
+        id: "team_1",
+        subject: "team",
+        limits: { session: 100_000, week: null, month: null, concurrentRequests: null },
+      },
+    };
+    it.ledger.model.organizations.get(organizationId)!.subjectsOf = () => [team];
+    const reservation = await it.entered();
+    expect(reservation.permits(100)).toBe(true);
+    it.changes.hear(["team_2", "key_of_another"]);
+    expect(reservation.permits(100)).toBe(true);
+    for (const subject of ["key_00000000000070008000000000000001", organizationId, "team_1"]) {
+      team.limits = { ...team.limits, session: 3_000 };
+      it.changes.hear([subject]);
+      const room = reservation.permits(101);
+      expect([subject, room]).toEqual([subject, expect.any(Promise)]);
+      await it.clock.advance(50);
+      expect(await room).toBe(true);
+    }
+    expect(reservation.permits(270)).toBe(true);
+    const beyond = reservation.permits(271);
+    await it.clock.advance(50);
+    expect(await beyond).toBe(false);
   });
 
   test("lets nothing leave while nobody knows what a review has left of it: its answer was lost, and its time was over", async () => {

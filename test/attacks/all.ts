@@ -3,6 +3,7 @@
 import { allowedBodies } from "./allowed-bodies.ts";
 import type { Attack } from "./attack.ts";
 import { compactedBodies } from "./compacted-bodies.ts";
+import { engineAnswers } from "./engine-answers.ts";
 import { faults } from "./faults.ts";
 import { honestBodies } from "./honest-bodies.ts";
 import { hungryClients } from "./hungry.ts";
@@ -17,4 +18,5 @@ export const attacks: readonly Attack[] = [
   parallelBodies,
   ...hungryClients,
   ...faults,
+  ...engineAnswers,
 ];

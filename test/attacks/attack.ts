@@ -1,6 +1,8 @@
 // What an attack is, and what it may do to a node at most. A new one is a value in a list of `all.ts`.
 
+import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
 import type { Store } from "../faults/stores.ts";
+import type { Says } from "./engine.ts";
 
 export interface Attack {
   name: string;
@@ -33,6 +35,9 @@ export interface Target {
   lyingModel: string;
   /** Its engine writes for as long as it is read, as fast as it can. */
   endlessModel: string;
+  /** Their engines say what `engineSays` was told last, each in its protocol. */
+  hostileModels: Readonly<Record<UpstreamProtocol, string>>;
+  engineSays(what: Says | null): void;
   pid: number;
   /** What the node has logged so far. */
   log(): string;

@@ -1,10 +1,28 @@
 // The engine behind a node that is attacked: takes any body and says a few words, as a stream where one is asked for.
 
+import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
+
 export const honestEngineModel = "writer";
 /** Reports a billion tokens of whatever it said, in one read with its end. */
 export const lyingEngineModel = "liar";
 /** Writes for as long as it is read, as fast as it can. */
 export const endlessEngineModel = "endless";
+/** Says what an attack wants it to, in whatever protocol it is asked. */
+export const hostileEngineModel = "hostile";
+
+/** What the hostile engine answers. */
+export interface EngineAnswer {
+  isStream: boolean;
+  bytes: Uint8Array;
+}
+
+export type Says = (protocol: UpstreamProtocol) => EngineAnswer;
+
+const protocolAt: Record<string, UpstreamProtocol> = {
+  "/v1/chat/completions": "openai-chat",
+  "/v1/messages": "anthropic-messages",
+  "/v1/responses": "openai-responses",
+};
 
 const words = 20;
 const lie = { prompt_tokens: 12, completion_tokens: 1e9, total_tokens: 1e9 + 12 };
@@ -13,7 +31,8 @@ const truth = { prompt_tokens: 12, completion_tokens: words, total_tokens: 12 + 
 const pause_ms = 20;
 
 export function startEngine() {
-  return Bun.serve({
+  let says: Says | null = null;
+  const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     maxRequestBodySize: 256 * 1024 * 1024,
@@ -23,12 +42,27 @@ export function startEngine() {
       const text = await request.text();
       const isAsked = (name: string) => text.slice(0, 200).includes(`"model":"${name}"`);
       if (isAsked(endlessEngineModel)) return endless();
+      const protocol = protocolAt[new URL(request.url).pathname];
+      if (says && protocol && isAsked(hostileEngineModel)) return hostile(says(protocol));
       const isLying = isAsked(lyingEngineModel);
       if (/"stream":true/.test(text.slice(0, 500) + text.slice(-500))) return streamed(isLying);
       const choices = [{ index: 0, message: { role: "assistant", content: said(words) }, finish_reason: "stop" }];
       return Response.json({ id: "1", object: "chat.completion", choices, usage: isLying ? lie : truth });
     },
   });
+  return {
+    port: Number(server.url.port),
+    /** From here on the hostile model says that. */
+    says(what: Says | null) {
+      says = what;
+    },
+    stop: () => server.stop(true),
+  };
+}
+
+function hostile({ isStream, bytes }: EngineAnswer): Response {
+  const headers = { "content-type": isStream ? "text/event-stream" : "application/json" };
+  return new Response(bytes as Uint8Array<ArrayBuffer>, { headers });
 }
 
 function streamed(isLying: boolean): Response {

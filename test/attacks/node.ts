@@ -6,7 +6,14 @@ import { join } from "node:path";
 import { faultyPostgres, type Store } from "../faults/stores.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { type Attack, bodyBounds, type Measured, type NodeOptions, type Target } from "./attack.ts";
-import { endlessEngineModel, honestEngineModel, lyingEngineModel, startEngine } from "./engine.ts";
+import {
+  endlessEngineModel,
+  honestEngineModel,
+  hostileEngineModel,
+  lyingEngineModel,
+  type Says,
+  startEngine,
+} from "./engine.ts";
 import { cpu_ms, forgetPeak, peak_bytes, resident_bytes } from "./process.ts";
 import type { Stop } from "./watch.ts";
 
@@ -21,6 +28,11 @@ export interface AttackedNode {
 const model = "acme/writer-1";
 const lyingModel = "acme/liar-1";
 const endlessModel = "acme/endless-1";
+const hostileModels: Target["hostileModels"] = {
+  "openai-chat": "acme/hostile-chat",
+  "anthropic-messages": "acme/hostile-messages",
+  "openai-responses": "acme/hostile-responses",
+};
 
 export async function startAttackedNode({
   limits = "{}",
@@ -31,14 +43,14 @@ export async function startAttackedNode({
   const engine = startEngine();
   const database = hasDatabase ? await faultyPostgres() : null;
   const sluice = await startSluice({
-    config: configOf(Number(engine.url.port), limits),
+    config: configOf(engine.port, limits),
     env: {
       ...{ BUN_OPTIONS: `--preload=${join(import.meta.dir, "watch.ts")}`, ATTACK_WATCH: watched },
       ...(database ? { DATABASE_URL: `postgres://postgres@127.0.0.1:${database.port}/postgres` } : {}),
     },
     ...(database ? { store: "pglite" } : {}),
   });
-  const target = await readyTarget(sluice, database);
+  const target = await readyTarget(sluice, database, engine.says);
   const prober = await startProber(sluice.url);
   const stops = (): Stop[] =>
     existsSync(watched)
@@ -80,7 +92,7 @@ export async function startAttackedNode({
     async stop() {
       prober.stop();
       await sluice.stop();
-      await engine.stop(true);
+      await engine.stop();
       await database?.stop();
       rmSync(folder, { recursive: true, force: true });
     },
@@ -100,24 +112,33 @@ export function mibOf(bytes: number): string {
 }
 
 function configOf(port: number, limits: string): string {
-  const entry = (id: string, engineModel: string, price: number) => `
+  const entry = (id: string, engineModel: string, price: number, upstream = "main") => `
   - id: ${id}
     created: 1790000000
     context_window: 100000000
     max_output_tokens: 1000
     capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input]
     prices: { input: ${price}, cached_input: ${price}, cache_write: ${price}, output: ${price} }
-    routes: [{ upstream: main, model: ${engineModel} }]`;
+    routes: [{ upstream: ${upstream}, model: ${engineModel} }]`;
+  const protocols = Object.entries(hostileModels);
+  const url = `url: "http://127.0.0.1:${port}/v1"`;
+  const upstreams = protocols.map(([protocol]) => `\n  hostile-${protocol}: { ${url}, protocol: ${protocol} }`);
+  const hostile = protocols.map(([protocol, id]) => entry(id, hostileEngineModel, 1, `hostile-${protocol}`));
   return `
-upstreams: { main: { url: "http://127.0.0.1:${port}/v1" } }
-models:${entry(model, honestEngineModel, 1)}${entry(lyingModel, lyingEngineModel, 10_000_000)}${entry(endlessModel, endlessEngineModel, 1)}
+upstreams:
+  main: { ${url} }${upstreams.join("")}
+models:${entry(model, honestEngineModel, 1)}${entry(lyingModel, lyingEngineModel, 10_000_000)}${entry(endlessModel, endlessEngineModel, 1)}${hostile.join("")}
 plans: { free: {} }
 limits: ${limits}
 `;
 }
 
 /** With a key, and warm. */
-async function readyTarget(sluice: Sluice, database: Store | null): Promise<Target> {
+async function readyTarget(
+  sluice: Sluice,
+  database: Store | null,
+  engineSays: (what: Says | null) => void,
+): Promise<Target> {
   try {
     const { url, pid, stderr: log } = sluice;
     const target = {
@@ -127,6 +148,8 @@ async function readyTarget(sluice: Sluice, database: Store | null): Promise<Targ
       model,
       lyingModel,
       endlessModel,
+      hostileModels,
+      engineSays,
       pid,
       log,
       database,

@@ -231,6 +231,7 @@ for (const { kind, open } of kinds) {
           subject_id: null,
           window: "week",
           starts_at: expect.stringMatching(instant),
+          audit_entry: null,
           ...{ used: 705, recorded: 700, held: 0, holding: 0 },
         },
       ]);

@@ -100,6 +100,8 @@ test("clients read no upstream's name; the operator's port has the time to the f
   const written = /^upstream_tokens_total\{model="acme\/seen",upstream="canary-well",class="output"\} (\d+)$/m;
   // Each answer has three.
   expect(Number(written.exec(metrics)?.[1])).toBe(3 * well.asked.length);
+  expect(metrics).toMatch(/^upstream_uncharged_tokens_total\{upstream="canary-sick",outcome="failed"\} [1-9]/m);
+  expect(metrics).not.toMatch(/^upstream_uncharged_tokens_total\{upstream="canary-well"/m);
   const { code, stderr } = await sluice.cli("upstream", "list", "--url", sluice.url);
   expect(code).toBe(1);
   expect(stderr).toContain("names no routes");

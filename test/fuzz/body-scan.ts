@@ -107,7 +107,7 @@ function walked(bytes: Uint8Array): Omit<BodyShape, "names"> {
 
 function inSteps(bytes: Uint8Array, step_ns: number, long_bytes: number): unknown {
   const sent = Buffer.from(bytes);
-  const steps = parseInSteps(bytes, step_ns, long_bytes);
+  const steps = parseInSteps(bytes, { step: step_ns, long: long_bytes });
   for (;;) {
     const step = steps.next();
     if (!step.done) continue;

@@ -27,6 +27,7 @@ export function walking(more: Partial<WalkParts> = {}): WalkParts {
     queues: queues(() => performance.now()),
     shareOf: () => ({ weight: 1, priority: 0 }),
     now_ms: () => performance.now(),
+    late_ms: () => 0,
     clock: idleClock(),
     draw: Math.random,
     attempted() {},

@@ -4,7 +4,7 @@
 import { connect, createServer, type Socket } from "node:net";
 
 export interface PoolerOptions {
-  mode: "session" | "transaction";
+  mode: "session" | "transaction" | "statement";
   sessions_max: number;
   /** Whether the session that was free for longest is next, and not the last one. */
   isRoundRobin?: boolean;
@@ -51,6 +51,7 @@ export async function startPooler(server: string, options: PoolerOptions): Promi
       messages(
         (type, message) => {
           const isReady = type === "Z";
+          if (isReady && options.mode === "statement" && message.at(-1) !== 0x49) return refused(session);
           if (isStarted) session.client?.socket.write(message);
           if (!isReady) return;
           session.due -= 1;
@@ -61,6 +62,14 @@ export async function startPooler(server: string, options: PoolerOptions): Promi
       ),
     );
     return session;
+  }
+
+  /** Both ends are closed, the client's with a word of why. */
+  function refused(session: Session): void {
+    count -= 1;
+    session.client?.socket.end(refusal("transaction blocks not allowed in statement pooling mode"));
+    if (session.client) session.client.session = null;
+    session.socket.destroy();
   }
 
   function released(session: Session): void {

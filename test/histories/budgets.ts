@@ -93,6 +93,13 @@ export function changedBudget(now: OwnLimits, { subjects }: Budgets, change: Bud
   return { ...now, teams: new Map(now.teams).set(keyOfTurn(change.key), teams[change.team % teams.length]!) };
 }
 
+/** Whose limits or team differ, by the ids that nodes know. */
+export function changedSubjects(organizationId: string, before: OwnLimits, after: OwnLimits): string[] {
+  const named = [...after.limits].filter(([id, limits]) => before.limits.get(id) !== limits).map(([id]) => id);
+  const keyIds = [...after.teams].filter(([keyId, team]) => before.teams.get(keyId) !== team).map(([keyId]) => keyId);
+  return [...named.map((id) => id.replace(`${organizationId} key_`, "key_")), ...keyIds];
+}
+
 /** What a window or a subject had when it was last looked at. */
 interface Seen {
   taken: number;

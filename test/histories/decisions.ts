@@ -2,7 +2,7 @@
 
 import type { Command, UsageLimits } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
-import type { Account } from "./account.ts";
+import type { Account, Grant } from "./account.ts";
 import type { Node } from "./node.ts";
 import { prices } from "./prices.ts";
 import type { Say } from "./rules.ts";
@@ -10,8 +10,8 @@ import { lease_ms } from "./scenario.ts";
 import { isHindered } from "./verdict.ts";
 import { reaches, type World } from "./world.ts";
 
-/** Plans are read every five seconds, by a clock that may go slow, where the message of a change was lost. */
-const known_ms = 5_600;
+/** Limits are read every second, by a clock that may go slow, where the message of a change was lost. */
+const known_ms = 1_200;
 /** An admission goes by the plan that counted when its request came, and waits for rates and its grant. */
 const admitted_ms = 6_000;
 /** Keys are asked for once a second, likewise. */
@@ -59,23 +59,47 @@ export function judgeStanding(world: World, account: Account, tokens: number, sa
   judgeReview(world, account, tokens, say);
 }
 
-/** Where the plan was lowered, what is held beyond it was given back before any more of it left. */
+/** Where a limit was lowered, what is held beyond it was given back before any more of it left. */
 function judgeReview(world: World, account: Account, tokens: number, say: Say): void {
-  const { plan, organization, grant } = account;
-  const versions = world.office.versions(organization.id);
-  if (versions.length === 1 || !grant || account.setBackAt_ms !== null) return;
-  const since_ms = versions.at(-1)!.from_ms;
-  const hold = world.store.model.holds.get(plan.id);
-  if (!hold || world.time.now_ms < since_ms + known_ms) return;
-  // A node that was cut off may admit by the limits that it knew once more.
-  if (world.nodes.some((node) => node && isKept(node, world, since_ms - lease_ms))) return;
+  const { plan, grant } = account;
+  const { now_ms } = world.time;
+  if (!grant || account.setBackAt_ms !== null || tokens * prices.output === 0) return;
   // Copies of a growth come late, and hold once more what was given back; an operator's entry counts at the next growth.
   const { doubled, slow } = world.scenario.weather;
   if (doubled > 0 || slow > 0 || world.scenario.faults.some(({ kind }) => kind === "adjust")) return;
-  const limits = versions.at(-1)!.plan;
-  for (const { kind, used, held } of grant.cells) {
-    const limit = kind === "extra" ? null : limits[kind];
-    if (limit !== null && used + held > limit && tokens * prices.output > 0)
-      say("plans", `${plan.id} forwarded ${tokens} tokens, and its ${kind} has ${used + held} of ${limit} units taken`);
+  for (const { name, since_ms, taken, limit, knownBy } of boundsOf(world, account, grant)) {
+    if (limit === null || taken <= limit || now_ms < since_ms + known_ms) continue;
+    if (knownBy.some((node) => node && isKept(node, world, since_ms - lease_ms))) continue;
+    say("plans", `${plan.id} forwarded ${tokens} tokens, and ${name} has ${taken} of ${limit} units taken`);
   }
+}
+
+/** One window of somebody in whom a request counts. */
+interface Bound {
+  name: string;
+  /** Since when the limit is this one. */
+  since_ms: number;
+  limit: number | null;
+  taken: number;
+  /** Who must know of the limit, so that it is kept. */
+  knownBy: readonly (Node | undefined)[];
+}
+
+function boundsOf(world: World, { plan, organization, node }: Account, { cells }: Grant): Bound[] {
+  const hold = world.store.model.holds.get(plan.id);
+  if (!hold) return [];
+  const { from_ms, plan: limits } = world.office.versions(organization.id).at(-1)!;
+  const bounds = cells.map(({ kind, used, held }): Bound => {
+    const limit = kind === "extra" ? null : limits[kind];
+    // A node that was cut off may admit by the plan that it knew once more.
+    return { name: `its ${kind}`, since_ms: from_ms, limit, taken: used + held, knownBy: world.nodes };
+  });
+  for (const { subject, windows } of hold.own)
+    for (const { kind, total } of windows) {
+      const since_ms = world.office.limitedFrom_ms(subject.id.replace(`${organization.id} key_`, "key_"));
+      const taken = total.used + total.held;
+      const limit = subject.limits[kind];
+      bounds.push({ name: `the ${kind} of ${subject.id}`, since_ms, limit, taken, knownBy: [node] });
+    }
+  return bounds;
 }

@@ -1,6 +1,7 @@
 // What is done to nodes and stores, and what an administrator decides meanwhile; and the quiet at the end.
 
-import { changedBudget } from "./budgets.ts";
+import type { OwnLimits } from "../store/budget-model.ts";
+import { changedBudget, changedSubjects } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import type { FaultPlan } from "./scenario.ts";
@@ -133,7 +134,7 @@ function decide(world: World, judge: Judge, decision: Decision): void {
     case "team":
       world.tell(() => `a limit of ${id} is changed: ${JSON.stringify(decision)}`);
       judge.budgeted(id, decision.kind);
-      store.setOwnLimits(id, changedBudget(store.ownLimits(id), world.budgets.get(id)!, decision));
+      limit(store.ownLimits(id), changedBudget(store.ownLimits(id), world.budgets.get(id)!, decision));
       return;
     case "adjust": {
       const entryId = `entry_${decision.index}`;
@@ -151,5 +152,10 @@ function decide(world: World, judge: Judge, decision: Decision): void {
       adjust();
       if (decision.again_ms !== null) world.in(decision.again_ms, adjust);
     }
+  }
+
+  function limit(before: OwnLimits, after: OwnLimits): void {
+    store.setOwnLimits(id, after);
+    office.limit(id, changedSubjects(id, before, after));
   }
 }

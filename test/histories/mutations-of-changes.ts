@@ -76,7 +76,7 @@ const goesOn = (ledger: NodeLedger): NodeLedger =>
     },
   );
 
-const plans = "docs/design/usage.md, Plans that change";
+const plans = "docs/design/usage.md, Limits that change";
 
 const changeMutations: Record<string, Mutation> = {
   "one organization is charged for all": {
@@ -95,6 +95,18 @@ const changeMutations: Record<string, Mutation> = {
     rule: plans,
     under: ["plan"],
     defects: { hidesChange: true },
+    seenAs: ["plans"],
+  },
+  "a hold is not reviewed under another limit of its key or team": {
+    rule: plans,
+    under: ["budget"],
+    defects: { hearsOf: () => false },
+    seenAs: ["plans"],
+  },
+  "a hold is not reviewed under another limit of its team": {
+    rule: plans,
+    under: ["budget", "team"],
+    defects: { hearsOf: (subject) => subject.startsWith("key_") },
     seenAs: ["plans"],
   },
   "a node hears of no plan": { rule: plans, under: ["plan"], defects: { followsNobody: true }, seenAs: ["plans"] },

@@ -26,6 +26,8 @@ export interface Defects {
   keepsPlan?: boolean;
   /** A plan that changes stays the same object. */
   hidesChange?: boolean;
+  /** Of whose limits nodes hear; absent: of everybody's. */
+  hearsOf?(subject: string): boolean;
   /** Nodes read plans when they begin, and ask for no keys. */
   followsNobody?: boolean;
   /** The lease that nodes count with; the store's stays what it is. */

@@ -41,7 +41,9 @@ export class Node {
     const wire = wireOf(world, judge, this);
     const ledger = defects.ledger?.(wire, this.clock) ?? wire;
     const believed_ms = defects.believedLease_ms ?? lease_ms;
+    this.knows = knowledgeOf(world, this);
     this.admission = admission({
+      changes: this.knows.changes,
       ledger: believed_ms === lease_ms ? ledger : withLease(ledger),
       rates: ratesOf(world, judge, this),
       metering: { lease_s: believed_ms / 1000, checkpoint_s: checkpoint_ms / 1000, sweep_s: sweep_ms / 1000 },
@@ -50,7 +52,6 @@ export class Node {
       random: chance.next,
       batches: { batch_commands_max: plan.batch_commands_max },
     });
-    this.knows = knowledgeOf(world, this);
     if (believed_ms !== lease_ms) recovery({ ledger, clock: this.clock }, { sweep_ms, lease_ms, recovered_max: 200 });
   }
 

@@ -1,10 +1,11 @@
-// Where it stands what an administrator has decided, and what each node knows of it: the unchanged code that follows plans
-// (src/admission/plans-in-force.ts) and revocations (src/auth/standing.ts), over wires that may fail.
+// Where it stands what an administrator has decided, and what each node knows of it: the unchanged code that follows limits
+// (src/admission/limits-in-force.ts) and revocations (src/auth/standing.ts), over wires that may fail.
 
-import { type PlansInForce, plansInForce } from "../../src/admission/plans-in-force.ts";
+import { type LimitChanges, noLimitChanges } from "../../src/admission/limit-changes.ts";
+import { type LimitsInForce, limitsInForce } from "../../src/admission/limits-in-force.ts";
 import { type Standings, standings } from "../../src/auth/standing.ts";
 import type { Principal, Verdict } from "../../src/auth/verdict.ts";
-import type { Plan } from "../../src/store/plan.ts";
+import type { ChangedLimits, Plan } from "../../src/store/plan.ts";
 import type { Node } from "./node.ts";
 import type { OrganizationPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
@@ -17,6 +18,8 @@ interface Version {
 
 export class Office {
   readonly #versions = new Map<string, Version[]>();
+  /** Whose limits changed, of keys and teams; the n-th is the change of this number. */
+  readonly #changes: { at_ms: number; subjects: readonly string[] }[] = [];
   readonly #revokedAt_ms = new Map<string, number>();
   readonly #heardBy = new Set<(organizationId: string) => void>();
 
@@ -44,6 +47,22 @@ export class Office {
     this.#tell(organizationId);
   }
 
+  /** Of keys and teams of this organization. */
+  limit(organizationId: string, subjects: readonly string[]): void {
+    this.#changes.push({ at_ms: this.now_ms(), subjects });
+    this.#tell(organizationId);
+  }
+
+  /** Since when this key or team has the limits that it has. */
+  limitedFrom_ms(subject: string): number {
+    return this.#changes.findLast(({ subjects }) => subjects.includes(subject))?.at_ms ?? Number.NEGATIVE_INFINITY;
+  }
+
+  changes(since: number | null): ChangedLimits {
+    const number = this.#changes.length;
+    return { number, subjects: this.#changes.slice(since ?? number).flatMap(({ subjects }) => subjects) };
+  }
+
   revoke(organizationId: string): void {
     if (!this.#revokedAt_ms.has(organizationId)) this.#revokedAt_ms.set(organizationId, this.now_ms());
     this.#tell(organizationId);
@@ -66,6 +85,8 @@ export class Office {
 export interface Knowledge {
   /** Until it has read any, those that counted when it began. */
   plan(organizationId: string): Plan;
+  /** Whose limits have changed, of keys and teams. */
+  changes: LimitChanges;
   standings: Standings | null;
 }
 
@@ -75,19 +96,19 @@ export const principalOf = ({ id, plan }: OrganizationPlan): Principal =>
 /** Nothing runs that this history does not need. */
 export function knowledgeOf(world: World, node: Node): Knowledge {
   const { office, scenario } = world;
-  const has = (kind: "plan" | "revoke") => scenario.faults.some((fault) => fault.kind === kind);
+  const has = (...kinds: string[]) => scenario.faults.some(({ kind }) => kinds.includes(kind));
   const began = new Map(scenario.organizations.map(({ id }) => [id, office.plan(id)]));
-  let inForce: PlansInForce | null = null;
+  let inForce: LimitsInForce | null = null;
   const follow = world.defects.followsNobody !== true;
-  if (has("plan") && follow) {
-    let isFirst = true;
-    void plansInForce({
+  if (has("plan", "budget", "team") && follow) {
+    const hears = world.defects.hearsOf ?? (() => true);
+    void limitsInForce({
       store: {
-        inForce: () => {
-          const read = () => office.plans();
-          if (!isFirst) return asked(world, node, "plans", read);
-          isFirst = false;
-          return Promise.resolve(read());
+        inForce: () => (inForce ? asked(world, node, "plans", () => office.plans()) : Promise.resolve(office.plans())),
+        changes: async (since) => {
+          if (since === null) return office.changes(null);
+          const { number, subjects } = await asked(world, node, "limits", () => office.changes(since));
+          return { number, subjects: subjects!.filter(hears) };
         },
         listen: async (changed) => {
           office.listen(() => heard(world, node, changed));
@@ -114,7 +135,13 @@ export function knowledgeOf(world: World, node: Node): Knowledge {
   if (keys) office.listen((id) => heard(world, node, () => keys.changed(id)));
   const names = new Map(scenario.organizations.map(({ id, plan }) => [id, plan.name]));
   return {
-    plan: (id) => inForce?.current().get(names.get(id)!) ?? began.get(id)!,
+    plan: (id) => inForce?.plans().get(names.get(id)!) ?? began.get(id)!,
+    changes: {
+      get edition() {
+        return (inForce?.changes ?? noLimitChanges).edition;
+      },
+      concern: (subjects, since) => (inForce?.changes ?? noLimitChanges).concern(subjects, since),
+    },
     standings: keys,
   };
 }

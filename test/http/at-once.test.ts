@@ -1,6 +1,6 @@
 /**
- * What counts at once: a plan that is lowered, a key that is revoked, an organization that is suspended or loses its plan,
- * while requests run; on two nodes over Postgres, and embedded. Each leaves one record, and no hold.
+ * What counts at once: a limit that is changed, whosever it is, a key that is revoked, an organization that is suspended or
+ * loses its plan, while requests run; on three nodes over Postgres, and embedded. Each leaves one record, and no hold.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ setDefaultTimeout(120_000);
 
 const model = "acme/writer-1";
 /** Long enough that nothing ends by itself while a test looks. */
-const directives = "tokens=16000 tps=200";
+const directives = "tokens=16000 tps=300";
 const bodies: Record<string, object> = {
   "/v1/chat/completions": { messages: saying(directives) },
   "/v1/messages": { messages: saying(directives), max_tokens: 16_000 },
@@ -46,8 +46,8 @@ interface Fleet {
   /** Of each node: its own configuration file, with this limit of a session on the plan gold. */
   rewrite(node: number, gold: string): void;
   file(node: number): string;
-  /** A new organization. */
-  member(plan: string): Promise<{ organization: string; keyId: string; key: string; otherKey: string }>;
+  /** A new organization with two keys, made with these options. */
+  member(plan: string, ...options: string[]): Promise<Member>;
   stop(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ async function startFleet(store: "pglite" | "postgres", engine: Simulator): Prom
   const file = (node: number) => join(folder, `sluice-${node}.yaml`);
   const rewrite = (node: number, gold: string) => writeFileSync(file(node), configTo(engine.url, gold));
   const nodes: Sluice[] = [];
-  for (let index = 0; index < (database ? 2 : 1); index++) {
+  for (let index = 0; index < (database ? 3 : 1); index++) {
     rewrite(index, "{}");
     const env = { SLUICE_CONFIG: file(index), ...(database ? { DATABASE_URL: database.url } : {}) };
     nodes.push(await startSluice({ store: "pglite", env, dataDir: join(folder, `data-${index}`) }));
@@ -69,10 +69,11 @@ async function startFleet(store: "pglite" | "postgres", engine: Simulator): Prom
     database: database?.url ?? null,
     rewrite,
     file,
-    async member(plan) {
+    async member(plan, ...options) {
       const slug = `member-${members++}`;
       const { id: organization } = await json<{ id: string }>("org", "create", slug, "--plan", plan);
-      const made = () => json<{ id: string; key: string }>("key", "create", "--org", slug, "--name", "test");
+      const made = () =>
+        json<{ id: string; key: string }>("key", "create", "--org", slug, "--name", "test", ...options);
       const [{ id: keyId, key }, { key: otherKey }] = [await made(), await made()];
       return { organization, keyId, key, otherKey };
     },
@@ -84,6 +85,13 @@ async function startFleet(store: "pglite" | "postgres", engine: Simulator): Prom
   };
 }
 
+interface Member {
+  organization: string;
+  keyId: string;
+  key: string;
+  otherKey: string;
+}
+
 interface Running {
   path: string;
   stream: boolean;
@@ -93,13 +101,13 @@ interface Running {
   ended: Promise<{ id: string; status: number; text: string; at_ms: number }>;
 }
 
-function run(node: Sluice, key: string, path: string, stream: boolean): Running {
+function run(node: Sluice, key: string, path: string, stream: boolean, body: object = bodies[path]!): Running {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const ended = (async () => {
     const response = await fetch(node.url + path, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model, ...bodies[path], stream }),
+      body: JSON.stringify({ model, ...body, stream }),
     });
     let text = "";
     const decoder = new TextDecoder();
@@ -236,6 +244,118 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  const chat = "/v1/chat/completions";
+  const { json } = { json: (...words: string[]) => fleet.nodes[0]!.json<{ id: string }>(...words) };
+  const sessionOf = (units: number) => ["--limit", `session=${units}`];
+  const team = ({ organization }: Member, name: string) =>
+    json("team", "create", "--org", organization, "--name", name);
+
+  /** Whose limits there are: how one is set for what runs, having been none or high. */
+  const limited: Record<
+    string,
+    (isFirst: boolean) => Promise<{ member: Member; set(units: number): Promise<unknown> }>
+  > = {
+    key: async (isFirst) => {
+      const member = await fleet.member("limitless", ...(isFirst ? [] : sessionOf(1e9)));
+      return { member, set: (units) => json("key", "update", member.keyId, ...sessionOf(units)) };
+    },
+    team: async (isFirst) => {
+      const member = await fleet.member("limitless");
+      const { id } = await team(member, "writers");
+      await json("key", "update", member.keyId, "--team", id);
+      if (!isFirst) await json("team", "update", id, ...sessionOf(1e9));
+      return { member, set: (units) => json("team", "update", id, ...sessionOf(units)) };
+    },
+    organization: async (isFirst) => {
+      const name = `of-one-${Bun.randomUUIDv7().slice(-12)}`;
+      await json("plan", "create", name, ...(isFirst ? [] : sessionOf(1e9)));
+      const member = await fleet.member(name);
+      return { member, set: (units) => json("plan", "update", name, ...sessionOf(units)) };
+    },
+    "extra usage": async () => {
+      const name = `full-${Bun.randomUUIDv7().slice(-12)}`;
+      await json("plan", "create", name, ...sessionOf(1));
+      const member = await fleet.member(name);
+      const set = (units: number) => json("org", "extra-usage", member.organization, "on", "--cap", `${units}`);
+      await set(1e9);
+      return { member, set };
+    },
+  };
+
+  for (const [whose, begin] of Object.entries(limited)) {
+    for (const isFirst of whose === "extra usage" ? [false] : [false, true]) {
+      const name = `a limit of the ${whose} that is ${isFirst ? "its first" : "lowered"} ends what runs where it stands`;
+      test(name, async () => {
+        const { member, set } = await begin(isFirst);
+        const running = fleet.nodes.flatMap((node) => [1, 2].map(() => run(node, member.key, chat, true)));
+        await Promise.all(running.map(({ begun }) => begun));
+        const limit = 20_000;
+        await set(limit);
+        let charged = 0;
+        for (const { ended, node } of running) {
+          const { id, text } = await ended;
+          expect(text).toContain('"finish_reason":"length"');
+          expect(dataOf(text).at(-1)).toBe("[DONE]");
+          const receipt = await receiptOf(node, member.otherKey, id);
+          expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", units: { uncharged: 0 } });
+          charged += receipt.units.charged;
+        }
+        expect(charged).toBeLessThanOrEqual(limit);
+        expect(charged).toBeGreaterThan(limit * 0.9);
+        await holdsGone();
+        for (const node of fleet.nodes) {
+          const { status, text } = await run(node, member.key, chat, true).ended;
+          expect(status).toBe(429);
+          const { limited_by } = JSON.parse(text).error;
+          expect(limited_by).toBe(whose === "extra usage" ? "organization" : whose);
+        }
+      });
+    }
+
+    test(`a limit of the ${whose} below what is used ends what runs within a second`, async () => {
+      const { member, set } = await begin(false);
+      const running = fleet.nodes.map((node) => run(node, member.key, chat, true));
+      await Promise.all(running.map(({ begun }) => begun));
+      await set(10);
+      const set_ms = performance.now();
+      for (const { ended } of running) {
+        const { text, at_ms } = await ended;
+        expect(at_ms - set_ms).toBeLessThan(1_000);
+        expect(text).toContain('"finish_reason":"length"');
+      }
+      await holdsGone();
+    });
+
+    test(`a limit of the ${whose} that is raised in time lets what runs go on`, async () => {
+      const { member, set } = await begin(false);
+      await set(60_000);
+      // More than the limit has room for, and less than is held at first.
+      const body = { messages: saying("tokens=7000 tps=4000") };
+      const running = run(fleet.nodes.at(-1)!, member.key, chat, true, body);
+      await running.begun;
+      await set(1e9);
+      const { id, text } = await running.ended;
+      expect(text).toContain('"finish_reason":"stop"');
+      expect((await receiptOf(running.node, member.otherKey, id)).units.charged).toBeGreaterThan(70_000);
+    });
+  }
+
+  test("a key that moves leaves what runs in its team, whose limit still ends it", async () => {
+    const member = await fleet.member("limitless");
+    const [before, after] = [await team(member, "before"), await team(member, "after")];
+    await json("key", "update", member.keyId, "--team", before.id);
+    const node = fleet.nodes.at(-1)!;
+    const left = run(node, member.key, chat, true);
+    await left.begun;
+    await json("key", "update", member.keyId, "--team", after.id);
+    const stays = run(node, member.key, chat, true, { messages: saying("tokens=1500 tps=500") });
+    await stays.begun;
+    await json("team", "update", before.id, ...sessionOf(10));
+    expect((await left.ended).text).toContain('"finish_reason":"length"');
+    expect((await stays.ended).text).toContain('"finish_reason":"stop"');
+    await holdsGone();
+  });
+
   const acts = {
     "a key is revoked": {
       act: ({ keyId }: Member) => ["key", "revoke", keyId],
@@ -253,7 +373,6 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       ...{ code: "revoked_api_key", status: 401, says: /revoked/ },
     },
   };
-  type Member = Awaited<ReturnType<Fleet["member"]>>;
 
   for (const [name, { act, back, code, status, says }] of Object.entries(acts)) {
     test(`where ${name}, its running requests end with their protocol's error`, async () => {

@@ -57,6 +57,21 @@ describe("memory in flight", () => {
     expect(budget.bytes).toBe(350);
   });
 
+  test("an answer counts beside the body, as much of it as there is now, and ends with the request", () => {
+    const budget = new MemoryBudget(limits, () => false);
+    const other = budget.reservation("b");
+    expect(other.growTo(300)).toBeNull();
+    const one = budget.reservation("a");
+    expect([one.growTo(100), one.answerTo(200), one.growTo(150)]).toEqual([null, null, null]);
+    expect([one.bytes, budget.bytes]).toEqual([350, 650]);
+    expect(one.answerTo(551)).toBe("node");
+    expect(one.answerTo(50)).toBeNull();
+    one.shrinkTo(10);
+    expect([one.bytes, budget.bytes]).toEqual([60, 360]);
+    one[Symbol.dispose]();
+    expect([one.bytes, budget.bytes]).toEqual([0, 300]);
+  });
+
   test("whoever is alone is served, however much it wants and however full the process is", () => {
     const budget = new MemoryBudget(limits, () => true);
     const one = budget.reservation("a");

@@ -8,6 +8,7 @@ import { listen } from "../../src/http/listen.ts";
 import { unreadBodies, unreadLimits } from "../../src/http/unread.ts";
 import type { Management } from "../../src/management/management.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { plans } from "../../src/postgres/plans.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import type { Role } from "../../src/store/operators.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
@@ -41,6 +42,7 @@ export interface Answer {
 /** With the organizations `acme` and `globex`. `host`: where it listens. */
 export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls } = {}): Promise<OperatorPort> {
   const book = ledger(db, { recovery: "checkpoint" });
+  await plans(db).publish([...plansNamed("starter", "pro").values()], null);
   const { manageAs, entrance } = administering(
     {
       database: db,

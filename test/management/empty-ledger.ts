@@ -12,6 +12,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       check: async () => [],
       sealed: async () => ({ windows: 0, records: 0, days: 0, dayRecords: 0 }),
       lost: async () => ({ receipts: 0, units: 0, noticedAt: null, movedAt: null }),
+      now: async () => at,
       report: async () => ({ at, rows: [], running: { requests: 0, heldUnits: 0 } }),
       receiptOfAny: async () => null,
       ...overrides,

@@ -1,6 +1,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const reservation = "test/admission/reservation.test.ts";
+const limits = "test/admission/limits.test.ts";
 const batcher = "test/admission/batcher.test.ts";
 const recovery = "test/admission/recovery.test.ts";
 const refusal = "test/admission/refusal.test.ts";
@@ -72,20 +73,60 @@ export const admission: Mutant[] = [
     rule: "docs/design/usage.md, Growth",
   },
   {
-    name: "a hold is not reviewed under another plan",
+    name: "a hold is not reviewed under other limits",
     file: "src/admission/room.ts",
-    find: "while (planNow() !== this.#reviewed || (this.#covered < tokens && !this.#full))",
+    find: "while (limits.now() !== this.#reviewed || (this.#covered < tokens && !this.#full))",
     replace: "while (this.#covered < tokens && !this.#full)",
     caughtBy: [reservation],
-    rule: "docs/design/usage.md, Plans that change",
+    rule: "docs/design/usage.md, Limits that change",
+  },
+  {
+    name: "a request looks at its plan alone",
+    file: "src/admission/followed-limits.ts",
+    find: "!this.#changes.concern(this.#subjects, this.#edition)",
+    replace: "true",
+    caughtBy: [limits],
+    rule: "docs/design/usage.md, Limits that change",
+  },
+  {
+    name: "a change that is heard before the grant is missed",
+    file: "src/admission/followed-limits.ts",
+    find: "    this.#subjects = subjects;",
+    replace: "    this.#subjects = subjects;\n    this.#edition = this.#changes.edition;",
+    caughtBy: [limits],
+    rule: "docs/design/usage.md, Limits that change",
+  },
+  {
+    name: "a request does not count in its team",
+    file: "src/admission/entrance.ts",
+    find: "[facts.organizationId, facts.keyId, teamId]",
+    replace: "[facts.organizationId, facts.keyId]",
+    caughtBy: [reservation],
+    rule: "docs/design/usage.md, Limits that change",
+  },
+  {
+    name: "whose change is not kept any more has changed nothing",
+    file: "src/admission/limit-changes.ts",
+    find: "since < this.#knownFrom || ",
+    replace: "",
+    caughtBy: [limits],
+    rule: "docs/design/usage.md, Limits that change",
+  },
+  {
+    name: "limits are read only when a message says so",
+    file: "src/admission/limits-in-force.ts",
+    find: "  looks.ask(every_ms);\n",
+    replace: "",
+    caughtBy: [limits],
+    rule: "docs/design/usage.md, Limits that change",
   },
   {
     name: "a settlement keeps the limits of the admission",
     file: "src/admission/reservation.ts",
-    find: "limits: planNow()",
-    replace: "limits: this.#parts.plan",
+    find: "limits: limits.now().plan",
+    replace: "limits: limits.first.plan",
     caughtBy: [reservation],
-    rule: "docs/design/usage.md, Plans that change",
+    rule: "docs/design/usage.md, Limits that change",
   },
   {
     name: "one token more than what is held may leave",

@@ -8,7 +8,42 @@ const book = "test/store/budgets.test.ts > budgets on postgres";
 const said = "test/admission/limited-by.test.ts";
 const rule = "docs/design/usage.md, Budgets";
 
+const changed = "test/store/limits.test.ts > limits that change on postgres";
+const changing = "docs/design/usage.md, Limits that change";
+
 export const budgets: Mutant[] = [
+  {
+    name: "nobody is told of a limit that changes",
+    file: own,
+    find: "    perform usage_limits_changed(subject);\n    if is_limited",
+    replace: "    if is_limited",
+    caughtBy: [`${changed} a key, a team`],
+    rule: changing,
+  },
+  {
+    name: "nobody is told that what was used before a first limit is summed",
+    file: own,
+    find: "    perform usage_limits_changed(subject);\n    return true;",
+    replace: "    return true;",
+    caughtBy: [`${changed} what was used before`],
+    rule: changing,
+  },
+  {
+    name: "nobody is told of a lowered cap of extra usage",
+    file: "src/postgres/organizations.ts",
+    find: "        await extraUsageChanged(tx, id);\n",
+    replace: "",
+    caughtBy: [`${changed} a key, a team`],
+    rule: changing,
+  },
+  {
+    name: "a grant that is asked for again names no team",
+    file: verbs,
+    find: `, ',"' || hold.team_id || '"'`,
+    replace: "",
+    caughtBy: [`${changed} a grant says`],
+    rule: changing,
+  },
   {
     name: "a key's limit does not bind what its organization has room for",
     file: verbs,

@@ -153,8 +153,8 @@ export const http: Mutant[] = [
   {
     name: "a process that stood still takes itself out",
     file: "src/http/readiness.ts",
-    find: "    wait(4);",
-    replace: "    wait(1);",
+    find: ", clock);\n    countdown.set(check_ms);",
+    replace: ", clock);\n    countdown.set(0);",
     caughtBy: ["test/http/readiness.test.ts > does not blame whom it asks"],
     rule: "docs/design/service.md, Routes",
   },

@@ -7,6 +7,8 @@ const windows = "db/migrations/0003_ledger_windows.sql";
 const book = "test/store/ledger.test.ts > the ledger on postgres";
 const audit = "db/migrations/0010_ledger_audit.sql";
 const looks = "test/store/audit.test.ts > the audit on postgres";
+const passed = "test/store/passes.test.ts > passes in the chain on postgres";
+const passes = "docs/design/metering.md, Passes in the chain";
 const rollups = "db/migrations/0014_usage_rollups.sql";
 const rolled = "test/store/rollups.test.ts > roll-ups on postgres";
 
@@ -289,10 +291,75 @@ export const ledger: Mutant[] = [
   {
     name: "a record is read twice",
     file: audit,
-    find: "r.xact < until",
-    replace: "r.xact <= until",
+    find: "r.xact < until and w.starts_at",
+    replace: "r.xact <= until and w.starts_at",
     caughtBy: [`${looks} records are read once each`],
     rule: "docs/design/metering.md, Audit",
+  },
+  {
+    name: "no pass is put into the chain",
+    file: "src/postgres/audit.ts",
+    find: "  await sealRecords(db);\n",
+    replace: "",
+    caughtBy: [`${passed} each pass is one entry`],
+    rule: passes,
+  },
+  {
+    name: "a full check does not ask the chain",
+    file: "src/postgres/full-check.ts",
+    find: "if (isFull) differences.push(...(await unlikeTheirPasses(db, pace)));",
+    replace: "",
+    caughtBy: [`${passed} a charge that is changed`],
+    rule: passes,
+  },
+  {
+    name: "a pass says how many records there were, and not what",
+    file: "src/postgres/passes.ts",
+    find: "if (was.hash === is.hash ||",
+    replace: "if (was.records === is.records ||",
+    caughtBy: [`${passed} a charge that is changed`],
+    rule: passes,
+  },
+  {
+    name: "a column is in no digest",
+    file: audit,
+    find: "r.source, r.held, r.charged, r.uncharged,",
+    replace: "r.source, r.held, r.charged,",
+    caughtBy: [`${passed} every column counts`],
+    rule: passes,
+  },
+  {
+    name: "a transaction that was passed over is nobody's",
+    file: "src/postgres/passes.ts",
+    find: "if (last && sealed > until)",
+    replace: "if (last && sealed < until)",
+    caughtBy: [`${passed} every column counts`],
+    rule: passes,
+  },
+  {
+    name: "records that are gone are no difference",
+    file: "src/postgres/passes.ts",
+    find: "(is.records === 0 && month < kept)",
+    replace: "is.records === 0",
+    caughtBy: [`${passed} records that are no longer kept`],
+    rule: passes,
+  },
+  {
+    name: "a chain that is broken is gone on from",
+    file: "src/postgres/passes.ts",
+    find: 'if ("broken" in checked) return [...differences, difference("chain", entries[0]!, noSum, noSum)];\n    head = checked.head;',
+    replace: "head = entries.at(-1) as AuditHead;",
+    caughtBy: [`${passed} an entry that was rewritten`],
+    rule: passes,
+  },
+  {
+    name: "a restored book has in its passes what other servers recorded",
+    file: "src/postgres/passes.ts",
+    find: "(await passOver(db, span, pace, pass.ended_at)).months",
+    replace: "(await passOver(db, span, pace)).months",
+    caughtBy: [`${passed} a book that was restored`],
+    rule: passes,
+    skip: "the numbers of a server's transactions cannot be set back in a test",
   },
   {
     name: "a restored book is read on from another server's number",

@@ -20,7 +20,7 @@ export const memory: Mutant[] = [
   {
     name: "a stream holds its body to the end",
     file: "src/usage/run.ts",
-    find: "if (!parts.isCountable(asked)) letGo(asked.request);",
+    find: "if (opened.isFinal && !parts.isCountable(asked)) letGo(asked.request);",
     replace: "void letGo;",
     caughtBy: ["test/usage/run.test.ts", "test/attacks/given-back.test.ts"],
     rule,
@@ -28,7 +28,7 @@ export const memory: Mutant[] = [
   {
     name: "a prompt that is to be counted is gone",
     file: "src/usage/run.ts",
-    find: "if (!parts.isCountable(asked)) letGo(asked.request);",
+    find: "if (opened.isFinal && !parts.isCountable(asked)) letGo(asked.request);",
     replace: "letGo(asked.request);",
     caughtBy: ["test/usage/run.test.ts"],
     rule,
@@ -236,8 +236,8 @@ export const memory: Mutant[] = [
   {
     name: "a running request holds twice what it grows to",
     file: "src/http/memory.ts",
-    find: "const more = bytes - this.#bytes;",
-    replace: "const more = bytes;",
+    find: "this.#grow(bytes - (this.#bytes - this.#answer_bytes));",
+    replace: "this.#grow(bytes);",
     caughtBy: [budget],
     rule,
   },

@@ -25,6 +25,14 @@ export const plans: Mutant[] = [
     rule,
   },
   {
+    name: "a node gives somebody a plan that stands nowhere",
+    file: "src/postgres/organizations.ts",
+    find: "isServed ? planStands :",
+    replace: "isServed && false ? planStands :",
+    caughtBy: ["test/store/plans.test.ts > pglite a plan in use"],
+    rule,
+  },
+  {
     name: "a plan of the file is changed at run time",
     file: made,
     find: 'if (before.source === "file") return "of_file";',

@@ -32,8 +32,8 @@ export const protocol: Mutant[] = [
   {
     name: "an earlier summary is left out with what is old",
     file: "src/inference/compaction.ts",
-    find: "    if (turn === compaction.summary) continue;\n",
-    replace: "",
+    find: "turn === newest || turn === summary) return true",
+    replace: "turn === newest) return true",
     caughtBy: ["test/inference/compaction.test.ts"],
     rule: compaction,
   },
@@ -208,8 +208,8 @@ export const protocol: Mutant[] = [
   {
     name: "probabilities of a token are lost in its frame",
     file: "src/protocol/openai-chat/encode-response.ts",
-    find: "if (event.logprobs || !this.#parts.takes(event)) return null;",
-    replace: "if (!this.#parts.takes(event)) return null;",
+    find: "if (event.logprobs || this.#input || !this.#parts.takes(event)) return null;",
+    replace: "if (this.#input || !this.#parts.takes(event)) return null;",
     caughtBy: [frames],
     rule: "docs/design/protocols.md, Deltas as frames",
   },

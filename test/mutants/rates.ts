@@ -149,10 +149,10 @@ export const rates: Mutant[] = [
   },
   {
     name: "a process that stood still gives up what it has not sent",
-    file: "src/time/deadline.ts",
-    find: "let quarters = 4;",
-    replace: "let quarters = 1;",
-    caughtBy: ["test/time/deadline.test.ts"],
+    file: "src/time/countdown.ts",
+    find: "this.#late_ms += this.#planned_ms + late_ms - counted_ms;",
+    replace: "void counted_ms;",
+    caughtBy: ["test/time/countdown.test.ts", "test/time/deadline.test.ts"],
     rule,
   },
 ];

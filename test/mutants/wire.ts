@@ -58,20 +58,71 @@ export const sse: Mutant[] = [
   },
 ];
 
+const bounded = "test/upstream/bounded-answers.test.ts";
+const boundedRule = "docs/design/errors-and-streams.md, Answers that are bounded";
+
 export const upstream: Mutant[] = [
+  {
+    name: "an answer that came whole is parsed unseen",
+    file: "src/upstream/engine-json.ts",
+    find: "    assertReadable(scan, answerLimits, answer_bytes_max);\n  }\n",
+    replace: "    scan = null;\n  }\n",
+    caughtBy: [bounded],
+    rule: boundedRule,
+  },
+  {
+    name: "a large event is parsed unseen",
+    file: "src/upstream/stream-reader.ts",
+    find: "if (messages.some(isLarge)) return",
+    replace: "if (messages.length < 0) return",
+    caughtBy: [bounded],
+    rule: boundedRule,
+  },
+  {
+    name: "each call has all the values for itself",
+    file: "src/upstream/call-arguments.ts",
+    find: "this.#values += scan.values - values;",
+    replace: "this.#values = scan.values + 0 * values;",
+    caughtBy: [bounded],
+    rule: boundedRule,
+  },
+  {
+    name: "an answer whose text has no end is collected",
+    file: "src/upstream/answer-size.ts",
+    find: "this.#text += delta.length;",
+    replace: "this.#text = delta.length;",
+    caughtBy: [bounded],
+    rule: boundedRule,
+  },
+  {
+    name: "an engine is blamed where there is no room for its answer",
+    file: "src/upstream/attempt.ts",
+    find: 'if (cause instanceof NoRoom) return "abandoned";',
+    replace: 'if (cause instanceof NoRoom) return "failed";',
+    caughtBy: [bounded],
+    rule: boundedRule,
+  },
+  {
+    name: "what arrived while the loop stood still is not looked at again",
+    file: "src/time/countdown.ts",
+    find: "const looks = 4;",
+    replace: "const looks = 0;",
+    caughtBy: ["test/time/countdown.test.ts"],
+    rule: "docs/design/runtime.md, Deadlines",
+  },
   {
     name: "an engine that falls silent in the middle is waited for",
     file: "src/upstream/watchdog.ts",
-    find: "else if (now >= this.#deadline) this.#bark(this.#what);",
-    replace: 'else if (now >= this.#deadline && this.#what !== "the next part") this.#bark(this.#what);',
+    find: "this.#countdown.now_ms() + ms, this.#last_ms));",
+    replace: 'waitingFor === "the next part" ? this.#last_ms : this.#countdown.now_ms() + ms, this.#last_ms));',
     caughtBy: [`${ask} > falls silent`],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
   {
     name: "each part gives an answer all of its time again",
     file: "src/upstream/watchdog.ts",
-    find: "if (now >= this.#last) this.#bark(this.#lastWhat);\n    else if",
-    replace: "if",
+    find: "this.#last_ms = this.#countdown.now_ms() + ms;",
+    replace: "void ms;",
     caughtBy: [ask],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },

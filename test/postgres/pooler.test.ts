@@ -29,6 +29,26 @@ test("a node refuses to start behind a pooler of transactions", async () => {
   });
 });
 
+for (const sessions_max of [1, 20]) {
+  test(`a pooler of statements is called one, at start and by the doctor: ${sessions_max} sessions`, async () => {
+    await behind({ mode: "statement", sessions_max }, async (url) => {
+      const db = await serverDatabase(url);
+      try {
+        expect(await whyNoSessions(db)).toContain("pool_mode = statement");
+      } finally {
+        await db.close();
+      }
+      if (sessions_max === 1) return;
+      await expect(node(url)).rejects.toThrow("pool_mode = statement");
+      const env = { ...process.env, DATABASE_URL: url };
+      const doctor = Bun.spawn([process.execPath, "src/main.ts", "doctor", "--json"], { env, stderr: "ignore" });
+      const findings = (await new Response(doctor.stdout).json()) as { check: string; status: string; says: string }[];
+      const found = findings.find(({ check }) => check === "database");
+      expect(found).toMatchObject({ status: "problem", says: expect.stringContaining("pool_mode = statement") });
+    });
+  });
+}
+
 for (const sessions_max of [1, 2, 20]) {
   for (const isRoundRobin of [false, true]) {
     const name = `${sessions_max} sessions, ${isRoundRobin ? "the longest" : "the last"} free one first`;

@@ -4,7 +4,7 @@ import { parseInSteps } from "../../src/protocol/json-steps.ts";
 
 function parsed(text: string, step_ns: number, long_bytes?: number) {
   const bytes = new TextEncoder().encode(text);
-  const walk = parseInSteps(bytes, step_ns, long_bytes);
+  const walk = parseInSteps(bytes, { step: step_ns, long: long_bytes });
   for (let steps = 0; ; steps++) {
     const step = walk.next();
     if (step.done) return { ...step.value, steps, text: new TextDecoder().decode(bytes) };

@@ -97,7 +97,7 @@ for (const { kind, open } of kinds) {
   test(`many writers make one chain without gaps on ${kind}, and those that fail leave none`, async () => {
     const owned = await open();
     ends.push(owned.drop);
-    const stores = ["10.0.0.1", null].map((address) => administration(owned.db, address));
+    const stores = ["10.0.0.1", null].map((address) => administration(owned.db, { address }));
     const create = (index: number) =>
       stores[index % 2]!.createOrganization({
         ...{

@@ -97,7 +97,7 @@ class Staff {
     readonly organization: string,
     first: readonly UsageLimits[],
   ) {
-    const ids = [bare(this.keys[0]!, "key_"), bare(this.keys[1]!, "key_"), Bun.randomUUIDv7(), Bun.randomUUIDv7()];
+    const ids = [this.keys[0]!, this.keys[1]!, `team_${newHex()}`, `team_${newHex()}`];
     this.subjects = ids.map((id, place) => ({ id, subject: place < 2 ? "key" : "team", limits: first[place]! }));
   }
 
@@ -109,7 +109,7 @@ class Staff {
 
   async move(key: number, team: number | null): Promise<void> {
     this.teamOf.set(key, team);
-    await this.#set(bare(this.keys[key]!, "key_"), this.#team(key), this.#limits(key));
+    await this.#set(this.keys[key]!, this.#team(key), this.#limits(key));
   }
 
   of(keyId: string): ModelSubject[] {
@@ -127,8 +127,10 @@ class Staff {
     return key < 2 ? this.subjects[key]!.limits : unlimited;
   }
 
-  async #set(id: string, team: string | null, budget: UsageLimits): Promise<void> {
+  async #set(named: string, inTeam: string | null, budget: UsageLimits): Promise<void> {
     const organization = bare(this.organization, "org_");
+    const id = bare(named, named.startsWith("key_") ? "key_" : "team_");
+    const team = inTeam && bare(inTeam, "team_");
     const subject: Subject = { id, organization, team, budget: { ...noBudget, ...budget } };
     if (await this.store.db.transaction((tx) => setSubject(tx, subject))) await sumEarlier(this.store.db, id);
   }

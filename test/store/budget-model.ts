@@ -80,6 +80,12 @@ export function runningOf(holds: Iterable<{ own: readonly Own[] }>): Map<string,
   return running;
 }
 
+/** The team that it counts in, as an answer says it. */
+export function teamOf(own: readonly Own[]): { teamId?: string } {
+  const team = own.find(({ subject }) => subject.subject === "team");
+  return team ? { teamId: team.subject.id } : {};
+}
+
 export function subjectsRead(
   own: readonly Own[],
   holds: Iterable<{ own: readonly Own[] }>,

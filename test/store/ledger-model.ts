@@ -25,6 +25,7 @@ import {
   type OwnLimits,
   roomOf,
   subjectsRead,
+  teamOf,
 } from "./budget-model.ts";
 import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
 
@@ -185,7 +186,7 @@ export class LedgerModel {
         seen[kind].used = usedBefore[kind];
         if (source === "plan") seen[kind].held -= units;
       }
-      return { answer: "granted", units, outputTokens, source, windows: seen, at };
+      return { answer: "granted", units, outputTokens, source, windows: seen, ...teamOf(already.own), at };
     }
     const windows = this.#windowsNow(admit.organizationId);
     const seen = readings(windows, admit.limits);
@@ -250,7 +251,7 @@ export class LedgerModel {
     };
     this.holds.set(admit.requestId, hold);
     for (const window of this.#billed(hold)) window.total.held += units;
-    return { answer: "granted", units, outputTokens, source, windows: seen, ...subjects, at };
+    return { answer: "granted", units, outputTokens, source, windows: seen, ...subjects, ...teamOf(own), at };
   }
 
   #grow(grow: Grow): Answer {

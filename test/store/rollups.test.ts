@@ -102,7 +102,8 @@ for (const [name, runs] of [
 
     async function begin(): Promise<void> {
       await store.db.exec(
-        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_rolled, usage_subject; update usage_audit set looked_at = null",
+        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_rolled, usage_subject; update usage_audit set looked_at = null; " +
+          "truncate audit_entry; update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex')",
       );
       await at(start_ms);
       owners = [await owner(), await owner()];

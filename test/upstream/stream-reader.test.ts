@@ -194,11 +194,17 @@ function ordinarily(protocol: UpstreamProtocol, pieces: readonly Uint8Array[]): 
   return told(pieces, read, () => decoder.end());
 }
 
+/** No event of these is large. */
+function atOnce(read: ReturnType<StreamReader["push"]>): InferenceEvent[] {
+  if (read instanceof Promise) throw new Error("a small event was read in steps");
+  return read;
+}
+
 function byComparing(protocol: UpstreamProtocol, pieces: readonly Uint8Array[]): InferenceEvent[][] {
   const reader = new StreamReader(decoderOf(protocol));
   return told(
     pieces,
-    (piece) => reader.push([piece]),
+    (piece) => atOnce(reader.push([piece])),
     () => reader.end(),
   );
 }
@@ -242,7 +248,7 @@ describe.each(upstreamProtocols)("%s", (protocol) => {
     const reader = new StreamReader(counted);
     const words = Array.from({ length: 1_000 }, (_, at) => (at % 10 === 9 ? `line ${at}\n` : ` word${at % 7}`));
     const [usual] = frames[protocol];
-    const events = words.flatMap((each, at) => reader.push([utf8.encode(usual!(JSON.stringify(each), at))]));
+    const events = words.flatMap((each, at) => atOnce(reader.push([utf8.encode(usual!(JSON.stringify(each), at))])));
     expect(events.flatMap((event) => (event.type === "part-delta" ? [event.delta] : []))).toEqual(words);
     expect(read).toBeLessThan(5);
   });

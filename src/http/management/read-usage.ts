@@ -33,16 +33,20 @@ export function readUsage(value: ReadUsage): OrganizationUsage {
 }
 
 export interface ReadCheck {
-  differences: (Omit<LedgerDifference, "kind"> & { organization: string | null; window: LedgerDifference["kind"] })[];
+  differences: (Omit<LedgerDifference, "kind" | "entry"> & {
+    organization: string | null;
+    window: LedgerDifference["kind"];
+    auditEntry: number | null;
+  })[];
   trusted: UsageCheck["trusted"];
   lost: UsageCheck["lost"];
 }
 
 export function readCheck({ differences, trusted, lost }: ReadCheck): UsageCheck {
   return {
-    differences: differences.map(({ organization, window, ...rest }) => ({
+    differences: differences.map(({ organization, window, auditEntry: entry, ...rest }) => ({
       organization: organization === null ? null : { slug: organization },
-      difference: { ...rest, kind: window },
+      difference: { ...rest, kind: window, entry },
     })),
     trusted,
     lost,

@@ -140,13 +140,14 @@ function windowJson({ used, held, limit, startsAt, resetAt }: WindowReading) {
 }
 
 export function differenceJson({ organization, difference }: OwnedDifference) {
-  const { organizationId, subjectId, kind, startsAt, used, recorded, held, holding } = difference;
+  const { organizationId, subjectId, kind, startsAt, entry = null, used, recorded, held, holding } = difference;
   return {
     organization_id: organizationId,
     organization: organization?.slug ?? null,
     subject_id: subjectId,
     window: kind,
     starts_at: startsAt,
+    audit_entry: entry,
     ...{ used, recorded, held, holding },
   };
 }

@@ -153,11 +153,18 @@ export const UsageCheckRecord = Type.Object(
   {
     differences: Type.Array(
       Type.Object({
-        organization_id: Type.String(),
+        organization_id: nullable(Type.String()),
         organization: nullable(Type.String()),
         subject_id: nullable(Type.String({ description: "UUID of its key or team; null: its own total." })),
-        window: oneOf([...windowKinds, "extra", "running", "hour", "day"]),
-        starts_at: nullable(instant("When the window began.")),
+        window: oneOf([...windowKinds, "extra", "running", "hour", "day", "pass", "chain"]),
+        starts_at: nullable(instant("When the window began, or the entry of the audit log was written.")),
+        audit_entry: nullable(
+          Type.Integer({
+            minimum: 1,
+            description:
+              "Of `pass`: the entry of the audit log that says otherwise. Of `chain`: one at or behind which it is broken.",
+          }),
+        ),
         used: Type.Integer(),
         recorded: Type.Integer(),
         held: Type.Integer(),

@@ -5,7 +5,9 @@
  */
 import type { InferenceEvent, PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
+import { CallIds } from "../call-ids.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
+import { assertFewParts } from "../parts-bound.ts";
 import { asCitation } from "./citations.ts";
 import { signatureOf } from "./signature.ts";
 
@@ -25,12 +27,14 @@ export class AnswerParts {
   calls = 0;
   /** By the engine's index. Null is a block that is passed over. */
   readonly #open = new Map<number, Part | null>();
-  readonly #usedIds = new Set<string>();
+  readonly #ids: CallIds;
   #latest = 0;
   #highest = -1;
   #count = 0;
 
-  constructor(readonly responseId: string) {}
+  constructor(responseId: string) {
+    this.#ids = new CallIds(`toolu_${responseId.slice(-32)}`);
+  }
 
   /** A beginning without an index is that of a new block. */
   open(said: unknown, block: unknown): InferenceEvent[] {
@@ -41,6 +45,7 @@ export class AnswerParts {
     const value = isObject(block) ? block : {};
     const part = newPart(value);
     this.#open.set(index, part);
+    assertFewParts(this.#open.size);
     return part ? [...events, ...this.#begun(part, value)] : events;
   }
 
@@ -86,7 +91,7 @@ export class AnswerParts {
       }
       case "tool-call": {
         this.calls += 1;
-        const callId = this.#uniqueId(textOf(block.id));
+        const callId = this.#ids.unique(textOf(block.id));
         return this.#begin(part, { kind: "tool-call", callId, toolName: textOf(block.name) });
       }
       default:
@@ -114,6 +119,7 @@ export class AnswerParts {
   #begin(part: Part, head: PartHead): InferenceEvent[] {
     const events = this.#overtake();
     part.index = this.#count++;
+    assertFewParts(this.#count);
     return [...events, { type: "part-start", index: part.index, part: head }];
   }
 
@@ -143,14 +149,6 @@ export class AnswerParts {
       part.index === null ? this.#begin(part, { kind: part.kind === "reasoning" ? "reasoning" : "text" }) : [];
     part.written = true;
     return [...head, { type: "part-delta", index: part.index ?? 0, delta }];
-  }
-
-  #uniqueId(said: string): string {
-    const base = said || `toolu_${this.responseId.slice(-32)}`;
-    let id = said || `${base}_0`;
-    for (let ordinal = 1; this.#usedIds.has(id); ordinal += 1) id = `${base}_${ordinal}`;
-    this.#usedIds.add(id);
-    return id;
   }
 }
 

@@ -3,9 +3,9 @@
  * else was cut. Pings, and events and blocks that nobody knows, are passed over; what leaves is grammatical.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
-import type { SseMessage } from "../../sse/message.ts";
 import { Answer } from "../answer.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
+import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import type { Report, ReportWords } from "../report.ts";
@@ -14,29 +14,29 @@ import { decodeErrorEvent } from "./fault.ts";
 import { decodeStop } from "./stop-reason.ts";
 import { decodeEarlyUsage, decodeUsage, wordsOf } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> {
+export function streamDecoder(identity: ResponseIdentity): Transducer<EngineEvent, InferenceEvent> {
   return new EventDecoder(identity);
 }
 
-class EventDecoder implements Transducer<SseMessage, InferenceEvent> {
+class EventDecoder implements Transducer<EngineEvent, InferenceEvent> {
   readonly #answer: AnswerDecoder;
 
   constructor(identity: ResponseIdentity) {
     this.#answer = new AnswerDecoder(identity);
   }
 
-  push({ event, data }: SseMessage): InferenceEvent[] {
+  push(event: EngineEvent): InferenceEvent[] {
     const answer = this.#answer;
-    if (data.trim() === "" || answer.over) return [];
+    if (answer.over || isBlank(event)) return [];
     let value: unknown;
     try {
-      value = JSON.parse(data);
+      value = jsonOf(event);
     } catch (cause) {
       // Some engines say [DONE] behind their last event.
-      return data.trim() === "[DONE]" ? [] : answer.fail(malformedAnswer(cause));
+      return event.data.trim() === "[DONE]" ? [] : answer.fail(malformedAnswer(cause));
     }
     if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
-    return answer.push(textOf(value.type) || (event ?? ""), value);
+    return answer.push(textOf(value.type) || (event.event ?? ""), value);
   }
 
   end(): InferenceEvent[] {

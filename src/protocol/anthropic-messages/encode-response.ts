@@ -1,5 +1,6 @@
 /** A whole answer → a Message. */
 import type { Result, ResultPart } from "../../inference/result.ts";
+import type { JsonObject } from "../json.ts";
 import { toolInputOf } from "../tool-input.ts";
 import { citationsOf } from "./citations.ts";
 import type { ContentBlock, Message, MessagesRequest } from "./contract.ts";
@@ -20,6 +21,11 @@ export function encodeResponse(result: Result, wire: MessagesRequest): Message {
   };
 }
 
+/** Plain text, as a custom tool takes, is no JSON. */
+function inputOf({ custom }: { custom?: boolean }, text: string): JsonObject {
+  return custom ? { input: text } : toolInputOf(text);
+}
+
 const isCall = ({ head }: ResultPart) => head.kind === "tool-call";
 const isRefusal = ({ head }: ResultPart) => head.kind === "refusal";
 
@@ -34,6 +40,6 @@ function encodePart({ head, text, signature = unsigned, citations = [] }: Result
       if (head.encrypted !== undefined) return [{ type: "redacted_thinking", data: head.encrypted }];
       return [{ type: "thinking", thinking: text, signature }];
     case "tool-call":
-      return [{ type: "tool_use", id: head.callId, name: head.toolName, input: toolInputOf(text) }];
+      return [{ type: "tool_use", id: head.callId, name: head.toolName, input: inputOf(head, text) }];
   }
 }

@@ -4,34 +4,34 @@
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
-import type { SseMessage } from "../../sse/message.ts";
 import { Answer } from "../answer.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
+import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
+import { assertFewParts } from "../parts-bound.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { decodeFault } from "./fault.ts";
 import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity): Transducer<SseMessage, InferenceEvent> {
+export function streamDecoder(identity: ResponseIdentity): Transducer<EngineEvent, InferenceEvent> {
   return new ChunkDecoder(identity);
 }
 
-class ChunkDecoder implements Transducer<SseMessage, InferenceEvent> {
+class ChunkDecoder implements Transducer<EngineEvent, InferenceEvent> {
   readonly #answer: AnswerDecoder;
 
   constructor(identity: ResponseIdentity) {
     this.#answer = new AnswerDecoder(identity);
   }
 
-  push({ data }: SseMessage): InferenceEvent[] {
+  push(event: EngineEvent): InferenceEvent[] {
     const answer = this.#answer;
-    const text = data.trim();
-    if (text === "" || answer.over) return [];
-    if (text === "[DONE]") return answer.end(true);
+    if (answer.over || isBlank(event)) return [];
+    if (event.data.trim() === "[DONE]") return answer.end(true);
     let chunk: unknown;
     try {
-      chunk = JSON.parse(text);
+      chunk = jsonOf(event);
     } catch (cause) {
       return answer.fail(malformedAnswer(cause));
     }
@@ -106,7 +106,7 @@ class AnswerDecoder extends Answer {
     if (delta === "" && !logprobs) return;
     if (this.#open?.kind !== kind) {
       this.#closeText(events);
-      this.#open = { index: this.#partCount++, kind };
+      this.#open = { index: this.#newIndex(), kind };
       events.push({ type: "part-start", index: this.#open.index, part: { kind } });
     }
     events.push({ type: "part-delta", index: this.#open.index, delta, ...(logprobs ? { logprobs } : {}) });
@@ -119,6 +119,11 @@ class AnswerDecoder extends Answer {
     if (text === "" && (this.#open?.kind !== "text" || early.length === 0)) return;
     this.#say(events, "text", text, early.length > 0 ? early : undefined);
     this.#early = none;
+  }
+
+  #newIndex(): number {
+    assertFewParts(this.#partCount + 1);
+    return this.#partCount++;
   }
 
   #closeText(events: InferenceEvent[]): void {
@@ -151,7 +156,7 @@ class AnswerDecoder extends Answer {
     for (const step of this.#tools.push(fragment, position)) {
       if (step.type === "start") {
         this.#closeText(events);
-        step.call.partIndex = this.#partCount++;
+        step.call.partIndex = this.#newIndex();
         this.#toolCalls += 1;
         const { callId, toolName, custom, partIndex: index } = step.call;
         const part: PartHead = { kind: "tool-call", callId, toolName, ...(custom ? { custom } : {}) };

@@ -208,7 +208,7 @@ function saidIn(parts: readonly ResultPart[], custom: ReadonlySet<string>): Said
       said.toolCalls.push(callOf(head, text, custom));
     } else {
       said[head.kind] = (said[head.kind] ?? "") + text;
-      if (head.kind === "text" && logprobs) said.logprobs.push(...logprobs);
+      if (head.kind === "text" && logprobs) said.logprobs = said.logprobs.concat(logprobs);
     }
   }
   return said;

@@ -4,7 +4,10 @@
  * Repeated and missing call ids. Another id is another call, a repeated one is not; without ids, a name after complete
  * arguments is another call.
  */
+import { CallIds } from "../call-ids.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
+import { assertFewParts } from "../parts-bound.ts";
+import { ToolInput } from "../tool-input.ts";
 
 export interface AssembledCall {
   callId: string;
@@ -20,7 +23,11 @@ export type AssemblyStep = { type: "start"; call: AssembledCall } | { type: "tex
 interface Assembly extends AssembledCall {
   /** The id as the engine said it; null while it has said none. */
   wireId: string | null;
+  /** Before it is named: what was written of its arguments. */
   written: string;
+  /** Sees where its arguments end; of `unseen` pieces only when that is asked. */
+  input: ToolInput;
+  unseen: string[];
   started: boolean;
 }
 
@@ -30,7 +37,7 @@ export function toolCallAssembly(responseId: string) {
   const calls: Assembly[] = [];
   const latestAt = new Map<number, Assembly>();
   const byIndexAndId = new Map<string, Assembly>();
-  const usedIds = new Set<string>();
+  const ids = new CallIds(`call_${responseId.slice(-32)}`);
 
   function begin(index: number, id: string): Assembly {
     const call: Assembly = {
@@ -40,9 +47,12 @@ export function toolCallAssembly(responseId: string) {
       partIndex: -1,
       wireId: id || null,
       written: "",
+      input: new ToolInput(),
+      unseen: [],
       started: false,
     };
     calls.push(call);
+    assertFewParts(calls.length);
     latestAt.set(index, call);
     if (id) byIndexAndId.set(`${index} ${id}`, call);
     return call;
@@ -50,7 +60,7 @@ export function toolCallAssembly(responseId: string) {
 
   function find(index: number, id: string, name: string): Assembly {
     const latest = latestAt.get(index);
-    if (!id) return latest && !(name && latest.started && isComplete(latest.written)) ? latest : begin(index, id);
+    if (!id) return latest && !(name && latest.started && isComplete(latest)) ? latest : begin(index, id);
     const known = byIndexAndId.get(`${index} ${id}`);
     if (known) return known;
     if (latest && latest.wireId === null && !latest.started) {
@@ -59,14 +69,6 @@ export function toolCallAssembly(responseId: string) {
       return latest;
     }
     return begin(index, id);
-  }
-
-  function uniqueId(call: Assembly): string {
-    const base = call.wireId ?? `call_${responseId.slice(-32)}`;
-    let id = call.wireId ?? `${base}_0`;
-    for (let ordinal = 1; usedIds.has(id); ordinal += 1) id = `${base}_${ordinal}`;
-    usedIds.add(id);
-    return id;
   }
 
   return {
@@ -80,13 +82,14 @@ export function toolCallAssembly(responseId: string) {
       const { isCustom, name, written } = spokenIn(fragment);
       const index = Number.isInteger(fragment.index) ? Number(fragment.index) : position;
       const call = find(index, textOf(fragment.id), name);
-      call.written += written;
+      if (written) call.unseen.push(written);
       if (call.started) return written ? [{ type: "text", call, text: written }] : [];
+      call.written += written;
       if (!name) return [];
       call.started = true;
       call.custom = isCustom;
       call.toolName = name;
-      call.callId = uniqueId(call);
+      call.callId = ids.unique(call.wireId ?? "");
       const start: AssemblyStep = { type: "start", call };
       return call.written ? [start, { type: "text", call, text: call.written }] : [start];
     },
@@ -103,12 +106,7 @@ function spokenIn(fragment: JsonObject): { isCustom: boolean; name: string; writ
   return { isCustom: false, name: textOf(name), written };
 }
 
-function isComplete(written: string): boolean {
-  if (!written.trimEnd().endsWith("}")) return false;
-  try {
-    JSON.parse(written);
-    return true;
-  } catch {
-    return false;
-  }
+function isComplete({ input, unseen }: Assembly): boolean {
+  for (const piece of unseen.splice(0)) input.push(piece);
+  return input.complete;
 }

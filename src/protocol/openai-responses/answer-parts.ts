@@ -5,7 +5,9 @@
  * begins. Items of an unknown type are passed over whole.
  */
 import type { InferenceEvent, PartHead, TokenLogprob } from "../../inference/event.ts";
+import { CallIds } from "../call-ids.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
+import { assertFewParts } from "../parts-bound.ts";
 import { logprobsOf } from "./logprobs.ts";
 
 interface Part {
@@ -33,11 +35,15 @@ export class AnswerParts {
   /** A call that nobody named: nothing could run it. */
   unnamed = false;
   readonly #items: Item[] = [];
+  /** What is said or thought, while it has not ended: one part at most. */
+  #spoken: Part | null = null;
   readonly #byIndex = new Map<number, Item>();
-  readonly #usedIds = new Set<string>();
+  readonly #ids: CallIds;
   #count = 0;
 
-  constructor(readonly responseId: string) {}
+  constructor(responseId: string) {
+    this.#ids = new CallIds(`call_${responseId.slice(-32)}`);
+  }
 
   begin(event: JsonObject): InferenceEvent[] {
     if (!isObject(event.item)) return [];
@@ -105,6 +111,7 @@ export class AnswerParts {
       done: false,
     };
     this.#items.push(item);
+    assertFewParts(this.#items.length);
     this.#byIndex.set(Number.isInteger(index) ? Number(index) : this.#items.length - 1, item);
     return item;
   }
@@ -169,7 +176,7 @@ export class AnswerParts {
     if (part) return [...events, ...this.#endPart(part, proof)];
     if (proof === undefined) return events;
     const overtaken = this.#overtake();
-    const index = this.#count++;
+    const index = this.#newIndex();
     item.parts.set(0, { index, kind: "reasoning", written: true, ended: true });
     return [
       ...overtaken,
@@ -189,11 +196,11 @@ export class AnswerParts {
     this.calls += 1;
     const namespace = textOf(value.namespace);
     const overtaken = this.#overtake();
-    const index = this.#count++;
+    const index = this.#newIndex();
     item.parts.set(0, { index, kind: "tool-call", written: false, ended: false });
     const head: PartHead = {
       kind: "tool-call",
-      callId: this.#uniqueId(textOf(value.call_id)),
+      callId: this.#ids.unique(textOf(value.call_id)),
       toolName,
       ...(namespace === "" ? {} : { namespace }),
       ...(item.type === "custom_tool_call" ? { custom: true } : {}),
@@ -201,13 +208,16 @@ export class AnswerParts {
     return [...overtaken, { type: "part-start", index, part: head }];
   }
 
+  #newIndex(): number {
+    assertFewParts(this.#count + 1);
+    return this.#count++;
+  }
+
   #overtake(): InferenceEvent[] {
-    const parts = this.#items.flatMap((item) => [...item.parts.values()]);
-    return parts.flatMap((part) => {
-      if (part.ended || part.kind === "tool-call") return [];
-      part.overtaken = true;
-      return this.#endPart(part);
-    });
+    const part = this.#spoken;
+    if (!part) return [];
+    part.overtaken = true;
+    return this.#endPart(part);
   }
 
   #think(item: Item, event: JsonObject, delta: string): InferenceEvent[] {
@@ -235,8 +245,9 @@ export class AnswerParts {
     if (!part || part.overtaken) {
       if (kind === "tool-call") return [];
       events.push(...this.#overtake());
-      part = { index: this.#count++, kind, written: false, ended: false };
+      part = { index: this.#newIndex(), kind, written: false, ended: false };
       item.parts.set(at, part);
+      this.#spoken = part;
       events.push({ type: "part-start", index: part.index, part: { kind } });
     }
     part.written = true;
@@ -251,15 +262,8 @@ export class AnswerParts {
   #endPart(part: Part, signature?: string): InferenceEvent[] {
     if (part.ended) return [];
     part.ended = true;
+    if (this.#spoken === part) this.#spoken = null;
     return [{ type: "part-end", index: part.index, ...(signature === undefined ? {} : { signature }) }];
-  }
-
-  #uniqueId(said: string): string {
-    const base = said || `call_${this.responseId.slice(-32)}`;
-    let id = said || `${base}_0`;
-    for (let ordinal = 1; this.#usedIds.has(id); ordinal += 1) id = `${base}_${ordinal}`;
-    this.#usedIds.add(id);
-    return id;
   }
 }
 

@@ -4,9 +4,9 @@
  * leaves is grammatical.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
-import type { SseMessage } from "../../sse/message.ts";
 import { Answer } from "../answer.ts";
 import type { ResponseIdentity, Transducer } from "../codec.ts";
+import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { AnswerParts } from "./answer-parts.ts";
@@ -16,29 +16,28 @@ import { decodeUsage } from "./usage.ts";
 export function streamDecoder(
   identity: ResponseIdentity,
   outputTokens_max?: number,
-): Transducer<SseMessage, InferenceEvent> {
+): Transducer<EngineEvent, InferenceEvent> {
   return new EventDecoder(identity, outputTokens_max);
 }
 
-class EventDecoder implements Transducer<SseMessage, InferenceEvent> {
+class EventDecoder implements Transducer<EngineEvent, InferenceEvent> {
   readonly #answer: AnswerDecoder;
 
   constructor(identity: ResponseIdentity, outputTokens_max: number | undefined) {
     this.#answer = new AnswerDecoder(identity, outputTokens_max);
   }
 
-  push({ event, data }: SseMessage): InferenceEvent[] {
+  push(event: EngineEvent): InferenceEvent[] {
     const answer = this.#answer;
-    const text = data.trim();
-    if (text === "" || text === "[DONE]" || answer.over) return [];
+    if (answer.over || isBlank(event) || event.data.trim() === "[DONE]") return [];
     let value: unknown;
     try {
-      value = JSON.parse(text);
+      value = jsonOf(event);
     } catch (cause) {
       return answer.fail(malformedAnswer(cause));
     }
     if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
-    return answer.push(textOf(value.type) || (event ?? ""), value);
+    return answer.push(textOf(value.type) || (event.event ?? ""), value);
   }
 
   end(): InferenceEvent[] {

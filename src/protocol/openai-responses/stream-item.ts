@@ -37,7 +37,7 @@ export class StreamItem {
   add(delta: string, logprobs?: TokenLogprob[]): void {
     if (this.ended) return;
     this.#pieces.push(delta);
-    if (logprobs) this.#logprobs.push(...logprobs);
+    for (const logprob of logprobs ?? []) this.#logprobs.push(logprob);
     this.#say(this.#input ? this.#input.push(delta) : delta, logprobs);
   }
 

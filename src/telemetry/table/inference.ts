@@ -71,6 +71,12 @@ export const inferenceMetrics = {
     question: "How much does each engine read and write a second, and where does the cache help?",
     labels: { model, upstream, class: bounds.tokens },
   },
+  upstream_uncharged_tokens_total: {
+    type: "counter",
+    help: "Input tokens, as expected, of attempts for which nobody was charged, by upstream and how they ended: they were abandoned, or failed. What such an engine wrote is not counted.",
+    question: "What do attempts in vain cost?",
+    labels: { upstream, outcome: bounds.attempt },
+  },
   upstream_queue_length: {
     type: "gauge",
     help: "Requests that wait for room at an engine now, for whichever of its models; one may wait for several.",

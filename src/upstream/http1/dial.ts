@@ -3,6 +3,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
 import type { Signal } from "../../time/cancellation.ts";
+import { Countdown } from "../../time/countdown.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
 import { Connection, type Owner } from "./connection.ts";
 import type { BoundReceiving } from "./receive-buffer.ts";
@@ -51,7 +52,8 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   signal.throwIfAborted();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {});
-  const timer = setTimeout(() => over.reject(new ConnectFailed(null, true)), connect_ms);
+  const countdown = new Countdown(() => over.reject(new ConnectFailed(null, true)));
+  countdown.set(connect_ms);
   const listening = signal.listen(over.reject);
   let isGivenUp = false;
   const opening = opened(origin, line, () => isGivenUp);
@@ -64,7 +66,7 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
     if (signal.aborted || cause instanceof ConnectFailed) throw cause;
     throw new ConnectFailed(cause);
   } finally {
-    clearTimeout(timer);
+    countdown.stop();
     listening.stop();
   }
 }

@@ -1,0 +1,47 @@
+/**
+ * What one request may use, of whomever it counts in, from before its admission is sent: the plan of its organization, whose
+ * limits go with its commands, and whatever the ledger reads by itself of the organization, the team and the key
+ * (docs/design/usage.md, Limits that change).
+ */
+import type { Plan } from "../store/plan.ts";
+import type { LimitChanges } from "./limit-changes.ts";
+
+/** The same object while nothing of it changed. */
+export interface Limits {
+  readonly plan: Plan;
+}
+
+/** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
+export class FollowedLimits {
+  /** As it is admitted under. */
+  readonly first: Limits;
+  readonly #planNow: () => Plan;
+  readonly #changes: LimitChanges;
+  #subjects: readonly string[] = [];
+  #now: Limits;
+  #edition: number;
+
+  /** `planNow`: the organization's at each moment, the same object while nothing of it changed. */
+  constructor(plan: Plan, planNow: () => Plan, changes: LimitChanges) {
+    this.first = { plan };
+    this.#now = this.first;
+    this.#planNow = planNow;
+    this.#changes = changes;
+    this.#edition = changes.edition;
+  }
+
+  /** In whom it counts: ids of its organization, its key, and the team that the ledger found the key in. */
+  countsIn(subjects: readonly string[]): void {
+    this.#subjects = subjects;
+  }
+
+  now(): Limits {
+    const plan = this.#planNow();
+    const { edition } = this.#changes;
+    if (plan === this.#now.plan && edition === this.#edition) return this.#now;
+    const isSame = plan === this.#now.plan && !this.#changes.concern(this.#subjects, this.#edition);
+    this.#edition = edition;
+    if (!isSame) this.#now = { plan };
+    return this.#now;
+  }
+}

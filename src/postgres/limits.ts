@@ -1,0 +1,41 @@
+/** Limits that change, over SQL (docs/design/usage.md, Limits that change). */
+import { uuidOf } from "../store/ids.ts";
+import type { ChangedLimits, LimitStore } from "../store/plan.ts";
+import type { Database, Transaction } from "./database.ts";
+import { plans } from "./plans.ts";
+
+/** Beyond it they are not named. */
+const named_max = 1_000;
+
+export function limits(db: Database): LimitStore {
+  return {
+    inForce: plans(db).inForce,
+    changes: (since) => changesBehind(db, since),
+    listen: (changed) => db.listen(limitsChannel, changed, changed),
+  };
+}
+
+export const limitsChannel = "limits_changed";
+
+/** Of an organization's own; the limits of keys and teams say so themselves (migration 0013). */
+export async function extraUsageChanged(tx: Transaction, organizationId: string): Promise<void> {
+  await tx.query("select usage_limits_changed($1)", [uuidOf(organizationId, "org_")]);
+}
+
+async function changesBehind(db: Pick<Database, "query">, since: number | null): Promise<ChangedLimits> {
+  const [row] = await db.query<{ number: number; subjects: string[] }>(behind, [since]);
+  const { number, subjects } = row!;
+  // Lower than it was: the database is another, or woke up in the past.
+  const isUnknown = subjects.length > named_max || (since !== null && number < since);
+  return { number, subjects: isUnknown ? null : subjects };
+}
+
+/** In one statement: nobody's change lies between the number and the names. */
+const behind = `
+  select h.number, array(
+    select case when t.id is not null then 'team_' when o.id is not null then 'org_' else 'key_' end
+      || replace(c.subject_id::text, '-', '')
+    from limit_change c left join team t on t.id = c.subject_id left join organization o on o.id = c.subject_id
+    where c.number > coalesce($1, h.number) limit ${named_max + 1}
+  ) as subjects
+  from limit_change_head h`;

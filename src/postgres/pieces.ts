@@ -1,0 +1,37 @@
+/** Transactions whose records are read in many short statements: fewer where one takes long, more where it is done at once. */
+import { DatabaseError } from "./database.ts";
+
+export interface Pace {
+  quick_ms: number;
+  slow_ms: number;
+}
+
+const transactions_min = 100;
+const transactions_max = 100_000;
+
+/** `read` is asked for each piece, in their order; one whose statement the server has ended is asked for anew, smaller. */
+export async function inPieces<Piece>(
+  span: { since: number; until: number },
+  { quick_ms, slow_ms }: Pace,
+  read: (since: number, until: number) => Promise<Piece>,
+  take: (piece: Piece) => void = () => {},
+): Promise<void> {
+  let count = transactions_min;
+  for (let { since } = span; since < span.until; ) {
+    const until = Math.min(span.until, since + count);
+    const began_ms = performance.now();
+    let piece: Piece;
+    try {
+      piece = await read(since, until);
+    } catch (error) {
+      if (count === 1 || !(error instanceof DatabaseError && error.code === "57014")) throw error;
+      count = Math.max(1, Math.floor(count / 4));
+      continue;
+    }
+    const took_ms = performance.now() - began_ms;
+    take(piece);
+    since = until;
+    if (took_ms < quick_ms) count = Math.min(transactions_max, count * 2);
+    if (took_ms > slow_ms) count = Math.max(transactions_min, Math.floor(count / 2));
+  }
+}

@@ -1,0 +1,43 @@
+/** Bytes that come in pieces, as one. `done` hears of each piece that is not needed any more. Pure. */
+export class Gathering {
+  #whole: Uint8Array = new Uint8Array();
+  bytes = 0;
+
+  constructor(
+    readonly announced: number,
+    readonly done: (piece: Uint8Array) => void,
+  ) {}
+
+  /** The piece is used up. */
+  add(piece: Uint8Array): void {
+    // Most bodies come in one piece.
+    if (this.bytes === 0 && piece.byteLength >= this.announced) {
+      this.#whole = piece;
+      this.bytes = piece.byteLength;
+      return;
+    }
+    this.copy(piece);
+    this.done(piece);
+  }
+
+  /** The piece stays its owner's. */
+  copy(piece: Uint8Array): void {
+    const before = this.bytes;
+    this.bytes += piece.byteLength;
+    if (this.bytes > this.#whole.byteLength) this.#grow(before);
+    this.#whole.set(piece, before);
+  }
+
+  /** From there to the end so far. */
+  from(at: number): Uint8Array {
+    return this.#whole.subarray(at, this.bytes);
+  }
+
+  /** What nothing was written to yet takes no memory. */
+  #grow(used: number): void {
+    const smaller = this.#whole;
+    this.#whole = new Uint8Array(Math.max(this.announced, this.bytes, 2 * smaller.byteLength));
+    this.#whole.set(smaller.subarray(0, used));
+    this.done(smaller);
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * The arguments of an answer's calls, looked over as they are written: they are JSON within JSON, which is parsed for clients
+ * whose protocol has it as an object. docs/design/errors-and-streams.md, Answers that are bounded.
+ */
+import type { InferenceEvent } from "../inference/event.ts";
+import { BodyScan, type ShapeLimits } from "../protocol/body-scan.ts";
+import { assertReadable, unseen_bytes } from "./engine-json.ts";
+
+/** Depth and names are those of one call, values and members those of all of them. */
+const argumentsLimits: ShapeLimits = {
+  body_depth_max: 100,
+  body_values_max: 100_000,
+  body_members_max: 60_000,
+  body_names_max: 10_000,
+};
+
+/** Pieces of a call are looked over together: of a token alone that costs as much as reading it. */
+const looked_length = 4096;
+
+interface Call {
+  /** Until all of the answer's arguments together are worth a look. */
+  unseen: string[];
+  unseenLength: number;
+  scan: BodyScan | null;
+}
+
+export class CallArguments {
+  readonly #calls = new Map<number, Call>();
+  #length = 0;
+  #values = 0;
+  #members = 0;
+
+  /** Throws UnreadableAnswer. */
+  take(event: InferenceEvent): void {
+    if (event.type === "part-delta") this.#delta(event.index, event.delta);
+    // What a custom tool is given is plain text.
+    else if (event.type === "part-start" && event.part.kind === "tool-call" && !event.part.custom)
+      this.#calls.set(event.index, { unseen: [], unseenLength: 0, scan: null });
+    else if (event.type === "part-end") this.#end(event.index);
+  }
+
+  #end(index: number): void {
+    const call = this.#calls.get(index);
+    if (call && this.#length > unseen_bytes) this.#look(call);
+    this.#calls.delete(index);
+  }
+
+  #delta(index: number, delta: string): void {
+    if (this.#calls.size === 0) return;
+    const call = this.#calls.get(index);
+    if (!call) return;
+    this.#length += delta.length;
+    call.unseen.push(delta);
+    call.unseenLength += delta.length;
+    if (this.#length > unseen_bytes && call.unseenLength >= looked_length) this.#look(call);
+  }
+
+  #look(call: Call): void {
+    call.unseenLength = 0;
+    call.scan ??= new BodyScan();
+    const { scan } = call;
+    const [values, members] = [scan.values, scan.members];
+    scan.take(Buffer.from(call.unseen.splice(0).join("")));
+    this.#values += scan.values - values;
+    this.#members += scan.members - members;
+    const all = { bytes: this.#length, values: this.#values, members: this.#members };
+    assertReadable({ ...all, depth: scan.depth, names: scan.names }, argumentsLimits);
+  }
+}

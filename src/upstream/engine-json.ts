@@ -1,0 +1,92 @@
+/**
+ * JSON that an engine wrote: looked over before it is parsed, as a client's is, and parsed in steps where it is large. What is
+ * beyond the limits is an UnreadableAnswer. docs/design/errors-and-streams.md, Answers that are bounded.
+ */
+import { BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "../protocol/body-scan.ts";
+import { Gathering } from "../protocol/gathering.ts";
+import { isQuick, parseInSteps } from "../protocol/json-steps.ts";
+import { UnreadableAnswer } from "../protocol/parts-bound.ts";
+import { release } from "../protocol/release.ts";
+import { breather, inTurns } from "../time/breather.ts";
+import type { Reply } from "./http1/exchange.ts";
+
+/** An engine's whole answer: more is not read. One event of a stream may be as large (sse/decode.ts). */
+export const answer_bytes_max = 8 * 1024 * 1024;
+
+/** Of a whole answer, or of one event. Log probabilities are the densest that an honest one holds: eight bytes a value. */
+export const answerLimits: ShapeLimits = {
+  body_depth_max: 100,
+  body_values_max: 500_000,
+  body_members_max: 250_000,
+  body_names_max: 10_000,
+};
+
+/** So little is parsed unseen: it cannot hold enough to be felt. */
+export const unseen_bytes = 16 * 1024;
+
+/** Hears how many bytes of an answer are held, before more of them are; throws what ends the request. */
+export type Hold = (bytes: number) => void;
+
+export interface EngineJson {
+  value: unknown;
+  bytes: number;
+}
+
+/** A whole answer, as it comes. */
+export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hold): Promise<EngineJson> {
+  const body = new Gathering(announcedBytes(reply), release);
+  let scan: BodyScan | null = null;
+  for (let pieces = await reply.read(); pieces !== null; pieces = await reply.read()) {
+    for (const piece of pieces) {
+      const bytes = body.bytes + piece.byteLength;
+      if (bytes > answer_bytes_max) throw new UnreadableAnswer(`the answer is larger than ${answer_bytes_max} bytes`);
+      hold(bytes);
+      body.copy(piece);
+    }
+    if (body.bytes <= unseen_bytes) continue;
+    scan ??= new BodyScan();
+    scan.take(body.from(scan.bytes));
+    assertReadable(scan, answerLimits, answer_bytes_max);
+  }
+  const value = await parsed(body.from(0), scan);
+  const { bytes } = body;
+  if (bytes > unseen_bytes) release(body.from(0));
+  return { value, bytes };
+}
+
+/** As the reply says; what nothing is written to takes no memory. */
+function announcedBytes({ headers }: Pick<Reply, "headers">): number {
+  const announced = Number(headers.get("content-length") ?? 0);
+  return announced <= answer_bytes_max ? announced : 0;
+}
+
+/** A text that is there already. */
+export async function parseLarge(text: string): Promise<unknown> {
+  const bytes = new TextEncoder().encode(text);
+  const scan = new BodyScan();
+  try {
+    const check = () => assertReadable(scan, answerLimits, bytes.byteLength);
+    for (const size of lookingOver(scan, bytes, check)) await breather(size);
+    return await parsed(bytes, scan);
+  } finally {
+    release(bytes);
+  }
+}
+
+/** Throws UnreadableAnswer. */
+export function assertReadable(shape: BodyShape, limits: ShapeLimits, bytes_max = shape.bytes): void {
+  const excess = excessOf(shape, limits, bytes_max);
+  if (excess) throw new UnreadableAnswer(`the answer holds more than ${excess.max} ${excess.of}`);
+}
+
+const lenient = new TextDecoder();
+
+async function parsed(bytes: Uint8Array, scan: BodyScan | null): Promise<unknown> {
+  if (scan) assertReadable(scan, answerLimits);
+  try {
+    if (scan === null || isQuick(scan)) return JSON.parse(lenient.decode(bytes));
+    return (await inTurns(parseInSteps(bytes, { isLenient: true }))).value;
+  } catch (cause) {
+    throw new UnreadableAnswer("the answer is no JSON", { cause });
+  }
+}
