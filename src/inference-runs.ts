@@ -8,12 +8,12 @@ import type { Metrics } from "./telemetry/metrics.ts";
 import type { Traces } from "./telemetry/traces.ts";
 import { idleClock } from "./time/clock.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
-import { isCountable, promptCount } from "./tokens/prompt-count.ts";
+import { answerCount, hasTokenizer, isCountable, promptCount } from "./tokens/prompt-count.ts";
 import type { Errand } from "./usage/asking.ts";
 import { compacting } from "./usage/compacting.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";
 import type { OutputCalibration } from "./usage/output-calibration.ts";
-import { type Ended, type Runs, runs } from "./usage/run.ts";
+import { type Asked, type Ended, type Runs, runs, type Tokenizing } from "./usage/run.ts";
 import { type Attempted, type WalkParts, walk } from "./usage/walk.ts";
 
 interface Parts {
@@ -55,8 +55,7 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
   return runs({
     admission,
     inputEstimate,
-    countPrompt: promptCount(counter),
-    isCountable: (asked) => isCountable(asked),
+    tokenizing: tokenizingBy(counter),
     outputCalibration,
     watcher: {
       granted: (source) => metrics.decision("granted", source),
@@ -68,6 +67,19 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     },
     open: (errand) => (errand.request.compaction ? compacting(open, errand) : open(errand)),
   });
+}
+
+function tokenizingBy(counter: TokenCounter): (asked: Asked) => Tokenizing | null {
+  const countPrompt = promptCount(counter);
+  const countAnswer = answerCount(counter);
+  return (asked) => {
+    if (!hasTokenizer(asked.model)) return null;
+    return {
+      hasPrompt: isCountable(asked),
+      prompt: () => countPrompt(asked),
+      answer: (parts) => countAnswer(asked.model, parts),
+    };
+  };
 }
 
 /** What an operator has to mend is said loudly, each time: it costs every request an attempt. */

@@ -1,19 +1,25 @@
--- What was learned of models from their engines' reports, so that a restart does not forget it: src/store/calibration.ts.
--- What is plausible the reader judges; input and output are each known as a whole, or null.
+-- What was learned from engines' reports, so that a restart does not forget it: src/store/calibration.ts. What is plausible
+-- the reader judges.
 
-create table model_calibration (
+-- Tokens a byte of text, the mean distance of single inputs from that, the bytes that the ratio rests on, and the tokens that
+-- are there without any text.
+create table input_calibration (
   model_id text primary key,
-  -- Tokens a byte of text, the mean distance of single inputs from that, the bytes that the ratio rests on, and the tokens
-  -- that are there without any text.
-  input_ratio double precision,
-  input_spread double precision,
-  input_bytes double precision,
-  input_template double precision,
-  -- Sums over complete answers; older ones have faded. Code units are of UTF-16. `whole` are those that were not streamed.
-  output_tokens double precision,
-  output_deltas double precision,
-  output_code_units double precision,
-  output_whole_tokens double precision,
-  output_whole_code_units double precision,
+  ratio double precision not null,
+  spread double precision not null,
+  bytes double precision not null,
+  template double precision not null,
+  updated_at timestamptz not null
+) with (fillfactor = 50);
+
+-- Sums over complete answers of a route, an upstream and its model; older ones have faded. Code units are of UTF-16. `whole`
+-- are answers that were not streamed.
+create table output_calibration (
+  route text primary key,
+  tokens double precision not null,
+  deltas double precision not null,
+  code_units double precision not null,
+  whole_tokens double precision not null,
+  whole_code_units double precision not null,
   updated_at timestamptz not null
 ) with (fillfactor = 50);

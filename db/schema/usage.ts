@@ -287,16 +287,22 @@ export const usageRefusal = pgTable(
   (table) => [unique().on(table.organizationId, table.second, table.place)],
 );
 
-export const modelCalibration = pgTable("model_calibration", {
+export const inputCalibration = pgTable("input_calibration", {
   modelId: text("model_id").primaryKey(),
-  inputRatio: doublePrecision("input_ratio"),
-  inputSpread: doublePrecision("input_spread"),
-  inputBytes: doublePrecision("input_bytes"),
-  inputTemplate: doublePrecision("input_template"),
-  outputTokens: doublePrecision("output_tokens"),
-  outputDeltas: doublePrecision("output_deltas"),
-  outputCodeUnits: doublePrecision("output_code_units"),
-  outputWholeTokens: doublePrecision("output_whole_tokens"),
-  outputWholeCodeUnits: doublePrecision("output_whole_code_units"),
+  ratio: doublePrecision("ratio").notNull(),
+  spread: doublePrecision("spread").notNull(),
+  bytes: doublePrecision("bytes").notNull(),
+  template: doublePrecision("template").notNull(),
+  updatedAt: instant("updated_at").notNull(),
+});
+
+/** `route`: an upstream and its model. */
+export const outputCalibration = pgTable("output_calibration", {
+  route: text("route").primaryKey(),
+  tokens: doublePrecision("tokens").notNull(),
+  deltas: doublePrecision("deltas").notNull(),
+  codeUnits: doublePrecision("code_units").notNull(),
+  wholeTokens: doublePrecision("whole_tokens").notNull(),
+  wholeCodeUnits: doublePrecision("whole_code_units").notNull(),
   updatedAt: instant("updated_at").notNull(),
 });

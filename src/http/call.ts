@@ -63,6 +63,8 @@ export class Call implements Caller {
   #left = false;
   #isKeptOpen = false;
   #memory: Reservation | null = null;
+  /** Of its answer. */
+  #text: Reservation | null = null;
   #kept: Disposable | null = null;
 
   constructor(
@@ -156,6 +158,7 @@ export class Call implements Caller {
   answered(): void {
     this.#kept?.[Symbol.dispose]();
     this.#memory?.[Symbol.dispose]();
+    this.#text?.[Symbol.dispose]();
     if (this.#isKeptOpen) this.connection.keepOpen(false);
     this.#isKeptOpen = false;
   }
@@ -167,6 +170,12 @@ export class Call implements Caller {
 
   holds(memory: Reservation): void {
     this.#memory = memory;
+    this.#text = memory.budget.reservation(memory.keyId);
+  }
+
+  /** Whether so many bytes more of its answer may be kept until that is made. */
+  keepsText(bytes: number): boolean {
+    return this.#text !== null && this.#text.growTo(this.#text.bytes + bytes) === null;
   }
 
   /** Until its answer is made, however it ends; whoever needs it no longer may let it go before. */

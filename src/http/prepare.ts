@@ -92,6 +92,10 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   };
 }
 
+function answerHold(dependencies: Dependencies, call: Call): NonNullable<Asked["holdAnswer"]> {
+  return (bytes) => reserveAnswer(dependencies, call, bytes);
+}
+
 /**
  * The size of a conversation that is to be told in short, without what is expected not to fit beside its summary. The
  * engine has the last word on that (usage/compacting.ts).
@@ -109,10 +113,6 @@ async function fittedBytes(
   if (expected <= room) return bytes;
   leaveOut(request, room / expected);
   return bytesOf(request.turns);
-}
-
-function answerHold(dependencies: Dependencies, call: Call): NonNullable<Asked["holdAnswer"]> {
-  return (bytes) => reserveAnswer(dependencies, call, bytes);
 }
 
 /** Not in the function above: what lives as long as the answer would hold all that is known there, the body above all. */

@@ -1,6 +1,6 @@
 /**
- * What was learned of models from what their engines report: how many tokens an input and an output are. It is kept over a
- * restart and shared by nodes; nothing that is charged rests on it alone.
+ * What was learned from what engines report: how many tokens an input of a model is, and an output of a route. It is kept
+ * over a restart and shared by nodes; nothing that is charged rests on it alone.
  */
 
 export interface InputRatio {
@@ -14,7 +14,7 @@ export interface InputRatio {
   template: number;
 }
 
-/** Sums over complete answers; older ones have faded, so none need be whole. A letter is a UTF-16 unit. */
+/** Sums over complete answers; older ones have faded, so none need be whole. */
 export interface OutputSums {
   /** Of answers that were streamed, part for part. */
   tokens: number;
@@ -25,20 +25,19 @@ export interface OutputSums {
   wholeCodeUnits: number;
 }
 
-export interface ModelCalibration {
-  /** Public model id. */
-  model: string;
-  /** Null: nothing is known of it, or nothing new is to be written. */
-  input: InputRatio | null;
-  output: OutputSums | null;
+export interface Calibrations {
+  /** By public model id. */
+  inputs: Shelf<InputRatio>;
+  /** By route: an upstream and its model. */
+  outputs: Shelf<OutputSums>;
 }
 
-export interface Calibrations {
+export interface Shelf<Known> {
   /** The last written, so many at most; the oldest of them first. Whoever reads judges what is plausible. */
-  read(models_max: number): Promise<ModelCalibration[]>;
+  read(names_max: number): Promise<[name: string, known: Known][]>;
   /**
-   * All or none. The last writer wins, for input and output each by itself: nodes that serve the same engine learn much
-   * the same, and a node writes only what it has observed since it last wrote.
+   * All or none. The last writer wins: nodes that serve the same engine learn much the same, and a node writes only what it
+   * has observed since it last wrote.
    */
-  write(models: readonly ModelCalibration[]): Promise<void>;
+  write(learned: ReadonlyMap<string, Known>): Promise<void>;
 }

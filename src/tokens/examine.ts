@@ -1,4 +1,5 @@
 /** The body of a request for a count → what is known of it. Runs in the worker. */
+import type { AnswerPart } from "../inference/answer-part.ts";
 import { type Media, mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { decodeRequest, type MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
@@ -16,13 +17,20 @@ import {
 import { validateInputTokens } from "../protocol/openai-responses/validate.ts";
 import { countPrompt } from "./count.ts";
 import { chatOf } from "./prompt.ts";
-import { isTokenizer, type TokenizerName, templates, type Vocabularies } from "./tokenizers.ts";
+import {
+  answers,
+  isTokenizer,
+  promptedTokens,
+  type TokenizerName,
+  templates,
+  type Vocabularies,
+} from "./tokenizers.ts";
 
 export interface Asked {
   /** Looked over already (src/protocol/body-scan.ts). */
   body: Uint8Array;
-  /** `chat`: a request of our own making; the others are those for a count. */
-  of: "messages" | "responses" | "chat";
+  /** `chat` and `answer`: a request and an answer of our own making; the others are requests for a count. */
+  of: "messages" | "responses" | "chat" | "answer";
   /** What was found of what the body refers to (`Examined.refers`). */
   found?: Found;
   options: MessagesOptions;
@@ -37,6 +45,14 @@ export interface Examined {
   media: Media;
   /** Set where nothing was counted, since the body refers to what is stored: it is asked for again, with that. */
   refers?: { references: References; body: Uint8Array };
+  /** Of an answer: how many of them are of reasoning. */
+  reasoningTokens?: number;
+}
+
+/** What the worker is sent of an answer. */
+export interface Answer {
+  model: string;
+  parts: readonly AnswerPart[];
 }
 
 const noMedia: Media = { bytes: 0, tokens: 0 };
@@ -47,6 +63,8 @@ export async function examine(asked: Asked, vocabularies: Vocabularies): Promise
   switch (asked.of) {
     case "chat":
       return examineChat(asked, vocabularies);
+    case "answer":
+      return examineAnswer(asked, vocabularies);
     case "messages":
       return examineRequest(decodeRequest(validateCountTokens(parseJsonBody(body)), options), asked, vocabularies);
     case "responses": {
@@ -83,6 +101,18 @@ async function examineChat({ body, tokenizers }: Asked, vocabularies: Vocabulari
   const name = tokenizers[model];
   if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };
   return { model, textTokens: await countChat(wire, name, vocabularies), media: noMedia };
+}
+
+async function examineAnswer({ body, tokenizers }: Asked, vocabularies: Vocabularies): Promise<Examined> {
+  const { model, parts } = parseJsonBody(body) as unknown as Answer;
+  const name = tokenizers[model];
+  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };
+  const count = await vocabularies[name]();
+  const tokensOf = (some: readonly AnswerPart[]) => countPrompt(answers[name](some), count);
+  const reasoningTokens = tokensOf(parts.filter(({ kind }) => kind === "reasoning"));
+  const otherTokens = tokensOf(parts.filter(({ kind }) => kind !== "reasoning"));
+  const textTokens = Math.max(0, reasoningTokens + otherTokens - (parts.length > 0 ? promptedTokens[name] : 0));
+  return { model, textTokens, media: noMedia, reasoningTokens: Math.min(reasoningTokens, textTokens) };
 }
 
 async function countChat(

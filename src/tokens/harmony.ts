@@ -2,6 +2,7 @@
  * The harmony format, which OpenAI's open models read; held to the makers' own library (test/tokens). The words of its
  * system message are the same in every prompt but for the date and the effort, which are always as long.
  */
+import type { AnswerPart } from "../inference/answer-part.ts";
 import { argumentsOf } from "./harmony-types.ts";
 import type { Chat, ChatMessage, ChatTool, Prompt, Template } from "./prompt.ts";
 
@@ -35,6 +36,16 @@ function addMessage(prompt: Prompt, message: ChatMessage, isOpen: boolean): void
   } else {
     add(prompt, 4, text);
   }
+}
+
+/** Each part is a message of its own. */
+export function harmonyAnswer(parts: readonly AnswerPart[]): Prompt {
+  const answer: Prompt = { fixed: 0, texts: [] };
+  for (const { kind, toolName, text } of parts) {
+    if (kind === "tool-call") add(answer, 7, `assistant to=functions.${toolName}`, text);
+    else add(answer, 6, text);
+  }
+  return answer;
 }
 
 function add(prompt: Prompt, fixed: number, ...texts: string[]): void {

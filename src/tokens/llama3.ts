@@ -2,6 +2,7 @@
  * The chat template of Llama 3.1 to 3.3 Instruct: every message between two headers and an end, tools as JSON in the first
  * question. What the template says in its own words is always as long.
  */
+import type { AnswerPart } from "../inference/answer-part.ts";
 import { textOf } from "../protocol/json.ts";
 import type { Chat, ChatMessage, Prompt, Template } from "./prompt.ts";
 
@@ -22,11 +23,17 @@ export const llama3: Template = ({ messages, tools }: Chat): Prompt => {
   return prompt;
 };
 
+/** All of it is one message. */
+export function llama3Answer(parts: readonly AnswerPart[]): Prompt {
+  const texts = parts.map(({ kind, toolName, text }) => (kind === "tool-call" ? callOf(toolName, text) : text));
+  return { fixed: 0, texts };
+}
+
 function addMessage(prompt: Prompt, message: ChatMessage): void {
   if (message.calls.length > 0) {
     for (const call of message.calls) {
       prompt.fixed += messageFrame;
-      prompt.texts.push(`{"name": "${call.name}", "parameters": ${spaced(call.arguments)}}`);
+      prompt.texts.push(callOf(call.name, call.arguments));
     }
     return;
   }
@@ -34,6 +41,10 @@ function addMessage(prompt: Prompt, message: ChatMessage): void {
   const isResult = message.role === "tool";
   prompt.fixed += messageFrame + (isResult ? 1 : 0);
   prompt.texts.push(isResult ? JSON.stringify(saidIn(message)) : saidIn(message));
+}
+
+function callOf(name: string, args: string): string {
+  return `{"name": "${name}", "parameters": ${spaced(args)}}`;
 }
 
 function saidIn({ texts }: ChatMessage): string {

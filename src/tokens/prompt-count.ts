@@ -1,12 +1,14 @@
 /**
- * How many tokens the prompt of a request is, counted by a worker as the model reads it: for a settlement of what no engine
- * reported. Nobody waits for it long, and it may fail: then what is expected is charged.
+ * How many tokens the prompt of a request is, and its answer, counted by a worker as the model reads and writes them: for a
+ * settlement of what no engine reported. Nobody waits for it long, and it may fail: then what is expected is charged.
  */
+import type { AnswerPart } from "../inference/answer-part.ts";
 import { mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
 import { within } from "../time/deadline.ts";
 import type { TokenCounter } from "./counter.ts";
+import type { Answer } from "./examine.ts";
 import { isTokenizer } from "./tokenizers.ts";
 
 /** A prompt to count: a request, and its body's size. */
@@ -18,6 +20,13 @@ export interface PromptAsked {
 
 /** Null at once where it is not countable. */
 export type CountPrompt = (asked: PromptAsked) => Promise<number> | null;
+
+export interface AnswerCounted {
+  tokens: number;
+  reasoningTokens: number;
+}
+
+export type CountAnswer = (model: PromptAsked["model"], parts: readonly AnswerPart[]) => Promise<AnswerCounted>;
 
 export interface PromptCountSettings {
   count_ms: number;
@@ -33,6 +42,10 @@ export function isCountable(
   { body_bytes_max }: PromptCountSettings = promptCountSettings,
 ): boolean {
   return tokenizerOf(model) !== null && inputBytes <= body_bytes_max;
+}
+
+export function hasTokenizer(model: PromptAsked["model"]): boolean {
+  return tokenizerOf(model) !== null;
 }
 
 function tokenizerOf({ tokenizer }: PromptAsked["model"]) {
@@ -58,4 +71,26 @@ export function promptCount(
     if (tokenizer === null || !isCountable(asked, settings)) return null;
     return within(counted(asked, tokenizer), settings.count_ms, "the count of a prompt");
   };
+}
+
+/** Rejects where the model's tokenizer is not known. */
+export function answerCount(
+  counter: Pick<TokenCounter, "examine">,
+  settings: PromptCountSettings = promptCountSettings,
+): CountAnswer {
+  async function counted(model: PromptAsked["model"], parts: readonly AnswerPart[]): Promise<AnswerCounted> {
+    const answer: Answer = { model: model.id, parts };
+    const body = new TextEncoder().encode(JSON.stringify(answer));
+    const tokenizers = { [model.id]: tokenizerOf(model) ?? "" };
+    const { textTokens, reasoningTokens = 0 } = await counter.examine({
+      body,
+      of: "answer",
+      options: {},
+      tokenizers,
+    });
+    if (textTokens === null) throw new Error("the tokenizer of the model is not known");
+    return { tokens: textTokens, reasoningTokens };
+  }
+
+  return (model, parts) => within(counted(model, parts), settings.count_ms, "the count of an answer");
 }

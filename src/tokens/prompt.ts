@@ -6,6 +6,7 @@
  * A prompt here is what a template makes of a chat request, as far as it can be counted: texts, each standing between two
  * special tokens, and how many tokens everything else is.
  */
+import type { AnswerPart } from "../inference/answer-part.ts";
 import { isObject } from "../protocol/json.ts";
 
 export interface Prompt {
@@ -40,6 +41,9 @@ export interface Chat {
 }
 
 export type Template = (chat: Chat) => Prompt;
+
+/** How a model writes its answer: its parts stand between the same special tokens as in a prompt. */
+export type AnswerTemplate = (parts: readonly AnswerPart[]) => Prompt;
 
 /** What of a body of chat completions is counted. */
 export function chatOf(body: Record<string, unknown>): Chat {

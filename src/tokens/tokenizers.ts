@@ -2,9 +2,9 @@
  * The tokenizers that are known by name (`tokenizer` in sluice.yaml): a vocabulary (vocabularies.ts), and the chat
  * template that goes with it.
  */
-import { harmony } from "./harmony.ts";
-import { llama3 } from "./llama3.ts";
-import type { Template } from "./prompt.ts";
+import { harmony, harmonyAnswer } from "./harmony.ts";
+import { llama3, llama3Answer } from "./llama3.ts";
+import type { AnswerTemplate, Template } from "./prompt.ts";
 
 export const tokenizerNames = ["o200k_harmony", "llama3"] as const;
 export type TokenizerName = (typeof tokenizerNames)[number];
@@ -14,6 +14,10 @@ export function isTokenizer(name: string): name is TokenizerName {
 }
 
 export const templates: Record<TokenizerName, Template> = { o200k_harmony: harmony, llama3 };
+export const answers: Record<TokenizerName, AnswerTemplate> = { o200k_harmony: harmonyAnswer, llama3: llama3Answer };
+
+/** Of an answer's special tokens, those that its prompt ended with; of llama3, whose end is not among them, it is less. */
+export const promptedTokens: Record<TokenizerName, number> = { o200k_harmony: 2, llama3: -1 };
 
 /** How many tokens a text is; special tokens in it are text. */
 export type CountTokens = (text: string) => number;

@@ -4,10 +4,10 @@
  * node that is killed loses one interval of learning.
  */
 
-import type { Calibrations, InputRatio, OutputSums } from "../store/calibration.ts";
+import type { Calibrations, InputRatio, OutputSums, Shelf } from "../store/calibration.ts";
 import { within } from "../time/deadline.ts";
 import { repeating } from "../time/repeating.ts";
-import { type Kept, models_learned_max } from "./learned.ts";
+import { type Kept, learned_max } from "./learned.ts";
 
 export interface CalibrationSaver {
   /** Takes in what is stored. Never rejects, and lasts a second at most: what comes later is taken in behind. */
@@ -48,29 +48,14 @@ export function calibrationSaver(parts: {
   }
 
   async function read(): Promise<void> {
-    for (const known of await store.read(models_learned_max)) {
-      if (known.input) input.recall(known.model, known.input);
-      if (known.output) output.recall(known.model, known.output);
-    }
+    await Promise.all([readFrom(store.inputs, input), readFrom(store.outputs, output)]);
   }
 
   async function write(): Promise<void> {
-    const inputs = input.changes();
-    const outputs = output.changes();
-    const models = new Set([...inputs.keys(), ...outputs.keys()]);
-    if (models.size === 0) return;
     try {
-      await store.write(
-        [...models].map((model) => ({
-          model,
-          input: inputs.get(model) ?? null,
-          output: outputs.get(model) ?? null,
-        })),
-      );
-      isAway = false;
+      const some = await Promise.all([written(store.inputs, input), written(store.outputs, output)]);
+      if (some.includes(true)) isAway = false;
     } catch (cause) {
-      input.unwritten(inputs.keys());
-      output.unwritten(outputs.keys());
       failed(cause);
     }
   }
@@ -83,4 +68,21 @@ export function calibrationSaver(parts: {
       await within(writes.stop().then(write), settings.stop_ms, "the store of calibrations").catch(failed);
     },
   };
+}
+
+async function readFrom<Known>(shelf: Shelf<Known>, kept: Kept<Known>): Promise<void> {
+  for (const [name, known] of await shelf.read(learned_max)) kept.recall(name, known);
+}
+
+/** Whether there was anything to write. */
+async function written<Known>(shelf: Shelf<Known>, kept: Kept<Known>): Promise<boolean> {
+  const changes = kept.changes();
+  if (changes.size === 0) return false;
+  try {
+    await shelf.write(changes);
+  } catch (cause) {
+    kept.unwritten(changes.keys());
+    throw cause;
+  }
+  return true;
 }

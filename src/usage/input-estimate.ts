@@ -8,14 +8,14 @@ import type { Model } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import type { InputRatio } from "../store/calibration.ts";
-import { type Kept, learned, models_learned_max } from "./learned.ts";
+import { type Kept, learned, learned_max } from "./learned.ts";
 
 export interface InputEstimate {
   /** `bodyBytes` is the size of the whole body, decompressed. At least 1. */
   tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number): number;
   /** The middle of what it may be, and not the upper end. At least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
-  /** What an engine reported of that input. Reports with media teach nothing about text. */
+  /** What an engine reported of that input, or a tokenizer counted. With media it teaches nothing about text. */
   observe(model: Pick<Model, "id">, bodyBytes: number, media: Pick<Media, "bytes">, usage: Usage): void;
   /** The ratio of each model, to be kept over a restart. */
   ratios: Kept<InputRatio>;
@@ -27,7 +27,7 @@ export interface EstimateSettings {
   /** Known models at a time; the one that was learned longest ago makes room. */
   models_max: number;
 }
-export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: models_learned_max };
+export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: learned_max };
 
 /** What a token is of most texts, before the first report; a hold starts from the larger ratio of the settings. */
 const ratioExpected = 1 / 4;
@@ -76,7 +76,7 @@ export function inputEstimate(settings: EstimateSettings = estimateSettings): In
     },
     observe({ id }, bodyBytes, media, usage) {
       const tokens = promptTokens(usage);
-      if (usage.source !== "reported" || media.bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
+      if (usage.source === "estimated" || media.bytes > 0 || !(bodyBytes > 0) || !(tokens > 0)) return;
       models.learn(id, learnedFrom(models.get(id) ?? unknown, tokens, textBytes(bodyBytes)));
     },
     ratios: models,

@@ -24,12 +24,6 @@ export interface Ending {
   divergence: number | null;
 }
 
-/** The same, before it is settled. */
-export interface MeterEnding extends Ending {
-  /** Set where the input is charged as what was expected of it: the usage, were it so many tokens. */
-  usageWith: ((inputTokens: number) => Usage) | null;
-}
-
 /** What the meter needs of admission: room for tokens. */
 export interface Hold {
   /** Whether so many output tokens may have left; grows the hold ahead of need. False: a window is at its end. */
@@ -63,7 +57,9 @@ export interface Meter {
   /** The engine's events, as far as they are held. They end in `response-end` or `response-failed`; nothing is thrown. */
   events: AsyncGenerator<Batch, void, void>;
   /** How the request ended; asked before the end, as one that broke off here. */
-  ending(): MeterEnding;
+  ending(): Ending;
+  /** Has counted what is charged and no engine reported, where a tokenizer can. Null: nothing is waited for. Never rejects. */
+  counted(): Promise<void> | null;
 }
 
 export function meter(metering: Metering): Meter {
@@ -97,7 +93,9 @@ class Metered implements Meter {
           const fits = await fitting(batch, hold, count);
           this.#stoppedBy = "usage_window";
           this.#isCompleted = true;
-          yield [...believed(fits, count), ...count.cutShort()];
+          yield believed(fits, count);
+          await count.counted();
+          yield count.cutShort();
           return;
         }
         const isFirst = !count.anyPart;
@@ -109,11 +107,19 @@ class Metered implements Meter {
           this.#failure = withOverflow(terminal.fault, metering.contextTokens, metering.inputTokensExpected);
           yield [...believed(batch, count).slice(0, -1), { ...terminal, fault: this.#failure }];
         } else if (terminal?.type === "response-end") {
+          const counting = count.reported ? null : count.counted();
+          let rest = count.reported ? [] : believed(batch, count).slice(0, -1);
+          if (counting) {
+            // All but its end leaves before it is counted.
+            if (rest.length > 0) yield rest;
+            await counting;
+            rest = [];
+          }
           if (!stream) hold.assertHeld();
           this.#isCompleted = true;
           if (isAtWindowsEnd(terminal, count.usage(), metering)) this.#stoppedBy = "usage_window";
           // An engine that never reported is spoken for: what the caller reads and what the book says are the same numbers.
-          yield count.reported ? batch : [...believed(batch, count).slice(0, -1), spokenFor(count), terminal];
+          yield count.reported ? batch : [...rest, spokenFor(count), terminal];
         } else {
           yield believed(batch, count);
         }
@@ -135,13 +141,15 @@ class Metered implements Meter {
     this.#metering.hold.restart();
   }
 
-  ending(): MeterEnding {
+  counted(): Promise<void> | null {
+    return this.#isFree(this.#outcome()) ? null : this.#count.counted();
+  }
+
+  ending(): Ending {
     const count = this.#count;
     const outcome = this.#outcome();
-    const isFree = this.#isFree(outcome);
     return {
-      usage: isFree ? noUsage : count.usage(),
-      usageWith: !isFree && count.isInputExpected ? (inputTokens) => count.usageWith(inputTokens) : null,
+      usage: this.#isFree(outcome) ? noUsage : count.usage(),
       outcome,
       stoppedBy: this.#stoppedBy,
       errorCode: outcome === "failed" ? (this.#failure?.code ?? "internal_error") : null,

@@ -1,7 +1,8 @@
 /**
- * How many tokens an answer has so far, before its engine reports. What is streamed is the larger of its deltas and its
- * code units divided by the model's ratio; a part that came whole has one delta, and is counted by its code units. Reports
- * calibrate both, each apart: an engine that sends a token a delta is counted by deltas alone, exactly.
+ * How many tokens an answer has so far, before its engine reports: by its deltas, or by its code units and what a token of
+ * its route holds on average, whichever is more; a part that came whole has one delta, and is counted by its code units
+ * alone. Learned by route, for two engines of one model may send it in different pieces: docs/design/usage.md, Counting
+ * tokens.
  *
  * A delta is one `part-delta` of the centre, whatever frames it came in. A code unit is one of UTF-16, which is what a string's
  * length tells at no cost: the ratio is learned in the same measure, so bytes would be no truer.
@@ -9,7 +10,7 @@
 
 import type { OutputSums } from "../store/calibration.ts";
 import type { Amount } from "./forwarded.ts";
-import { type Kept, learned, models_learned_max } from "./learned.ts";
+import { type Kept, learned, learned_max } from "./learned.ts";
 
 /** What was forwarded of an answer. */
 export interface Sent {
@@ -17,67 +18,121 @@ export interface Sent {
   whole: Readonly<Amount>;
 }
 
+export type Observed = Sent & { tokens: number };
+
 export interface OutputCalibration {
-  /** Tokens of what was forwarded. */
-  tokens(model: string, sent: Sent): number;
-  /** An engine's report of a complete answer, as far as it is about what was sent. */
-  observe(model: string, observed: Sent & { tokens: number }): void;
-  /** The sums of each model, to be kept over a restart. */
+  /** Of a route, by its name. */
+  of(route: string): RouteCalibration;
+  /** The sums of each route, to be kept over a restart. */
   sums: Kept<OutputSums>;
 }
 
-/** Before the first report: no tokenizer in use averages more code units a token than this. */
-export const uncalibrated_code_units_per_token = 16;
+export interface RouteCalibration {
+  /** Tokens of what was forwarded. */
+  tokens(sent: Sent): number;
+  /** An engine's report of a complete answer, as far as it is about what was sent. */
+  observe(observed: Observed): void;
+  /** The same, counted by a tokenizer: it counts until an engine has reported, and is not kept over a restart. */
+  observeCount(observed: Observed): void;
+  /** A complete answer came without a report. */
+  missed(): void;
+  /** Whether its answers may be expected to come with a report. */
+  readonly isReporting: boolean;
+}
+
+export function routeName({ upstream, model }: { upstream: { name: string }; model: string }): string {
+  return `${upstream.name}/${model}`;
+}
+
+/** Before the first report: about what a token of prose and code has. */
+export const uncalibrated_code_units_per_token = 4;
+const uncalibrated_ratio = 1 / uncalibrated_code_units_per_token;
 /** Older observations fade, so that a changed engine is learned. */
 const tokens_remembered = 200_000;
 /** No sum that fades comes near it. */
 const sum_max = 1e9;
 /** No text has more tokens for a code unit than this: most of what is reported beyond it was never sent. */
 const tokens_per_code_unit_max = 3;
+/** A route with fewer tokens a delta sends one in each: the mark that ends an answer, and halves of characters, have none. */
+const tokens_per_single_delta_max = 1.05;
+/** There the deltas count, which are exact, unless the text has so much more: tokens were sent together. */
+const text_per_deltas_max = 1.25;
+/** The same of a route that nothing is known of: a token of long words is no two tokens. */
+const uncalibrated_text_per_deltas_max = 1.5;
+/** And so many tokens more: a few deltas say little. */
+const text_beyond_deltas_max = 2;
 
 const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, wholeTokens: 0, wholeCodeUnits: 0 });
 
 export function outputCalibration(): OutputCalibration {
-  const models = learned(models_learned_max, isPlausible);
+  const reported = learned(learned_max, isPlausible);
+  const counted = learned(learned_max, isPlausible);
+  const silent = new Set<string>();
+
+  function of(route: string): RouteCalibration {
+    const known = () => reported.get(route) ?? counted.get(route) ?? nothing;
+    return {
+      tokens({ streamed, whole }) {
+        const sums = known();
+        return streamedTokens(sums, streamed) + wholeTokens(sums, whole);
+      },
+      observe(observed) {
+        silent.delete(route);
+        const sums = withObserved(reported.get(route) ?? nothing, observed);
+        if (sums) reported.learn(route, sums);
+      },
+      observeCount(observed) {
+        const sums = withObserved(counted.get(route) ?? nothing, observed);
+        if (sums) counted.learn(route, sums);
+      },
+      missed() {
+        if (silent.size < learned_max) silent.add(route);
+      },
+      get isReporting() {
+        return !silent.has(route) && (reported.get(route)?.tokens ?? 0) > 0;
+      },
+    };
+  }
+
+  return { of, sums: reported };
+}
+
+/** Null where it cannot be true. */
+function withObserved(known: OutputSums, { tokens, streamed, whole }: Observed): OutputSums | null {
+  const { deltas } = streamed;
+  const codeUnits = streamed.codeUnits + whole.codeUnits;
+  const seen: OutputSums =
+    whole.deltas === 0
+      ? { ...nothing, tokens, deltas, codeUnits }
+      : { ...nothing, wholeTokens: tokens, wholeCodeUnits: codeUnits };
+  if (!isPlausible(seen)) return null;
+  const fade = known.tokens > tokens_remembered ? 0.5 : 1;
+  const wholeFade = known.wholeTokens > tokens_remembered ? 0.5 : 1;
   return {
-    tokens(model, { streamed, whole }) {
-      const known = models.get(model) ?? nothing;
-      return streamedTokens(known, streamed) + wholeTokens(known, whole);
-    },
-    observe(model, { tokens, streamed, whole }) {
-      const { deltas } = streamed;
-      const codeUnits = streamed.codeUnits + whole.codeUnits;
-      const seen: OutputSums =
-        whole.deltas === 0
-          ? { ...nothing, tokens, deltas, codeUnits }
-          : { ...nothing, wholeTokens: tokens, wholeCodeUnits: codeUnits };
-      if (!isPlausible(seen)) return;
-      const known = models.get(model) ?? nothing;
-      const fade = known.tokens > tokens_remembered ? 0.5 : 1;
-      const wholeFade = known.wholeTokens > tokens_remembered ? 0.5 : 1;
-      models.learn(model, {
-        tokens: known.tokens * fade + seen.tokens,
-        deltas: known.deltas * fade + seen.deltas,
-        codeUnits: known.codeUnits * fade + seen.codeUnits,
-        wholeTokens: known.wholeTokens * wholeFade + seen.wholeTokens,
-        wholeCodeUnits: known.wholeCodeUnits * wholeFade + seen.wholeCodeUnits,
-      });
-    },
-    sums: models,
+    tokens: known.tokens * fade + seen.tokens,
+    deltas: known.deltas * fade + seen.deltas,
+    codeUnits: known.codeUnits * fade + seen.codeUnits,
+    wholeTokens: known.wholeTokens * wholeFade + seen.wholeTokens,
+    wholeCodeUnits: known.wholeCodeUnits * wholeFade + seen.wholeCodeUnits,
   };
 }
 
 function streamedTokens(known: OutputSums, { deltas, codeUnits }: Amount): number {
-  if (known.tokens === 0) return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));
-  if (known.tokens <= known.deltas * 1.01) return deltas;
-  return Math.max(deltas, Math.ceil((codeUnits * known.tokens) / known.codeUnits));
+  const isKnown = known.tokens > 0;
+  const byText = Math.ceil(codeUnits * (isKnown ? known.tokens / known.codeUnits : uncalibrated_ratio));
+  const perDelta = isKnown ? known.tokens / known.deltas : 1;
+  // Where a delta is less than a token, such as a character, so many make one.
+  const byDeltas = perDelta < 1 ? Math.ceil(deltas * perDelta) : deltas;
+  const most = isKnown ? text_per_deltas_max : uncalibrated_text_per_deltas_max;
+  const isExact = perDelta <= tokens_per_single_delta_max && byText <= byDeltas * most + text_beyond_deltas_max;
+  return isExact ? byDeltas : Math.max(byDeltas, byText);
 }
 
-/** By all that is known of the model's code units: a text has as many tokens either way. */
+/** By all that is known of the route's code units: a text has as many tokens either way. */
 function wholeTokens(known: OutputSums, { deltas, codeUnits }: Amount): number {
   const tokens = known.tokens + known.wholeTokens;
-  if (tokens === 0) return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));
-  return Math.max(deltas, Math.round((codeUnits * tokens) / (known.codeUnits + known.wholeCodeUnits)));
+  const ratio = tokens > 0 ? tokens / (known.codeUnits + known.wholeCodeUnits) : uncalibrated_ratio;
+  return Math.max(deltas, Math.round(codeUnits * ratio));
 }
 
 function isPlausible({ tokens, deltas, codeUnits, wholeTokens, wholeCodeUnits }: OutputSums): boolean {

@@ -4,6 +4,7 @@
  * first. A throw, a return, a departure or a failure anywhere after `start` ends there.
  */
 import type { RatedEntrance, RatedEntry, RatedReservation } from "../admission/rates.ts";
+import type { AnswerPart } from "../inference/answer-part.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
@@ -16,10 +17,11 @@ import type { BillingSource, Operation } from "../store/ledger.ts";
 import type { Errand } from "./asking.ts";
 import type { Signals } from "./departure.ts";
 import type { InputEstimate } from "./input-estimate.ts";
-import { type Ending, type Meter, type MeterEnding, meter } from "./meter.ts";
+import { type Ending, type Meter, meter } from "./meter.ts";
 import { ahead, type Opened, type Tried } from "./opened.ts";
-import type { OutputCalibration } from "./output-calibration.ts";
+import { type OutputCalibration, type RouteCalibration, routeName } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
+import type { AnswerTokens, Counting } from "./tally.ts";
 import type { RunTrace } from "./trace.ts";
 
 /** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
@@ -55,6 +57,8 @@ export interface Caller extends Watcher, Readonly<Signals> {
   end(fault: Fault): void;
   /** Since the request arrived. */
   elapsed_ms(): number;
+  /** Whether so many bytes more may be kept of its answer until that is settled. */
+  keepsText(bytes: number): boolean;
   /** Follows the run, where it is traced. */
   readonly trace?: RunTrace | null;
 }
@@ -107,10 +111,15 @@ export interface RunParts {
   watcher: Watcher;
   /** One of the model's engines after the other. Nothing is sent before the first event is asked for. */
   open(errand: Errand): Opened;
-  /** Counts the prompt with the model's tokenizer, off the path; null where that is not known. */
-  countPrompt(asked: Asked): Promise<number> | null;
-  /** Whether `countPrompt` may be asked: what it needs is let go otherwise. */
-  isCountable(asked: Asked): boolean;
+  /** Counts with the model's tokenizer, off the path; null where that is not known. */
+  tokenizing(asked: Asked): Tokenizing | null;
+}
+
+export interface Tokenizing {
+  /** Whether the prompt may be counted: what that needs is let go otherwise. */
+  readonly hasPrompt: boolean;
+  prompt(): Promise<number> | null;
+  answer(parts: readonly AnswerPart[]): Promise<AnswerTokens>;
 }
 
 export function runs(parts: RunParts): Runs {
@@ -202,11 +211,12 @@ class GrantedRun implements Run {
     caller.granted(reservation.grant.source);
     parts.watcher.granted(reservation.grant.source);
     reservation.signal.listen((lost) => caller.end(asFault(lost)));
+    const tokenizing = parts.tokenizing(asked);
+    let known = null as { route: Opened["route"]; calibration: RouteCalibration } | null;
     this.#meter = meter({
       events: opened.events,
       hold: reservation,
       stream: asked.request.stream,
-      model: asked.model.id,
       contextTokens: asked.model.contextTokens,
       outputTokensCap: Math.min(asked.request.outputTokens_max ?? Infinity, asked.model.outputTokens_max),
       // A caller that left while its request was at no engine, which has read nothing then.
@@ -214,13 +224,19 @@ class GrantedRun implements Run {
         const tokens = opened.isAtEngine ? asked.inputTokensExpected : 0;
         return Math.ceil(tokens * (opened.inputShare ?? 1));
       },
-      calibration: parts.outputCalibration,
+      get calibration() {
+        const { route } = opened;
+        if (known?.route !== route || known === null)
+          known = { route, calibration: parts.outputCalibration.of(route ? routeName(route) : "") };
+        return known.calibration;
+      },
+      counting: tokenizing && countingFor(tokenizing, caller),
       windowTokens: opened.windowTokens,
       callerLeft: () => caller.left,
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
         caller.trace?.firstPart();
-        if (opened.isFinal && !parts.isCountable(asked)) letGo(asked.request);
+        if (opened.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);
       },
       over: () => this.#settle(),
     });
@@ -235,23 +251,16 @@ class GrantedRun implements Run {
     if (this.caller.left) await this.#settled;
   }
 
-  /** Once. What a caller that left is charged for its input is counted first, where that can be: nobody reads it here. */
+  /** Once. What is charged and was not reported is counted first, where that can be: nobody reads it here. */
   #settle(): void {
     if (this.#settled) return;
     this.#total_ms = this.caller.elapsed_ms();
     const ending = this.#ending();
-    const { usageWith } = ending;
     this.#isComplete = ending.outcome === "completed";
-    const counting = usageWith && this.caller.left ? this.parts.countPrompt(this.asked) : null;
+    const counting = this.#meter?.counted() ?? null;
     this.#settled = Promise.resolve();
-    if (counting && usageWith) {
-      this.#settled = counting.then(
-        (inputTokens) => this.#tell({ ...ending, usage: usageWith(inputTokens) }),
-        () => this.#tell(ending),
-      );
-    } else {
-      this.#tell(ending);
-    }
+    if (counting) this.#settled = counting.then(() => this.#tell({ ...ending, usage: this.#ending().usage }));
+    else this.#tell(ending);
   }
 
   /** First of all the ledger is told; what else wants to know comes after. */
@@ -268,7 +277,7 @@ class GrantedRun implements Run {
     const confirmed = reservation.settle({ usage, units, outcome, stoppedBy, errorCode, route, reportRejected });
     if (told) void confirmed.finally(told);
     const inputBytes = asked.inputBytes * (this.#opened?.inputShare ?? 1);
-    if (usage.source === "reported") parts.inputEstimate.observe(asked.model, inputBytes, asked.media, usage);
+    if (usage.source !== "estimated") parts.inputEstimate.observe(asked.model, inputBytes, asked.media, usage);
     const ended: Ended = {
       usage,
       outcome,
@@ -295,7 +304,7 @@ class GrantedRun implements Run {
     parts.watcher.ended(ended);
   }
 
-  #ending(): MeterEnding {
+  #ending(): Ending {
     try {
       if (this.#meter) return this.#meter.ending();
     } catch {
@@ -310,7 +319,15 @@ class GrantedRun implements Run {
       errorCode,
       reportRejected: null,
       divergence: null,
-      usageWith: null,
     };
   }
+}
+
+function countingFor(tokenizing: Tokenizing, caller: Caller): Counting {
+  return {
+    prompt: () => tokenizing.prompt(),
+    answer: (parts) => tokenizing.answer(parts),
+    begun: () => void tokenizing.answer([]).catch(() => {}),
+    keeps: (bytes) => caller.keepsText(bytes),
+  };
 }

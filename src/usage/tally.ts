@@ -1,24 +1,43 @@
 /**
  * The count of one stream: the engine's report where there is one that is believed (report.ts), else what was forwarded
- * (output-calibration.ts). A batch is looked at before it is forwarded, and counted when it is.
+ * (output-calibration.ts), and at its end what a tokenizer says of that. A batch is looked at before it is forwarded, and
+ * counted when it is.
  */
+import type { AnswerPart } from "../inference/answer-part.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import type { RejectedReport, ReportFlaw, Usage } from "../inference/usage.ts";
+import { AnswerText } from "./answer-text.ts";
 import { Forwarded } from "./forwarded.ts";
-import type { OutputCalibration } from "./output-calibration.ts";
+import type { RouteCalibration } from "./output-calibration.ts";
 import { rejectionOf, type Told } from "./report.ts";
 
 type Batch = readonly InferenceEvent[];
 
+/** Counts with the model's tokenizer, off the thread, what no engine reports; null where it cannot. */
+export interface Counting {
+  prompt(): Promise<number> | null;
+  answer(parts: readonly AnswerPart[]): Promise<AnswerTokens> | null;
+  /** An answer has begun that is to be counted: by its end, whoever counts is ready. */
+  begun(): void;
+  /** Whether so many bytes more of the answer may be kept for it. */
+  keeps(bytes: number): boolean;
+}
+
+export interface AnswerTokens {
+  tokens: number;
+  reasoningTokens: number;
+}
+
 export interface TallyParts {
-  /** Public model id. */
-  model: string;
   contextTokens: number;
   /** The most output that was asked for. */
   outputTokensCap: number;
   /** What the input is charged as where no report of it is believed. */
   inputTokensExpected: number;
-  calibration: OutputCalibration;
+  /** Of the route that answers: not asked for before the first part. */
+  readonly calibration: RouteCalibration;
+  /** Null where the model's tokenizer is not known. */
+  counting: Counting | null;
 }
 
 export function tally(of: TallyParts): Tally {
@@ -30,6 +49,10 @@ export class Tally {
   #now: Count;
   /** The last batch that was looked at, and the count with it. */
   #looked: { batch: Batch; count: Count } | null = null;
+  /** Null where no tokenizer will count it. */
+  #text: AnswerText | null = null;
+  #counted: Counted = {};
+  #counting: Promise<void> | null = null;
 
   constructor(of: TallyParts) {
     this.#of = of;
@@ -65,36 +88,45 @@ export class Tally {
 
   /** Counts a batch; answers the event that ends the stream, where the batch holds it. */
   add(batch: Batch): InferenceEvent | undefined {
+    const isFirst = !this.anyPart;
     this.#now = this.#countWith(batch);
     this.#looked = null;
+    if (isFirst && this.anyPart) this.#text = this.#textToKeep();
+    if (this.#text) for (const event of batch) this.#text.add(event);
     return this.#now.terminal;
   }
 
   usage(): Usage {
-    return this.#now.usage();
+    return this.#now.usage(this.#counted);
   }
 
-  /** The same, where a tokenizer has counted the input. */
-  usageWith(inputTokens: number): Usage {
-    return this.#now.usage(inputTokens);
-  }
-
-  /** Whether the input is charged as what was expected of it. */
-  get isInputExpected(): boolean {
-    return this.#now.isInputExpected;
+  /** Has a tokenizer count what no report is believed of, once. Null: there is nothing to wait for. Never rejects. */
+  counted(): Promise<void> | null {
+    const { counting } = this.#of;
+    if (this.#counting || !counting) return this.#counting;
+    const prompt = this.#now.isInputExpected ? counting.prompt() : null;
+    const answer = this.#text && !this.#now.isOutputSaid && this.anyOutput ? counting.answer(this.#text.parts) : null;
+    if (!prompt && !answer) return null;
+    this.#counting = Promise.all([
+      prompt?.then((tokens) => this.#inputCounted(tokens)).catch(uncounted),
+      answer?.then((tokens) => this.#outputCounted(tokens)).catch(uncounted),
+    ]).then(() => {});
+    return this.#counting;
   }
 
   /** The end that a window sets: grammatical, with what was forwarded until now. */
   cutShort(): InferenceEvent[] {
     const parts = this.#now.forwarded.open.map((index): InferenceEvent => ({ type: "part-end", index }));
-    return [...parts, { type: "usage", usage: this.#now.usage() }, { type: "response-end", reason: "length" }];
+    return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
   }
 
   /** Teaches the calibration what a whole answer held. Reasoning that nobody saw has neither deltas nor code units. */
   calibrate(): void {
     const now = this.#now;
-    if (!now.isFinal || now.rejected) return;
-    this.#of.calibration.observe(this.#of.model, { tokens: now.sentTokens, ...now.forwarded });
+    if (!this.anyOutput) return;
+    const { streamed, whole } = now.forwarded;
+    if (!now.isOutputSaid) this.#of.calibration.missed();
+    else if (!now.rejected) this.#of.calibration.observe({ tokens: now.sentTokens, streamed, whole });
   }
 
   /** What the engine reported of all that was shown ÷ our count of it; null where either is missing. */
@@ -103,11 +135,40 @@ export class Tally {
     return now.isFinal && now.isRead && now.countedTokens > 0 ? now.sentTokens / now.countedTokens : null;
   }
 
+  #textToKeep(): AnswerText | null {
+    const { counting, calibration } = this.#of;
+    if (!counting || calibration.isReporting) return null;
+    counting.begun();
+    return new AnswerText((bytes) => counting.keeps(bytes));
+  }
+
+  #inputCounted(tokens: number): void {
+    this.#counted.inputTokens = tokens;
+  }
+
+  #outputCounted({ tokens, reasoningTokens }: AnswerTokens): void {
+    const share = this.#text?.share ?? 1;
+    const { streamed, whole } = this.#now.forwarded;
+    this.#counted.outputTokens = Math.round(tokens * share);
+    this.#counted.reasoningTokens = Math.round(reasoningTokens * share);
+    this.#of.calibration.observeCount({ tokens: this.#counted.outputTokens, streamed, whole });
+  }
+
   #countWith(batch: Batch): Count {
     if (this.#looked?.batch !== batch) this.#looked = { batch, count: this.#now.with(batch) };
     return this.#looked.count;
   }
 }
+
+/** What a tokenizer has counted. */
+interface Counted {
+  inputTokens?: number;
+  outputTokens?: number;
+  reasoningTokens?: number;
+}
+
+/** What cannot be counted stays as it was estimated. */
+function uncounted(): void {}
 
 const isDelta = ({ type }: InferenceEvent) => type === "part-delta";
 const isUnread: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
@@ -157,41 +218,52 @@ class Count {
   }
 
   get outputTokens(): number {
+    return this.#outputTokens(this.countedTokens);
+  }
+
+  /** `ours`: our count, where the engine's does not stand. */
+  #outputTokens(ours: number): number {
     const said = this.report && !this.rejected?.output ? this.report.outputTokens : null;
     if (said !== null && this.isFinal) return said;
-    return Math.max(said ?? 0, this.countedTokens);
+    return Math.max(said ?? 0, ours);
   }
 
   get isInputExpected(): boolean {
     return (this.report === null || this.rejected?.input !== undefined) && this.of.inputTokensExpected > 0;
   }
 
-  /** `inputCounted`: by a tokenizer, in place of what was expected. */
-  usage(inputCounted?: number): Usage {
-    const { report, rejected, forwarded, outputTokens } = this;
+  usage(counted: Counted = {}): Usage {
+    const { report, rejected, forwarded } = this;
     if (report && !rejected && this.isFinal) return report;
     const input = rejected?.input ? null : report;
     const reported = rejected?.output ? null : report;
-    const inputTokens = input?.inputTokens ?? inputCounted ?? this.of.inputTokensExpected;
-    const isInputCounted = !this.isInputExpected || inputCounted !== undefined;
-    const isByTokens = isInputCounted && (outputTokens === forwarded.deltas || this.#isSaid);
+    const outputTokens = this.#outputTokens(counted.outputTokens ?? this.countedTokens);
+    const inputTokens = input?.inputTokens ?? counted.inputTokens ?? this.of.inputTokensExpected;
+    const isInputCounted = !this.isInputExpected || counted.inputTokens !== undefined;
+    const isOutputCounted =
+      counted.outputTokens !== undefined || outputTokens === forwarded.deltas || this.isOutputSaid;
+    const reasoningTokens = Math.max(
+      reported?.reasoningTokens ?? 0,
+      counted.reasoningTokens ?? forwarded.reasoningDeltas,
+    );
     return {
       inputTokens,
       cachedInputTokens: input?.cachedInputTokens ?? 0,
       cacheWriteTokens: input?.cacheWriteTokens ?? 0,
       outputTokens,
-      reasoningTokens: Math.min(Math.max(reported?.reasoningTokens ?? 0, forwarded.reasoningDeltas), outputTokens),
-      source: isByTokens ? "counted" : "estimated",
+      reasoningTokens: Math.min(reasoningTokens, outputTokens),
+      source: isInputCounted && isOutputCounted ? "counted" : "estimated",
     };
   }
 
   /** Whether the engine's word on the output stands. */
-  get #isSaid(): boolean {
+  get isOutputSaid(): boolean {
     return this.isFinal && !this.rejected?.output;
   }
 
   #count(): void {
-    this.countedTokens = Math.max(this.countedTokens, this.of.calibration.tokens(this.of.model, this.forwarded));
+    if (this.forwarded.deltas === 0) return;
+    this.countedTokens = Math.max(this.countedTokens, this.of.calibration.tokens(this.forwarded));
   }
 
   /** Answers whether the stream ends here. */

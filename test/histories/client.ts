@@ -11,7 +11,7 @@ import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { finishing, type Signals } from "../../src/usage/departure.ts";
 import type { Opened } from "../../src/usage/opened.ts";
-import { outputCalibration, uncalibrated_code_units_per_token } from "../../src/usage/output-calibration.ts";
+import type { OutputCalibration } from "../../src/usage/output-calibration.ts";
 import { type Asked, type Caller, type Run, runs } from "../../src/usage/run.ts";
 import type { Account } from "./account.ts";
 import { keyIdOf } from "./budgets.ts";
@@ -22,7 +22,7 @@ import { prices } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-/** Two models, since what engines report of one calibrates its count. */
+/** Two models: one whose engine reports, and one whose engine never does. */
 function modelOf(plan: RequestPlan): CatalogModel {
   return {
     id: plan.engine === "silent" ? "acme/silent-1" : "acme/writer-1",
@@ -52,8 +52,18 @@ const nowhere: Omit<Opened, "events" | "isAtEngine"> = {
   isFinal: true,
 };
 
-/** As many code units for a token as an uncalibrated count assumes, so that the count is exact. */
-const code_units_per_token = uncalibrated_code_units_per_token;
+const code_units_per_token = 4;
+/** The count is exact, whatever the deltas: how a count is learned is no part of these histories. */
+const calibration: OutputCalibration = {
+  of: () => ({
+    tokens: ({ streamed, whole }) => (streamed.codeUnits + whole.codeUnits) / code_units_per_token,
+    observe() {},
+    observeCount() {},
+    missed() {},
+    isReporting: true,
+  }),
+  sums: { recall() {}, changes: () => new Map(), unwritten() {} },
+};
 const longText = "x".repeat(code_units_per_token * 3_000);
 
 function askedOf(world: World, node: Node, plan: RequestPlan, organization: OrganizationPlan): Asked {
@@ -124,6 +134,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
       call.abort(fault);
     },
     elapsed_ms: () => 0,
+    keepsText: () => true,
     granted() {},
     ended: (ending) => judge.ended(account, ending),
   };
@@ -155,10 +166,9 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
       },
     },
     inputEstimate: { observe() {} },
-    countPrompt: () => null,
-    isCountable: () => false,
+    tokenizing: () => null,
     // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
-    outputCalibration: outputCalibration(),
+    outputCalibration: calibration,
     watcher: { granted() {}, ended() {} },
     open(signals) {
       if (account.admittedAt_ms === null) judge.counts["engines asked before the grant"] += 1;

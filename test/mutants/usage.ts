@@ -6,6 +6,7 @@ const tally = "test/usage/tally.test.ts";
 const inputEstimate = "test/usage/input-estimate.test.ts";
 const report = "test/usage/report.test.ts";
 const receiptWatch = "test/usage/receipt-watch.test.ts";
+const answerText = "test/usage/answer-text.test.ts";
 const calibrationSaver = "test/usage/calibration-saver.test.ts";
 
 const walk = "test/usage/walk.test.ts";
@@ -310,18 +311,82 @@ export const usage: Mutant[] = [
   {
     name: "an uncalibrated count ignores the code units",
     file: "src/usage/output-calibration.ts",
-    find: "if (tokens === 0) return Math.max(deltas, Math.ceil(codeUnits / uncalibrated_code_units_per_token));",
-    replace: "if (tokens === 0) return deltas;",
+    find: "return isExact ? byDeltas : Math.max(byDeltas, byText);",
+    replace: "return isExact || !isKnown ? byDeltas : Math.max(byDeltas, byText);",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
     name: "an engine that sends a token a delta is counted by code units",
     file: "src/usage/output-calibration.ts",
-    find: "if (known.tokens <= known.deltas * 1.01) return deltas;",
-    replace: "",
+    find: "return isExact ? byDeltas : Math.max(byDeltas, byText);",
+    replace: "return Math.max(byDeltas, byText);",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "a route that sent a token a delta is trusted for ever",
+    file: "src/usage/output-calibration.ts",
+    find: " && byText <= byDeltas * most + text_beyond_deltas_max;",
+    replace: ";",
+    caughtBy: [meter],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "each character of an engine that sends single ones is a token",
+    file: "src/usage/output-calibration.ts",
+    find: "perDelta < 1 ? Math.ceil(deltas * perDelta) : deltas",
+    replace: "deltas",
+    caughtBy: [meter],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "engines that report once are waited for ever after",
+    file: "src/usage/output-calibration.ts",
+    find: "return !silent.has(route) && ",
+    replace: "return ",
+    caughtBy: [meter],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "the caller reads an estimate, and the book has a count",
+    file: "src/usage/meter.ts",
+    find: "            await counting;\n",
+    replace: "",
+    caughtBy: [meter, run],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "the text of an answer is kept without an end",
+    file: "src/usage/answer-text.ts",
+    find: "if (bytes > text_bytes_max) return false;",
+    replace: "",
+    caughtBy: [answerText],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "what was kept of a long text is counted as all of it",
+    file: "src/usage/tally.ts",
+    find: "Math.round(tokens * share)",
+    replace: "Math.round(tokens)",
+    caughtBy: [meter],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "reasoning beside the output is free",
+    file: "src/protocol/openai-usage.ts",
+    find: "output: output + beside",
+    replace: "output",
+    caughtBy: ["test/protocol/dialects.test.ts"],
+    rule: "docs/engines.md, What engines report",
+  },
+  {
+    name: "a total that leaves out what was cached is reasoning",
+    file: "src/protocol/openai-usage.ts",
+    find: "(isNamed ? reasoning !== beside : isCached)",
+    replace: "(isNamed && reasoning !== beside)",
+    caughtBy: ["test/protocol/dialects.test.ts"],
+    rule: "docs/engines.md, What engines report",
   },
   {
     name: "an absurd report teaches how long tokens are",
@@ -342,8 +407,8 @@ export const usage: Mutant[] = [
   {
     name: "an answer that comes whole is one token",
     file: "src/usage/output-calibration.ts",
-    find: "return streamedTokens(known, streamed) + wholeTokens(known, whole);",
-    replace: "return streamedTokens(known, streamed) + whole.deltas;",
+    find: "return streamedTokens(sums, streamed) + wholeTokens(sums, whole);",
+    replace: "return streamedTokens(sums, streamed) + whole.deltas;",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
   },
@@ -430,7 +495,7 @@ export const usage: Mutant[] = [
   {
     name: "what could not be written of the learned is forgotten",
     file: "src/usage/calibration-saver.ts",
-    find: "      output.unwritten(outputs.keys());\n",
+    find: "    kept.unwritten(changes.keys());\n",
     replace: "",
     caughtBy: [calibrationSaver],
     rule: "docs/design/usage.md, Counting tokens",

@@ -16,17 +16,21 @@ interface Said {
 const protocols: Record<string, (said: Said) => Report | null> = {
   "chat completions": ({ prompt, cached, output, reasoning }) =>
     chat({
-      prompt_tokens: prompt,
-      prompt_tokens_details: { cached_tokens: cached },
-      completion_tokens: output,
-      completion_tokens_details: { reasoning_tokens: reasoning },
+      usage: {
+        prompt_tokens: prompt,
+        prompt_tokens_details: { cached_tokens: cached },
+        completion_tokens: output,
+        completion_tokens_details: { reasoning_tokens: reasoning },
+      },
     }),
   responses: ({ prompt, cached, output, reasoning }) =>
     responses({
-      input_tokens: prompt,
-      input_tokens_details: { cached_tokens: cached },
-      output_tokens: output,
-      output_tokens_details: { reasoning_tokens: reasoning },
+      usage: {
+        input_tokens: prompt,
+        input_tokens_details: { cached_tokens: cached },
+        output_tokens: output,
+        output_tokens_details: { reasoning_tokens: reasoning },
+      },
     }),
   messages: ({ prompt, cached, output, reasoning }) =>
     messages(

@@ -6,6 +6,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import { defaultModels } from "../../src/config/models.ts";
+import type { AnswerPart } from "../../src/inference/answer-part.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { counted_characters_max } from "../../src/tokens/count.ts";
 import { examine } from "../../src/tokens/examine.ts";
@@ -101,4 +102,35 @@ test("docs/clients.md says of which models of the default catalog", async () => 
     expect(models.length).toBeGreaterThan(0);
     expect(text).toContain(`| \`tokenizer: ${tokenizer}\` | ${models.map(({ id }) => `\`${id}\``).join(", ")} |`);
   }
+});
+
+describe("an answer", () => {
+  const answerOf = async (parts: AnswerPart[], tokenizer: TokenizerName) => {
+    const body = new TextEncoder().encode(JSON.stringify({ model: "acme/writer-1", parts }));
+    return examine({ body, of: "answer", options: {}, tokenizers: { "acme/writer-1": tokenizer } }, known);
+  };
+  const part = (kind: AnswerPart["kind"], text: string, toolName = ""): AnswerPart => ({ kind, text, toolName });
+
+  test("of harmony has the special tokens that its model writes, and not those that its prompt ends with", async () => {
+    // <|channel|>final<|message|>Hello world<|return|>
+    expect(await answerOf([part("text", "Hello world")], "o200k_harmony")).toMatchObject({ textTokens: 3 + 2 + 1 });
+    const both = await answerOf([part("reasoning", "Hello"), part("text", "Hello world")], "o200k_harmony");
+    expect(both).toMatchObject({ textTokens: 3 + 1 + 1 + 2 + 3 + 2 + 1 });
+    expect(both.reasoningTokens).toBeGreaterThanOrEqual(1);
+    const call = await answerOf([part("tool-call", '{"x":1}', "look")], "o200k_harmony");
+    expect(call.textTokens).toBeGreaterThan(8);
+  });
+
+  test("of llama3 is its text and its end", async () => {
+    expect(await answerOf([part("text", "Hello world")], "llama3")).toMatchObject({
+      textTokens: 3,
+      reasoningTokens: 0,
+    });
+  });
+
+  test("of nothing is nothing, and of no known tokenizer is not counted", async () => {
+    for (const tokenizer of tokenizerNames)
+      expect(await answerOf([], tokenizer)).toMatchObject({ textTokens: 0, reasoningTokens: 0 });
+    expect(await answerOf([], "other" as TokenizerName)).toMatchObject({ textTokens: null });
+  });
 });

@@ -1,7 +1,7 @@
 /** What was learned of models outlives a restart, and nobody waits for it. */
 import { expect, test } from "bun:test";
 import { noUsage } from "../../src/inference/usage.ts";
-import type { Calibrations, ModelCalibration } from "../../src/store/calibration.ts";
+import type { Calibrations, InputRatio, OutputSums, Shelf } from "../../src/store/calibration.ts";
 import { type CalibrationSaverSettings, calibrationSaver } from "../../src/usage/calibration-saver.ts";
 import { inputEstimate } from "../../src/usage/input-estimate.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
@@ -13,27 +13,25 @@ const request = saying("x", { model: "acme/a", stream: false });
 const none = { deltas: 0, codeUnits: 0 };
 
 function memoryStore() {
-  const rows = new Map<string, ModelCalibration>();
-  const store = {
-    isAway: false,
-    attempts: 0,
-    writes: [] as string[][],
-    async read(models_max: number) {
-      if (store.isAway) throw new Error("the store is away");
-      return [...rows.values()].slice(-models_max);
-    },
-    async write(models: readonly ModelCalibration[]) {
-      store.attempts++;
-      if (store.isAway) throw new Error("the store is away");
-      store.writes.push(models.map(({ model }) => model));
-      for (const { model, input, output } of models) {
-        const known = rows.get(model);
-        rows.delete(model);
-        rows.set(model, { model, input: input ?? known?.input ?? null, output: output ?? known?.output ?? null });
-      }
-    },
-  } satisfies Calibrations & Record<string, unknown>;
-  return { rows, store };
+  const state = { isAway: false, attempts: 0, writes: [] as string[][] };
+  function shelfOver<Known>(rows: Map<string, Known>): Shelf<Known> {
+    return {
+      async read(names_max) {
+        if (state.isAway) throw new Error("the store is away");
+        return [...rows].slice(-names_max);
+      },
+      async write(learned) {
+        state.attempts++;
+        if (state.isAway) throw new Error("the store is away");
+        state.writes.push([...learned.keys()]);
+        for (const [name, known] of learned) rows.set(name, known);
+      },
+    };
+  }
+  const inputs = new Map<string, InputRatio>();
+  const outputs = new Map<string, OutputSums>();
+  const store: Calibrations = { inputs: shelfOver(inputs), outputs: shelfOver(outputs) };
+  return { inputs, outputs, state, store };
 }
 
 /** A node that writes when it stops, unless the settings say otherwise. */
@@ -54,20 +52,20 @@ function nodeOver(store: Calibrations, settings: Partial<CalibrationSaverSetting
     hears(model: string, inputTokens: number) {
       estimate.observe({ id: model }, 1_000, { bytes: 0 }, { ...noUsage, inputTokens, source: "reported" });
     },
-    streamed: (model: string, tokens: number) =>
-      calibration.observe(model, { tokens, streamed: { deltas: 1, codeUnits: 1_000 }, whole: none }),
+    streamed: (route: string, tokens: number) =>
+      calibration.of(route).observe({ tokens, streamed: { deltas: 1, codeUnits: 1_000 }, whole: none }),
     /** What 1,000 bytes in and 1,000 code units out are taken for. */
     takes: (model: string) => [
       estimate.tokens({ id: model }, request, 1_000),
       estimate.expected({ id: model }, { bytes: 0, tokens: 0 }, 1_000),
-      calibration.tokens(model, { streamed: { deltas: 1, codeUnits: 1_000 }, whole: none }),
-      calibration.tokens(model, { streamed: none, whole: { deltas: 1, codeUnits: 1_000 } }),
+      calibration.of(model).tokens({ streamed: { deltas: 1, codeUnits: 1_000 }, whole: none }),
+      calibration.of(model).tokens({ streamed: none, whole: { deltas: 1, codeUnits: 1_000 } }),
     ],
   };
 }
 
 test("a node that starts on what another left counts as that one did", async () => {
-  const { store } = memoryStore();
+  const { state, store } = memoryStore();
   const first = nodeOver(store);
   const ignorant = first.takes("acme/a");
   for (const tokens of [300, 420, 180]) first.hears("acme/a", tokens);
@@ -79,42 +77,42 @@ test("a node that starts on what another left counts as that one did", async () 
   for (const model of ["acme/a", "acme/b"]) expect(second.takes(model)).toEqual(first.takes(model));
   for (const [at, taken] of second.takes("acme/a").entries()) expect(taken).not.toBe(ignorant[at]!);
   await second.stop();
-  expect(store.writes).toEqual([["acme/a", "acme/b"]]);
+  expect(state.writes).toEqual([["acme/a", "acme/b"], ["acme/a"]]);
 });
 
 test("a node that is killed has written before, and writes only what it observed since", async () => {
-  const { rows, store } = memoryStore();
+  const { inputs, state, store } = memoryStore();
   const node = nodeOver(store, { write_ms: 5 });
   node.hears("acme/a", 100);
-  await until(() => store.writes.length === 1, 2_000, "the first write");
-  const known = rows.get("acme/a");
+  await until(() => state.writes.length === 1, 2_000, "the first write");
+  const known = inputs.get("acme/a");
   // Another node's word, which is fresher than what this one knows.
-  await store.write([{ model: "acme/a", input: { ratio: 0.9, spread: 0, bytes: 500, template: 8 }, output: null }]);
-  node.streamed("acme/b", 100);
-  await until(() => store.writes.length === 3, 2_000, "the next write");
-  expect(store.writes[2]).toEqual(["acme/b"]);
-  expect(known?.input?.ratio).toBeLessThan(0.2);
-  expect(rows.get("acme/a")?.input?.ratio).toBe(0.9);
+  await store.inputs.write(new Map([["acme/a", { ratio: 0.9, spread: 0, bytes: 500, template: 8 }]]));
+  node.streamed("main/b", 100);
+  await until(() => state.writes.length === 3, 2_000, "the next write");
+  expect(state.writes[2]).toEqual(["main/b"]);
+  expect(known?.ratio).toBeLessThan(0.2);
+  expect(inputs.get("acme/a")?.ratio).toBe(0.9);
   await node.stop();
-  expect(store.writes).toHaveLength(3);
+  expect(state.writes).toHaveLength(3);
 });
 
 test("a store that is away is told of once, and gets the newest when it is back", async () => {
-  const { rows, store } = memoryStore();
-  store.isAway = true;
+  const { inputs, outputs, state, store } = memoryStore();
+  state.isAway = true;
   const node = nodeOver(store, { write_ms: 5 });
   node.hears("acme/a", 100);
-  node.streamed("acme/c", 100);
-  await until(() => store.attempts >= 3, 2_000, "three attempts");
+  node.streamed("main/c", 100);
+  await until(() => state.attempts >= 6, 2_000, "three attempts at each");
   const [known = 0] = node.takes("acme/a");
   node.hears("acme/a", 900);
-  store.isAway = false;
-  await until(() => rows.size === 2, 2_000, "the write");
+  state.isAway = false;
+  await until(() => inputs.size === 1 && outputs.size === 1, 2_000, "the writes");
   expect(node.takes("acme/a")[0]).toBeGreaterThan(known);
-  expect(rows.get("acme/a")?.input?.ratio).toBeGreaterThan(0.3);
-  expect(rows.get("acme/c")?.output?.tokens).toBe(100);
+  expect(inputs.get("acme/a")?.ratio).toBeGreaterThan(0.3);
+  expect(outputs.get("main/c")?.tokens).toBe(100);
   expect(node.failures).toHaveLength(1);
-  store.isAway = true;
+  state.isAway = true;
   node.hears("acme/b", 100);
   await until(() => node.failures.length === 2, 2_000, "the second outage");
   await node.stop();
@@ -122,36 +120,33 @@ test("a store that is away is told of once, and gets the newest when it is back"
 });
 
 test("a store that fails or is silent holds up neither a start nor a stop; a late answer still teaches, but what was heard since stands", async () => {
-  const failing = memoryStore().store;
-  failing.isAway = true;
-  const node = nodeOver(failing);
+  const failing = memoryStore();
+  failing.state.isAway = true;
+  const node = nodeOver(failing.store);
   await node.recall();
   node.hears("acme/a", 100);
   await node.stop();
   expect(node.failures).toHaveLength(1);
 
-  const late = Promise.withResolvers<ModelCalibration[]>();
-  const silent: Calibrations = { read: () => late.promise, write: () => new Promise(() => {}) };
-  const waiting = nodeOver(silent, { recall_ms: 5, stop_ms: 5 });
+  const late = Promise.withResolvers<[string, InputRatio][]>();
+  const never = { read: () => new Promise<never>(() => {}), write: () => new Promise<never>(() => {}) };
+  const waiting = nodeOver(
+    { inputs: { ...never, read: () => late.promise }, outputs: never },
+    { recall_ms: 5, stop_ms: 5 },
+  );
   const ignorant = waiting.takes("acme/b");
   await waiting.recall();
   waiting.hears("acme/a", 100);
   const heard = waiting.takes("acme/a");
-  late.resolve(
-    ["acme/a", "acme/b"].map((model) => ({
-      model,
-      input: { ratio: 0.9, spread: 0, bytes: 500, template: 8 },
-      output: null,
-    })),
-  );
+  late.resolve(["acme/a", "acme/b"].map((model) => [model, { ratio: 0.9, spread: 0, bytes: 500, template: 8 }]));
   await until(() => waiting.takes("acme/b")[0] !== ignorant[0], 2_000, "the late answer");
   expect(waiting.takes("acme/a")).toEqual(heard);
   await waiting.stop();
   expect(waiting.failures).toHaveLength(1);
 });
 
-test("nonsense in the store teaches nothing, and is not held against the model's other half", async () => {
-  const { rows, store } = memoryStore();
+test("nonsense in the store teaches nothing, and is not held against the other half", async () => {
+  const { inputs, outputs, store } = memoryStore();
   const mad = [Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300];
   const ratios = [...mad, 0].flatMap((ratio) => [{ ratio, spread: 0.1, bytes: 500, template: 8 }]);
   const spreads = mad.map((spread) => ({ ratio: 0.3, spread, bytes: 500, template: 8 }));
@@ -165,16 +160,20 @@ test("nonsense in the store teaches nothing, and is not held against the model's
     { ...good, wholeCodeUnits: sum },
   ]);
   sums.push({ ...good, tokens: 1e8, deltas: 1, codeUnits: 1 });
-  for (const [at, input] of [...ratios, ...spreads, ...templates].entries())
-    rows.set(`in/${at}`, { model: `in/${at}`, input, output: good });
-  for (const [at, output] of sums.entries())
-    rows.set(`out/${at}`, { model: `out/${at}`, input: { ratio: 0.5, spread: 0, bytes: 500, template: 8 }, output });
+  for (const [at, input] of [...ratios, ...spreads, ...templates].entries()) {
+    inputs.set(`in/${at}`, input);
+    outputs.set(`in/${at}`, { ...good, tokens: 200 });
+  }
+  for (const [at, output] of sums.entries()) {
+    outputs.set(`out/${at}`, output);
+    inputs.set(`out/${at}`, { ratio: 0.5, spread: 0, bytes: 500, template: 8 });
+  }
   const node = nodeOver(store);
   const [holds, expects, produced, whole] = node.takes("acme/none");
   await node.recall();
-  for (const model of rows.keys()) {
-    if (model.startsWith("in/")) expect(node.takes(model)).toEqual([holds!, expects!, 250, 250]);
-    else expect(node.takes(model)).toEqual([516, 460, produced!, whole!]);
+  for (const name of inputs.keys()) {
+    if (name.startsWith("in/")) expect(node.takes(name)).toEqual([holds!, expects!, 500, 500]);
+    else expect(node.takes(name)).toEqual([516, 460, produced!, whole!]);
   }
   await node.stop();
 });

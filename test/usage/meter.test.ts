@@ -5,12 +5,13 @@ import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
-import { type Hold, type MeterEnding, meter } from "../../src/usage/meter.ts";
+import { type Ending, type Hold, meter } from "../../src/usage/meter.ts";
 import {
-  type OutputCalibration,
   outputCalibration,
+  type RouteCalibration,
   uncalibrated_code_units_per_token,
 } from "../../src/usage/output-calibration.ts";
+import type { Counting } from "../../src/usage/tally.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
 const start: InferenceEvent = { type: "response-start", responseId: "r", model: "acme/m", createdAtSeconds: 1 };
@@ -38,11 +39,12 @@ async function run(
     leaveAfter?: number;
     callerLeft?: boolean;
     windowTokens?: number;
-    calibration?: OutputCalibration;
+    counting?: Counting;
+    calibration?: RouteCalibration;
     stream?: boolean;
   } = {},
 ) {
-  const settled: MeterEnding[] = [];
+  const settled: Ending[] = [];
   const progress: Usage[] = [];
   let restarts = 0;
   let upstreamClosed = false;
@@ -68,12 +70,12 @@ async function run(
       ...options.hold,
     },
     stream: options.stream ?? true,
-    model: "acme/m",
     contextTokens: 4096,
     inputTokensExpected: 40,
     outputTokensCap: 2000,
-    calibration: options.calibration ?? outputCalibration(),
+    calibration: options.calibration ?? outputCalibration().of("main/m"),
     windowTokens: options.windowTokens ?? null,
+    counting: options.counting ?? null,
     callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,
     firstPart: () => {},
     over: () => void settled.push(metered.ending()),
@@ -97,7 +99,6 @@ describe("the meter", () => {
         errorCode: null,
         reportRejected: null,
         divergence: 1,
-        usageWith: null,
       },
     ]);
     expect(grammarProblem(out)).toBeNull();
@@ -306,10 +307,11 @@ describe("an engine that lies", () => {
   });
 
   test("teaches nothing, and one that thinks better of it is believed", async () => {
-    const calibration = outputCalibration();
+    const learned = outputCalibration();
+    const calibration = learned.of("main/m");
     await run([[start, text, ...words, close, lie(3), end], []], { calibration });
     await run([[start, text, ...words, close, lie(2_001), end]], { calibration });
-    expect([...calibration.sums.changes()]).toEqual([]);
+    expect([...learned.sums.changes()]).toEqual([]);
     const { settled } = await run(
       [
         [start, text, ...words, lie(9e9)],
@@ -325,19 +327,65 @@ const none = { deltas: 0, codeUnits: 0 };
 
 describe("the calibration", () => {
   test("an engine that sends a token a delta is counted by deltas alone", () => {
-    const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, streamed: { deltas: 100, codeUnits: 300 }, whole: none });
-    expect(calibration.tokens("m", { streamed: { deltas: 7, codeUnits: 1000 }, whole: none })).toBe(7);
+    const calibration = outputCalibration().of("main/m");
+    calibration.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 300 }, whole: none });
+    for (const codeUnits of [0, 7, 21, 26])
+      expect(calibration.tokens({ streamed: { deltas: 7, codeUnits }, whole: none })).toBe(7);
+  });
+
+  test("the same engine, once it sends tokens together, is counted by its text", () => {
+    const calibration = outputCalibration().of("main/m");
+    calibration.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 300 }, whole: none });
+    expect(calibration.tokens({ streamed: { deltas: 50, codeUnits: 300 }, whole: none })).toBe(100);
+  });
+
+  test("before the first report four code units are a token, unless each delta may be one", () => {
+    const calibration = outputCalibration().of("main/m");
+    const streamed = (deltas: number, codeUnits: number) =>
+      calibration.tokens({ streamed: { deltas, codeUnits }, whole: none });
+    expect(streamed(100, 600)).toBe(100);
+    expect(streamed(25, 400)).toBe(100);
+    expect(calibration.tokens({ streamed: none, whole: { deltas: 1, codeUnits: 400 } })).toBe(100);
+  });
+
+  test("an engine that sends a delta for each character is counted by tokens once it has reported", () => {
+    const calibration = outputCalibration().of("main/m");
+    calibration.observe({ tokens: 100, streamed: { deltas: 400, codeUnits: 400 }, whole: none });
+    expect(calibration.tokens({ streamed: { deltas: 200, codeUnits: 200 }, whole: none })).toBe(50);
+  });
+
+  test("two engines of one model are known apart", () => {
+    const learned = outputCalibration();
+    const [first, second] = [learned.of("main/m"), learned.of("spare/m")];
+    first.observe({ tokens: 100, streamed: { deltas: 10, codeUnits: 200 }, whole: none });
+    second.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 600 }, whole: none });
+    const sent = { streamed: { deltas: 30, codeUnits: 180 }, whole: none };
+    expect([first.tokens(sent), second.tokens(sent)]).toEqual([90, 30]);
+  });
+
+  test("what a tokenizer counted stands for reports until there is one", () => {
+    const learned = outputCalibration();
+    const calibration = learned.of("main/m");
+    const sent = { streamed: { deltas: 10, codeUnits: 400 }, whole: none };
+    calibration.observeCount({ tokens: 200, ...sent });
+    expect([calibration.tokens(sent), calibration.isReporting]).toEqual([200, false]);
+    expect([...learned.sums.changes()]).toEqual([]);
+    calibration.observe({ tokens: 50, ...sent });
+    expect([calibration.tokens(sent), calibration.isReporting]).toEqual([50, true]);
+    calibration.missed();
+    expect(calibration.isReporting).toBe(false);
+    calibration.observe({ tokens: 50, ...sent });
+    expect(calibration.isReporting).toBe(true);
   });
 
   test("one that bundles is counted by its ratio of code units", () => {
-    const calibration = outputCalibration();
-    calibration.observe("m", { tokens: 100, streamed: { deltas: 20, codeUnits: 400 }, whole: none });
-    expect(calibration.tokens("m", { streamed: { deltas: 5, codeUnits: 100 }, whole: none })).toBe(25);
+    const calibration = outputCalibration().of("main/m");
+    calibration.observe({ tokens: 100, streamed: { deltas: 20, codeUnits: 400 }, whole: none });
+    expect(calibration.tokens({ streamed: { deltas: 5, codeUnits: 100 }, whole: none })).toBe(25);
   });
 
   test("an answer that comes whole is counted by its text, however its engine streams", async () => {
-    const calibration = outputCalibration();
+    const calibration = outputCalibration().of("main/m");
     const streamed = [start, text, ...Array<InferenceEvent>(25).fill(token), close, reported(7, 25), end];
     for (let answer = 0; answer < 4; answer++) await run([streamed], { calibration });
     const whole: InferenceEvent = { type: "part-delta", index: 0, delta: "word ".repeat(25) };
@@ -348,21 +396,21 @@ describe("the calibration", () => {
   });
 
   test("answers that come whole teach what whole ones are, and nothing of deltas", async () => {
-    const calibration = outputCalibration();
+    const calibration = outputCalibration().of("main/m");
     const whole: InferenceEvent = { type: "part-delta", index: 0, delta: "word ".repeat(30) };
     const words = Array<InferenceEvent>(30).fill(token);
     for (let answer = 0; answer < 50; answer++) {
       await run([[start, text, whole, close, reported(7, 30), end]], { calibration });
       await run([[start, text, ...words, close, reported(7, 30), end]], { calibration });
     }
-    const shown = { streamed: { deltas: 7, codeUnits: 1000 }, whole: none };
-    expect(calibration.tokens("acme/m", shown)).toBe(7);
-    expect(calibration.tokens("acme/m", { streamed: none, whole: { deltas: 1, codeUnits: 1000 } })).toBe(200);
+    const shown = { streamed: { deltas: 7, codeUnits: 40 }, whole: none };
+    expect(calibration.tokens(shown)).toBe(7);
+    expect(calibration.tokens({ streamed: none, whole: { deltas: 1, codeUnits: 1000 } })).toBe(200);
   });
 
   test("a call that comes whole is counted by its text, beside text that is streamed", async () => {
-    const calibration = outputCalibration();
-    calibration.observe("acme/m", { tokens: 100, streamed: { deltas: 100, codeUnits: 400 }, whole: none });
+    const calibration = outputCalibration().of("main/m");
+    calibration.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 400 }, whole: none });
     const call: InferenceEvent = {
       type: "part-start",
       index: 1,
@@ -384,12 +432,111 @@ describe("the calibration", () => {
       [1020, 1000],
       [120, 100],
     ] as const) {
-      const calibration = outputCalibration();
+      const calibration = outputCalibration().of("main/m");
       const report = reported(7, outputTokens);
       if (report.type === "usage") report.usage.reasoningTokens = reasoningTokens;
       await run([[start, text, ...words, close, report, end]], { calibration });
       const { settled } = await run([[start, text, ...words]], { calibration, leaveAfter: 1 });
       expect(settled[0]?.usage).toMatchObject({ outputTokens: 20 });
     }
+  });
+});
+
+describe("what a tokenizer counts", () => {
+  const words = Array<InferenceEvent>(20).fill(token);
+  /** As many tokens as it says, whatever the text. */
+  function tokenizer(prompt: Promise<number> | null, answer: Promise<number>) {
+    const asked = { prompt: 0, answers: [] as string[] };
+    const counting: Counting = {
+      prompt() {
+        asked.prompt += 1;
+        return prompt;
+      },
+      answer(parts) {
+        asked.answers.push(parts.map((part) => part.text).join(""));
+        return answer.then((tokens) => ({ tokens, reasoningTokens: 0 }));
+      },
+      begun() {},
+      keeps: () => true,
+    };
+    return { asked, counting };
+  }
+
+  test("is what the caller reads and what the book says, of an answer that nobody reported", async () => {
+    const { asked, counting } = tokenizer(Promise.resolve(33), Promise.resolve(27));
+    const { out, settled } = await run(
+      [
+        [start, text, ...words],
+        [token, close, end],
+      ],
+      { counting },
+    );
+    const usage = { inputTokens: 33, outputTokens: 27, source: "counted" };
+    expect(settled[0]?.usage).toMatchObject(usage);
+    expect(out.filter(({ type }) => type === "usage")).toMatchObject([{ usage }]);
+    expect(grammarProblem(out)).toBeNull();
+    expect(asked).toEqual({ prompt: 1, answers: ["word ".repeat(21)] });
+  });
+
+  test("is not asked for where the engine reported, and its text is not kept where engines do", async () => {
+    const { asked, counting } = tokenizer(Promise.resolve(33), Promise.resolve(27));
+    const calibration = outputCalibration().of("main/m");
+    const whole = [start, text, ...words, close, reported(7, 20), end];
+    for (let answer = 0; answer < 2; answer++) await run([whole], { counting, calibration });
+    expect(asked).toEqual({ prompt: 0, answers: [] });
+    const { settled } = await run(
+      [
+        [start, text, ...words],
+        [close, end],
+      ],
+      { counting, calibration },
+    );
+    expect(settled[0]?.usage).toMatchObject({ inputTokens: 33, outputTokens: 20 });
+    expect(asked).toEqual({ prompt: 1, answers: [] });
+    await run(
+      [
+        [start, text, ...words],
+        [close, end],
+      ],
+      { counting, calibration },
+    );
+    expect(asked.answers).toHaveLength(1);
+  });
+
+  test("stands for a report that is not believed, and never below what a running one said", async () => {
+    const { counting } = tokenizer(null, Promise.resolve(27));
+    const lied = await run([[start, text, ...words, close, reported(7, 9e9), end]], { counting });
+    expect(lied.settled[0]?.usage).toMatchObject({ inputTokens: 7, outputTokens: 27, source: "counted" });
+    const running = await run([[start, text, ...words, reported(7, 40), token, close, end]], { counting });
+    expect(running.settled[0]?.usage).toMatchObject({ inputTokens: 7, outputTokens: 40 });
+  });
+
+  test("may fail: then what was estimated stands", async () => {
+    const { counting } = tokenizer(Promise.reject(new Error("late")), Promise.reject(new Error("late")));
+    const { out, settled } = await run(
+      [
+        [start, text, ...words],
+        [close, end],
+      ],
+      { counting },
+    );
+    expect(settled[0]).toMatchObject({ outcome: "completed", usage: { inputTokens: 40, outputTokens: 20 } });
+    expect(out.at(-1)).toEqual(end);
+  });
+
+  test("of a part of a long answer stands for all of it", async () => {
+    const { asked, counting } = tokenizer(null, Promise.resolve(1000));
+    const page: InferenceEvent = { type: "part-delta", index: 0, delta: "x".repeat(16 * 1024) };
+    const full: Counting = { ...counting, keeps: () => asked.prompt++ === 0 };
+    const { settled } = await run([[start, text, page, page, page, page, close, end]], { counting: full });
+    expect(settled[0]?.usage.outputTokens).toBe(2000);
+  });
+
+  test("also ends an answer at a window's end", async () => {
+    const { counting } = tokenizer(Promise.resolve(33), Promise.resolve(4));
+    const permits = (tokens: number) => (tokens <= 3 ? true : Promise.resolve(false));
+    const { out, settled } = await run([[start, text, ...words, close, end]], { counting, hold: { permits } });
+    expect(settled[0]).toMatchObject({ stoppedBy: "usage_window", usage: { inputTokens: 33, outputTokens: 4 } });
+    expect(out.at(-2)).toMatchObject({ type: "usage", usage: { outputTokens: 4 } });
   });
 });

@@ -80,6 +80,7 @@ function bench(
       leaving.abort(fault);
     },
     elapsed_ms: () => 7.4,
+    keepsText: () => true,
     granted() {},
     ended: (one) => void ended.push(one),
   };
@@ -102,8 +103,10 @@ function bench(
       },
     },
     inputEstimate: { observe: (...seen: [unknown, number, unknown, Usage]) => void learned.push(seen[3]) },
-    countPrompt: () => options.counted?.() ?? null,
-    isCountable: () => options.counted !== undefined,
+    tokenizing: () =>
+      options.counted
+        ? { hasPrompt: true, prompt: options.counted, answer: () => Promise.reject(new Error("not counted")) }
+        : null,
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
     open: () => ({
@@ -175,8 +178,10 @@ describe("a run that was granted is settled once", () => {
     }
   });
 
-  test("whose prompt is never counted where the engine reported it, or somebody reads what it cost", async () => {
-    const counted = () => Promise.reject(new Error("nobody may ask"));
+  test("whose prompt is never counted where the engine reported it", async () => {
+    const counted = () => {
+      throw new Error("nobody may ask");
+    };
     const early: InferenceEvent = { type: "usage", usage: { ...noUsage, inputTokens: 9, source: "reported" } };
     const left = bench([[begun, early, text, token], [token]], { counted });
     const run = await left.start();
@@ -184,9 +189,18 @@ describe("a run that was granted is settled once", () => {
     left.leave();
     await run[Symbol.asyncDispose]();
     expect(left.settlements).toMatchObject([{ usage: { inputTokens: 9, outputTokens: 1, source: "counted" } }]);
-    const stayed = bench([[begun, text, token, close, end]], { counted });
-    await read(await stayed.start());
-    expect(stayed.settlements).toMatchObject([{ usage: { inputTokens: 40, source: "estimated" } }]);
+    const whole = bench([[begun, text, token, close, reported, end]], { counted });
+    await read(await whole.start());
+    expect(whole.settlements).toMatchObject([{ usage: { source: "reported" } }]);
+  });
+
+  test("and nobody reported: what its caller reads is what is charged, as it was counted", async () => {
+    const { start, settlements } = bench([[begun, text, token, close, end]], { counted: async () => 33 });
+    await using run = await start();
+    const told: InferenceEvent[] = [];
+    for await (const batch of run.events) told.push(...batch);
+    expect(settlements).toMatchObject([{ outcome: "completed", usage: { inputTokens: 33, source: "counted" } }]);
+    expect(told.at(-2)).toMatchObject({ type: "usage", usage: settlements[0]!.usage });
   });
 
   test("when its caller left while the ledger decided: nobody was asked, and nothing is charged", async () => {

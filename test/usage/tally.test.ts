@@ -14,11 +14,11 @@ const report = (inputTokens: number, outputTokens: number): InferenceEvent => ({
 
 function counted(...events: InferenceEvent[]) {
   const count = tally({
-    model: "acme/m",
     contextTokens: 4096,
     outputTokensCap: 1000,
     inputTokensExpected: 40,
-    calibration: outputCalibration(),
+    calibration: outputCalibration().of("main/m"),
+    counting: null,
   });
   const ahead = count.outputTokensWith(events);
   count.add(events);

@@ -77,7 +77,7 @@ class AnswerDecoder extends Answer {
       if (brokenOff.has(first.finish_reason)) events.push(...this.fail(answerCutShort("finish_reason")));
     }
     if (this.over) return events;
-    const report = decodeUsage(chunk.usage);
+    const report = decodeUsage(chunk);
     if (report) events.push({ type: "usage", ...report });
     return events;
   }

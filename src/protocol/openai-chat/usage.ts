@@ -1,5 +1,6 @@
 /** `usage` of chat completions, both ways. There, prompt tokens include cached ones; in the centre, classes are disjoint. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
+import type { JsonObject } from "../json.ts";
 import { usageReported } from "../openai-usage.ts";
 import type { Report } from "../report.ts";
 import type { ChatUsage } from "./contract.ts";
@@ -18,6 +19,9 @@ export function encodeUsage(usage: Usage): ChatUsage {
   };
 }
 
-export function decodeUsage(value: unknown): Report | null {
-  return usageReported(value, "prompt", "completion");
+/** Of a reply, or a chunk. */
+export function decodeUsage(wire: JsonObject): Report | null {
+  return usageReported(wire, halves);
 }
+
+const halves = { input: "prompt", output: "completion" };

@@ -94,7 +94,7 @@ class AnswerDecoder extends Answer {
   #end(response: JsonObject, cut: StopReason | null): InferenceEvent[] {
     const parts = this.#parts;
     const events = [...this.started(), ...parts.final(response.output)];
-    const report = decodeUsage(response.usage);
+    const report = decodeUsage(response);
     if (report) events.push({ type: "usage", ...report });
     if (parts.unnamed) return [...events, ...this.fail(malformedAnswer(new Error("a tool call without a name")))];
     this.endsHere();

@@ -1,5 +1,6 @@
 /** `usage` of Responses, both ways. There, input tokens include cached ones; in the centre, classes are disjoint. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
+import type { JsonObject } from "../json.ts";
 import { usageReported } from "../openai-usage.ts";
 import type { Report } from "../report.ts";
 import type { ResponsesUsage } from "./contract.ts";
@@ -16,6 +17,9 @@ export function encodeUsage(usage: Usage): ResponsesUsage {
   };
 }
 
-export function decodeUsage(value: unknown): Report | null {
-  return usageReported(value, "input", "output");
+/** Of a response. */
+export function decodeUsage(response: JsonObject): Report | null {
+  return usageReported(response, halves);
 }
+
+const halves = { input: "input", output: "output" };

@@ -1,0 +1,56 @@
+/** The rows of the table: engines that report, each in its dialect, and engines that never do. */
+import { type Teller, tellers } from "./reports.ts";
+
+export interface Row {
+  name: string;
+  /** Null: it never reports. */
+  report: Teller | null;
+  /** Whether each chunk reports what was produced so far. */
+  isRunning: boolean;
+  /** Tokens that stand in one delta. */
+  tokens_per_delta: number;
+  /** What an answer consists of. */
+  parts: "text" | "reasoning and a call";
+  /** Of the report: what of the prompt is cached and written, and what is thought and never shown. */
+  cached: number;
+  written: number;
+  hidden: number;
+}
+
+const plain: Row = {
+  name: "",
+  report: tellers.openai,
+  isRunning: false,
+  tokens_per_delta: 1,
+  parts: "text",
+  cached: 0,
+  written: 0,
+  hidden: 0,
+};
+
+const row = (name: string, change: Partial<Row>): Row => ({ ...plain, name, ...change });
+
+export const rows: Row[] = [
+  row("OpenAI and the usual ones", { cached: 800, written: 100, hidden: 50 }),
+  row("the same, four tokens a delta", { tokens_per_delta: 4 }),
+  row("DeepSeek", { report: tellers.deepseek, cached: 800, hidden: 50 }),
+  row("Moonshot", { report: tellers.moonshot, cached: 800 }),
+  row("Moonshot, in the choice", { report: tellers["moonshot, in the choice"], cached: 800 }),
+  row("DashScope", { report: tellers.dashscope, cached: 100, written: 900, hidden: 50 }),
+  row("Groq", { report: tellers.groq }),
+  row("xAI", { report: tellers.xai, cached: 800, hidden: 90 }),
+  row("Gemini", { report: tellers.gemini, hidden: 90 }),
+  row("llama.cpp", { report: tellers["llama.cpp"], cached: 800 }),
+  row("llama.cpp, timings_per_token", {
+    report: tellers["llama.cpp, timings_per_token"],
+    cached: 800,
+    isRunning: true,
+  }),
+  row("no report, a token a delta", { report: null }),
+  row("no report, four tokens a delta", { report: null, tokens_per_delta: 4 }),
+  row("no report, thirty tokens a delta", { report: null, tokens_per_delta: 30 }),
+  row("no report, reasoning and a call", { report: null, tokens_per_delta: 3, parts: "reasoning and a call" }),
+];
+
+/** Enough to see each rule at work: what `npm test` runs. */
+export const sampledRows = [0, 1, 7, 8, 10, 12, 14].map((at) => rows[at]!);

@@ -1,0 +1,7 @@
+/** `npm run truth`: the whole table of docs/metering.md, What is charged beside the truth. */
+import { charges, ends } from "./charges.ts";
+import { rows } from "./rows.ts";
+import { shownOf } from "./table.ts";
+
+const cells = await charges(rows);
+process.stdout.write(`${shownOf(rows, ends, cells)}\n`);
