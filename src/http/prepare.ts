@@ -109,8 +109,8 @@ async function fittedBytes(
   const bytes = bytesOf(request.turns);
   const expected = inputEstimate.expected(model, mediaOf(request), bytes);
   const room = model.contextTokens - summaryTokens(model);
-  if (expected <= room) return bytes;
   await pause(bytes);
+  if (expected <= room) return bytes;
   leaveOut(request, room / expected);
   return bytesOf(request.turns);
 }

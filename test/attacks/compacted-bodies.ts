@@ -30,14 +30,14 @@ function ofSize(size_mib: number): Attack[] {
       { path: compact },
       listed(turns_max / 2, () => `${call},${result}`),
     ),
-    one("one message to compact", { path: responses, wanted: "400 context_length_exceeded" }, `${long},${trigger}`),
+    one("one message to compact", { path: responses }, `${long},${trigger}`),
     one(
       "messages to compact",
       { path: compact },
       listed(100, () => said(filled("hello world ", bytes / 110))),
     ),
-    one("a summary", { path: responses, wanted: "400 context_length_exceeded" }, summary),
-    one("a summary to compact", { path: compact, wanted: "400 context_length_exceeded" }, summary),
+    one("a summary", { path: responses }, summary),
+    one("a summary to compact", { path: compact }, summary),
     one(
       "many summaries to compact",
       { path: compact },

@@ -32,8 +32,8 @@ export const protocol: Mutant[] = [
   {
     name: "an earlier summary is left out with what is old",
     file: "src/inference/compaction.ts",
-    find: "    if (turn === compaction.summary) continue;\n",
-    replace: "",
+    find: "turn === newest || turn === summary) return true",
+    replace: "turn === newest) return true",
     caughtBy: ["test/inference/compaction.test.ts"],
     rule: compaction,
   },

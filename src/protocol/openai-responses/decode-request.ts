@@ -42,18 +42,21 @@ export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
 /** The conversation, and behind it what is asked for: a plain text, to which no tool and no form applies. */
 function decodeCompaction(wire: ResponsesRequest, told: readonly Told[]): InferenceRequest {
   const plain = { ...wire, tools: null, tool_choice: null, text: null, include: null, top_logprobs: null };
-  const said = told.flatMap(plainly);
+  const said = told.some(isSetting) ? told.filter(({ item }) => item.type !== "additional_tools").map(plainly) : told;
   const request = decodeAsked(plain, said);
   const summary = request.turns.findLast(isSummary) ?? null;
   request.turns.push(instructionTurn());
   return { ...request, compaction: { summary, leftOutTurns: 0, notice: null } };
 }
 
+function isSetting({ item }: Told): boolean {
+  return item.type === "additional_tools" || item.type === "configuration_update";
+}
+
 /** Without what an item asks of the form of the answer. */
-function plainly(told: Told): Told[] {
+function plainly(told: Told): Told {
   const { item, place } = told;
-  if (item.type === "additional_tools") return [];
-  return [item.type === "configuration_update" ? new Told({ ...item, text: null }, place) : told];
+  return item.type === "configuration_update" ? new Told({ ...item, text: null }, place) : told;
 }
 
 function decodeAsked(wire: ResponsesRequest, told: readonly Told[]): InferenceRequest {

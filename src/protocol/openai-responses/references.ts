@@ -107,7 +107,9 @@ export function remainder(wire: ResponsesRequest): ResponsesRequest {
   if (wire.store !== false) return wire;
   return withInput(
     wire,
-    conversationOf(wire).flatMap(({ item }) => (keptTypes.has(item.type) ? [item] : [])),
+    conversationOf(wire)
+      .filter(({ item }) => keptTypes.has(item.type))
+      .map(({ item }) => item),
   );
 }
 
