@@ -159,8 +159,8 @@ export const usage: Mutant[] = [
   {
     name: "the conversation is let go while another engine may be asked",
     file: "src/usage/run.ts",
-    find: "if (opened.isFinal && !parts.isCountable(asked))",
-    replace: "if (!parts.isCountable(asked))",
+    find: "if (opened.isFinal && !tokenizing?.hasPrompt)",
+    replace: "if (!tokenizing?.hasPrompt)",
     caughtBy: [run],
     rule: "docs/design/usage.md, Answers that nobody streams",
   },
@@ -247,8 +247,8 @@ export const usage: Mutant[] = [
   {
     name: "a failure before any output is charged",
     file: "src/usage/meter.ts",
-    find: "usage: isFree ? noUsage : count.usage()",
-    replace: "usage: count.usage()",
+    find: "usage: this.#isFree(outcome) ? noUsage : count.usage(),",
+    replace: "usage: count.usage(),",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Settlement",
   },
@@ -263,8 +263,8 @@ export const usage: Mutant[] = [
   {
     name: "of the read in which a window ends, nothing is forwarded",
     file: "src/usage/meter.ts",
-    find: "yield [...believed(fits, count), ...count.cutShort()];",
-    replace: "yield count.cutShort();",
+    find: "          yield believed(fits, count);\n",
+    replace: "",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Growth",
   },
