@@ -40,7 +40,7 @@ function ofSize(size_mib: number): Attack[] {
     one("a summary to compact", { path: compact }, summary),
     one(
       "many summaries to compact",
-      { path: compact },
+      { path: compact, isQuick: false },
       listed(turns_max, (at) => sealed(`${at}`)),
     ),
     one("a mark and blanks", { path: responses, wanted: "400 invalid_value" }, sealed(filled(" ", bytes - 1000))),

@@ -41,7 +41,11 @@ export function shell(overrides: Partial<Services> = {}): Shell {
     prompts: () => Promise.reject(new Error("nobody may be asked")),
     storage: () => ({ databaseUrl: "postgres://db.example/sluice", redisUrl: null, dataDir: "/nowhere" }),
     configuration: async () => configuration,
-    openStore: async () => ({ administration: directory, ...emptyLedger({ now: async () => new Date(directory.clock.now_ms) }), close: async () => {} }),
+    openStore: async () => ({
+      administration: directory,
+      ...emptyLedger({ now: async () => new Date(directory.clock.now_ms) }),
+      close: async () => {},
+    }),
     migrate: async () => [],
     inspectDatabase: async () => ({ says: "reachable", schema: { is: "current", problem: null } }),
     inspectRedis: async () => "reachable",

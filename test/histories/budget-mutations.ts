@@ -118,7 +118,7 @@ export const budgetMutations: Record<string, Mutation> = {
     rule: 3,
     under: ["budget"],
     defects: ledgerOf(KeepsTheBudgetOfTheAdmission as typeof LedgerModel),
-    seenAs: ["limit"],
+    seenAs: ["limit", "plans"],
   },
   "a key that changes its team takes along what runs": {
     rule: 5,

@@ -8,7 +8,7 @@ import { allMutations } from "./mutations-of-changes.ts";
 import { keepInWords, keepOf, shortest } from "./shrink.ts";
 import { caught } from "./teeth.ts";
 
-const histories_max = 5_000;
+const histories_max = 10_000;
 
 describe("a rule that is taken out is missed", () => {
   test("all nine are", () => {

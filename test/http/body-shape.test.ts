@@ -74,7 +74,7 @@ describe("a body", () => {
     const refused = await outcome(named(3600, 700_000));
     expect(refused).toMatchObject({ status: 413, code: "request_too_large" });
     expect(refused.message).toContain("names");
-    expect(await outcome(named(3600, 1_900_000))).toMatchObject({ status: 200 });
+    expect(await outcome(named(3600, 1_200_000))).toMatchObject({ status: 200 });
   });
 
   test("unpacks to any ratio up to 1 MiB, and beyond to the limit", async () => {
