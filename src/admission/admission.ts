@@ -28,7 +28,7 @@ export interface Admission extends RatedEntrance {
 
 export interface AdmissionParts {
   ledger: Pick<Ledger, "run" | "recover">;
-  /** Whose limits have changed beside the plans; without it running requests keep those of keys and teams. */
+  /** The changes of limits beside those of plans; without them running requests keep the limits of keys and teams. */
   changes?: LimitChanges;
   /** Counts what plans allow a minute; without it those limits do not count. */
   rates?: Rates;

@@ -55,7 +55,7 @@ export interface CountedEntrance extends Entrance {
 export interface EntranceParts {
   batcher: Batcher;
   clock: Clock;
-  /** Whose limits have changed; absent: only plans change. */
+  /** The changes of limits that this node has heard of; absent: only plans change. */
   changes?: LimitChanges | undefined;
   /** Told of each settlement that the ledger has confirmed. */
   settled?: ((answer: SettleAnswer) => void) | undefined;

@@ -13,7 +13,7 @@ export interface Limits {
 
 /** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
 export class FollowedLimits {
-  /** As it is admitted under. */
+  /** The limits under which the request is admitted. */
   readonly first: Limits;
   readonly #planNow: () => Plan;
   readonly #changes: LimitChanges;

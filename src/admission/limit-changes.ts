@@ -1,4 +1,4 @@
-/** Whose limits have changed, as far as a node has heard. Pure. docs/design/usage.md, Limits that change. */
+/** The changes of limits that a node has heard of. Pure. docs/design/usage.md, Limits that change. */
 
 export interface LimitChanges {
   /** Rises whenever something is heard. */

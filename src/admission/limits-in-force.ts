@@ -11,7 +11,7 @@ import { HeardChanges, type LimitChanges } from "./limit-changes.ts";
 
 export interface LimitsInForce {
   plans(): ReadonlyMap<string, Plan>;
-  /** Of keys, teams and organizations. */
+  /** The changes of limits of keys, teams and organizations. */
   readonly changes: LimitChanges;
   /** Rejects when the store is away. */
   read(): Promise<void>;

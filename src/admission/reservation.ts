@@ -29,7 +29,7 @@ export interface Reservation {
   permits(outputTokens: number): true | Promise<boolean>;
   /** What was counted so far, for the next checkpoint. */
   progress(usage: Usage): void;
-  /** What was counted so far counts no more: the answer begins anew. */
+  /** Forgets the count so far, because the answer begins anew. */
   restart(): void;
   /** Throws the signal's Fault where the lease is over, also before the signal says so. */
   assertHeld(): void;
@@ -84,7 +84,7 @@ class HeldReservation implements Reservation {
   progress(counted: Usage): void {
     const usage = bookable(counted);
     const { stream, prices } = this.#parts.facts;
-    // Of what nobody streams, nothing is delivered before its end: where the node dies, nothing is charged.
+    // An answer that nobody streams is delivered at its end alone: where the node dies before, nothing is charged.
     if (stream) this.#lease.count(usage);
     this.#room.countPrompt(promptUnits(usage, prices));
   }

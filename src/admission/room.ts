@@ -101,7 +101,7 @@ export class Room {
     });
   }
 
-  /** What is held beyond `left`, the tokens that may have left, is given back as far as other limits have no room for it. */
+  /** Gives back the hold beyond `left`, the tokens that may have left, as far as other limits have no room for it. */
   async #review(left: number): Promise<void> {
     const current = this.#parts.limits.now();
     await this.#ask(this.#heldUnits, Math.min(this.#heldUnits, this.#unitsFor(left)), (answer) => {

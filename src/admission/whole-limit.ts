@@ -15,7 +15,7 @@ export interface WholeLimit {
   limitedBy: LimitedBy;
   /** Units of a window, or tokens of a minute. */
   value: number;
-  /** Of the organization's windows, which extra usage relieves: absent for every other limit. */
+  /** The extra usage that relieves the organization's windows; absent for every other limit. */
   extra?: { enabled: boolean; capUnits: number | null; available: number };
 }
 

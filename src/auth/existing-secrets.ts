@@ -7,7 +7,7 @@ import { type ExistingSecretsStore, fingerprint_bytes } from "../store/existing-
 import { type Clock, idleClock } from "../time/clock.ts";
 import { Fingerprints } from "./fingerprints.ts";
 
-/** As many as 32 MiB hold. */
+/** The number of fingerprints that 32 MiB hold. */
 export const existingSecrets_max = 3 * 2 ** 20;
 const retry_ms = 1_000;
 
@@ -33,7 +33,7 @@ export function existingSecrets(parts: {
   const { store, failed, entries_max = existingSecrets_max, clock = idleClock() } = parts;
   const read = Promise.withResolvers<void>();
   let complete = new Fingerprints(entries_max);
-  /** What is being read. */
+  /** The set that is being read. */
   let coming: Fingerprints | null = null;
   let isOutdated = false;
   let isStopped = false;

@@ -25,7 +25,7 @@ export function app(dependencies: Dependencies, options: { metrics: boolean }) {
   return mount(dependencies, [...operations, ...unlistedOperations, ...(options.metrics ? metricsOperations : [])]);
 }
 
-/** What only the operator's own port answers, and only to its own names. */
+/** The operations that only the operator's own port answers, and only to its own names. */
 export function operatorApp(dependencies: Dependencies, management: ManagementEntrance) {
   const mounted = [...metricsOperations, ...operatorProbes, ...managementServed(management)];
   return mount(dependencies, mounted, hostsNamed(management.names));

@@ -11,7 +11,7 @@ export interface Bounds {
   memory: MemoryBudget;
   pressure: Pressure;
   leftovers: Leftovers;
-  /** Of large bodies. */
+  /** The turns that work on large bodies takes. */
   turns: BodyTurns;
   slowness: Slowness;
   clientAddress: ClientAddress;

@@ -63,7 +63,7 @@ export class Call implements Caller {
   #left = false;
   #isKeptOpen = false;
   #memory: Reservation | null = null;
-  /** Of its answer. */
+  /** The memory of the text that is kept of its answer. */
   #text: Reservation | null = null;
   #kept: Disposable | null = null;
 

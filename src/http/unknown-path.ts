@@ -79,7 +79,7 @@ function baseUrlAdvice(asked: string, meant: string): string {
 const path_chars_max = 1024;
 const excerpt_chars_max = 120;
 
-/** As it may stand in a message: short, printable, and without a secret. */
+/** The path in the form in which it may stand in a message: short, printable, and without a secret. */
 function excerpt(path: string): string {
   const safe = masked(path).replaceAll(/[^\x21-\x7e]/g, "?");
   return safe.length > excerpt_chars_max ? `${safe.slice(0, excerpt_chars_max)}…` : safe;

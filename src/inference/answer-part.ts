@@ -3,7 +3,7 @@ import type { PartHead } from "./event.ts";
 
 export interface AnswerPart {
   kind: PartHead["kind"];
-  /** Of a call; else "". */
+  /** The name of the tool that is called; "" where the part is no call. */
   toolName: string;
   text: string;
 }

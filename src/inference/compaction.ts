@@ -7,7 +7,7 @@ import { mediaOf } from "./media.ts";
 import type { InferenceRequest, InputPart, Turn, UserTurn } from "./request.ts";
 import { headInstructions, isCall } from "./turns.ts";
 
-/** What the model is asked for: docs/decisions/2026-11-23-compaction.md. */
+/** The instruction that asks the model for a summary: docs/decisions/2026-11-23-compaction.md. */
 const instruction = `Stop here: do not go on with the task and call no tools. This conversation is about to be replaced by what you write now, so write down everything that is needed to go on without it, under these headings:
 
 Goal: what the user wants, and every constraint and preference that still holds.
@@ -24,7 +24,7 @@ export function instructionTurn(): UserTurn {
 
 const preface = "This summary stands in place of the conversation up to here. You wrote it yourself; go on from it.";
 
-/** What a later conversation reads in the place of what was told in short. */
+/** The turn that a later conversation reads in place of those that were summarized. */
 export function summaryTurn(summary: string): UserTurn {
   return { role: "user", parts: [{ kind: "text", text: `${preface}\n\n${summary}` }] };
 }
@@ -45,7 +45,7 @@ export function summaryTokens({
 }
 
 const turnBytes = 32;
-/** What media cost in tokens counts as so much text. */
+/** The text that counts as one token of media. */
 const bytesPerToken = 4;
 
 /** Size of the turns as a wire would have them, roughly. */
@@ -137,7 +137,7 @@ function answered(turns: readonly Turn[]): Turn[] {
   });
 }
 
-/** What the model and whoever reads its summary are told. */
+/** The sentence that tells the model, and the readers of its summary, how much was left out. */
 export function leftOutNotice(turns: number): string {
   const [what, verb] = turns === 1 ? ["oldest message", "was"] : [`${turns} oldest messages`, "were"];
   return `[The ${what} of the conversation did not fit into the model's context and ${verb} left out.]`;

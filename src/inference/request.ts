@@ -78,7 +78,7 @@ export interface InferenceRequest {
 }
 
 export interface Compaction {
-  /** What an earlier compaction told: it stays, whatever else is left out. */
+  /** The summary of an earlier compaction: it stays, whatever else is left out. */
   readonly summary: Turn | null;
   /** How many of the oldest turns were left out so far, and the turn that says so in their place. */
   leftOutTurns: number;

@@ -21,7 +21,7 @@ export interface Result {
   usage: Usage;
   reason: StopReason;
   stopSequence?: string;
-  /** Of the conversation, that the engine was not told. */
+  /** The number of turns of the conversation that the engine was not sent. */
   leftOutTurns?: number;
 }
 
@@ -45,7 +45,7 @@ export class Fold {
     switch (event.type) {
       case "response-start":
         this.#start = event;
-        // Of a second one, all before it is void.
+        // A second one voids everything before it.
         this.#parts.length = 0;
         this.#pieces.length = 0;
         this.#usage = noUsage;

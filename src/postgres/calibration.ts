@@ -1,4 +1,4 @@
-/** What was learned of models and routes, over SQL: a table for each, a row for each name. */
+/** The calibrations of models and routes, over SQL: a table for each, a row for each name. */
 import type { Calibrations, Shelf } from "../store/calibration.ts";
 import type { Database } from "./database.ts";
 

@@ -22,7 +22,7 @@ import { DatabaseError } from "./database.ts";
 type Numbers = (number | null)[];
 /** When the three windows begin, and when they end; by the four kinds, what is used and held of each just before it. */
 type Reading = [times: number[], used: number[], held: number[], isExtra: boolean, extraCap: number | null];
-/** What an admission saw, the rows of its limited key and team, what it was granted, and its key's team. */
+/** The readings of an admission, the rows of its limited key and team, its grant, and its key's team. */
 type Admitted = [...Reading, subjects: Numbers[] | null, ...Grant, team?: string];
 type Grant = [units: number, outputTokens: number, source: BillingSource];
 type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, units: number];

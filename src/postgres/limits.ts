@@ -17,7 +17,7 @@ export function limits(db: Database): LimitStore {
 
 export const limitsChannel = "limits_changed";
 
-/** Of an organization's own; the limits of keys and teams say so themselves (migration 0013). */
+/** Announces a change of an organization's own limits; the SQL of keys and teams announces theirs (migration 0013). */
 export async function extraUsageChanged(tx: Transaction, organizationId: string): Promise<void> {
   await tx.query("select usage_limits_changed($1)", [uuidOf(organizationId, "org_")]);
 }

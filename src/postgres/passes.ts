@@ -11,13 +11,13 @@ import type { Database, Transaction } from "./database.ts";
 import { inPieces, type Pace } from "./pieces.ts";
 
 const action = "usage.seal";
-/** Of the months of records that are kept for so long, and of no other, all must be there. */
+/** Records are kept for so many months: those of younger months must all be there. */
 const months_kept = 13;
 const entries_max = 1_000;
 /** On the embedded database requests wait behind a statement. */
 const sealing: Pace = { quick_ms: 20, slow_ms: 80 };
 
-/** What an entry says of the records whose ids are of one month. */
+/** The sums of an entry over the records whose ids are of one month. */
 interface Sum {
   records: number;
   units: number;

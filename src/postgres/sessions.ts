@@ -89,7 +89,7 @@ async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<bool
   }
 }
 
-/** Of a session that is another: a prepared statement is not there, or is already. */
+/** Whether an error shows another session: a prepared statement is not there, or is there already. */
 const isAnother = (error: unknown): boolean =>
   error instanceof DatabaseError && ["26000", "42P05"].includes(error.code);
 

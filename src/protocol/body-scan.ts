@@ -108,7 +108,7 @@ export class BodyScan implements BodyShape {
   }
 }
 
-/** What is looked over before others get their turn. */
+/** Bytes that are scanned before others get their turn. */
 const slice_bytes = 1024 * 1024;
 
 /** Before each slice of a piece how much has come in all, for a pause; `check` throws what ends it. */
@@ -149,7 +149,7 @@ function hash(bytes: Uint8Array, from: number, to: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/** What there is too much of: levels, or things in these words. */
+/** A limit that a shape breaks: on its levels, or on how many things it has. */
 export interface Excess {
   of: "levels" | "values" | "members of objects" | "different names of members";
   max: number;

@@ -1,7 +1,7 @@
 /** Ids of an answer's calls: engines repeat them, or give none. Pure. */
 export class CallIds {
   readonly #used = new Set<string>();
-  /** Of an id that was asked for: the number that is tried next. */
+  /** The number that is tried next for an id that was asked for before. */
   readonly #next = new Map<string, number>();
   readonly #unnamed: string;
 

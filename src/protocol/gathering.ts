@@ -33,7 +33,7 @@ export class Gathering {
     return this.#whole.subarray(at, this.bytes);
   }
 
-  /** What nothing was written to yet takes no memory. */
+  /** Memory that nothing was written to yet costs nothing. */
   #grow(used: number): void {
     const smaller = this.#whole;
     this.#whole = new Uint8Array(Math.max(this.announced, this.bytes, 2 * smaller.byteLength));

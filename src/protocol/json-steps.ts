@@ -43,7 +43,7 @@ export function parsingCost_ns(shape: { bytes: number; values: number; members: 
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
 
-/** What may take so long, at its dearest, is parsed in one go: in steps, an agent's body costs twice as much. */
+/** Bodies whose parse takes at most this long are parsed in one go: in steps, an agent's body costs twice as much. */
 const whole_ns = 20_000_000;
 
 /** Whether it may be parsed in one go. */
@@ -52,11 +52,11 @@ export function isQuick(shape: { bytes: number; values: number; members: number 
 }
 
 export interface Stepping {
-  /** What one step may cost, in nanoseconds. */
+  /** The most that one step may cost, in nanoseconds. */
   step?: number | undefined;
   /** A longer string is made by itself. */
   long?: number | undefined;
-  /** Whether what is no UTF-8 becomes U+FFFD. */
+  /** Whether bytes that are no UTF-8 become U+FFFD. */
   isLenient?: boolean;
 }
 

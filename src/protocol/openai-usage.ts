@@ -6,7 +6,7 @@
 import { isObject, type JsonObject } from "./json.ts";
 import { type Report, type ReportWords, reportOf } from "./report.ts";
 
-/** What the protocol calls the halves, such as `prompt` of `prompt_tokens`. */
+/** The protocol's names of the halves, such as `prompt` of `prompt_tokens`. */
 export interface Halves {
   input: string;
   output: string;
@@ -17,7 +17,7 @@ interface Said {
   usage: JsonObject;
   inputDetails: JsonObject;
   outputDetails: JsonObject;
-  /** Of llama.cpp: beside the usage, and on every chunk where it is asked for. */
+  /** The timings of llama.cpp: beside the usage, and on every chunk where they are asked for. */
   timings: JsonObject;
   halves: Halves;
 }
@@ -51,7 +51,7 @@ const dialects: Record<string, Partial<Record<keyof ReportWords, (said: Said) =>
 };
 const rows = Object.values(dialects);
 
-/** Of a whole reply, or of a chunk. An explicit 0 stays 0; where neither half says anything it is no report. */
+/** The report of a whole reply, or of a chunk. An explicit 0 stays 0; without either half there is no report. */
 export function usageReported(wire: JsonObject, halves: Halves): Report | null {
   const usage = places.map((place) => place(wire)).find(isObject);
   const { timings } = wire;

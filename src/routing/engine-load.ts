@@ -40,7 +40,7 @@ function valuesOf(text: string, names: readonly string[]): number[] {
   });
 }
 
-/** What stands behind the name, of lines that begin with it. Other lines cost a search alone: an engine may send millions. */
+/** The rests of the lines that begin with the name. Other lines cost a search alone: an engine may send millions. */
 function labelledLines(text: string, name: string): string[] {
   const lines: string[] = [];
   for (let at = text.indexOf(name); at >= 0 && lines.length < lines_max; at = text.indexOf(name, at + 1)) {

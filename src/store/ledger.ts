@@ -283,9 +283,9 @@ export interface LedgerDifference {
    * `chain` says that the log's chain is broken behind one.
    */
   kind: WindowKind | "extra" | "running" | "hour" | "day" | "pass" | "chain";
-  /** Of `pass` and `chain`: when the entry was written. */
+  /** When the entry of the audit log was written; for `pass` and `chain`. */
   startsAt: Date | null;
-  /** Of `pass` and `chain`: the entry's number. */
+  /** The number of the entry of the audit log; for `pass` and `chain`. */
   entry?: number | null;
   /** The total in the book, and the sum of the records' charges. */
   used: number;

@@ -91,9 +91,9 @@ export interface PlanStore {
   taken(names: readonly string[]): Promise<string[]>;
 }
 
-/** What nodes follow while requests run (docs/design/usage.md, Limits that change). A thrown error is an outage. */
+/** The limits that nodes follow while requests run (docs/design/usage.md, Limits that change). A thrown error is an outage. */
 export interface LimitStore extends Pick<PlanStore, "inForce"> {
-  /** Whose limits changed behind the change of this number; null: from now on. */
+  /** The changes of limits after the one of this number; null: from now on. */
   changes(since: number | null): Promise<ChangedLimits>;
   /** Calls `changed` when some did, on every node, and when that may have gone by unheard. Answers how to stop. */
   listen(changed: () => void): Promise<() => Promise<void>>;

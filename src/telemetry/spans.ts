@@ -64,7 +64,7 @@ export class Spans implements RequestTrace {
   }
 
   firstPart(): void {
-    // Of an answer that began anew.
+    // The answer may have begun anew.
     this.#stream?.end();
     this.#request.addEvent("first part");
     this.#stream = this.#begin("stream");

@@ -16,7 +16,7 @@ export class Countdown {
   readonly #clock: Clock;
   #due_ms = Number.POSITIVE_INFINITY;
   #late_ms = 0;
-  /** Of the timer under way. */
+  /** When the timer under way is due. */
   #fires_ms = Number.POSITIVE_INFINITY;
   #planned_ms = 0;
   #cancel: (() => void) | null = null;
@@ -27,7 +27,7 @@ export class Countdown {
     this.#clock = clock;
   }
 
-  /** As the clock says, but for what did not count. */
+  /** The clock's time, less the time that did not count. */
   now_ms(): number {
     return this.#clock.now_ms() - this.#late_ms;
   }

@@ -31,7 +31,7 @@ export interface Asked {
   body: Uint8Array;
   /** `chat` and `answer`: a request and an answer of our own making; the others are requests for a count. */
   of: "messages" | "responses" | "chat" | "answer";
-  /** What was found of what the body refers to (`Examined.refers`). */
+  /** The stored items that the body refers to (`Examined.refers`). */
   found?: Found;
   options: MessagesOptions;
   /** Name of a known tokenizer, by model id. */
@@ -45,11 +45,11 @@ export interface Examined {
   media: Media;
   /** Set where nothing was counted, since the body refers to what is stored: it is asked for again, with that. */
   refers?: { references: References; body: Uint8Array };
-  /** Of an answer: how many of them are of reasoning. */
+  /** The tokens of an answer that are reasoning. */
   reasoningTokens?: number;
 }
 
-/** What the worker is sent of an answer. */
+/** The form in which the worker is sent an answer. */
 export interface Answer {
   model: string;
   parts: readonly AnswerPart[];

@@ -16,7 +16,7 @@ export function isTokenizer(name: string): name is TokenizerName {
 export const templates: Record<TokenizerName, Template> = { o200k_harmony: harmony, llama3 };
 export const answers: Record<TokenizerName, AnswerTemplate> = { o200k_harmony: harmonyAnswer, llama3: llama3Answer };
 
-/** Of an answer's special tokens, those that its prompt ended with; of llama3, whose end is not among them, it is less. */
+/** An answer's special tokens that its prompt ended with; negative for llama3, whose end token is not among the answer's. */
 export const promptedTokens: Record<TokenizerName, number> = { o200k_harmony: 2, llama3: -1 };
 
 /** How many tokens a text is; special tokens in it are text. */

@@ -3,11 +3,11 @@ import type { InferenceEvent } from "../inference/event.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
 import { answer_bytes_max, type Hold } from "./engine-json.ts";
 
-/** Of all parts together, in code units: whatever keeps a whole answer is bounded by it. */
+/** Code units of all parts together: everything that keeps a whole answer is bounded by it. */
 const text_max = answer_bytes_max;
-/** Of an answer that nobody streams, with all that it is kept in. */
+/** Bytes that an answer that nobody streams may take in memory. */
 const kept_bytes_max = 64 * 1024 * 1024;
-/** Of each piece, beside its text; and of each token that may have stood there. */
+/** Bytes of each piece beside its text, and of each token that may have stood there. */
 const piece_bytes = 48;
 const logprob_bytes = 256;
 
@@ -26,7 +26,7 @@ export function whereMuch(hold: Hold): Hold {
 
 export class AnswerSize {
   #text = 0;
-  /** What is kept of an answer that is collected. */
+  /** Bytes that are kept of an answer that is collected. */
   kept_bytes = 0;
   readonly #isCollected: boolean;
 

@@ -40,7 +40,7 @@ export interface AttemptEnd {
   status?: number;
   /** As the engine said, unbounded; of a 429 or 5xx. */
   retryAfter_ms?: number;
-  /** Of an answer that was not read, or not further: why, in words that quote nothing of it. */
+  /** Why an answer was not read, or not to its end, in words that quote nothing of it. */
   unread?: string;
 }
 

@@ -33,7 +33,7 @@ export class CallArguments {
   /** Throws UnreadableAnswer. */
   take(event: InferenceEvent): void {
     if (event.type === "part-delta") this.#delta(event.index, event.delta);
-    // What a custom tool is given is plain text.
+    // The input of a custom tool is plain text.
     else if (event.type === "part-start" && event.part.kind === "tool-call" && !event.part.custom)
       this.#calls.set(event.index, { unseen: [], unseenLength: 0, scan: null });
     else if (event.type === "part-end") this.#end(event.index);

@@ -13,7 +13,10 @@ import type { Reply } from "./http1/exchange.ts";
 /** An engine's whole answer: more is not read. One event of a stream may be as large (sse/decode.ts). */
 export const answer_bytes_max = 8 * 1024 * 1024;
 
-/** Of a whole answer, or of one event. Log probabilities are the densest that an honest one holds: eight bytes a value. */
+/**
+ * The largest shape of a whole answer, or of one event. Log probabilities are the densest that an honest one holds: eight
+ * bytes a value.
+ */
 export const answerLimits: ShapeLimits = {
   body_depth_max: 100,
   body_values_max: 500_000,
@@ -54,7 +57,7 @@ export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hol
   return { value, bytes };
 }
 
-/** As the reply says; what nothing is written to takes no memory. */
+/** The size that the reply announces; memory that nothing is written to costs nothing. */
 function announcedBytes({ headers }: Pick<Reply, "headers">): number {
   const announced = Number(headers.get("content-length") ?? 0);
   return announced <= answer_bytes_max ? announced : 0;

@@ -23,7 +23,10 @@ export class StreamReader {
     return this.#frames.held_bytes;
   }
 
-  /** What these bytes complete, in order; later where a large event is among it. Throws SseOverflow, UnreadableAnswer. */
+  /**
+   * The events that these bytes complete, in order; a promise where a large one is among them. Throws SseOverflow,
+   * UnreadableAnswer.
+   */
   push(pieces: readonly Uint8Array[]): Batch | Promise<Batch> {
     const batch: Batch = [];
     for (let at = 0; at < pieces.length; at++) {

@@ -14,7 +14,7 @@ type Next = IteratorResult<Batch, void>;
 
 /** How often a conversation is shortened for an engine: at the last it is a sixteenth of what it was, or less. */
 const shortenings_max = 4;
-/** What a model thinks before its first word is held: more of it is no summary. */
+/** Events that are held before the first word of a summary: after more reasoning than this there is none. */
 const held_events_max = 262_144;
 const held_chars_max = 4 * 1024 * 1024;
 /** Where the engine said how long the input is, a little more is left out: the rest is counted anew. */
@@ -29,7 +29,7 @@ class Compacting implements Opened, OpenedEvents {
   readonly #open: (errand: Errand) => Opened;
   readonly #errand: Errand;
   #now: Opened;
-  /** Of what was asked before. */
+  /** The attempts of earlier questions. */
   #tried: Tried[] = [];
   #attempts = 0;
   #queued_ms = 0;
@@ -87,7 +87,7 @@ class Compacting implements Opened, OpenedEvents {
   async next(): Promise<Next> {
     if (!this.#isShown) return this.#toSummary();
     const next = await this.#now.events.next();
-    // Of an answer that nobody has seen, another engine begins anew.
+    // Another engine begins an answer anew that nobody has seen.
     return !next.done && isAnew(next.value) ? this.#toSummary() : next;
   }
 
@@ -109,7 +109,7 @@ class Compacting implements Opened, OpenedEvents {
     }
   }
 
-  /** What is said up to the summary's first words; or the end, where there are none, or nobody waits any more. */
+  /** The events up to the summary's first words; or the end, where there are none, or nobody waits any more. */
   async #untilSaid(): Promise<{ said: Batch; end: Terminal | "left" | null }> {
     const said: Batch = [];
     const texts = new Set<number>();

@@ -7,7 +7,7 @@ export const finish_ms = 10_000;
 /** The engine's health is looked at so often meanwhile. */
 const look_ms = 1_000;
 
-/** What ends the work at an answer. */
+/** The signals that end the work at an answer. */
 export interface Signals {
   /** Aborted when nobody waits for the answer any more: its caller has left, or the service has ended it. */
   signal: Signal;
@@ -16,7 +16,7 @@ export interface Signals {
 }
 
 export interface Finishing {
-  /** Of an attempt whose engine was asked for a whole answer: aborted `finish_ms` after its caller has left, or sooner. */
+  /** Ends an attempt whose engine was asked for a whole answer: aborted `finish_ms` after its caller has left, or sooner. */
   readonly signal: Signal;
   /** The attempt is over. */
   stop(): void;

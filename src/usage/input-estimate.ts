@@ -15,7 +15,7 @@ export interface InputEstimate {
   tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number): number;
   /** The middle of what it may be, and not the upper end. At least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
-  /** What an engine reported of that input, or a tokenizer counted. With media it teaches nothing about text. */
+  /** Learns from an engine's report of that input, or a tokenizer's count. With media it teaches nothing about text. */
   observe(model: Pick<Model, "id">, bodyBytes: number, media: Pick<Media, "bytes">, usage: Usage): void;
   /** The ratio of each model, to be kept over a restart. */
   ratios: Kept<InputRatio>;
@@ -31,9 +31,9 @@ export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models
 
 /** What a token is of most texts, before the first report; a hold starts from the larger ratio of the settings. */
 const ratioExpected = 1 / 4;
-/** What a body says around its text (names, model, settings), which no engine counts: of a greeting it is the most. */
+/** Bytes around the text of a body (names, model, settings), which no engine counts: most of a greeting is that. */
 const frameBytes = 96;
-/** What a chat template adds around a conversation: at most of most models, and on average, before the first report. */
+/** Tokens that a chat template adds, before the first report: the most of nearly all models, and the average. */
 const templateTokens_upper = 16;
 const templateTokens = 8;
 /** System prompts that engines add by themselves are part of it. */
@@ -93,7 +93,7 @@ function learnedFrom({ ratio, spread, bytes, template }: InputRatio, tokens: num
   const before = isFirst ? expectedBytes : bytes * (1 - 1 / reports_remembered);
   const more = Math.max(1, isFirst ? text : Math.min(text, before));
   const seen = within(ratio_min, (tokens - template) / Math.max(1, text), ratio_max);
-  // Of little text a token more or less is a large part: it says little of how far inputs lie apart.
+  // A token more or less is a large part of a short text: it says little of how far inputs lie apart.
   const apart = Math.abs(seen - ratio) * Math.min(1, text / expectedBytes);
   const distance = within(-templateDistance_max, tokens - ratio * text - template, templateDistance_max);
   const mean = (ratio * before + seen * more) / (before + more);

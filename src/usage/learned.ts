@@ -18,7 +18,7 @@ export interface Kept<Known> {
 
 export interface Learned<Known> extends Kept<Known> {
   get(name: string): Known | undefined;
-  /** What was learned longest ago makes room. */
+  /** The entry that was learned longest ago makes room. */
   learn(name: string, known: Known): void;
 }
 

@@ -30,7 +30,7 @@ export interface Hold {
   permits(outputTokens: number): true | Promise<boolean>;
   /** What was counted so far, for the next checkpoint. */
   progress(usage: Usage): void;
-  /** What was counted so far counts no more: the answer begins anew. */
+  /** Forgets the count so far, because the answer begins anew. */
   restart(): void;
   /** Throws where nothing may be delivered any more. */
   assertHeld(): void;
@@ -158,7 +158,7 @@ class Metered implements Meter {
     };
   }
 
-  /** What came whole after its caller had left was delivered to nobody. */
+  /** An answer that came whole after its caller had left was delivered to nobody. */
   #outcome(): Ending["outcome"] {
     const { stream, callerLeft } = this.#metering;
     if (this.#isCompleted && (stream || !callerLeft())) return "completed";

@@ -21,7 +21,7 @@ export interface Sent {
 export type Observed = Sent & { tokens: number };
 
 export interface OutputCalibration {
-  /** Of a route, by its name. */
+  /** The calibration of a route, by its name. */
   of(route: string): RouteCalibration;
   /** The sums of each route, to be kept over a restart. */
   sums: Kept<OutputSums>;

@@ -34,7 +34,7 @@ export interface TallyParts {
   outputTokensCap: number;
   /** What the input is charged as where no report of it is believed. */
   inputTokensExpected: number;
-  /** Of the route that answers: not asked for before the first part. */
+  /** The calibration of the route that answers; not asked for before the first part. */
   readonly calibration: RouteCalibration;
   /** Null where the model's tokenizer is not known. */
   counting: Counting | null;
@@ -160,14 +160,14 @@ export class Tally {
   }
 }
 
-/** What a tokenizer has counted. */
+/** The count of a tokenizer. */
 interface Counted {
   inputTokens?: number;
   outputTokens?: number;
   reasoningTokens?: number;
 }
 
-/** What cannot be counted stays as it was estimated. */
+/** An answer that cannot be counted stays as it was estimated. */
 function uncounted(): void {}
 
 const isDelta = ({ type }: InferenceEvent) => type === "part-delta";

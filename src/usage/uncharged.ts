@@ -1,4 +1,4 @@
-/** What attempts at engines have cost for which nobody was charged. Pure. docs/operating.md, Metrics. */
+/** The cost of attempts at engines for which nobody was charged. Pure. docs/operating.md, Metrics. */
 import { promptTokens } from "../inference/usage.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
 import type { Tried } from "./opened.ts";
@@ -8,14 +8,14 @@ export interface Uncharged {
   /** Its name in the configuration. */
   upstream: string;
   outcome: AttemptKind;
-  /** As expected: of a request that was given up, no engine says what it has read. */
+  /** The expected tokens: no engine says what it has read of a request that was given up. */
   inputTokens: number;
 }
 
 /** An engine with one of these ends has had the request, and may have worked at it. */
 const worked = new Set<AttemptKind>(["answered", "empty", "abandoned", "broken", "timeout", "failed", "malformed"]);
 
-/** Of a request that is charged for something, the last attempt is the one that it pays for. */
+/** The attempts that cost something and were charged to nobody. A request that is charged pays for its last attempt. */
 export function unchargedAttempts({
   tried,
   usage,

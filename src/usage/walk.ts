@@ -73,7 +73,7 @@ class Walk implements Opened, OpenedEvents {
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #end: AttemptEnd | null = null;
   #isAtEngine = false;
-  /** Of the attempt under way, the first part has come. */
+  /** Whether the first part of the attempt under way has come. */
   #isBegun = false;
   #isFinal = false;
   #isOver = false;

@@ -371,7 +371,7 @@ const speaking = {
   ],
 };
 
-/** What a message that ends with its turn may hold: text, and nothing that would outlast it. */
+/** The content of a message that ends with its turn: text, and nothing that would outlast it. */
 const passing = {
   if: {
     properties: { role: { const: "system" }, clear_at: { const: "next_user_message" } },

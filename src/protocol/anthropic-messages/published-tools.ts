@@ -27,7 +27,7 @@ const bash: PublishedTool = {
   ),
 };
 
-/** What commands on files have in common. `inserted`: the field that holds what `insert` adds. */
+/** The fields that commands on files share. `inserted`: the field with the text that `insert` adds. */
 const fileFields = (inserted: "new_str" | "insert_text") => ({
   path: text("The absolute path of the file or directory."),
   view_range: {

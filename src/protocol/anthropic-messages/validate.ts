@@ -87,7 +87,7 @@ function changedTools(body: MessagesRequest): Violation | null {
   );
 }
 
-/** What the model could not be told of. */
+/** The violation of a tool that cannot be described to the model. */
 function uncallable({ tool, param }: ListedTool): Violation | null {
   const owner = ownerOf(tool);
   const published = publishedTool(tool.type);

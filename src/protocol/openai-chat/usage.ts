@@ -19,7 +19,7 @@ export function encodeUsage(usage: Usage): ChatUsage {
   };
 }
 
-/** Of a reply, or a chunk. */
+/** The usage that a reply, or a chunk, reports. */
 export function decodeUsage(wire: JsonObject): Report | null {
   return usageReported(wire, halves);
 }

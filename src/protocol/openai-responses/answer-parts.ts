@@ -35,7 +35,7 @@ export class AnswerParts {
   /** A call that nobody named: nothing could run it. */
   unnamed = false;
   readonly #items: Item[] = [];
-  /** What is said or thought, while it has not ended: one part at most. */
+  /** The text or reasoning that has not ended yet: one part at most. */
   #spoken: Part | null = null;
   readonly #byIndex = new Map<number, Item>();
   readonly #ids: CallIds;

@@ -630,7 +630,7 @@ export const OutputItem = Type.Union(
   { $id: "ResponsesOutputItem" },
 );
 export type OutputItem = Type.Static<typeof OutputItem>;
-/** Of an answer to the conversation itself. */
+/** An output item of an answer to the conversation itself. */
 export type AnswerItem = Exclude<OutputItem, OutputCompaction>;
 
 // ---- response --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ export function firstOrphan(items: readonly InputItem[], pathOf: (at: number) =>
   return null;
 }
 
-/** What asks for a summary of the conversation, and does not end it. */
+/** The first item that asks for a summary of the conversation and is not its last. */
 export function firstEarlyTrigger(items: readonly InputItem[], pathOf: (at: number) => string): Violation | null {
   const at = items.findIndex(({ type }) => type === "compaction_trigger");
   if (at === -1 || at === items.length - 1) return null;

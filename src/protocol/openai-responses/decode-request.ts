@@ -260,7 +260,7 @@ interface Settings {
   format?: { value: TextFormat; param: string };
 }
 
-/** What the conversation set in place of what the request says: of each setting the last. */
+/** The settings that items of the conversation put in place of the request's: the last of each counts. */
 function settingsIn(told: readonly Told[]): Settings {
   const settings: Settings = {};
   for (const one of told) {

@@ -58,10 +58,10 @@ export function encodeCompacted(result: Result, { input }: ResponsesRequest): Co
   };
 }
 
-/** What is retained word for word has to leave room in the smallest contexts. */
+/** Messages that are retained word for word must leave room in the smallest contexts. */
 const retained_chars_max = 32_768;
 
-/** What the answer needs of the request: the newest messages of the user, and that it is a compaction. */
+/** The part of the request that its answer needs: the newest messages of the user, and that it is a compaction. */
 export function compactRemainder(wire: ResponsesRequest): ResponsesRequest {
   const retained: InputItem[] = [{ type: "compaction_trigger" }];
   let chars = 0;

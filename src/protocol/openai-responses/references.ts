@@ -35,7 +35,7 @@ export function refersTo({ previousResponseId, items }: References): boolean {
   return previousResponseId !== null || items.length > 0;
 }
 
-/** What was found of what is referred to; `history` is null where the previous response was not. */
+/** The stored items that references led to; `history` is null where the previous response was not found. */
 export interface Found {
   history: readonly InputItem[] | null;
   items: ReadonlyMap<string, InputItem>;

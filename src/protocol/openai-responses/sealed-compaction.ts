@@ -8,7 +8,7 @@ export function sealCompaction(summary: string): string {
   return mark + summary;
 }
 
-/** Of what was sealed here; the contract refuses everything else (contract.ts, CompactionItem). */
+/** The summary in a compaction item of ours; the contract refuses every other (contract.ts, CompactionItem). */
 export function unsealCompaction(sealed: string): string {
   return sealed.slice(mark.length);
 }

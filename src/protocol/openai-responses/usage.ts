@@ -17,7 +17,7 @@ export function encodeUsage(usage: Usage): ResponsesUsage {
   };
 }
 
-/** Of a response. */
+/** The usage that a response reports. */
 export function decodeUsage(response: JsonObject): Report | null {
   return usageReported(response, halves);
 }

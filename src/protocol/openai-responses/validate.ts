@@ -72,7 +72,7 @@ interface Telling {
   previous_response_id?: string | null;
 }
 
-/** What is said in the body itself. Throws where nothing is, there or before. */
+/** The input items of the body itself. Throws where there is no input, there or in a previous response. */
 function toldIn({ input, previous_response_id: previous }: Telling): InputItem[] {
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
   if (input) return input;
