@@ -247,8 +247,8 @@ class GrantedRun implements Run {
     if (!this.#settled) this.caller.end(asFault(new Error("the run was given up before its end")));
     if (!this.#isComplete)
       await Promise.all([this.#meter?.events.return(), this.#opened?.events.return()]).finally(() => this.#settle());
-    // Nobody waits for the answer any more; a stopping node waits for the record.
-    if (this.caller.left) await this.#settled;
+    // The request's line in the log, and a node that stops, wait for the record.
+    await this.#settled;
   }
 
   /** Once. What is charged and was not reported is counted first, where that can be: nobody reads it here. */

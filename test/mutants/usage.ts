@@ -13,6 +13,14 @@ const walk = "test/usage/walk.test.ts";
 
 export const usage: Mutant[] = [
   {
+    name: "a stream that failed is logged before its outcome is known",
+    file: "src/usage/run.ts",
+    find: "    await this.#settled;\n",
+    replace: "",
+    caughtBy: ["test/telemetry/node.test.ts > each request counts as what it ended with"],
+    rule: "docs/design/usage.md, Settlement",
+  },
+  {
     name: "an unstreamed answer that broke is charged",
     file: "src/usage/meter.ts",
     find: 'if (stream) return outcome === "failed" && !this.#count.anyOutput;',

@@ -31,8 +31,11 @@ describe("every mutant", () => {
     const pages = [
       ...new Bun.Glob("docs/design/*.md").scanSync({ cwd: root }),
       "docs/databases.md",
+      "docs/engines.md",
       "docs/notices.md",
+      "docs/reports.md",
       "docs/routing.md",
+      "docs/security.md",
     ];
     const documents = new Map(
       await Promise.all(pages.map(async (path) => [path, await Bun.file(join(root, path)).text()] as const)),
