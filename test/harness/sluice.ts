@@ -30,6 +30,8 @@ export interface Sluice {
   url: string;
   /** Key of an organization with all scopes: the demo's, on the plan `pro`; on Postgres one on `unlimited`. */
   key: string;
+  /** The slug of that organization. */
+  organization: string;
   dataDir: string;
   store: "pglite" | "postgres";
   /** With the key, unless `authorization` is given (null: none). Holds the answer against the contract. */
@@ -140,6 +142,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
   return {
     url,
     key,
+    organization: store === "pglite" ? "demo" : "test",
     dataDir,
     store,
     fetch: visit,

@@ -196,7 +196,7 @@ describe("credentials", () => {
   });
 
   test("a key without the scope is 403, and one for other models is 403", async () => {
-    const organization = service.store === "pglite" ? "demo" : "test";
+    const { organization } = service;
     const reader = await service.json<{ key: string }>(
       "key",
       "create",

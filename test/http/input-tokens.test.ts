@@ -36,7 +36,7 @@ const refusal = async (body: object, init: Init = {}) => {
   return [response.status, code, param];
 };
 const keyWith = async (...more: string[]) =>
-  (await service.json<{ key: string }>("key", "create", "--org", "demo", "--name", "count", ...more)).key;
+  (await service.json<{ key: string }>("key", "create", "--org", service.organization, "--name", "count", ...more)).key;
 
 describe("a count", () => {
   test("is what the same messages are by Messages, of every form that an input has", async () => {

@@ -104,7 +104,14 @@ test("meanwhile it takes its place among the requests that run at once", async (
 
 test("a key that is revoked ends it, and its input alone is charged", async () => {
   const logged = service.stderr().length;
-  const made = await service.json<{ id: string; key: string }>("key", "create", "--org", "demo", "--name", "left");
+  const made = await service.json<{ id: string; key: string }>(
+    "key",
+    "create",
+    "--org",
+    service.organization,
+    "--name",
+    "left",
+  );
   const { engine } = await left(service, paths[0]!, "ttft=30000", made.key);
   await service.json("key", "revoke", made.id);
   await until(() => engine.ended === "client-left", 3_000, "the engine to be let go");
