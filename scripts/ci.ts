@@ -22,7 +22,7 @@ const npm = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run
 const mutants = [process.execPath, "scripts/mutants.ts", "--sample", "12", "--within", "60"];
 
 const steps: Step[] = [
-  { name: "tests", words: [...npm, "test"], options: { limit_ms: 21 * minute_ms }, counts: true },
+  { name: "tests", words: [...npm, "test"], options: { limit_ms: 31 * minute_ms }, counts: true },
   { name: "check", words: [...npm, "check"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
@@ -35,7 +35,7 @@ if (existsSync("test/http")) {
   steps.push({
     name: "the binary on Postgres",
     words,
-    options: { limit_ms: 8 * minute_ms, environment },
+    options: { limit_ms: 12 * minute_ms, environment },
     counts: true,
   });
 }

@@ -7,7 +7,7 @@ import { command } from "./command.ts";
 import { type Counts, close, countsOf } from "./counts.ts";
 import { type Environment, environmentWith } from "./test-environment.ts";
 
-const limit_ms = 20 * 60_000;
+const limit_ms = 30 * 60_000;
 /** For one test: far more than a quiet machine needs, so that a busy one doesn't fail. */
 const test_ms = 20_000;
 
