@@ -1,11 +1,10 @@
 /** POST /v1/messages/count_tokens: any valid key; no usage, no window, none of the plan's limits. The body is looked into by a worker. */
 import { CountTokensRequest, TokenEstimate } from "../../protocol/anthropic-messages/contract.ts";
-import { allowedModel, type Catalog } from "../../routing/catalog.ts";
-import { readJsonBytes } from "../body.ts";
+import { allowedModel } from "../../routing/catalog.ts";
 import { json } from "../json.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
-import { reserve, takesTurns } from "../shed.ts";
+import { countedBody, inputTokensOf, tokenizersOf } from "../token-count.ts";
 import { jsonType } from "./examples.ts";
 import { countRequests } from "./messages-examples.ts";
 
@@ -18,14 +17,7 @@ export const countTokens = operation({
   description:
     "How many input tokens a message would have. The count uses the model's own tokenizer and chat template if the service has them; otherwise it is an estimate from what the engine reported for other requests. It costs nothing, opens no usage window, and is not held to the limits of the plan. A key can send ten times the requests per minute of its plan, and at least 1,200.",
   scope: "any",
-  request: {
-    schema: CountTokensRequest,
-    // A worker parses it and checks it.
-    read(dependencies, call) {
-      const hold = (held: number) => reserve(dependencies, call, held);
-      return readJsonBytes(call.request, dependencies.limits, hold, takesTurns(dependencies, call));
-    },
-  },
+  request: countedBody(CountTokensRequest),
   success: {
     description: "The count.",
     headers: [],
@@ -47,14 +39,6 @@ export const countTokens = operation({
     const found = await dependencies.tokenCounter.examine(asked);
     const model = allowedModel(catalog, found.model, principal.key.allowedModels);
     call.notes.model = model.id;
-    const { media, textTokens } = found;
-    const counted = textTokens === null ? null : textTokens + media.tokens;
-    return json(200, { input_tokens: counted ?? dependencies.inputEstimate.expected(model, media, bytes) });
+    return json(200, { input_tokens: inputTokensOf(dependencies, model, found, bytes) });
   },
 });
-
-export function tokenizersOf({ models }: Catalog): Record<string, string> {
-  const named: Record<string, string> = {};
-  for (const { id, tokenizer } of models.values()) if (tokenizer !== undefined) named[id] = tokenizer;
-  return named;
-}

@@ -1,13 +1,11 @@
 /** POST /v1/responses/input_tokens: any valid key; no usage, no window, none of the plan's limits. A worker looks into the body. */
 import { InputTokens, InputTokensRequest } from "../../protocol/openai-responses/contract.ts";
 import { allowedModel } from "../../routing/catalog.ts";
-import { readJsonBytes } from "../body.ts";
 import { json } from "../json.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
-import { reserve, takesTurns } from "../shed.ts";
 import { findReferences } from "../stored-responses.ts";
-import { tokenizersOf } from "./count-tokens.ts";
+import { countedBody, inputTokensOf, tokenizersOf } from "../token-count.ts";
 import { jsonType } from "./examples.ts";
 import { countRequests, path } from "./responses-examples.ts";
 
@@ -20,14 +18,7 @@ export const countInputTokens = operation({
   description:
     "How many input tokens a response would have, counted or estimated as `/v1/messages/count_tokens` does. It costs nothing, opens no usage window, and is not held to the limits of the plan. A key can send ten times the requests per minute of its plan, and at least 1,200.",
   scope: "any",
-  request: {
-    schema: InputTokensRequest,
-    // A worker parses it and checks it.
-    read(dependencies, call) {
-      const hold = (held: number) => reserve(dependencies, call, held);
-      return readJsonBytes(call.request, dependencies.limits, hold, takesTurns(dependencies, call));
-    },
-  },
+  request: countedBody(InputTokensRequest),
   success: {
     description: "The count.",
     headers: [],
@@ -41,7 +32,7 @@ export const countInputTokens = operation({
   examples: countRequests,
   async handle(dependencies, call, { principal, body }) {
     const catalog = dependencies.catalog();
-    const { tokenCounter, inputEstimate } = dependencies;
+    const { tokenCounter } = dependencies;
     const asked = { of: "responses" as const, options: {}, tokenizers: tokenizersOf(catalog) };
     let bytes = body.byteLength;
     let examined = await tokenCounter.examine({ ...asked, body });
@@ -53,9 +44,7 @@ export const countInputTokens = operation({
       bytes += more;
       examined = await tokenCounter.examine({ ...asked, body, found });
     }
-    const { media, textTokens } = examined;
-    const counted = textTokens === null ? null : textTokens + media.tokens;
-    const input_tokens = counted ?? inputEstimate.expected(model, media, bytes);
+    const input_tokens = inputTokensOf(dependencies, model, examined, bytes);
     return json(200, { object: "response.input_tokens", input_tokens });
   },
 });
