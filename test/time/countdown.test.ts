@@ -70,21 +70,16 @@ describe("a countdown", () => {
     expect(ends).toHaveLength(1);
   });
 
-  test("what arrived during a stop is heard of before the end, when that takes a few turns", async () => {
-    const clock = new VirtualClock();
-    let isOver = false;
-    const countdown = new Countdown(() => {
-      isOver = true;
-    }, clock);
-    countdown.set(8);
-    clock.freeze(10_000);
+  test("what has arrived when the time is over is read first, even if that takes a few turns", async () => {
+    const { clock, countdown, ends } = counted(8);
     const turn = () => new Promise<void>((resolve) => void clock.after(0, resolve));
-    const heard = turn()
-      .then(turn)
-      .then(() => countdown.set(1000));
+    const arrival = new Promise<void>((resolve) => void clock.after(8, resolve));
+    const read = arrival.then(turn).then(() => countdown.set(1000));
     await clock.advance(8);
-    await heard;
-    expect(isOver).toBe(false);
+    await read;
+    expect(ends).toEqual([]);
+    await clock.advance(1000);
+    expect(ends).toEqual([1008]);
   });
 
   test("comes to its end whatever the process does: after twenty of its times, and all stops, at most", () => {
