@@ -65,7 +65,7 @@ export const usage: Mutant[] = [
     file: "src/inference/result.ts",
     find: "        this.#parts.length = 0;\n        this.#pieces.length = 0;\n",
     replace: "",
-    caughtBy: ["test/failover/failover.test.ts"],
+    caughtBy: ["test/inference/result.test.ts"],
     rule: "docs/design/usage.md, Answers that nobody streams",
   },
   {

@@ -2,8 +2,9 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
-import { parts_max } from "../../src/protocol/parts-bound.ts";
+import { parts_max, UnreadableAnswer } from "../../src/protocol/parts-bound.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
+import { AnswerSize } from "../../src/upstream/answer-size.ts";
 import { ask } from "../../src/upstream/ask.ts";
 import type { AttemptEnd } from "../../src/upstream/attempt.ts";
 import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../src/upstream/codecs.ts";
@@ -110,6 +111,15 @@ describe.each(upstreamProtocols)("%s", (protocol) => {
       );
       expect(new Set(ids).size).toBe(1000);
     }
+  });
+});
+
+describe("the text of an answer", () => {
+  test.each([false, true])("has an end, however small its pieces are; collected: %s", (isCollected) => {
+    const size = new AnswerSize(isCollected);
+    const piece: InferenceEvent = { type: "part-delta", index: 0, delta: "a".repeat(1024 * 1024) };
+    for (let mebibytes = 0; mebibytes < 8; mebibytes++) size.take(piece);
+    expect(() => size.take({ ...piece, delta: "a" })).toThrow(UnreadableAnswer);
   });
 });
 

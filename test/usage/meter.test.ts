@@ -444,17 +444,22 @@ describe("the calibration", () => {
 
 describe("what a tokenizer counts", () => {
   const words = Array<InferenceEvent>(20).fill(token);
+  /** A tokenizer works on another thread, so its count comes in a later turn of the loop. */
+  async function later(count: Promise<number>): Promise<number> {
+    const [tokens] = await Promise.all([count, new Promise(setImmediate)]);
+    return tokens;
+  }
   /** As many tokens as it says, whatever the text. */
   function tokenizer(prompt: Promise<number> | null, answer: Promise<number>) {
     const asked = { prompt: 0, answers: [] as string[] };
     const counting: Counting = {
       prompt() {
         asked.prompt += 1;
-        return prompt;
+        return prompt && later(prompt);
       },
       answer(parts) {
         asked.answers.push(parts.map((part) => part.text).join(""));
-        return answer.then((tokens) => ({ tokens, reasoningTokens: 0 }));
+        return later(answer).then((tokens) => ({ tokens, reasoningTokens: 0 }));
       },
       begun() {},
       keeps: () => true,

@@ -1,0 +1,34 @@
+/** An answer that nobody streams is what its events add up to: docs/design/usage.md, Answers that nobody streams. */
+import { expect, test } from "bun:test";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { collect } from "../../src/inference/result.ts";
+import { noUsage } from "../../src/inference/usage.ts";
+
+function answer(model: string, texts: readonly string[]): InferenceEvent[] {
+  const parts = texts.flatMap((delta, index): InferenceEvent[] => [
+    { type: "part-start", index, part: { kind: "text" } },
+    { type: "part-delta", index, delta },
+    { type: "part-end", index },
+  ]);
+  return [{ type: "response-start", responseId: "r", model, createdAtSeconds: 1 }, ...parts];
+}
+const end: InferenceEvent = { type: "response-end", reason: "stop" };
+const usage: InferenceEvent = { type: "usage", usage: { ...noUsage, inputTokens: 9, outputTokens: 9 } };
+
+async function collected(events: readonly InferenceEvent[]) {
+  async function* oneByOne() {
+    for (const event of events) yield [event];
+  }
+  return collect(oneByOne());
+}
+
+test("an answer that begins anew has nothing of what it said before", async () => {
+  const result = await collected([...answer("a", ["one", "two", "three"]), usage, ...answer("b", ["again"]), end]);
+  expect(result.model).toBe("b");
+  expect(result.parts.map(({ text }) => text)).toEqual(["again"]);
+  expect(result.usage).toEqual(noUsage);
+});
+
+test("a stream that ends without its end is no answer", async () => {
+  expect(collected(answer("a", ["one"]))).rejects.toThrow();
+});
