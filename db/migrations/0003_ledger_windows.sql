@@ -212,21 +212,18 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
   as $$
   declare
     book usage_book;
-    are_in_force boolean[];
     now record;
   begin
     -- Put in order once, and not by each aggregate.
-    select array_agg(i.generation), array_agg(coalesce(i.updates, 0)), array_agg(coalesce(i.running, 0)),
-      array_agg(i.extra_usage_enabled), array_agg(i.has_subjects),
-      usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
-      usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
-      usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
-      usage_concat(array[null, null, null, i.extra_usage_cap_units]),
+    select organizations, array_agg(i.position::integer), array_agg(i.generation), array_agg(coalesce(i.updates, 0)),
+      array_agg(coalesce(i.running, 0)), array_agg(null::bigint), array_agg(i.extra_usage_enabled), array_agg(i.has_subjects),
       array_agg(coalesce(i.ends_at[1] > clock and least(i.ends_at[2], i.ends_at[3]) > clock
         and greatest(i.starts_at[2], i.starts_at[3]) <= clock, false)),
-      array_agg(false), array_agg(i.position::integer), array_agg(null::bigint)
-    into book.generations, book.updates, book.running, book.extra_enabled, book.has_subjects, book.starts_at, book.ends_at,
-      book.used, book.held, book.limits, are_in_force, book.is_changed, book.parents, book.concurrent
+      array_agg(false), usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
+      usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
+      usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
+      usage_concat(array[null, null, null, i.extra_usage_cap_units]), '{}', null, null
+    into book
     from (
       select n.*, o.extra_usage_enabled, o.extra_usage_cap_units, o.has_subjects, i.position
       from unnest(organizations) with ordinality i (id, position)
@@ -236,11 +233,8 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
       left join lateral (select * from organization o where o.id = i.id offset 0) o on true
       order by i.position
     ) i;
-    book.subjects := organizations;
-    book.is_open := are_in_force;
-    book.past := '{}';
     for owner in 1..cardinality(organizations) loop
-      continue when are_in_force[owner];
+      continue when book.is_open[owner];
       select w.* into now from usage_windows_at(organizations[owner], clock) w;
       book.is_open[owner] := now.is_open;
       book := usage_roll(owner, now.starts_at, now.ends_at, book);

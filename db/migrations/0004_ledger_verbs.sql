@@ -103,6 +103,11 @@ create function usage_chain(key uuid, keys uuid[], teams uuid[]) returns uuid[]
   language sql immutable
   as $$ select case when keys is not null then array[key, teams[array_position(keys, key)]] end $$;
 
+-- Those of a chain that have limits; null: none has.
+create function usage_limited(chain uuid[], ids uuid[]) returns uuid[]
+  language plpgsql immutable strict
+  as $$ begin return nullif(array(select id from unnest(chain) id where id = any (ids)), '{}'); end $$;
+
 -- A request's hold, and which of its counters it counts in: those from `first` on, but for the last `spare`.
 create function usage_hold_of(request uuid, owner integer, ids uuid[], starts timestamptz[])
   returns table (held bigint, growth integer, counters integer[], first integer, spare integer, is_in_force boolean)
@@ -134,7 +139,6 @@ create function usage_settle(
     subject integer;
     unused bigint;
     charge bigint;
-    ended uuid[] := '{}';
     -- For each command; null: it has a record already.
     charges bigint[] := array_fill(null::bigint, array[cardinality(commands)]);
     after bigint[] := array_fill(null::bigint, array[cardinality(commands), 3]);
@@ -176,7 +180,6 @@ create function usage_settle(
         running[subject] := running[subject] - 1;
         is_changed[subject] := true;
       end loop;
-      ended := ended || step.request_id;
       charges[step.n] := charge;
       for kind in 1..3 loop
         after[step.n][kind] := used[counters[kind]];
@@ -187,19 +190,21 @@ create function usage_settle(
     book.held := held;
     book.running := running;
     book.is_changed := is_changed;
-    perform usage_write_records(commands, ended, charges, after, is_recovery, clock, book.subjects);
+    perform usage_write_records(commands, charges, after, is_recovery, clock, book.subjects);
   end $$;
 
 -- Writes a record for each command that has a charge, and deletes the holds of those that had one.
 create function usage_write_records(
-  commands usage_settle_command[], ended uuid[], charges bigint[], after bigint[],
-  is_recovery boolean, clock timestamptz, ids uuid[]
+  commands usage_settle_command[], charges bigint[], after bigint[], is_recovery boolean, clock timestamptz, ids uuid[]
 )
   returns void
   language plpgsql volatile
   as $$
   begin
-    with gone as (delete from usage_hold where request_id = any (ended))
+    with gone as (
+      delete from usage_hold where request_id = any (array(
+        select c.request_id from unnest(commands) with ordinality c where charges[c.ordinality] is not null))
+    )
     insert into usage_record
     select c.request_id, ids[c.owner], coalesce(h.key_id, c.key_id), coalesce(h.operation, c.operation),
       coalesce(h.model, c.model), coalesce(h.stream, c.stream), coalesce(h.price_input, c.price_input),
@@ -230,6 +235,7 @@ create function usage_grow(
     located record;
     used bigint[] := book.used;
     held bigint[] := book.held;
+    is_changed boolean[] := book.is_changed;
     counters integer[];
     room bigint;
     granted bigint;
@@ -273,7 +279,7 @@ create function usage_grow(
           held[counters[i]] := held[counters[i]] + granted - step.held;
         end loop;
         for i in 1..cardinality(counters) - 1 by 3 loop
-          book.is_changed[(step.counters[i] + 3) / 4] := true;
+          is_changed[(step.counters[i] + 3) / 4] := true;
         end loop;
       end if;
       grown := grown || step.request_id;
@@ -283,6 +289,7 @@ create function usage_grow(
     end loop;
     book.used := used;
     book.held := held;
+    book.is_changed := is_changed;
 
     update usage_hold set units = grown_units[array_position(grown, request_id)],
       growth = grown_numbers[array_position(grown, request_id)]
@@ -409,7 +416,6 @@ create function usage_admit(
     is_changed boolean[] := book.is_changed;
     counters integer[];
     count integer;
-    subject integer;
     room bigint;
     room_extra bigint;
     is_crowded boolean;
@@ -440,8 +446,7 @@ create function usage_admit(
       end loop;
       is_crowded := running[step.owner] >= step.concurrent_limit;
       for i in 4..count - 1 by 3 loop
-        subject := (counters[i] + 3) / 4;
-        is_crowded := is_crowded or running[subject] >= book.concurrent[subject];
+        is_crowded := is_crowded or running[(counters[i] + 3) / 4] >= book.concurrent[(counters[i] + 3) / 4];
       end loop;
       seen[step.n] := concat(step.owner, ',[', array_to_string(held[4 * step.owner - 3:4 * step.owner], ','), ']',
         case when count > 4 then ',' || usage_subjects_answer(counters, step.chain, held, running, book) else ',null' end);
@@ -455,9 +460,8 @@ create function usage_admit(
         held[counters[i]] := held[counters[i]] + units[step.n];
       end loop;
       for i in 1..count - 1 by 3 loop
-        subject := (counters[i] + 3) / 4;
-        running[subject] := running[subject] + 1;
-        is_changed[subject] := true;
+        running[(counters[i] + 3) / 4] := running[(counters[i] + 3) / 4] + 1;
+        is_changed[(counters[i] + 3) / 4] := true;
       end loop;
       if not book.is_open[step.owner] then
         book.is_open[step.owner] := true;
@@ -466,62 +470,47 @@ create function usage_admit(
     book.held := held;
     book.running := running;
     book.is_changed := is_changed;
-    perform usage_write_holds(commands, sources, units, tokens, limits, clock, book);
-    answers := usage_admit_answers(commands, over, granted_before, sources, units, tokens, seen, limits, book);
+    answers := usage_admitted(commands, over, granted_before, sources, units, tokens, seen, limits, clock, book);
   end $$;
 
--- Writes a hold for each admission that was granted units.
-create function usage_write_holds(
-  commands usage_admit_command[], sources usage_billing[], units bigint[], tokens bigint[], limits bigint[],
-  clock timestamptz, book usage_book
+-- Writes a hold for each admission that was granted units, and answers all of them.
+create function usage_admitted(
+  commands usage_admit_command[], over uuid[], granted_before text[], sources usage_billing[], units bigint[],
+  tokens bigint[], seen text[], limits bigint[], clock timestamptz, book usage_book
 )
-  returns void
+  returns text
   language plpgsql volatile
   as $$
   declare
+    ids uuid[] := book.subjects;
     starts timestamptz[] := book.starts_at;
     ends timestamptz[] := book.ends_at;
     used bigint[] := book.used;
   begin
     insert into usage_hold
-    select c.request_id, book.subjects[c.owner], c.key_id, c.operation, c.model, c.stream,
+    select c.request_id, ids[c.owner], c.key_id, c.operation, c.model, c.stream,
       c.price_input, c.price_cached_input, c.price_cache_write, c.price_output,
-      sources[c.n], units[c.n], tokens[c.n], clock, clock + c.lease_ms * interval '1 millisecond',
+      sources[c.ordinality], units[c.ordinality], tokens[c.ordinality], clock, clock + c.lease_ms * interval '1 millisecond',
       starts[4 * c.owner - 3], ends[4 * c.owner - 3], limits[c.plan][1], used[4 * c.owner - 3],
       starts[4 * c.owner - 2], ends[4 * c.owner - 2], limits[c.plan][2], used[4 * c.owner - 2],
       starts[4 * c.owner - 1], ends[4 * c.owner - 1], limits[c.plan][3], used[4 * c.owner - 1],
-      0, 0, 0, 0, 0, 0, 0, 'counted', c.chain[2],
-      case when c.chain is not null then
-        nullif(array(select id from unnest(c.chain) id where id = any (book.subjects)), '{}') end,
-      c.lease_ms
-    from (
-      select c.*, c.ordinality as n, usage_chain(c.key_id, book.keys, book.teams) as chain
-      from unnest(commands) with ordinality c where units[c.ordinality] is not null
-    ) c;
-  end $$;
+      0, 0, 0, 0, 0, 0, 0, 'counted', (usage_chain(c.key_id, book.keys, book.teams))[2],
+      usage_limited(usage_chain(c.key_id, book.keys, book.teams), ids), c.lease_ms
+    from unnest(commands) with ordinality c where units[c.ordinality] is not null;
 
-create function usage_admit_answers(
-  commands usage_admit_command[], over uuid[], granted_before text[], sources usage_billing[], units bigint[],
-  tokens bigint[], seen text[], limits bigint[], book usage_book
-)
-  returns text
-  language plpgsql stable
-  as $$
-  begin
     return (
       select string_agg(concat(',[', c.position, ',', case
-        when granted_before[c.n] is not null then granted_before[c.n]
-        when units[c.n] is not null then concat('"granted",', seen[c.n], ',', units[c.n], ',', tokens[c.n],
-          ',"', sources[c.n], '"', ',"' || c.chain[2] || '"')
-        when sources[c.n] is not null then concat('"concurrency",', seen[c.n])
-        when seen[c.n] is not null then concat('"', usage_shortage(c.input_units + c.output_tokens_min * c.price_output,
-          usage_counters(c.owner, c.chain, book.subjects), book.extra_enabled[c.owner], c.plan, limits, book.limits, book.used),
-          '",', seen[c.n])
+        when units[c.ordinality] is not null then concat('"granted",', seen[c.ordinality], ',', units[c.ordinality], ',',
+          tokens[c.ordinality], ',"', sources[c.ordinality], '"',
+          ',"' || (usage_chain(c.key_id, book.keys, book.teams))[2] || '"')
+        when granted_before[c.ordinality] is not null then granted_before[c.ordinality]
+        when sources[c.ordinality] is not null then concat('"concurrency",', seen[c.ordinality])
+        when seen[c.ordinality] is not null then concat('"', usage_shortage(
+          c.input_units + c.output_tokens_min * c.price_output,
+          usage_counters(c.owner, usage_chain(c.key_id, book.keys, book.teams), ids), book.extra_enabled[c.owner],
+          c.plan, limits, book.limits, used), '",', seen[c.ordinality])
         when c.request_id = any (over) then '"over"' else '"unknown"' end, ']'), '')
-      from (
-        select c.*, c.ordinality as n, usage_chain(c.key_id, book.keys, book.teams) as chain
-        from unnest(commands) with ordinality c
-      ) c);
+      from unnest(commands) with ordinality c);
   end $$;
 
 -- Extends leases and says how far requests are. Counts only rise, and one that was overtaken on its way changes none.

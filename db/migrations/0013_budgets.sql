@@ -75,15 +75,14 @@ create function usage_load_subjects(named_keys uuid[], requests uuid[], inout bo
     end if;
 
     select array_agg(i.subject_id), array_agg(i.parent), array_agg(i.generation), array_agg(coalesce(i.updates, 0)),
-      array_agg(coalesce(i.running, 0)), array_agg(i.concurrent_requests), array_agg(false),
+      array_agg(coalesce(i.running, 0)), array_agg(i.concurrent_requests), null, null, null, array_agg(false),
       usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
       usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
       usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
       -- No total beyond 2^53 - 1 could be read exactly.
       usage_concat(array[coalesce(i.session_units, 9007199254740991), coalesce(i.week_units, 9007199254740991),
-        coalesce(i.month_units, 9007199254740991), null])
-    into own.subjects, own.parents, own.generations, own.updates, own.running, own.concurrent, own.is_changed,
-      own.starts_at, own.ends_at, own.used, own.held, own.limits
+        coalesce(i.month_units, 9007199254740991), null]), null, null, null
+    into own
     from (
       select s.*, n.generation, n.updates, n.running, n.starts_at, n.ends_at, n.used, n.held,
         array_position(book.subjects, s.organization_id) as parent
