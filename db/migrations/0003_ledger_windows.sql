@@ -158,8 +158,8 @@ create view usage_window_now as
     w (kind, starts_at, ends_at, used, held);
 
 -- The state that a batch works on. `subjects` has the batch's organizations, and behind them their limited teams and keys, if
--- the batch has any; a place in it is the subject's number. `parents` has the number of a subject's organization, which for
--- an organization is its own. Each subject has four *counters*, one for each kind of window: those of subject n are the
+-- the batch has any; a place in it is the subject's number. `parents` has the number of the organization that
+-- a team or a key is of; null: it is an organization. Each subject has four *counters*, one for each kind of window: those of subject n are the
 -- elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The limits of an organization's windows come
 -- with each command and are null here; its fourth limit is the cap of its extra usage. Behind these, `used` and `held` have
 -- an element for each window in `past`, which holds of the batch were admitted in. `keys` are the keys of admissions that
@@ -186,7 +186,7 @@ create function usage_roll(subject integer, starts timestamptz[], ends timestamp
     before integer := 4 * subject - 4;
     total record;
   begin
-    for k in 1..case when book.parents[subject] = subject then 4 else 3 end loop
+    for k in 1..case when book.parents[subject] is null then 4 else 3 end loop
       continue when book.starts_at[before + k] = starts[k];
       if book.starts_at[before + k] <> starts[k] then
         insert into usage_past values (id, kinds[k], book.starts_at[before + k], book.ends_at[before + k],
@@ -215,17 +215,17 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
     now record;
   begin
     -- Put in order once, and not by each aggregate.
-    select organizations, array_agg(i.position::integer), array_agg(i.generation), array_agg(coalesce(i.updates, 0)),
-      array_agg(coalesce(i.running, 0)), array_agg(null::bigint), array_agg(i.extra_usage_enabled), array_agg(i.has_subjects),
+    select organizations, null, array_agg(i.generation), array_agg(coalesce(i.updates, 0)),
+      array_agg(coalesce(i.running, 0)), null, array_agg(i.extra_usage_enabled), array_agg(i.has_subjects),
       array_agg(coalesce(i.ends_at[1] > clock and least(i.ends_at[2], i.ends_at[3]) > clock
         and greatest(i.starts_at[2], i.starts_at[3]) <= clock, false)),
-      array_agg(false), usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
+      array_fill(false, array[cardinality(organizations)]), usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
       usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
       usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
       usage_concat(array[null, null, null, i.extra_usage_cap_units]), '{}', null, null
     into book
     from (
-      select n.*, o.extra_usage_enabled, o.extra_usage_cap_units, o.has_subjects, i.position
+      select n.*, o.extra_usage_enabled, o.extra_usage_cap_units, o.has_subjects
       from unnest(organizations) with ordinality i (id, position)
       left join lateral (
         select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
@@ -292,7 +292,7 @@ create function usage_save(book usage_book) returns void
       before := 4 * n - 4;
       starts := book.starts_at[before + 1:before + 4];
       ends := book.ends_at[before + 1:before + 4];
-      if not book.is_open[book.parents[n]] then
+      if not book.is_open[coalesce(book.parents[n], n)] then
         starts[1] := null;
         ends[1] := null;
       end if;

@@ -314,32 +314,35 @@ create function usage_granted_before(request uuid, owner integer, held bigint[],
       at.held[at.counters[4]], '],null,', hold.units, ',', hold.output_tokens, ',"', hold.source, '"', ',"' || hold.team_id || '"');
   end $$;
 
--- Why nothing was granted: windows are full of settled use, or only of what others hold for the moment, extra usage included.
-create function usage_shortage(
-  units_least bigint, counters integer[], is_extra boolean, plan integer, limits bigint[], own bigint[], used bigint[]
+-- Why nothing is granted. Where a source has room, too many requests run; else windows are full of settled use, or only of
+-- what others hold for the moment, extra usage included.
+create function usage_refusal(
+  source usage_billing, units_least bigint, counters integer[], is_extra boolean, plan_limits bigint[], limits bigint[], used bigint[]
 )
   returns text
   language plpgsql immutable
   as $$
   declare
-    count integer := cardinality(counters);
     unused bigint;
     unused_extra bigint;
   begin
-    for i in 1..count - 1 loop
-      unused := least(unused, coalesce(limits[plan][i], own[counters[i]]) - used[counters[i]]);
+    if source is not null then
+      return 'concurrency';
+    end if;
+    for i in 1..cardinality(counters) - 1 loop
+      unused := least(unused, coalesce(plan_limits[1][i], limits[counters[i]]) - used[counters[i]]);
     end loop;
-    for i in 4..count loop
-      unused_extra := least(unused_extra, own[counters[i]] - used[counters[i]]);
+    for i in 4..cardinality(counters) loop
+      unused_extra := least(unused_extra, limits[counters[i]] - used[counters[i]]);
     end loop;
     return case when coalesce(units_least <= unused, true) or (is_extra and units_least <= unused_extra) then 'reserved'
       else 'exhausted' end;
   end $$;
 
--- What the subjects of an admission, beside its organization, may use and have used.
+-- What the subjects of an admission beside its organization may use and have used; null: it has none.
 create function usage_subjects_answer(counters integer[], chain uuid[], held bigint[], running bigint[], book usage_book)
   returns text
-  language plpgsql immutable
+  language plpgsql immutable strict
   as $$
   declare
     readings bigint[];
@@ -380,29 +383,37 @@ create function usage_over(commands usage_admit_command[]) returns uuid[]
         and r.request_id >= requests[1] and r.request_id <= requests[cardinality(requests)]);
   end $$;
 
--- The admissions that can be decided, in their order: of organizations that exist, without those in `over`. `held`: what one
--- that was granted before holds.
+-- Admissions with what they count in. `known`: the answer to one of a request that is over, or of no organization; `held`: what
+-- one that was granted before holds.
 create function usage_admissions(
   commands usage_admit_command[], over uuid[], ids uuid[], extra_enabled boolean[], keys uuid[], teams uuid[]
 )
   returns table (
-    n bigint, request_id uuid, owner integer, plan integer, concurrent_limit bigint, price_output bigint, input_units bigint,
-    output_tokens bigint, units bigint, units_least bigint, is_extra boolean, chain uuid[], counters integer[], held bigint
+    n bigint, "position" integer, request_id uuid, owner integer, plan integer, concurrent_limit bigint, price_output bigint,
+    input_units bigint, output_tokens bigint, units bigint, units_least bigint, is_extra boolean, chain uuid[],
+    counters integer[], held bigint, known text
   )
   language sql stable
   as $$
-    select c.ordinality, c.request_id, c.owner, c.plan, c.concurrent_limit, c.price_output, c.input_units, c.output_tokens,
+    select c.ordinality, c.position, c.request_id, c.owner, c.plan, c.concurrent_limit, c.price_output,
+      c.input_units, c.output_tokens,
       c.input_units + c.output_tokens * c.price_output, c.input_units + c.output_tokens_min * c.price_output,
       extra_enabled[c.owner], usage_chain(c.key_id, keys, teams),
-      usage_counters(c.owner, usage_chain(c.key_id, keys, teams), ids), h.units
+      usage_counters(c.owner, usage_chain(c.key_id, keys, teams), ids), h.units,
+      case when c.request_id = any (over) then '"over"' when extra_enabled[c.owner] is null then '"unknown"' end
     from unnest(commands) with ordinality c
     left join lateral (
       select h.units from usage_hold h where h.request_id = c.request_id and h.organization_id = ids[c.owner] offset 0
     ) h on true
-    where extra_enabled[c.owner] is not null and c.request_id <> all (over)
   $$;
 
--- Holds what a request may use: in the plan's windows or, where they are full, as extra usage.
+-- The output tokens that a source has room for, of those that were asked for.
+create function usage_tokens(units bigint, room bigint, input_units bigint, price_output bigint, tokens bigint) returns bigint
+  language sql immutable
+  as $$ select case when coalesce(units <= room, true) then tokens else (room - input_units) / price_output end $$;
+
+-- Holds what a request may use: in the plan's windows or, where they are full, as extra usage. A room of null is without
+-- bounds. `sources`, `units` and `tokens` have an element for each command; without units nothing is held.
 create function usage_admit(
   commands usage_admit_command[], over uuid[], limits bigint[], clock timestamptz, inout book usage_book, out answers text
 )
@@ -410,7 +421,6 @@ create function usage_admit(
   as $$
   declare
     step record;
-    used bigint[] := book.used;
     held bigint[] := book.held;
     running bigint[] := book.running;
     is_changed boolean[] := book.is_changed;
@@ -419,18 +429,17 @@ create function usage_admit(
     room bigint;
     room_extra bigint;
     is_crowded boolean;
-    -- For each command. Without units nothing is held: then no source has room, or too many run at once.
+    seen text;
     sources usage_billing[];
     units bigint[];
     tokens bigint[];
-    seen text[];
-    granted_before text[];
   begin
     for step in
       select * from usage_admissions(commands, over, book.subjects, book.extra_enabled, book.keys, book.teams)
     loop
-      if step.held is not null then
-        granted_before[step.n] := usage_granted_before(step.request_id, step.owner, held, book);
+      if step.known is not null or step.held is not null then
+        answers := concat(answers, ',[', step.position, ',',
+          coalesce(step.known, usage_granted_before(step.request_id, step.owner, held, book)), ']');
         continue;
       end if;
       counters := step.counters;
@@ -438,24 +447,29 @@ create function usage_admit(
       room := null;
       for i in 1..count - 1 loop
         room := least(room,
-          coalesce(limits[step.plan][i], book.limits[counters[i]]) - used[counters[i]] - held[counters[i]]);
+          coalesce(limits[step.plan][i], book.limits[counters[i]]) - book.used[counters[i]] - held[counters[i]]);
       end loop;
-      room_extra := null;
-      for i in 4..count loop
-        room_extra := least(room_extra, book.limits[counters[i]] - used[counters[i]] - held[counters[i]]);
+      room_extra := case when step.is_extra then book.limits[counters[count]] - book.used[counters[count]] - held[counters[count]] end;
+      for i in 4..count - 1 loop
+        room_extra := least(room_extra, book.limits[counters[i]] - book.used[counters[i]] - held[counters[i]]);
       end loop;
       is_crowded := running[step.owner] >= step.concurrent_limit;
       for i in 4..count - 1 by 3 loop
         is_crowded := is_crowded or running[(counters[i] + 3) / 4] >= book.concurrent[(counters[i] + 3) / 4];
       end loop;
-      seen[step.n] := concat(step.owner, ',[', array_to_string(held[4 * step.owner - 3:4 * step.owner], ','), ']',
-        case when count > 4 then ',' || usage_subjects_answer(counters, step.chain, held, running, book) else ',null' end);
+      seen := concat(step.owner, ',[', held[counters[1]], ',', held[counters[2]], ',', held[counters[3]], ',',
+        held[counters[count]], '],', coalesce(usage_subjects_answer(counters, step.chain, held, running, book), 'null'));
       sources[step.n] := usage_source(step.units, step.units_least, room, step.is_extra, room_extra);
-      continue when sources[step.n] is null or is_crowded;
-      room := case sources[step.n] when 'plan' then room else room_extra end;
-      tokens[step.n] := case when coalesce(step.units <= room, true) then step.output_tokens
-        else (room - step.input_units) / step.price_output end;
+      if sources[step.n] is null or is_crowded then
+        answers := concat(answers, ',[', step.position, ',"', usage_refusal(sources[step.n], step.units_least, counters,
+          step.is_extra, limits[step.plan:step.plan], book.limits, book.used), '",', seen, ']');
+        continue;
+      end if;
+      tokens[step.n] := usage_tokens(step.units, case sources[step.n] when 'plan' then room else room_extra end,
+        step.input_units, step.price_output, step.output_tokens);
       units[step.n] := step.input_units + tokens[step.n] * step.price_output;
+      answers := concat(answers, ',[', step.position, ',"granted",', seen, ',', units[step.n], ',', tokens[step.n],
+        ',"', sources[step.n], '"', ',"' || step.chain[2] || '"', ']');
       for i in case sources[step.n] when 'plan' then 1 else 4 end..count - (sources[step.n] = 'plan')::integer loop
         held[counters[i]] := held[counters[i]] + units[step.n];
       end loop;
@@ -463,54 +477,33 @@ create function usage_admit(
         running[(counters[i] + 3) / 4] := running[(counters[i] + 3) / 4] + 1;
         is_changed[(counters[i] + 3) / 4] := true;
       end loop;
-      if not book.is_open[step.owner] then
-        book.is_open[step.owner] := true;
-      end if;
+      book.is_open[step.owner] := true;
     end loop;
     book.held := held;
     book.running := running;
     book.is_changed := is_changed;
-    answers := usage_admitted(commands, over, granted_before, sources, units, tokens, seen, limits, clock, book);
+    perform usage_write_holds(commands, sources, units, tokens, limits, clock, book);
   end $$;
 
--- Writes a hold for each admission that was granted units, and answers all of them.
-create function usage_admitted(
-  commands usage_admit_command[], over uuid[], granted_before text[], sources usage_billing[], units bigint[],
-  tokens bigint[], seen text[], limits bigint[], clock timestamptz, book usage_book
+-- Writes a hold for each admission that was granted units.
+create function usage_write_holds(
+  commands usage_admit_command[], sources usage_billing[], units bigint[], tokens bigint[], limits bigint[],
+  clock timestamptz, book usage_book
 )
-  returns text
+  returns void
   language plpgsql volatile
   as $$
-  declare
-    ids uuid[] := book.subjects;
-    starts timestamptz[] := book.starts_at;
-    ends timestamptz[] := book.ends_at;
-    used bigint[] := book.used;
   begin
     insert into usage_hold
-    select c.request_id, ids[c.owner], c.key_id, c.operation, c.model, c.stream,
+    select c.request_id, book.subjects[c.owner], c.key_id, c.operation, c.model, c.stream,
       c.price_input, c.price_cached_input, c.price_cache_write, c.price_output,
       sources[c.ordinality], units[c.ordinality], tokens[c.ordinality], clock, clock + c.lease_ms * interval '1 millisecond',
-      starts[4 * c.owner - 3], ends[4 * c.owner - 3], limits[c.plan][1], used[4 * c.owner - 3],
-      starts[4 * c.owner - 2], ends[4 * c.owner - 2], limits[c.plan][2], used[4 * c.owner - 2],
-      starts[4 * c.owner - 1], ends[4 * c.owner - 1], limits[c.plan][3], used[4 * c.owner - 1],
+      book.starts_at[4 * c.owner - 3], book.ends_at[4 * c.owner - 3], limits[c.plan][1], book.used[4 * c.owner - 3],
+      book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2], limits[c.plan][2], book.used[4 * c.owner - 2],
+      book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1], limits[c.plan][3], book.used[4 * c.owner - 1],
       0, 0, 0, 0, 0, 0, 0, 'counted', (usage_chain(c.key_id, book.keys, book.teams))[2],
-      usage_limited(usage_chain(c.key_id, book.keys, book.teams), ids), c.lease_ms
+      usage_limited(usage_chain(c.key_id, book.keys, book.teams), book.subjects), c.lease_ms
     from unnest(commands) with ordinality c where units[c.ordinality] is not null;
-
-    return (
-      select string_agg(concat(',[', c.position, ',', case
-        when units[c.ordinality] is not null then concat('"granted",', seen[c.ordinality], ',', units[c.ordinality], ',',
-          tokens[c.ordinality], ',"', sources[c.ordinality], '"',
-          ',"' || (usage_chain(c.key_id, book.keys, book.teams))[2] || '"')
-        when granted_before[c.ordinality] is not null then granted_before[c.ordinality]
-        when sources[c.ordinality] is not null then concat('"concurrency",', seen[c.ordinality])
-        when seen[c.ordinality] is not null then concat('"', usage_shortage(
-          c.input_units + c.output_tokens_min * c.price_output,
-          usage_counters(c.owner, usage_chain(c.key_id, book.keys, book.teams), ids), book.extra_enabled[c.owner],
-          c.plan, limits, book.limits, used), '",', seen[c.ordinality])
-        when c.request_id = any (over) then '"over"' else '"unknown"' end, ']'), '')
-      from unnest(commands) with ordinality c);
   end $$;
 
 -- Extends leases and says how far requests are. Counts only rise, and one that was overtaken on its way changes none.

@@ -100,11 +100,11 @@ create function usage_load_subjects(named_keys uuid[], requests uuid[], inout bo
     end if;
 
     book.subjects := book.subjects || own.subjects;
-    book.parents := book.parents || own.parents;
+    book.parents := array_fill(null::integer, array[organizations]) || own.parents;
     book.generations := book.generations || own.generations;
     book.updates := book.updates || own.updates;
     book.running := book.running || own.running;
-    book.concurrent := book.concurrent || own.concurrent;
+    book.concurrent := array_fill(null::bigint, array[organizations]) || own.concurrent;
     book.is_changed := book.is_changed || own.is_changed;
     book.starts_at := book.starts_at || own.starts_at;
     book.ends_at := book.ends_at || own.ends_at;
