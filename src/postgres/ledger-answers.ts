@@ -64,13 +64,7 @@ function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[
   }
 }
 
-function admitAnswer(
-  command: Admit,
-  word: string,
-  admitted: Admitted,
-  organizations: Batch[2],
-  at: Date,
-): AdmitAnswer {
+function admitAnswer(command: Admit, word: string, admitted: Admitted, organizations: Batch[2], at: Date): AdmitAnswer {
   if (word === "over" || word === "unknown") return { answer: word };
   const [reference, held, rows, units, outputTokens, source, team] = admitted;
   const organization = typeof reference === "number" ? organizations[reference - 1]! : reference;
