@@ -291,7 +291,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   existing.reload();
   const telling = notices({
     queue: noticeQueue(database),
-    allowsPrivate: () => configuration.current().webhooks.allowPrivate,
+    allowsPrivate: () => configuration.current().webhooks.allow_private,
     now_ms: Date.now,
     failed: outage("notices_unsent"),
     givenUp: ({ id, organizationId }, problem) =>

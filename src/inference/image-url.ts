@@ -7,9 +7,9 @@ import type { InferenceRequest } from "./request.ts";
 
 export interface ImageSettings {
   /** Refuse addresses of private networks too, and names that only such have. */
-  denyPrivate: boolean;
+  deny_private: boolean;
   /** Each with all below it. */
-  deniedHosts: readonly string[];
+  denied_hosts: readonly string[];
 }
 
 /** Throws 400 for the first image that may not be fetched. */
@@ -34,7 +34,7 @@ export function refuseImages(
 }
 
 /** What speaks against it, completing "The URL …"; null where nothing does. */
-export function imageUrlProblem(text: string, { denyPrivate, deniedHosts }: ImageSettings): string | null {
+export function imageUrlProblem(text: string, { deny_private, denied_hosts }: ImageSettings): string | null {
   if (/^data:/i.test(text)) return null;
   // Parsers differ in what they skip and what they take for a slash.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -43,8 +43,8 @@ export function imageUrlProblem(text: string, { denyPrivate, deniedHosts }: Imag
   if (!url?.hostname) return "is not one that can be fetched";
   if (url.username || url.password || /^[^:]+:\/\/[^/?#]*@/.test(text)) return "holds a user name";
   const host = url.hostname.replace(/\.$/, "");
-  if (isLocal(host) || (denyPrivate && isPrivate(host))) return "leads to an address that is not public";
-  if (deniedHosts.some((denied) => host === denied || host.endsWith(`.${denied}`)))
+  if (isLocal(host) || (deny_private && isPrivate(host))) return "leads to an address that is not public";
+  if (denied_hosts.some((denied) => host === denied || host.endsWith(`.${denied}`)))
     return "leads to a host that is not allowed";
   return null;
 }

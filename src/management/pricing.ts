@@ -4,7 +4,7 @@ export interface Pricing {
   /** ISO 4217. */
   currency: string;
   /** With nine decimals at most. */
-  pricePerMillionUnits: number;
+  price_per_million_units: number;
   /** Who bills, for FOCUS. */
   provider: string;
 }
@@ -14,12 +14,12 @@ const price_decimals = 9;
 const unit_decimals = 6;
 
 /** What so many units cost, as a decimal number. */
-export function costOf(units: number, { pricePerMillionUnits }: Pricing): string {
-  return decimal(BigInt(units) * scaled(pricePerMillionUnits), price_decimals + unit_decimals);
+export function costOf(units: number, { price_per_million_units }: Pricing): string {
+  return decimal(BigInt(units) * scaled(price_per_million_units), price_decimals + unit_decimals);
 }
 
-export function unitPrice({ pricePerMillionUnits }: Pricing): string {
-  return decimal(scaled(pricePerMillionUnits), price_decimals + unit_decimals);
+export function unitPrice({ price_per_million_units }: Pricing): string {
+  return decimal(scaled(price_per_million_units), price_decimals + unit_decimals);
 }
 
 function scaled(price: number): bigint {

@@ -9,7 +9,7 @@ export function reportJson(report: OrganizationReport) {
     ...{ from, to, by },
     organization: organization?.slug ?? null,
     as_of: at,
-    price: pricing && { currency: pricing.currency, per_million_units: pricing.pricePerMillionUnits },
+    price: pricing && { currency: pricing.currency, per_million_units: pricing.price_per_million_units },
     rows: rows.map((row) => ({
       ...Object.fromEntries(by.flatMap((group) => cellsOf(group, row))),
       ...measuresOf(row, pricing),

@@ -8,8 +8,8 @@ import { parse, parseAllDocuments } from "yaml";
 import { chartSum, manifests } from "../../deploy/chart.ts";
 import packageJson from "../../package.json";
 import type { Configuration } from "../../src/config/configuration.ts";
-import { variables } from "../../src/config/environment.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
+import { variables } from "../../src/config/settings/variables.ts";
 import { metricsOperations, probes } from "../../src/http/operations.ts";
 import { table } from "../../src/telemetry/table.ts";
 

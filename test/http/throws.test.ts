@@ -175,7 +175,7 @@ function serve(saboteur: Saboteur): Bench {
     },
     attempts: { take() {} },
     tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
-    messages: () => ({ keepBillingLine: false }) as never,
+    messages: () => ({ keep_billing_line: false }) as never,
     limits: {
       ...{
         body_bytes_max: 1e7,
@@ -193,7 +193,7 @@ function serve(saboteur: Saboteur): Bench {
     readiness: () => [],
     routes: async () => [],
     letsGo: () => false,
-    images: () => ({ denyPrivate: false, deniedHosts: [] }),
+    images: () => ({ deny_private: false, denied_hosts: [] }),
     configurationHash: () => "",
     documentation: {} as never,
     lifecycle: lifecycle(),

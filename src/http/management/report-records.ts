@@ -41,7 +41,7 @@ export function readReport(read: ReadReport): OrganizationReport {
   const { from, to, by, organizationId, organization, asOf, price, rows, total, running } = read;
   const pricing: Pricing | null = price && {
     currency: price.currency,
-    pricePerMillionUnits: price.perMillionUnits,
+    price_per_million_units: price.perMillionUnits,
     provider: price.provider,
   };
   const { cost: _, ...measures } = total;
