@@ -1,7 +1,7 @@
 /** What a refusal says is so: every number in it is the ledger's, and the advice helps. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { percentOf } from "../../src/admission/amounts.ts";
+import { percentOf } from "../../src/inference/amounts.ts";
 import { refusalOf } from "../../src/admission/refusal.ts";
 import type { Fault } from "../../src/inference/fault.ts";
 import { type Admit, type ExtraReading, type Shortage, type WindowKind, windowKinds } from "../../src/store/ledger.ts";

@@ -49,6 +49,14 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema
   return Type.Union([schema, Type.Null()]);
 }
 
+/** An instant as answers write it. */
+export const instant = (description: string) =>
+  Type.String({
+    format: "date-time",
+    pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$",
+    description: `${description} ISO 8601, UTC, milliseconds.`,
+  });
+
 /** A number of things. */
 export function count() {
   return Type.Integer({ minimum: 0 });
