@@ -11,42 +11,39 @@ import { eachItem, present, published, type Relation } from "../rules.ts";
 import {
   anyObject,
   count,
+  flag,
   list,
   ModelId,
+  nonEmpty,
   nullable,
   oneOf,
   openObject,
   optional,
   properties_max,
+  tagged,
+  text,
   turns_max,
   unsupported,
 } from "../shapes/contract.ts";
 import { publishedTools } from "./published-tools.ts";
 
-const wholeTokens = () => Type.Integer({ minimum: 1 });
-const nonEmpty = () => Type.String({ minLength: 1 });
 const base64 = (what: string) => Type.String({ minLength: 1, "x-must-be": `${what} in base64` });
 
 // ---- request: content blocks -----------------------------------------------------------------------------------------
 
 /** `cache_control`, `citations` of a replayed block, and the like go to engines that speak Messages, and have no effect else. */
-export const TextBlockParam = Type.Object(
-  { type: Type.Literal("text"), text: Type.String() },
-  { $id: "TextBlockParam" },
-);
+export const TextBlockParam = tagged("text", { text }, { $id: "TextBlockParam" });
 export type TextBlockParam = Type.Static<typeof TextBlockParam>;
 
 const byId = { file: "files by id (send the data itself)" };
 
-export const ImageSource = Type.Union(
+const ImageSource = Type.Union(
   [
-    Type.Object({
-      type: Type.Literal("base64"),
+    tagged("base64", {
       media_type: oneOf(["image/jpeg", "image/png", "image/gif", "image/webp"]),
       data: base64("an image"),
     }),
-    Type.Object({
-      type: Type.Literal("url"),
+    tagged("url", {
       url: Type.String({
         pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
         "x-must-be": "an https: or data: URL",
@@ -55,40 +52,32 @@ export const ImageSource = Type.Union(
   ],
   { $id: "ImageSource", "x-unsupported": byId },
 );
-export type ImageSource = Type.Static<typeof ImageSource>;
 
-export const ImageBlockParam = Type.Object(
-  { type: Type.Literal("image"), source: ImageSource },
+export const ImageBlockParam = tagged(
+  "image",
+  { source: ImageSource },
   { $id: "ImageBlockParam", description: "Needs a model with the capability `vision`." },
 );
 export type ImageBlockParam = Type.Static<typeof ImageBlockParam>;
 
-export const DocumentSource = Type.Union(
+const DocumentSource = Type.Union(
   [
-    Type.Object({
-      type: Type.Literal("base64"),
-      media_type: Type.Literal("application/pdf"),
-      data: base64("a PDF"),
-    }),
-    Type.Object({ type: Type.Literal("text"), media_type: Type.Literal("text/plain"), data: Type.String() }),
-    Type.Object({
-      type: Type.Literal("content"),
-      content: Type.Union([Type.String(), list(Type.Union([TextBlockParam, ImageBlockParam]))]),
-    }),
+    tagged("base64", { media_type: Type.Literal("application/pdf"), data: base64("a PDF") }),
+    tagged("text", { media_type: Type.Literal("text/plain"), data: text }),
+    tagged("content", { content: Type.Union([text, list(Type.Union([TextBlockParam, ImageBlockParam]))]) }),
   ],
   { $id: "DocumentSource", "x-unsupported": { ...byId, url: "documents by URL (send the data itself)" } },
 );
-export type DocumentSource = Type.Static<typeof DocumentSource>;
 
-export const DocumentBlockParam = Type.Object(
+export const DocumentBlockParam = tagged(
+  "document",
   {
-    type: Type.Literal("document"),
     source: DocumentSource,
-    title: optional(Type.String()),
-    context: optional(Type.String()),
+    title: optional(text),
+    context: optional(text),
     citations: optional(
       Type.Object(
-        { enabled: optional(Type.Boolean()) },
+        { enabled: optional(flag) },
         { description: "If enabled, citations need a model whose engine speaks Messages." },
       ),
     ),
@@ -97,26 +86,26 @@ export const DocumentBlockParam = Type.Object(
 );
 export type DocumentBlockParam = Type.Static<typeof DocumentBlockParam>;
 
-export const SearchResultBlockParam = Type.Object(
+export const SearchResultBlockParam = tagged(
+  "search_result",
   {
-    type: Type.Literal("search_result"),
-    source: Type.String(),
-    title: Type.String(),
+    source: text,
+    title: text,
     content: list(TextBlockParam),
-    citations: optional(Type.Object({ enabled: optional(Type.Boolean()) })),
+    citations: optional(Type.Object({ enabled: optional(flag) })),
   },
   { $id: "SearchResultBlockParam" },
 );
 export type SearchResultBlockParam = Type.Static<typeof SearchResultBlockParam>;
 
-export const ToolReferenceBlockParam = Type.Object(
-  { type: Type.Literal("tool_reference"), tool_name: nonEmpty() },
+const ToolReferenceBlockParam = tagged(
+  "tool_reference",
+  { tool_name: nonEmpty },
   {
     $id: "ToolReferenceBlockParam",
     description: "A tool that the caller's tool search found. The model gets to know it.",
   },
 );
-export type ToolReferenceBlockParam = Type.Static<typeof ToolReferenceBlockParam>;
 
 export const ToolResultContent = Type.Union(
   [TextBlockParam, ImageBlockParam, DocumentBlockParam, SearchResultBlockParam, ToolReferenceBlockParam],
@@ -124,34 +113,26 @@ export const ToolResultContent = Type.Union(
 );
 export type ToolResultContent = Type.Static<typeof ToolResultContent>;
 
-export const ToolResultBlockParam = Type.Object(
-  {
-    type: Type.Literal("tool_result"),
-    tool_use_id: nonEmpty(),
-    content: optional(Type.Union([Type.String(), list(ToolResultContent)])),
-    is_error: optional(Type.Boolean()),
-  },
+export const ToolResultBlockParam = tagged(
+  "tool_result",
+  { tool_use_id: nonEmpty, content: optional(Type.Union([text, list(ToolResultContent)])), is_error: optional(flag) },
   { $id: "ToolResultBlockParam", description: "The result of a tool use in an earlier assistant message." },
 );
 export type ToolResultBlockParam = Type.Static<typeof ToolResultBlockParam>;
 
-export const ToolUseBlockParam = Type.Object(
-  { type: Type.Literal("tool_use"), id: nonEmpty(), name: nonEmpty(), input: optional(anyObject()) },
+const ToolUseBlockParam = tagged(
+  "tool_use",
+  { id: nonEmpty, name: nonEmpty, input: optional(anyObject()) },
   { $id: "ToolUseBlockParam" },
 );
-export type ToolUseBlockParam = Type.Static<typeof ToolUseBlockParam>;
 
-export const ThinkingBlockParam = Type.Object(
-  { type: Type.Literal("thinking"), thinking: Type.String(), signature: optional(Type.String()) },
+const ThinkingBlockParam = tagged(
+  "thinking",
+  { thinking: text, signature: optional(text) },
   { $id: "ThinkingBlockParam", description: "Accepted with any signature, even of another service." },
 );
-export type ThinkingBlockParam = Type.Static<typeof ThinkingBlockParam>;
 
-export const RedactedThinkingBlockParam = Type.Object(
-  { type: Type.Literal("redacted_thinking"), data: Type.String() },
-  { $id: "RedactedThinkingBlockParam" },
-);
-export type RedactedThinkingBlockParam = Type.Static<typeof RedactedThinkingBlockParam>;
+const RedactedThinkingBlockParam = tagged("redacted_thinking", { data: text }, { $id: "RedactedThinkingBlockParam" });
 
 /** Blocks of what only Anthropic's own service runs. */
 const hostedBlocks = {
@@ -186,10 +167,7 @@ const misplacedMedia = { image: "an image in this role", document: "a document i
 
 export const AssistantContentBlock = Type.Union(
   [TextBlockParam, ThinkingBlockParam, RedactedThinkingBlockParam, ToolUseBlockParam],
-  {
-    $id: "AssistantContentBlock",
-    "x-unsupported": { ...hostedBlocks, ...misplacedChanges, ...misplacedMedia },
-  },
+  { $id: "AssistantContentBlock", "x-unsupported": { ...hostedBlocks, ...misplacedChanges, ...misplacedMedia } },
 );
 export type AssistantContentBlock = Type.Static<typeof AssistantContentBlock>;
 
@@ -205,11 +183,11 @@ export const MessagesTool = Type.Object(
         "x-must-be": "1 to 128 letters, digits, underscores or hyphens",
       }),
     ),
-    description: optional(Type.String()),
+    description: optional(text),
     input_schema: optional(
       anyObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
     ),
-    strict: optional(Type.Boolean()),
+    strict: optional(flag),
     defer_loading: optional(Type.Boolean({ description: "Accepted. The model gets this tool like any other." })),
   },
   {
@@ -222,26 +200,28 @@ export type MessagesTool = Type.Static<typeof MessagesTool>;
 
 const byServer = { mcp_tool_reference: "MCP servers", mcp_toolset_reference: "MCP servers" };
 
-export const ToolByName = Type.Object(
-  { type: Type.Literal("tool_reference"), name: nonEmpty() },
+const ToolByName = tagged(
+  "tool_reference",
+  { name: nonEmpty },
   { $id: "ToolByName", description: "A tool of `tools`, or of an earlier `tool_addition`." },
 );
-export type ToolByName = Type.Static<typeof ToolByName>;
 
-export const ToolByValue = Type.Object(
-  { type: Type.Literal("tool_definition"), definition: MessagesTool },
+const ToolByValue = tagged(
+  "tool_definition",
+  { definition: MessagesTool },
   { $id: "ToolByValue", description: "Replaces an earlier tool of the same name and kind." },
 );
-export type ToolByValue = Type.Static<typeof ToolByValue>;
 
-export const ToolAdditionBlockParam = Type.Object(
-  { type: Type.Literal("tool_addition"), tool: Type.Union([ToolByName, ToolByValue], { "x-unsupported": byServer }) },
+export const ToolAdditionBlockParam = tagged(
+  "tool_addition",
+  { tool: Type.Union([ToolByName, ToolByValue], { "x-unsupported": byServer }) },
   { $id: "ToolAdditionBlockParam", description: "From here on the model may call this tool." },
 );
 export type ToolAdditionBlockParam = Type.Static<typeof ToolAdditionBlockParam>;
 
-export const ToolRemovalBlockParam = Type.Object(
-  { type: Type.Literal("tool_removal"), tool: Type.Union([ToolByName], { "x-unsupported": byServer }) },
+export const ToolRemovalBlockParam = tagged(
+  "tool_removal",
+  { tool: Type.Union([ToolByName], { "x-unsupported": byServer }) },
   { $id: "ToolRemovalBlockParam", description: "From here on the model does not see this tool." },
 );
 export type ToolRemovalBlockParam = Type.Static<typeof ToolRemovalBlockParam>;
@@ -249,28 +229,22 @@ export type ToolRemovalBlockParam = Type.Static<typeof ToolRemovalBlockParam>;
 /** The blocks of a system message that say nothing themselves. */
 const toolChangeTypes = ["tool_addition", "tool_removal"];
 
-export const SystemContentBlock = Type.Union([TextBlockParam, ToolAdditionBlockParam, ToolRemovalBlockParam], {
+const SystemContentBlock = Type.Union([TextBlockParam, ToolAdditionBlockParam, ToolRemovalBlockParam], {
   $id: "SystemContentBlock",
   "x-unsupported": { ...hostedBlocks, ...misplacedMedia },
 });
-export type SystemContentBlock = Type.Static<typeof SystemContentBlock>;
 
 // ---- request: messages -----------------------------------------------------------------------------------------------
 
-export const UserMessageParam = Type.Object(
-  {
-    role: Type.Literal("user"),
-    content: Type.Union([Type.String(), list(UserContentBlock, { minItems: 1 })]),
-  },
+const UserMessageParam = Type.Object(
+  { role: Type.Literal("user"), content: Type.Union([text, list(UserContentBlock, { minItems: 1 })]) },
   { $id: "UserMessageParam" },
 );
-export type UserMessageParam = Type.Static<typeof UserMessageParam>;
 
-export const AssistantMessageParam = Type.Object(
-  { role: Type.Literal("assistant"), content: Type.Union([Type.String(), list(AssistantContentBlock)]) },
+const AssistantMessageParam = Type.Object(
+  { role: Type.Literal("assistant"), content: Type.Union([text, list(AssistantContentBlock)]) },
   { $id: "AssistantMessageParam" },
 );
-export type AssistantMessageParam = Type.Static<typeof AssistantMessageParam>;
 
 const effort = () =>
   optional(
@@ -280,7 +254,7 @@ const effort = () =>
 export const SystemMessageParam = Type.Object(
   {
     role: Type.Literal("system"),
-    content: optional(Type.Union([Type.String(), list(SystemContentBlock)])),
+    content: optional(Type.Union([text, list(SystemContentBlock)])),
     clear_at: optional(
       oneOf(["never", "next_user_message"], {
         description: "With `next_user_message`, the model does not see this message if one of the user comes after it.",
@@ -403,13 +377,13 @@ const relations: Relation<string>[] = [
   eachItem("tools", callableTool),
 ];
 
-const alone = { disable_parallel_tool_use: optional(Type.Boolean()) };
+const alone = { disable_parallel_tool_use: optional(flag) };
 export const MessagesToolChoice = Type.Union(
   [
-    Type.Object({ type: Type.Literal("auto"), ...alone }),
-    Type.Object({ type: Type.Literal("any"), ...alone }),
-    Type.Object({ type: Type.Literal("tool"), name: nonEmpty(), ...alone }),
-    Type.Object({ type: Type.Literal("none") }),
+    tagged("auto", { ...alone }),
+    tagged("any", { ...alone }),
+    tagged("tool", { name: nonEmpty, ...alone }),
+    tagged("none", {}),
   ],
   { $id: "MessagesToolChoice" },
 );
@@ -417,33 +391,25 @@ export type MessagesToolChoice = Type.Static<typeof MessagesToolChoice>;
 
 // ---- request ---------------------------------------------------------------------------------------------------------
 
-export const Thinking = Type.Union(
+const Thinking = Type.Union(
   [
-    Type.Object({ type: Type.Literal("enabled"), budget_tokens: wholeTokens() }),
-    Type.Object({ type: Type.Literal("adaptive") }),
-    Type.Object({ type: Type.Literal("between_tools") }),
-    Type.Object({ type: Type.Literal("disabled") }),
+    tagged("enabled", { budget_tokens: Type.Integer({ minimum: 1 }) }),
+    tagged("adaptive", {}),
+    tagged("between_tools", {}),
+    tagged("disabled", {}),
   ],
   { $id: "Thinking", description: "A hint: ignored if the model does not reason." },
 );
-export type Thinking = Type.Static<typeof Thinking>;
 
-export const JsonOutputFormat = Type.Object(
-  { type: Type.Literal("json_schema"), schema: anyObject({ description: "A JSON Schema." }) },
+const JsonOutputFormat = tagged(
+  "json_schema",
+  { schema: anyObject({ description: "A JSON Schema." }) },
   { $id: "JsonOutputFormat", description: "Needs a model with the capability `structured_output`." },
 );
-export type JsonOutputFormat = Type.Static<typeof JsonOutputFormat>;
 
-export const OutputConfig = Type.Object(
-  {
-    effort: effort(),
-    format: optional(JsonOutputFormat),
-  },
-  { $id: "OutputConfig" },
-);
-export type OutputConfig = Type.Static<typeof OutputConfig>;
+const OutputConfig = Type.Object({ effort: effort(), format: optional(JsonOutputFormat) }, { $id: "OutputConfig" });
 
-export const ContextManagement = Type.Object(
+const ContextManagement = Type.Object(
   {
     edits: optional(
       list(
@@ -461,12 +427,11 @@ export const ContextManagement = Type.Object(
   },
   { $id: "ContextManagement", description: "Accepted without effect: thinking is not removed." },
 );
-export type ContextManagement = Type.Static<typeof ContextManagement>;
 
 const conversation = {
   model: ModelId,
   messages: Type.Array(MessageParam, { minItems: 1, maxItems: turns_max }),
-  system: optional(Type.Union([Type.String(), list(TextBlockParam)])),
+  system: optional(Type.Union([text, list(TextBlockParam)])),
   tools: optional(list(MessagesTool)),
   tool_choice: optional(MessagesToolChoice),
   thinking: optional(Thinking),
@@ -481,7 +446,7 @@ export const MessagesRequest = Type.Object(
       description: "Includes reasoning. A value above the model's own limit is lowered to it.",
     }),
     stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
-    stop_sequences: optional(list(nonEmpty())),
+    stop_sequences: optional(list(nonEmpty)),
     temperature: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_k: optional(Type.Integer({ minimum: 0 })),
@@ -540,33 +505,21 @@ export const MessagesUsage = Type.Object(
 );
 export type MessagesUsage = Type.Static<typeof MessagesUsage>;
 
-export const TextBlock = Type.Object(
-  {
-    type: Type.Literal("text"),
-    text: Type.String(),
-    citations: Type.Optional(Type.Array(openObject(), { description: "From an engine that speaks Messages." })),
-  },
+const TextBlock = tagged(
+  "text",
+  { text, citations: Type.Optional(Type.Array(openObject(), { description: "From an engine that speaks Messages." })) },
   { $id: "TextBlock" },
 );
-export type TextBlock = Type.Static<typeof TextBlock>;
 
-export const ThinkingBlock = Type.Object(
-  { type: Type.Literal("thinking"), thinking: Type.String(), signature: Type.String() },
+const ThinkingBlock = tagged(
+  "thinking",
+  { thinking: text, signature: text },
   { $id: "ThinkingBlock", description: "Send it back as it is." },
 );
-export type ThinkingBlock = Type.Static<typeof ThinkingBlock>;
 
-export const RedactedThinkingBlock = Type.Object(
-  { type: Type.Literal("redacted_thinking"), data: Type.String() },
-  { $id: "RedactedThinkingBlock" },
-);
-export type RedactedThinkingBlock = Type.Static<typeof RedactedThinkingBlock>;
+const RedactedThinkingBlock = tagged("redacted_thinking", { data: text }, { $id: "RedactedThinkingBlock" });
 
-export const ToolUseBlock = Type.Object(
-  { type: Type.Literal("tool_use"), id: nonEmpty(), name: nonEmpty(), input: openObject() },
-  { $id: "ToolUseBlock" },
-);
-export type ToolUseBlock = Type.Static<typeof ToolUseBlock>;
+const ToolUseBlock = tagged("tool_use", { id: nonEmpty, name: nonEmpty, input: openObject() }, { $id: "ToolUseBlock" });
 
 export const ContentBlock = Type.Union([TextBlock, ThinkingBlock, RedactedThinkingBlock, ToolUseBlock], {
   $id: "ContentBlock",
@@ -599,9 +552,9 @@ export type Message = Type.Static<typeof Message>;
 
 // ---- stream ----------------------------------------------------------------------------------------------------------
 
-export const MessageStartEvent = Type.Object(
+const MessageStartEvent = tagged(
+  "message_start",
   {
-    type: Type.Literal("message_start"),
     message: Type.Object({
       ...messageKeys,
       content: Type.Array(ContentBlock, { maxItems: 0 }),
@@ -612,62 +565,51 @@ export const MessageStartEvent = Type.Object(
   },
   { $id: "MessageStartEvent", description: "Its usage is an estimate; `message_delta` has the final counts." },
 );
-export type MessageStartEvent = Type.Static<typeof MessageStartEvent>;
 
-export const ContentBlockStartEvent = Type.Object(
-  { type: Type.Literal("content_block_start"), index: count(), content_block: ContentBlock },
+const ContentBlockStartEvent = tagged(
+  "content_block_start",
+  { index: count(), content_block: ContentBlock },
   { $id: "ContentBlockStartEvent" },
 );
-export type ContentBlockStartEvent = Type.Static<typeof ContentBlockStartEvent>;
 
 export const ContentBlockDelta = Type.Union(
   [
-    Type.Object({ type: Type.Literal("text_delta"), text: Type.String() }),
-    Type.Object({ type: Type.Literal("input_json_delta"), partial_json: Type.String() }),
-    Type.Object({ type: Type.Literal("thinking_delta"), thinking: Type.String() }),
-    Type.Object({ type: Type.Literal("signature_delta"), signature: Type.String() }),
-    Type.Object({ type: Type.Literal("citations_delta"), citation: openObject() }),
+    tagged("text_delta", { text }),
+    tagged("input_json_delta", { partial_json: text }),
+    tagged("thinking_delta", { thinking: text }),
+    tagged("signature_delta", { signature: text }),
+    tagged("citations_delta", { citation: openObject() }),
   ],
   { $id: "ContentBlockDelta" },
 );
 export type ContentBlockDelta = Type.Static<typeof ContentBlockDelta>;
 
-export const ContentBlockDeltaEvent = Type.Object(
-  { type: Type.Literal("content_block_delta"), index: count(), delta: ContentBlockDelta },
+const ContentBlockDeltaEvent = tagged(
+  "content_block_delta",
+  { index: count(), delta: ContentBlockDelta },
   { $id: "ContentBlockDeltaEvent" },
 );
-export type ContentBlockDeltaEvent = Type.Static<typeof ContentBlockDeltaEvent>;
 
-export const ContentBlockStopEvent = Type.Object(
-  { type: Type.Literal("content_block_stop"), index: count() },
-  { $id: "ContentBlockStopEvent" },
-);
-export type ContentBlockStopEvent = Type.Static<typeof ContentBlockStopEvent>;
+const ContentBlockStopEvent = tagged("content_block_stop", { index: count() }, { $id: "ContentBlockStopEvent" });
 
-export const MessageDeltaEvent = Type.Object(
-  {
-    type: Type.Literal("message_delta"),
-    delta: Type.Object({ stop_reason: MessagesStopReason, stop_sequence: nullable(Type.String()) }),
-    usage: MessagesUsage,
-  },
+const MessageDeltaEvent = tagged(
+  "message_delta",
+  { delta: Type.Object({ stop_reason: MessagesStopReason, stop_sequence: nullable(text) }), usage: MessagesUsage },
   { $id: "MessageDeltaEvent", description: "Totals of the whole message." },
 );
-export type MessageDeltaEvent = Type.Static<typeof MessageDeltaEvent>;
 
-export const MessageStopEvent = Type.Object({ type: Type.Literal("message_stop") }, { $id: "MessageStopEvent" });
-export type MessageStopEvent = Type.Static<typeof MessageStopEvent>;
+const MessageStopEvent = tagged("message_stop", {}, { $id: "MessageStopEvent" });
 
-export const PingEvent = Type.Object({ type: Type.Literal("ping") }, { $id: "PingEvent" });
-export type PingEvent = Type.Static<typeof PingEvent>;
+const PingEvent = tagged("ping", {}, { $id: "PingEvent" });
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
 const faultCodes = clientFaultCodes;
 const faultTypes = [...new Set(Object.values(faultCatalogue).map((entry) => entry.messages))];
 
-export const MessagesError = Type.Object(
+export const MessagesError = tagged(
+  "error",
   {
-    type: Type.Literal("error"),
     error: Type.Object({
       type: Type.Enum(faultTypes, { type: "string" }),
       message: Type.String({

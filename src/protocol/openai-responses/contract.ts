@@ -13,13 +13,17 @@ import { eachItem, present, published } from "../rules.ts";
 import {
   anyObject,
   count,
+  flag,
   list,
   ModelId,
+  nonEmpty,
   nullable,
   oneOf,
   openObject,
   optional,
   properties_max,
+  tagged,
+  text,
   turns_max,
   unsupported,
 } from "../shapes/contract.ts";
@@ -29,38 +33,33 @@ const open = { additionalProperties: true };
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
 
-export const InputTextPart = Type.Object(
-  { type: Type.Literal("input_text"), text: Type.String() },
-  { $id: "ResponsesInputText" },
-);
-const outputTextParam = Type.Object({ type: Type.Literal("output_text"), text: Type.String() });
-const refusalParam = Type.Object({ type: Type.Literal("refusal"), refusal: Type.String() });
+const InputTextPart = tagged("input_text", { text }, { $id: "ResponsesInputText" });
+const outputTextParam = tagged("output_text", { text });
+const refusalParam = tagged("refusal", { refusal: text });
 
-export const InputImagePart = Type.Object(
+const InputImagePart = tagged(
+  "input_image",
   {
-    type: Type.Literal("input_image"),
     image_url: Type.String({
       pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
       "x-must-be": "an https: or data: URL",
     }),
-    detail: optional(Type.String()),
+    detail: optional(text),
     file_id: unsupported("files by id (send 'image_url' instead)"),
   },
   { $id: "ResponsesInputImage", description: "Needs a model with the capability `vision`." },
 );
-export type InputImagePart = Type.Static<typeof InputImagePart>;
 
-export const InputFilePart = Type.Object(
+const InputFilePart = tagged(
+  "input_file",
   {
-    type: Type.Literal("input_file"),
     file_data: Type.String({ minLength: 1, description: "Base64, or a data: URL." }),
-    filename: optional(Type.String()),
+    filename: optional(text),
     file_id: unsupported("files by id (send 'file_data' instead)"),
     file_url: unsupported("files by URL (send 'file_data' instead)"),
   },
   { $id: "ResponsesInputFile", description: "Needs a model with the capability `files`." },
 );
-export type InputFilePart = Type.Static<typeof InputFilePart>;
 
 const strangeParts = { input_audio: "audio input", input_video: "video input", computer_screenshot: "computer use" };
 
@@ -80,29 +79,24 @@ export type OutputPart = Type.Static<typeof OutputPart>;
 
 const toolName = () => Type.String({ minLength: 1, maxLength: 128 });
 
-export const FunctionTool = Type.Object(
+export const FunctionTool = tagged(
+  "function",
   {
-    type: Type.Literal("function"),
     name: toolName(),
-    description: optional(Type.String()),
+    description: optional(text),
     parameters: optional(anyObject({ description: "A JSON Schema of an object." })),
-    strict: optional(Type.Boolean()),
+    strict: optional(flag),
   },
   { $id: "ResponsesFunctionTool" },
 );
 export type FunctionTool = Type.Static<typeof FunctionTool>;
 
-export const CustomTool = Type.Object(
+export const CustomTool = tagged(
+  "custom",
   {
-    type: Type.Literal("custom"),
     name: toolName(),
-    description: optional(Type.String()),
-    format: optional(
-      Type.Union([
-        Type.Object({ type: Type.Literal("text") }),
-        Type.Object({ type: Type.Literal("grammar"), syntax: Type.String(), definition: Type.String() }),
-      ]),
-    ),
+    description: optional(text),
+    format: optional(Type.Union([tagged("text", {}), tagged("grammar", { syntax: text, definition: text })])),
   },
   {
     $id: "ResponsesCustomTool",
@@ -112,13 +106,9 @@ export const CustomTool = Type.Object(
 );
 export type CustomTool = Type.Static<typeof CustomTool>;
 
-export const NamespaceTool = Type.Object(
-  {
-    type: Type.Literal("namespace"),
-    name: toolName(),
-    description: optional(Type.String()),
-    tools: list(Type.Union([FunctionTool, CustomTool])),
-  },
+export const NamespaceTool = tagged(
+  "namespace",
+  { name: toolName(), description: optional(text), tools: list(Type.Union([FunctionTool, CustomTool])) },
   { $id: "ResponsesNamespaceTool" },
 );
 export type NamespaceTool = Type.Static<typeof NamespaceTool>;
@@ -147,8 +137,8 @@ const schemalessTools = {
   programmatic_tool_calling: "programmatic tool calling",
 };
 
-export const HostedTool = Type.Union(
-  (Object.keys(hostedTools) as HostedKind[]).map((kind) => Type.Object({ type: Type.Literal(kind) })),
+const HostedTool = Type.Union(
+  (Object.keys(hostedTools) as HostedKind[]).map((kind) => tagged(kind, {})),
   { $id: "ResponsesHostedTool", description: "Left out if it is only listed. Refused if no other tool is listed." },
 );
 export type HostedTool = { type: HostedKind };
@@ -164,19 +154,19 @@ export type ResponsesTool = FunctionTool | CustomTool | NamespaceTool | HostedTo
 const asked = { ...hostedTools, ...schemalessTools, computer_use: "computer use" };
 
 const named = <Kind extends string>(kind: Kind) =>
-  Type.Object({ type: Type.Literal(kind), name: toolName(), namespace: optional(Type.String()) }, open);
+  Type.Object({ type: Type.Literal(kind), name: toolName(), namespace: optional(text) }, open);
 const namedFunction = named("function");
 const namedCustom = named("custom");
 export type NamedTool = Type.Static<typeof namedFunction> | Type.Static<typeof namedCustom>;
 
-export const ResponsesToolChoice = Type.Union(
+const ResponsesToolChoice = Type.Union(
   [
     oneOf(["none", "auto", "required"]),
     namedFunction,
     namedCustom,
-    Type.Object(
+    tagged(
+      "allowed_tools",
       {
-        type: Type.Literal("allowed_tools"),
         mode: oneOf(["auto", "required"]),
         tools: list(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), {
           minItems: 1,
@@ -188,21 +178,20 @@ export const ResponsesToolChoice = Type.Union(
   ],
   { $id: "ResponsesToolChoice", "x-unsupported": asked },
 );
-export type ResponsesToolChoice = Type.Static<typeof ResponsesToolChoice>;
 
 // ---- request: settings -----------------------------------------------------------------------------------------------
 
 export const TextFormat = Type.Union(
   [
-    Type.Object({ type: Type.Literal("text") }, open),
-    Type.Object({ type: Type.Literal("json_object") }, open),
-    Type.Object(
+    tagged("text", {}, open),
+    tagged("json_object", {}, open),
+    tagged(
+      "json_schema",
       {
-        type: Type.Literal("json_schema"),
         name: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,64}$", "x-must-be": "1 to 64 letters, digits, _ or -" }),
         schema: anyObject({ description: "A JSON Schema." }),
-        description: optional(Type.String()),
-        strict: optional(Type.Boolean()),
+        description: optional(text),
+        strict: optional(flag),
       },
       open,
     ),
@@ -217,11 +206,7 @@ const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
 
 const message = <Kind extends TSchema>(type: Kind, $id: string) =>
   Type.Object(
-    {
-      type,
-      role: oneOf(["user", "assistant", "system", "developer"]),
-      content: Type.Union([Type.String(), list(InputPart)]),
-    },
+    { type, role: oneOf(["user", "assistant", "system", "developer"]), content: Type.Union([text, list(InputPart)]) },
     { $id },
   );
 const typed = message(Type.Literal("message"), "ResponsesTypedMessage");
@@ -229,53 +214,42 @@ export type MessageItem = Type.Static<typeof typed>;
 /** As callers write it: `type` may be left out. */
 export const MessageItem = message(Type.Optional(Type.Literal("message")), "ResponsesMessage");
 
-export const FunctionCallItem = Type.Object(
+const FunctionCallItem = tagged(
+  "function_call",
   {
-    type: Type.Literal("function_call"),
-    call_id: Type.String({ minLength: 1 }),
+    call_id: nonEmpty,
     name: toolName(),
     arguments: Type.String({ description: "JSON text, exactly as the model wrote it.", "x-must-be": "JSON text" }),
-    namespace: optional(Type.String()),
+    namespace: optional(text),
   },
   { $id: "ResponsesFunctionCall" },
 );
-export type FunctionCallItem = Type.Static<typeof FunctionCallItem>;
 
-const result = Type.Union([Type.String(), list(OutputPart)]);
+const result = Type.Union([text, list(OutputPart)]);
 
-export const FunctionCallOutputItem = Type.Object(
-  { type: Type.Literal("function_call_output"), call_id: Type.String({ minLength: 1 }), output: result },
+const FunctionCallOutputItem = tagged(
+  "function_call_output",
+  { call_id: nonEmpty, output: result },
   { $id: "ResponsesFunctionCallOutput" },
 );
-export type FunctionCallOutputItem = Type.Static<typeof FunctionCallOutputItem>;
 
-export const CustomToolCallItem = Type.Object(
-  {
-    type: Type.Literal("custom_tool_call"),
-    call_id: Type.String({ minLength: 1 }),
-    name: toolName(),
-    input: Type.String(),
-    namespace: optional(Type.String()),
-  },
+const CustomToolCallItem = tagged(
+  "custom_tool_call",
+  { call_id: nonEmpty, name: toolName(), input: text, namespace: optional(text) },
   { $id: "ResponsesCustomToolCall" },
 );
-export type CustomToolCallItem = Type.Static<typeof CustomToolCallItem>;
 
-export const CustomToolCallOutputItem = Type.Object(
-  { type: Type.Literal("custom_tool_call_output"), call_id: Type.String({ minLength: 1 }), output: result },
+const CustomToolCallOutputItem = tagged(
+  "custom_tool_call_output",
+  { call_id: nonEmpty, output: result },
   { $id: "ResponsesCustomToolCallOutput" },
 );
-export type CustomToolCallOutputItem = Type.Static<typeof CustomToolCallOutputItem>;
 
-const spoken = (kind: string) => optional(list(Type.Object({ type: Type.Literal(kind), text: Type.String() })));
+const spoken = (kind: string) => optional(list(Type.Object({ type: Type.Literal(kind), text })));
 
-export const ReasoningItem = Type.Object(
-  {
-    type: Type.Literal("reasoning"),
-    summary: spoken("summary_text"),
-    content: spoken("reasoning_text"),
-    encrypted_content: optional(Type.String()),
-  },
+export const ReasoningItem = tagged(
+  "reasoning",
+  { summary: spoken("summary_text"), content: spoken("reasoning_text"), encrypted_content: optional(text) },
   {
     $id: "ResponsesReasoning",
     description: "As the service sent it. Content that another service encrypted is left out.",
@@ -283,15 +257,15 @@ export const ReasoningItem = Type.Object(
 );
 export type ReasoningItem = Type.Static<typeof ReasoningItem>;
 
-export const AdditionalToolsItem = Type.Object(
-  { type: Type.Literal("additional_tools"), tools: list(ResponsesTool) },
+const AdditionalToolsItem = tagged(
+  "additional_tools",
+  { tools: list(ResponsesTool) },
   { $id: "ResponsesAdditionalTools", description: "Tools in addition to `tools`." },
 );
-export type AdditionalToolsItem = Type.Static<typeof AdditionalToolsItem>;
 
-export const ConfigurationUpdateItem = Type.Object(
+const ConfigurationUpdateItem = tagged(
+  "configuration_update",
   {
-    type: Type.Literal("configuration_update"),
     reasoning: optional(Type.Object({ effort: optional(oneOf([...efforts])) })),
     text: optional(Type.Object({ format: optional(TextFormat) })),
   },
@@ -301,17 +275,17 @@ export const ConfigurationUpdateItem = Type.Object(
       "Replaces `reasoning.effort` and `text.format` of the request, from here on. The last update of each setting is in force.",
   },
 );
-export type ConfigurationUpdateItem = Type.Static<typeof ConfigurationUpdateItem>;
 
-export const ItemReference = Type.Object(
-  { type: Type.Literal("item_reference"), id: Type.String({ minLength: 1 }) },
+export const ItemReference = tagged(
+  "item_reference",
+  { id: nonEmpty },
   { $id: "ResponsesItemReference", description: "An item of a stored response." },
 );
 export type ItemReference = Type.Static<typeof ItemReference>;
 
-export const CompactionItem = Type.Object(
+export const CompactionItem = tagged(
+  "compaction",
   {
-    type: Type.Literal("compaction"),
     encrypted_content: Type.String({
       pattern: "^compaction\\.1:\\s{0,64}\\S",
       "x-must-be": "what this service sent (what another service compacted cannot be read here)",
@@ -324,8 +298,9 @@ export const CompactionItem = Type.Object(
 );
 export type CompactionItem = Type.Static<typeof CompactionItem>;
 
-export const CompactionTriggerItem = Type.Object(
-  { type: Type.Literal("compaction_trigger") },
+const CompactionTriggerItem = tagged(
+  "compaction_trigger",
+  {},
   {
     $id: "ResponsesCompactionTrigger",
     description:
@@ -403,7 +378,7 @@ const requestFields = {
   stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
   tools: optional(list(ResponsesTool)),
   tool_choice: optional(ResponsesToolChoice),
-  parallel_tool_calls: optional(Type.Boolean()),
+  parallel_tool_calls: optional(flag),
   previous_response_id: optional(Type.String({ minLength: 1, description: "A stored response to continue from." })),
   store: optional(
     Type.Boolean({
@@ -430,7 +405,7 @@ const requestFields = {
       { description: "A hint: not sent to a model that does not reason." },
     ),
   ),
-  include: optional(list(Type.String())),
+  include: optional(list(text)),
   prompt_cache_key: optional(
     Type.String({ description: "Requests with the same key are routed so that they can share a prompt cache." }),
   ),
@@ -442,7 +417,7 @@ const requestFields = {
 } satisfies TProperties;
 
 export const ResponsesRequest = Type.Object(
-  { ...requestFields, input: Type.Union([Type.String(), Type.Array(InputItem, { minItems: 1, maxItems: turns_max })]) },
+  { ...requestFields, input: Type.Union([text, Type.Array(InputItem, { minItems: 1, maxItems: turns_max })]) },
   {
     $id: "ResponsesRequest",
     maxProperties: properties_max,
@@ -454,10 +429,7 @@ export const ResponsesRequest = Type.Object(
 );
 /** The same after an item without `type` was given that of a message: what is validated, and what the codec reads. */
 export const TypedResponsesRequest = Type.Object(
-  {
-    ...requestFields,
-    input: Type.Union([Type.String(), Type.Array(typedItem, { minItems: 1, maxItems: turns_max })]),
-  },
+  { ...requestFields, input: Type.Union([text, Type.Array(typedItem, { minItems: 1, maxItems: turns_max })]) },
   { maxProperties: properties_max },
 );
 export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
@@ -465,7 +437,7 @@ export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
 // ---- request: a conversation that is not answered --------------------------------------------------------------------
 
 const conversationOf = <Item extends TSchema>(item: Item) => ({
-  input: optional(Type.Union([Type.String(), Type.Array(item, { minItems: 1, maxItems: turns_max })])),
+  input: optional(Type.Union([text, Type.Array(item, { minItems: 1, maxItems: turns_max })])),
   instructions: requestFields.instructions,
   previous_response_id: requestFields.previous_response_id,
   conversation: requestFields.conversation,
@@ -532,34 +504,21 @@ export const InputTokens = Type.Object(
 const itemStatus = oneOf(["in_progress", "completed", "incomplete"]);
 export type ItemStatus = Type.Static<typeof itemStatus>;
 
-const logprobKeys = { token: Type.String(), logprob: Type.Number(), bytes: Type.Array(Type.Integer()) };
+const logprobKeys = { token: text, logprob: Type.Number(), bytes: Type.Array(Type.Integer()) };
 export const ResponsesLogprob = Type.Object(
   { ...logprobKeys, top_logprobs: Type.Array(Type.Object(logprobKeys)) },
   { $id: "ResponsesLogprob" },
 );
 export type ResponsesLogprob = Type.Static<typeof ResponsesLogprob>;
 
-export const OutputText = Type.Object(
-  {
-    type: Type.Literal("output_text"),
-    text: Type.String(),
-    annotations: Type.Array(Type.Unknown()),
-    logprobs: Type.Array(ResponsesLogprob),
-  },
+const OutputText = tagged(
+  "output_text",
+  { text, annotations: Type.Array(Type.Unknown()), logprobs: Type.Array(ResponsesLogprob) },
   { $id: "ResponsesOutputText" },
 );
-export const OutputRefusal = Type.Object(
-  { type: Type.Literal("refusal"), refusal: Type.String() },
-  { $id: "ResponsesOutputRefusal" },
-);
-export const ReasoningText = Type.Object(
-  { type: Type.Literal("reasoning_text"), text: Type.String() },
-  { $id: "ResponsesReasoningText" },
-);
-export const SummaryText = Type.Object(
-  { type: Type.Literal("summary_text"), text: Type.String() },
-  { $id: "ResponsesSummaryText" },
-);
+const OutputRefusal = tagged("refusal", { refusal: text }, { $id: "ResponsesOutputRefusal" });
+const ReasoningText = tagged("reasoning_text", { text }, { $id: "ResponsesReasoningText" });
+export const SummaryText = tagged("summary_text", { text }, { $id: "ResponsesSummaryText" });
 export type SummaryText = Type.Static<typeof SummaryText>;
 export const ContentPart = Type.Union([OutputText, OutputRefusal, ReasoningText], { $id: "ResponsesContentPart" });
 export type ContentPart = Type.Static<typeof ContentPart>;
@@ -567,7 +526,7 @@ export type ContentPart = Type.Static<typeof ContentPart>;
 const hex = "[0-9a-f]{32,}";
 const itemId = (prefix: string) => Type.String({ pattern: `^${prefix}_${hex}$` });
 
-export const OutputMessage = Type.Object(
+const OutputMessage = Type.Object(
   {
     id: itemId("msg"),
     type: Type.Literal("message"),
@@ -577,38 +536,38 @@ export const OutputMessage = Type.Object(
   },
   { $id: "ResponsesOutputMessage" },
 );
-export const OutputFunctionCall = Type.Object(
+const OutputFunctionCall = Type.Object(
   {
     id: itemId("fc"),
     type: Type.Literal("function_call"),
     status: itemStatus,
-    call_id: Type.String(),
-    name: Type.String(),
-    arguments: Type.String(),
-    namespace: Type.Optional(Type.String()),
+    call_id: text,
+    name: text,
+    arguments: text,
+    namespace: Type.Optional(text),
   },
   { $id: "ResponsesOutputFunctionCall" },
 );
-export const OutputCustomCall = Type.Object(
+const OutputCustomCall = Type.Object(
   {
     id: itemId("ctc"),
     type: Type.Literal("custom_tool_call"),
     status: itemStatus,
-    call_id: Type.String(),
-    name: Type.String(),
-    input: Type.String(),
-    namespace: Type.Optional(Type.String()),
+    call_id: text,
+    name: text,
+    input: text,
+    namespace: Type.Optional(text),
   },
   { $id: "ResponsesOutputCustomToolCall" },
 );
-export const OutputReasoning = Type.Object(
+const OutputReasoning = Type.Object(
   {
     id: itemId("rs"),
     type: Type.Literal("reasoning"),
     status: itemStatus,
     summary: Type.Array(SummaryText),
     content: Type.Array(ReasoningText),
-    encrypted_content: Type.Optional(Type.String()),
+    encrypted_content: Type.Optional(text),
   },
   {
     $id: "ResponsesOutputReasoning",
@@ -617,7 +576,7 @@ export const OutputReasoning = Type.Object(
   },
 );
 export const OutputCompaction = Type.Object(
-  { id: itemId("cmp"), type: Type.Literal("compaction"), encrypted_content: Type.String() },
+  { id: itemId("cmp"), type: Type.Literal("compaction"), encrypted_content: text },
   {
     $id: "ResponsesOutputCompaction",
     description:
@@ -656,8 +615,8 @@ export const ResponseFailure = Type.Object(
       "context_length_exceeded",
       "insufficient_quota",
     ]),
-    message: Type.String(),
-    request_id: Type.String(),
+    message: text,
+    request_id: text,
   },
   { $id: "ResponseFailure", description: "The codes that coding agents know." },
 );
@@ -670,7 +629,7 @@ const RetainedMessage = Type.Object(
     type: Type.Literal("message"),
     status: Type.Literal("completed"),
     role: Type.Literal("user"),
-    content: Type.Array(openObject({}, { type: Type.String() })),
+    content: Type.Array(openObject({}, { type: text })),
   },
   { $id: "ResponsesRetainedMessage" },
 );
@@ -690,11 +649,11 @@ export const ResponseObject = Type.Object(
     model: ModelId,
     output: Type.Array(OutputItem),
     usage: nullable(ResponsesUsage),
-    previous_response_id: nullable(Type.String()),
-    instructions: nullable(Type.String()),
+    previous_response_id: nullable(text),
+    instructions: nullable(text),
     tools: Type.Array(openObject()),
     tool_choice: ResponsesToolChoice,
-    parallel_tool_calls: Type.Boolean(),
+    parallel_tool_calls: flag,
     max_output_tokens: nullable(Type.Integer()),
     max_tool_calls: nullable(Type.Integer()),
     temperature: Type.Number(),
@@ -705,12 +664,12 @@ export const ResponseObject = Type.Object(
     text: openObject({}, { format: TextFormat }),
     reasoning: openObject(),
     truncation: oneOf(["disabled"]),
-    store: Type.Boolean(),
+    store: flag,
     background: Type.Literal(false),
-    service_tier: Type.String(),
+    service_tier: text,
     metadata: openObject(),
-    safety_identifier: nullable(Type.String()),
-    prompt_cache_key: nullable(Type.String()),
+    safety_identifier: nullable(text),
+    prompt_cache_key: nullable(text),
   },
   { $id: "Response" },
 );
@@ -733,14 +692,14 @@ export type CompactedResponse = Type.Static<typeof CompactedResponse>;
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
 
-export const KeptItem = openObject(
+const KeptItem = openObject(
   {
     $id: "ResponsesKeptItem",
     description:
       "A `ResponsesInputItem` as it was sent, with its id. The content of a message is always a list of parts.",
   },
   {
-    id: Type.String(),
+    id: text,
     type: oneOf([
       "message",
       "function_call",
@@ -760,8 +719,8 @@ export const InputItemList = Type.Object(
   {
     object: Type.Literal("list"),
     data: Type.Array(KeptItem),
-    first_id: nullable(Type.String()),
-    last_id: nullable(Type.String()),
+    first_id: nullable(text),
+    last_id: nullable(text),
     has_more: Type.Boolean({ description: "Whether there are more items, in the requested order." }),
   },
   { $id: "ResponsesInputItemList" },
@@ -769,7 +728,7 @@ export const InputItemList = Type.Object(
 export type InputItemList = Type.Static<typeof InputItemList>;
 
 export const DeletedResponse = Type.Object(
-  { id: Type.String(), object: Type.Literal("response"), deleted: Type.Literal(true) },
+  { id: text, object: Type.Literal("response"), deleted: Type.Literal(true) },
   { $id: "DeletedResponse" },
 );
 export type DeletedResponse = Type.Static<typeof DeletedResponse>;
@@ -780,7 +739,7 @@ const event = <Kind extends string, Keys extends TProperties>(type: Kind, keys: 
   Type.Object({ type: Type.Literal(type), sequence_number: count(), ...keys });
 
 const item = { output_index: count(), item: OutputItem };
-const inner = { item_id: Type.String(), output_index: count() };
+const inner = { item_id: text, output_index: count() };
 const content = { ...inner, content_index: count() };
 const summary = { ...inner, summary_index: count() };
 const logprobs = Type.Array(ResponsesLogprob);
@@ -794,20 +753,20 @@ export const ResponsesStreamEvent = Type.Union(
     event("response.output_item.done", item),
     event("response.content_part.added", { ...content, part: ContentPart }),
     event("response.content_part.done", { ...content, part: ContentPart }),
-    event("response.output_text.delta", { ...content, delta: Type.String(), logprobs }),
-    event("response.output_text.done", { ...content, text: Type.String(), logprobs }),
-    event("response.refusal.delta", { ...content, delta: Type.String() }),
-    event("response.refusal.done", { ...content, refusal: Type.String() }),
-    event("response.reasoning_text.delta", { ...content, delta: Type.String() }),
-    event("response.reasoning_text.done", { ...content, text: Type.String() }),
+    event("response.output_text.delta", { ...content, delta: text, logprobs }),
+    event("response.output_text.done", { ...content, text, logprobs }),
+    event("response.refusal.delta", { ...content, delta: text }),
+    event("response.refusal.done", { ...content, refusal: text }),
+    event("response.reasoning_text.delta", { ...content, delta: text }),
+    event("response.reasoning_text.done", { ...content, text }),
     event("response.reasoning_summary_part.added", { ...summary, part: SummaryText }),
     event("response.reasoning_summary_part.done", { ...summary, part: SummaryText }),
-    event("response.reasoning_summary_text.delta", { ...summary, delta: Type.String() }),
-    event("response.reasoning_summary_text.done", { ...summary, text: Type.String() }),
-    event("response.function_call_arguments.delta", { ...inner, delta: Type.String() }),
-    event("response.function_call_arguments.done", { ...inner, name: Type.String(), arguments: Type.String() }),
-    event("response.custom_tool_call_input.delta", { ...inner, delta: Type.String() }),
-    event("response.custom_tool_call_input.done", { ...inner, input: Type.String() }),
+    event("response.reasoning_summary_text.delta", { ...summary, delta: text }),
+    event("response.reasoning_summary_text.done", { ...summary, text }),
+    event("response.function_call_arguments.delta", { ...inner, delta: text }),
+    event("response.function_call_arguments.done", { ...inner, name: text, arguments: text }),
+    event("response.custom_tool_call_input.delta", { ...inner, delta: text }),
+    event("response.custom_tool_call_input.done", { ...inner, input: text }),
     event("response.completed", snapshot),
     event("response.incomplete", snapshot),
     event("response.failed", snapshot),

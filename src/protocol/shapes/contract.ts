@@ -6,8 +6,12 @@
  * - `x-unsupported`: values that the protocol defines and this service does not have, and what to call them. Such a value
  *   is `unsupported_feature`, not `invalid_value`; the key "*" stands for every value of the right type but the allowed.
  */
-import type { TArray, TProperties, TSchema, TUnion } from "typebox";
+import type { TArray, TObjectOptions, TProperties, TSchema, TUnion } from "typebox";
 import Type from "typebox";
+
+export const text = Type.String();
+export const nonEmpty = Type.String({ minLength: 1 });
+export const flag = Type.Boolean();
 
 /** A field that may be left out, where an explicit null means the same. */
 export function optional<Schema extends TSchema>(schema: Schema) {
@@ -42,6 +46,15 @@ export function anyObject(options: Record<string, unknown> = {}, properties: TPr
 /** Any JSON object; `properties` are the keys of it that matter. */
 export function openObject(options: Record<string, unknown> = {}, properties: TProperties = {}) {
   return Type.Unsafe<Record<string, unknown>>(Type.Object(properties, { additionalProperties: true, ...options }));
+}
+
+/** An object of a union whose members are told apart by `type`. */
+export function tagged<const Kind extends string, Keys extends TProperties>(
+  type: Kind,
+  keys: Keys,
+  options?: TObjectOptions,
+) {
+  return Type.Object({ type: Type.Literal(type), ...keys }, options);
 }
 
 /** A field that is always there and may be null. */
