@@ -7,11 +7,12 @@
  */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
-import { eachItem, present, published, type Relation } from "../rules.ts";
+import { eachItem, present, published, type Relation, when } from "../rules.ts";
 import {
   anyObject,
   count,
   flag,
+  imageUrl,
   list,
   ModelId,
   nonEmpty,
@@ -20,6 +21,7 @@ import {
   openObject,
   optional,
   properties_max,
+  refusedKinds,
   tagged,
   text,
   turns_max,
@@ -43,12 +45,7 @@ const ImageSource = Type.Union(
       media_type: oneOf(["image/jpeg", "image/png", "image/gif", "image/webp"]),
       data: base64("an image"),
     }),
-    tagged("url", {
-      url: Type.String({
-        pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
-        "x-must-be": "an https: or data: URL",
-      }),
-    }),
+    tagged("url", { url: imageUrl }),
   ],
   { $id: "ImageSource", "x-unsupported": byId },
 );
@@ -135,27 +132,28 @@ const ThinkingBlockParam = tagged(
 const RedactedThinkingBlockParam = tagged("redacted_thinking", { data: text }, { $id: "RedactedThinkingBlockParam" });
 
 /** Blocks of what only Anthropic's own service runs. */
-const hostedBlocks = {
-  container_upload: "containers",
-  server_tool_use: "tools that run at the service",
-  web_search_tool_result: "web search",
-  web_fetch_tool_result: "web fetch",
-  code_execution_tool_result: "code execution",
-  bash_code_execution_tool_result: "code execution",
-  text_editor_code_execution_tool_result: "code execution",
-  tool_search_tool_result: "tool search at the service",
-  advisor_tool_result: "the advisor tool",
-  mcp_tool_use: "MCP servers",
-  mcp_tool_result: "MCP servers",
-  mcp_tool_listing: "MCP servers",
-  compaction: "compaction",
-  fallback: "fallback models",
-  browser_state: "browser use",
-};
-const misplacedChanges = {
-  tool_addition: "changes of the tools in this role (send them in a system message)",
-  tool_removal: "changes of the tools in this role (send them in a system message)",
-};
+const hostedBlocks = refusedKinds({
+  containers: ["container_upload"],
+  "tools that run at the service": ["server_tool_use"],
+  "web search": ["web_search_tool_result"],
+  "web fetch": ["web_fetch_tool_result"],
+  "code execution": [
+    "code_execution_tool_result",
+    "bash_code_execution_tool_result",
+    "text_editor_code_execution_tool_result",
+  ],
+  "tool search at the service": ["tool_search_tool_result"],
+  "the advisor tool": ["advisor_tool_result"],
+  "MCP servers": ["mcp_tool_use", "mcp_tool_result", "mcp_tool_listing"],
+  compaction: ["compaction"],
+  "fallback models": ["fallback"],
+  "browser use": ["browser_state"],
+});
+/** The blocks that change the tools, and so have no content themselves. They stand in system messages. */
+const toolChangeTypes = ["tool_addition", "tool_removal"];
+const misplacedChanges = refusedKinds({
+  "changes of the tools in this role (send them in a system message)": toolChangeTypes,
+});
 
 export const UserContentBlock = Type.Union(
   [TextBlockParam, ImageBlockParam, DocumentBlockParam, SearchResultBlockParam, ToolResultBlockParam],
@@ -226,9 +224,6 @@ export const ToolRemovalBlockParam = tagged(
 );
 export type ToolRemovalBlockParam = Type.Static<typeof ToolRemovalBlockParam>;
 
-/** The blocks of a system message that say nothing themselves. */
-const toolChangeTypes = ["tool_addition", "tool_removal"];
-
 const SystemContentBlock = Type.Union([TextBlockParam, ToolAdditionBlockParam, ToolRemovalBlockParam], {
   $id: "SystemContentBlock",
   "x-unsupported": { ...hostedBlocks, ...misplacedMedia },
@@ -280,98 +275,71 @@ export const callerToolType = "custom";
 /** What Claude Code lists in place of tools that are still to be loaded. It is never called, and needs no schema. */
 export const toolPlaceholder = { name: "DeferredToolPlaceholder", defer_loading: true } as const;
 
-const ownTool = {
-  if: { properties: { type: { enum: [callerToolType, null] } } },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: {
+const placeholders = Object.entries(toolPlaceholder).map(([field, value]) => [field, { const: value }]);
+const ownTool = when(
+  { properties: { type: { enum: [callerToolType, null] } } },
+  {
     ...present("name"),
     anyOf: [
       present("input_schema"),
-      {
-        properties: Object.fromEntries(
-          Object.entries(toolPlaceholder).map(([field, value]) => [field, { const: value }]),
-        ),
-        required: Object.keys(toolPlaceholder),
-      },
+      { properties: Object.fromEntries(placeholders), required: Object.keys(toolPlaceholder) },
     ],
   },
-};
+);
 
 /** A tool of a published type has the name that belongs to it. */
-const namedTools = [...new Set(Object.values(publishedTools).map(({ name }) => name))].map((name) => ({
-  if: {
-    properties: { type: { enum: Object.keys(publishedTools).filter((type) => publishedTools[type]?.name === name) } },
-    required: ["type"],
-  },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { properties: { name: { const: name } }, required: ["name"] },
-}));
+const namedTools = [...new Set(Object.values(publishedTools).map(({ name }) => name))].map((name) => {
+  const types = Object.keys(publishedTools).filter((type) => publishedTools[type]?.name === name);
+  return when(
+    { properties: { type: { enum: types } }, required: ["type"] },
+    { properties: { name: { const: name } }, required: ["name"] },
+  );
+});
 
 const callableTool = { allOf: [ownTool, ...namedTools] };
 
-const definedTool = {
-  if: {
-    properties: {
-      type: { const: "tool_addition" },
-      tool: { properties: { type: { const: "tool_definition" } }, required: ["type"] },
-    },
-    required: ["type", "tool"],
-  },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { properties: { tool: { properties: { definition: callableTool } } } },
-};
+const definition = { properties: { type: { const: "tool_definition" } }, required: ["type"] };
+const definedTool = when(
+  { properties: { type: { const: "tool_addition" }, tool: definition }, required: ["type", "tool"] },
+  { properties: { tool: { properties: { definition: callableTool } } } },
+);
 
-/** A message that says something: one of the user does, though it be empty. */
-const speaking = {
+const emptyBlock = {
+  anyOf: [
+    { properties: { type: { const: "text" }, text: { const: "" } } },
+    { properties: { type: { enum: toolChangeTypes } } },
+  ],
+};
+/** A message with content. One of the user counts even if its content is empty. */
+const messageWithContent = {
   anyOf: [
     { properties: { role: { const: "user" } } },
     { properties: { content: { type: "string", minLength: 1 } }, required: ["content"] },
-    {
-      properties: {
-        content: {
-          type: "array",
-          contains: {
-            not: {
-              anyOf: [
-                { properties: { type: { const: "text" }, text: { const: "" } } },
-                { properties: { type: { enum: toolChangeTypes } } },
-              ],
-            },
-          },
-        },
-      },
-      required: ["content"],
-    },
+    { properties: { content: { type: "array", contains: { not: emptyBlock } } }, required: ["content"] },
   ],
 };
 
-/** The content of a message that ends with its turn: text, and nothing that would outlast it. */
-const passing = {
-  if: {
+/** A message that the model sees until the next one of the user has text alone, and changes nothing that holds longer. */
+const passingMessage = when(
+  {
     properties: { role: { const: "system" }, clear_at: { const: "next_user_message" } },
     required: ["role", "clear_at"],
   },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: {
+  {
     properties: {
       content: { items: { properties: { type: { not: { enum: toolChangeTypes } } } } },
       output_config: { type: "null" },
     },
   },
-};
+);
+
+const message = { allOf: [passingMessage, { properties: { content: { items: definedTool } } }] };
 
 /** The rules between fields that a schema can state. */
 const relations: Relation<string>[] = [
   {
     field: "messages",
-    schema: {
-      properties: {
-        messages: {
-          contains: speaking,
-          items: { allOf: [passing, { properties: { content: { items: definedTool } } }] },
-        },
-      },
-    },
+    schema: { properties: { messages: { contains: messageWithContent, items: message } } },
     rules: [],
   },
   eachItem("tools", callableTool),
@@ -379,12 +347,7 @@ const relations: Relation<string>[] = [
 
 const alone = { disable_parallel_tool_use: optional(flag) };
 export const MessagesToolChoice = Type.Union(
-  [
-    tagged("auto", { ...alone }),
-    tagged("any", { ...alone }),
-    tagged("tool", { name: nonEmpty, ...alone }),
-    tagged("none", {}),
-  ],
+  [tagged("auto", alone), tagged("any", alone), tagged("tool", { name: nonEmpty, ...alone }), tagged("none", {})],
   { $id: "MessagesToolChoice" },
 );
 export type MessagesToolChoice = Type.Static<typeof MessagesToolChoice>;

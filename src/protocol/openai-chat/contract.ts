@@ -8,11 +8,12 @@
 import type { TObject, TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
-import { eachItem, excludes, published, requires } from "../rules.ts";
+import { eachItem, excludes, published, requires, when } from "../rules.ts";
 import {
   anyObject,
   count,
   flag,
+  imageUrl,
   list,
   ModelId,
   nonEmpty,
@@ -22,6 +23,7 @@ import {
   properties_max,
   tagged,
   text,
+  unixSeconds,
   unsupported,
 } from "../shapes/contract.ts";
 
@@ -33,15 +35,7 @@ const RefusalContentPart = tagged("refusal", { refusal: text }, { $id: "RefusalC
 
 const ImageContentPart = tagged(
   "image_url",
-  {
-    image_url: Type.Object({
-      url: Type.String({
-        pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
-        "x-must-be": "an https: or data: URL",
-      }),
-      detail: optional(oneOf(["auto", "low", "high", "original"])),
-    }),
-  },
+  { image_url: Type.Object({ url: imageUrl, detail: optional(oneOf(["auto", "low", "high", "original"])) }) },
   { $id: "ImageContentPart", description: "Needs a model with the capability `vision`." },
 );
 
@@ -266,11 +260,7 @@ const silent = Object.fromEntries(assistantWords.map((field) => [field, { type: 
 
 /** The rules between fields that a schema can state. */
 export const chatRelations = [
-  eachItem("messages", {
-    if: { properties: { role: { const: "assistant" } } },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { not: { properties: silent } },
-  }),
+  eachItem("messages", when({ properties: { role: { const: "assistant" } } }, { not: { properties: silent } })),
   excludes("max_tokens", "max_completion_tokens"),
   requires("stream_options", "stream", true),
   requires("top_logprobs", "logprobs", true),
@@ -403,8 +393,6 @@ export type ChatCompletionRequest = Type.Static<typeof ChatCompletionRequest>;
 
 // ---- response --------------------------------------------------------------------------------------------------------
 
-const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
-
 export const ChatUsage = Type.Object(
   {
     prompt_tokens: Type.Integer({ minimum: 0, description: "Includes cached tokens." }),
@@ -472,7 +460,7 @@ export const ChatCompletion = Type.Object(
   {
     id: completionId(),
     object: Type.Literal("chat.completion"),
-    created: unixSeconds(),
+    created: unixSeconds,
     model: ModelId,
     choices: Type.Array(ChatChoice, { minItems: 1, maxItems: 1 }),
     usage: ChatUsage,
@@ -523,7 +511,7 @@ export const ChatCompletionChunk = Type.Object(
   {
     id: completionId(),
     object: Type.Literal("chat.completion.chunk"),
-    created: unixSeconds(),
+    created: unixSeconds,
     model: ModelId,
     choices: Type.Array(ChatChunkChoice, {
       maxItems: 1,

@@ -6,14 +6,15 @@
  * Objects are open: keys of any type may be added. What is honoured is typed, what is ignored is not, and what would change
  * the answer and cannot be honoured is `unsupported_feature`.
  */
-import type { TProperties, TSchema } from "typebox";
+import type { TObjectOptions, TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
-import { eachItem, present, published } from "../rules.ts";
+import { eachItem, present, published, when } from "../rules.ts";
 import {
   anyObject,
   count,
   flag,
+  imageUrl,
   list,
   ModelId,
   nonEmpty,
@@ -22,9 +23,11 @@ import {
   openObject,
   optional,
   properties_max,
+  refusedKinds,
   tagged,
   text,
   turns_max,
+  unixSeconds,
   unsupported,
 } from "../shapes/contract.ts";
 
@@ -39,14 +42,7 @@ const refusalParam = tagged("refusal", { refusal: text });
 
 const InputImagePart = tagged(
   "input_image",
-  {
-    image_url: Type.String({
-      pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
-      "x-must-be": "an https: or data: URL",
-    }),
-    detail: optional(text),
-    file_id: unsupported("files by id (send 'image_url' instead)"),
-  },
+  { image_url: imageUrl, detail: optional(text), file_id: unsupported("files by id (send 'image_url' instead)") },
   { $id: "ResponsesInputImage", description: "Needs a model with the capability `vision`." },
 );
 
@@ -61,17 +57,17 @@ const InputFilePart = tagged(
   { $id: "ResponsesInputFile", description: "Needs a model with the capability `files`." },
 );
 
-const strangeParts = { input_audio: "audio input", input_video: "video input", computer_screenshot: "computer use" };
+const refusedParts = { input_audio: "audio input", input_video: "video input", computer_screenshot: "computer use" };
 
 export const InputPart = Type.Union([InputTextPart, outputTextParam, refusalParam, InputImagePart, InputFilePart], {
   $id: "ResponsesInputPart",
-  "x-unsupported": strangeParts,
+  "x-unsupported": refusedParts,
 });
 export type InputPart = Type.Static<typeof InputPart>;
 
 export const OutputPart = Type.Union([InputTextPart, outputTextParam, InputImagePart, InputFilePart], {
   $id: "ResponsesResultPart",
-  "x-unsupported": strangeParts,
+  "x-unsupported": refusedParts,
 });
 export type OutputPart = Type.Static<typeof OutputPart>;
 
@@ -321,37 +317,26 @@ const otherItems = [
   CompactionTriggerItem,
 ] as const;
 
-const strangeItems = {
-  web_search_call: "web search",
-  file_search_call: "file search",
-  code_interpreter_call: "the code interpreter",
-  image_generation_call: "image generation",
-  computer_call: "computer use",
-  computer_call_output: "computer use",
-  local_shell_call: "the local shell tool",
-  local_shell_call_output: "the local shell tool",
-  shell_call: "the shell tool",
-  shell_call_output: "the shell tool",
-  apply_patch_call: "the apply_patch tool",
-  apply_patch_call_output: "the apply_patch tool",
-  mcp_list_tools: "MCP servers",
-  mcp_approval_request: "MCP servers",
-  mcp_approval_response: "MCP servers",
-  mcp_call: "MCP servers",
-  tool_search_call: "tool search",
-  tool_search_output: "tool search",
-  program: "programmatic tool calling",
-  program_output: "programmatic tool calling",
-  agent_message: "several agents in one response",
-  multi_agent_call: "several agents in one response",
-  multi_agent_call_output: "several agents in one response",
-};
+const refusedItems = refusedKinds({
+  "web search": ["web_search_call"],
+  "file search": ["file_search_call"],
+  "the code interpreter": ["code_interpreter_call"],
+  "image generation": ["image_generation_call"],
+  "computer use": ["computer_call", "computer_call_output"],
+  "the local shell tool": ["local_shell_call", "local_shell_call_output"],
+  "the shell tool": ["shell_call", "shell_call_output"],
+  "the apply_patch tool": ["apply_patch_call", "apply_patch_call_output"],
+  "MCP servers": ["mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "mcp_call"],
+  "tool search": ["tool_search_call", "tool_search_output"],
+  "programmatic tool calling": ["program", "program_output"],
+  "several agents in one response": ["agent_message", "multi_agent_call", "multi_agent_call_output"],
+});
 
-const typedItem = Type.Union([typed, ...otherItems], { "x-unsupported": strangeItems });
+const typedItem = Type.Union([typed, ...otherItems], { "x-unsupported": refusedItems });
 export type InputItem = Type.Static<typeof typedItem>;
 export const InputItem = Type.Union([MessageItem, ...otherItems], {
   $id: "ResponsesInputItem",
-  "x-unsupported": strangeItems,
+  "x-unsupported": refusedItems,
 });
 
 // ---- request ---------------------------------------------------------------------------------------------------------
@@ -361,14 +346,13 @@ export type SummaryWish = (typeof summaries)[number];
 
 /** Parts that only messages of the user may hold: instructions and answers are text. */
 export const userParts: readonly string[] = ["input_image", "input_file"];
-const textOfOthers = {
-  if: {
-    properties: { type: { const: "message" }, role: { not: { const: "user" } } },
-    required: ["role"],
-  },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { properties: { content: { items: { properties: { type: { not: { enum: userParts } } } } } } },
-};
+const textOfOthers = when(
+  { properties: { type: { const: "message" }, role: { not: { const: "user" } } }, required: ["role"] },
+  { properties: { content: { items: { properties: { type: { not: { enum: userParts } } } } } } },
+);
+
+const inputOf = <Item extends TSchema>(item: Item) =>
+  Type.Union([text, Type.Array(item, { minItems: 1, maxItems: turns_max })]);
 
 const requestFields = {
   model: ModelId,
@@ -417,7 +401,7 @@ const requestFields = {
 } satisfies TProperties;
 
 export const ResponsesRequest = Type.Object(
-  { ...requestFields, input: Type.Union([text, Type.Array(InputItem, { minItems: 1, maxItems: turns_max })]) },
+  { ...requestFields, input: inputOf(InputItem) },
   {
     $id: "ResponsesRequest",
     maxProperties: properties_max,
@@ -429,7 +413,7 @@ export const ResponsesRequest = Type.Object(
 );
 /** The same after an item without `type` was given that of a message: what is validated, and what the codec reads. */
 export const TypedResponsesRequest = Type.Object(
-  { ...requestFields, input: Type.Union([text, Type.Array(typedItem, { minItems: 1, maxItems: turns_max })]) },
+  { ...requestFields, input: inputOf(typedItem) },
   { maxProperties: properties_max },
 );
 export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
@@ -437,7 +421,7 @@ export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
 // ---- request: a conversation that is not answered --------------------------------------------------------------------
 
 const conversationOf = <Item extends TSchema>(item: Item) => ({
-  input: optional(Type.Union([text, Type.Array(item, { minItems: 1, maxItems: turns_max })])),
+  input: optional(inputOf(item)),
   instructions: requestFields.instructions,
   previous_response_id: requestFields.previous_response_id,
   conversation: requestFields.conversation,
@@ -454,23 +438,25 @@ const compactFields = {
     }),
   ),
 };
-/** Under the one field that every such request has. */
-const saysSomething = {
-  field: "model",
-  schema: { anyOf: [present("input"), present("previous_response_id")] },
-  rules: [],
-} as const;
 const inputOrPrevious = " `input` or `previous_response_id` is required. A null is the same as leaving the field out.";
+/** The options of such a request. `model` is the one field that each of them has. */
+const conversationOptions = ($id: string, description: string) => ({
+  $id,
+  maxProperties: properties_max,
+  ...published([
+    eachItem("input", textOfOthers),
+    { field: "model", schema: { anyOf: [present("input"), present("previous_response_id")] }, rules: [] },
+  ]),
+  additionalProperties: true,
+  description,
+});
 
 export const CompactRequest = Type.Object(
   { ...conversationOf(InputItem), ...compactFields },
-  {
-    $id: "ResponsesCompactRequest",
-    maxProperties: properties_max,
-    ...published([eachItem("input", textOfOthers), saysSomething]),
-    additionalProperties: true,
-    description: `The conversation to compact.${inputOrPrevious} Fields that are not listed, such as \`tools\`, are accepted and have no effect.`,
-  },
+  conversationOptions(
+    "ResponsesCompactRequest",
+    `The conversation to compact.${inputOrPrevious} Fields that are not listed, such as \`tools\`, are accepted and have no effect.`,
+  ),
 );
 export const TypedCompactRequest = Type.Object(
   { ...conversationOf(typedItem), ...compactFields },
@@ -481,13 +467,10 @@ const countFields = { tools: requestFields.tools, text: requestFields.text, reas
 
 export const InputTokensRequest = Type.Object(
   { ...conversationOf(InputItem), ...countFields },
-  {
-    $id: "ResponsesInputTokensRequest",
-    maxProperties: properties_max,
-    ...published([eachItem("input", textOfOthers), saysSomething]),
-    additionalProperties: true,
-    description: `The request to count, as it would be sent to \`/v1/responses\`.${inputOrPrevious}`,
-  },
+  conversationOptions(
+    "ResponsesInputTokensRequest",
+    `The request to count, as it would be sent to \`/v1/responses\`.${inputOrPrevious}`,
+  ),
 );
 export const TypedInputTokensRequest = Type.Object(
   { ...conversationOf(typedItem), ...countFields },
@@ -526,49 +509,35 @@ export type ContentPart = Type.Static<typeof ContentPart>;
 const hex = "[0-9a-f]{32,}";
 const itemId = (prefix: string) => Type.String({ pattern: `^${prefix}_${hex}$` });
 
-const OutputMessage = Type.Object(
-  {
-    id: itemId("msg"),
-    type: Type.Literal("message"),
-    status: itemStatus,
-    role: Type.Literal("assistant"),
-    content: Type.Array(Type.Union([OutputText, OutputRefusal])),
-  },
+const outputItem = <Kind extends string, Keys extends TProperties>(
+  prefix: string,
+  type: Kind,
+  keys: Keys,
+  options: TObjectOptions,
+) => Type.Object({ id: itemId(prefix), type: Type.Literal(type), status: itemStatus, ...keys }, options);
+
+const OutputMessage = outputItem(
+  "msg",
+  "message",
+  { role: Type.Literal("assistant"), content: Type.Array(Type.Union([OutputText, OutputRefusal])) },
   { $id: "ResponsesOutputMessage" },
 );
-const OutputFunctionCall = Type.Object(
-  {
-    id: itemId("fc"),
-    type: Type.Literal("function_call"),
-    status: itemStatus,
-    call_id: text,
-    name: text,
-    arguments: text,
-    namespace: Type.Optional(text),
-  },
+const OutputFunctionCall = outputItem(
+  "fc",
+  "function_call",
+  { call_id: text, name: text, arguments: text, namespace: Type.Optional(text) },
   { $id: "ResponsesOutputFunctionCall" },
 );
-const OutputCustomCall = Type.Object(
-  {
-    id: itemId("ctc"),
-    type: Type.Literal("custom_tool_call"),
-    status: itemStatus,
-    call_id: text,
-    name: text,
-    input: text,
-    namespace: Type.Optional(text),
-  },
+const OutputCustomCall = outputItem(
+  "ctc",
+  "custom_tool_call",
+  { call_id: text, name: text, input: text, namespace: Type.Optional(text) },
   { $id: "ResponsesOutputCustomToolCall" },
 );
-const OutputReasoning = Type.Object(
-  {
-    id: itemId("rs"),
-    type: Type.Literal("reasoning"),
-    status: itemStatus,
-    summary: Type.Array(SummaryText),
-    content: Type.Array(ReasoningText),
-    encrypted_content: Type.Optional(text),
-  },
+const OutputReasoning = outputItem(
+  "rs",
+  "reasoning",
+  { summary: Type.Array(SummaryText), content: Type.Array(ReasoningText), encrypted_content: Type.Optional(text) },
   {
     $id: "ResponsesOutputReasoning",
     description:
@@ -635,14 +604,12 @@ const RetainedMessage = Type.Object(
 );
 export type RetainedMessage = Type.Static<typeof RetainedMessage>;
 
-const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
-
 export const ResponseObject = Type.Object(
   {
     id: Type.String({ pattern: `^resp_[0-9a-f]{32}$` }),
     object: Type.Literal("response"),
-    created_at: unixSeconds(),
-    completed_at: nullable(unixSeconds()),
+    created_at: unixSeconds,
+    completed_at: nullable(unixSeconds),
     status: oneOf(["in_progress", "completed", "incomplete", "failed"]),
     error: nullable(ResponseFailure),
     incomplete_details: nullable(Type.Object({ reason: oneOf(["max_output_tokens", "content_filter"]) })),
@@ -679,7 +646,7 @@ export const CompactedResponse = Type.Object(
   {
     id: Type.String({ pattern: `^resp_[0-9a-f]{32}$` }),
     object: Type.Literal("response.compaction"),
-    created_at: unixSeconds(),
+    created_at: unixSeconds,
     output: Type.Array(Type.Union([RetainedMessage, OutputCompaction]), {
       description:
         "The newest messages of the user, then the summary. Send them as `input` in place of the conversation, with what is new behind them.",
@@ -692,27 +659,15 @@ export type CompactedResponse = Type.Static<typeof CompactedResponse>;
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
 
+/** What a reference leads to is kept in its place. */
+const isKept = (type: string) => type !== "item_reference";
 const KeptItem = openObject(
   {
     $id: "ResponsesKeptItem",
     description:
       "A `ResponsesInputItem` as it was sent, with its id. The content of a message is always a list of parts.",
   },
-  {
-    id: text,
-    type: oneOf([
-      "message",
-      "function_call",
-      "function_call_output",
-      "custom_tool_call",
-      "custom_tool_call_output",
-      "reasoning",
-      "additional_tools",
-      "configuration_update",
-      "compaction",
-      "compaction_trigger",
-    ]),
-  },
+  { id: text, type: oneOf(["message", ...otherItems.map(({ properties }) => properties.type.const).filter(isKept)]) },
 );
 
 export const InputItemList = Type.Object(

@@ -27,6 +27,12 @@ export function oneOf<Values extends string[]>(values: readonly [...Values], opt
   return Type.Enum(values, { type: "string", ...options });
 }
 
+/** The features that are refused, as `x-unsupported` names them: by the values of `type` that ask for each. */
+export function refusedKinds(features: Readonly<Record<string, readonly string[]>>): Record<string, string> {
+  const pairs = Object.entries(features).flatMap(([feature, kinds]) => kinds.map((kind) => [kind, feature]));
+  return Object.fromEntries(pairs);
+}
+
 /** Of what a client may nest as it likes: docs/design/service.md, Cost before trust. */
 const items_max = 10_000;
 export const properties_max = 4_096;
@@ -61,6 +67,13 @@ export function tagged<const Kind extends string, Keys extends TProperties>(
 export function nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, Type.TNull]> {
   return Type.Union([schema, Type.Null()]);
 }
+
+export const imageUrl = Type.String({
+  pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
+  "x-must-be": "an https: or data: URL",
+});
+
+export const unixSeconds = Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
 
 /** A number of things. */
 export function count() {
