@@ -85,6 +85,12 @@ export function eachItem<Field extends string>(field: Field, schema: object): Re
   return { field, schema: { properties: { [field]: { items: schema } } }, rules: [] };
 }
 
+/** `schema` holds for every value that fits `condition`. */
+export function when(condition: object, schema: object) {
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  return { if: condition, then: schema };
+}
+
 /** A field that is there, and not null. */
 export const present = (field: string) => ({
   properties: { [field]: { not: { type: "null" } } },
