@@ -2,9 +2,10 @@
 import { operatorAuthentication } from "./auth/operator.ts";
 import { unknownCredentialLimits } from "./auth/unknown-credentials.ts";
 import type { ServerSettings, ServiceLimits } from "./config/configuration.ts";
-import type { ManagementEntrance } from "./http/management/serve.ts";
-import type { ManagementOptions } from "./management/context.ts";
-import { type Management, management } from "./management/management.ts";
+import type { ManagementEntrance } from "./http/management/gate.ts";
+import { client, direct } from "./management/client.ts";
+import { type ManagementOptions, managementContext } from "./management/context.ts";
+import type { Management } from "./management/verbs.ts";
 import { administration } from "./postgres/administration.ts";
 import type { Database } from "./postgres/database.ts";
 
@@ -26,9 +27,9 @@ export interface Administering {
 /** `version`: the contract's. */
 export function administering(parts: Parts, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
-  const verbs = (who: Pick<ManagementOptions, "actor" | "within" | "repeatKey">, address: string | null) => {
+  const contextFor = (who: Pick<ManagementOptions, "actor" | "within" | "repeatKey">, address: string | null) => {
     const store = administration(database, { address, isServed: true });
-    return management({
+    return managementContext({
       ...who,
       administration: store,
       operators: store,
@@ -44,7 +45,7 @@ export function administering(parts: Parts, version: string): Administering {
     });
   };
   return {
-    manageAs: (actor) => verbs({ actor }, null),
+    manageAs: (actor) => client(direct(contextFor({ actor }, null))),
     entrance: {
       authenticate: operatorAuthentication({
         operators: administration(database),
@@ -54,8 +55,8 @@ export function administering(parts: Parts, version: string): Administering {
           failures_of_one_address_per_minute: limits.failed_authentications_per_minute,
         },
       }),
-      manageFor: ({ operator, address, repeatKey }) =>
-        verbs({ actor: `operator:${operator.name}`, within: operator.organizationId, repeatKey }, address),
+      contextFor: ({ operator, address, repeatKey }) =>
+        contextFor({ actor: `operator:${operator.name}`, within: operator.organizationId, repeatKey }, address),
       tls: server.operator?.tls ?? "off",
       names: server.operator ? [server.operator.host.toLowerCase(), ...(server.operator.names ?? [])] : [],
       version,

@@ -6,7 +6,7 @@ import { app, operatorApp } from "./http/app.ts";
 import type { Dependencies } from "./http/dependencies.ts";
 import { freePort, listen } from "./http/listen.ts";
 import type { Log } from "./http/log.ts";
-import type { ManagementEntrance } from "./http/management/serve.ts";
+import type { ManagementEntrance } from "./http/management/gate.ts";
 import { renewal } from "./renewal.ts";
 
 interface ListenerParts {

@@ -104,11 +104,8 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     },
     async openapi(of) {
       if (of === "management") {
-        const [{ renderManagement }, { managementOperations }] = await Promise.all([
-          import("./http/management/document.ts"),
-          import("./http/management/operations.ts"),
-        ]);
-        return renderManagement(managementOperations, packageJson.version);
+        const { renderManagement } = await import("./http/management/document.ts");
+        return renderManagement(packageJson.version);
       }
       const [{ renderOpenapi }, { operations }, { defaultModels }] = await Promise.all([
         import("./http/openapi/document.ts"),

@@ -13,7 +13,7 @@ import { hostsNamed, otherHost } from "./host.ts";
 import { json } from "./json.ts";
 import { seconds } from "./listen.ts";
 import { managementServed } from "./management/mounted.ts";
-import type { ManagementEntrance } from "./management/serve.ts";
+import type { ManagementEntrance } from "./management/gate.ts";
 import type { Operation } from "./operation.ts";
 import { metricsOperations, operations, operatorProbes, unlistedOperations } from "./operations.ts";
 import { hasId, isIdThere } from "./path.ts";

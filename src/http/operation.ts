@@ -13,7 +13,7 @@ import type { IdPrefix } from "../store/ids.ts";
 import type { Operation as MeteredOperation } from "../store/ledger.ts";
 import type { Call } from "./call.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { ManagementTag } from "./management/tag.ts";
+import type { Tag as ManagementTag } from "../management/verb.ts";
 import type { HeaderName } from "./openapi/headers.ts";
 
 /** What the document needs to know of the catalog in force. */

@@ -1,31 +1,35 @@
-/** The management contract as an OpenAPI 3.1 document, made from its operations. Pure: the same version gives the same bytes. */
+/** The management contract as an OpenAPI 3.1 document, made from the verbs. Pure: the same version gives the same bytes. */
 import type { TSchema } from "typebox";
 import Type from "typebox";
 import { operatorTokenPattern } from "../../auth/key.ts";
-import type { FaultCode } from "../../inference/fault.ts";
+import { BudgetedKey } from "../../management/budgets.ts";
+import { Key } from "../../management/keys.ts";
+import { Organization } from "../../management/organizations.ts";
+import { Plan } from "../../management/plans.ts";
+import { Team } from "../../management/teams.ts";
+import type { Tag, Verb } from "../../management/verb.ts";
+import { verbs } from "../../management/verbs.ts";
 import { nullable } from "../../protocol/shapes/contract.ts";
+import { encode } from "../../schema/codec.ts";
 import { Components, type Json, type JsonObject } from "../openapi/components.ts";
 import { codesOf, faultDescription, statusesOf } from "../openapi/faults.ts";
 import { parametersOf } from "../parameters.ts";
-import { BudgetedKeyRecord, TeamRecord } from "./budget-shapes.ts";
-import { type ManagementOperation, managementPath } from "./operation.ts";
-import { KeyRecord, OrganizationRecord, PlanRecord } from "./shapes.ts";
-import type { ManagementTag } from "./tag.ts";
+import { faultsOf, managementPath, placesOf } from "./gate.ts";
 
 export const contractPath = "/management.json";
 export const managementTitle = "Sluice management";
 
 /** The document as it is checked in and served. */
-export function renderManagement(operations: readonly ManagementOperation[], version: string): string {
-  return `${JSON.stringify(managementDocument(operations, version), null, 2)}\n`;
+export function renderManagement(version: string): string {
+  return `${JSON.stringify(managementDocument(version), null, 2)}\n`;
 }
 
-export function managementDocument(operations: readonly ManagementOperation[], version: string): JsonObject {
+export function managementDocument(version: string): JsonObject {
   const components = new Components();
   const paths: Record<string, JsonObject> = {};
-  for (const operation of operations) {
-    const path = managementPath + operation.path;
-    paths[path] = { ...paths[path], [operation.method]: operationObject(operation, components) };
+  for (const verb of verbs) {
+    const path = managementPath + verb.path;
+    paths[path] = { ...paths[path], [verb.method]: operationObject(verb, components) };
   }
   return {
     openapi: "3.1.0",
@@ -48,7 +52,7 @@ export function managementDocument(operations: readonly ManagementOperation[], v
   };
 }
 
-const tags: [ManagementTag, string][] = [
+const tags: [Tag, string][] = [
   ["Organizations", "Who owns keys, has a plan, and is charged."],
   ["Keys", "The secrets with which clients call."],
   ["Teams", "Groups of an organization's keys, with limits of their own."],
@@ -69,34 +73,6 @@ const introduction = [
   "**Errors** have five keys, always present: `code` is for programs, `message` for people. Fields and parameters that do not exist are refused.",
 ].join("\n\n");
 
-/** What every operation may refuse before its verb is reached. */
-const commonFaults = [
-  "invalid_value",
-  "unknown_field",
-  "missing_operator_token",
-  "invalid_operator_token",
-  "missing_role",
-  "tls_required",
-  "host_not_allowed",
-  "rate_limit_exceeded",
-  "overloaded",
-  "storage_unavailable",
-  "internal_error",
-] as const satisfies FaultCode[];
-
-export function faultsOf({ method, kind, id, takes, verb }: ManagementOperation): FaultCode[] {
-  const of: FaultCode[] = [...commonFaults];
-  if (method !== "get") of.push("invalid_json", "invalid_content_type", "missing_field", "request_too_large");
-  const names = id !== undefined || Object.hasOwn(takes?.properties ?? {}, "organization");
-  if (names || verb.startsWith("page")) of.push("resource_not_found");
-  if (kind === "creation") of.push("already_exists", "idempotency_key_reused");
-  if (kind === "change") of.push("version_conflict");
-  if (verb === "updateTeam" || verb === "renameOrganization") of.push("already_exists");
-  // Nothing is made in an organization that is closed.
-  if (kind === "act" || kind === "change" || verb === "createKey" || verb === "createTeam") of.push("wrong_state");
-  return of;
-}
-
 const ManagementFault = Type.Object(
   {
     error: Type.Object({
@@ -105,67 +81,60 @@ const ManagementFault = Type.Object(
       param: nullable(Type.String({ description: "Path of the first offending field." })),
       code: Type.String(),
       request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
-      current: Type.Optional(Type.Union([OrganizationRecord, PlanRecord, TeamRecord, KeyRecord, BudgetedKeyRecord])),
+      current: Type.Optional(Type.Union([Organization, Plan, Team, Key, BudgetedKey])),
     }),
   },
   { $id: "Error" },
 );
 
-function operationObject(operation: ManagementOperation, components: Components): JsonObject {
-  const { verb, tag, summary, description, also, method, takes, answers, example } = operation;
-  const faults = faultsOf(operation);
+function operationObject(verb: Verb, components: Components): JsonObject {
+  const faults = faultsOf(verb);
   const error = { "application/json": { schema: components.schemaOf(ManagementFault) } };
   const refusals = statusesOf(faults).map((status): [string, JsonObject] => [
     String(status),
     { description: faultDescription(codesOf(status, faults)), content: error },
   ]);
-  const parameters = parameterObjects(operation, components);
+  const parameters = parameterObjects(verb, components);
+  const { body } = placesOf(verb);
   return {
-    operationId: verb,
-    tags: [tag],
-    summary,
-    description: `${description}\n\nFor the role ${["admin", ...also].map((role) => `\`${role}\``).join(", ")}.`,
+    operationId: verb.name,
+    tags: [verb.tag],
+    summary: verb.summary,
+    description: `${verb.description}\n\nFor the role ${verb.roles.map((role) => `\`${role}\``).join(", ")}.`,
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(method === "get" ? {} : { requestBody: requestBody(takes!, example.takes ?? {}, components) }),
-    responses: { "200": success(operation, components.schemaOf(answers)), ...Object.fromEntries(refusals) },
+    ...(body ? { requestBody: requestBody(verb, body, components) } : {}),
+    responses: { "200": success(verb, components.schemaOf(verb.answers)), ...Object.fromEntries(refusals) },
   };
 }
 
-function success({ summary, example, answers, formats = {} }: ManagementOperation, schema: JsonObject): JsonObject {
+function success({ summary, example, answers, formats = {} }: Verb, schema: JsonObject): JsonObject {
   const isVersioned = Object.hasOwn((answers as { properties?: object }).properties ?? {}, "version");
   const etag = { etag: { description: "The version, for `if-match`.", schema: { type: "string" } } };
   return {
     description: summary,
     ...(isVersioned ? { headers: etag } : {}),
     content: {
-      "application/json": { schema, example: example.answer as Json },
+      "application/json": { schema, example: encode(answers, example.answer) as Json },
       ...Object.fromEntries(Object.values(formats).map(({ type }) => [type, { schema: { type: "string" } }])),
     },
   };
 }
 
-function requestBody(takes: TSchema, example: Record<string, unknown>, components: Components): JsonObject {
-  const schema = { ...components.schemaOf(takes), additionalProperties: false };
-  return { required: true, content: { "application/json": { schema, example: example as JsonObject } } };
+function requestBody({ id, example }: Verb, body: TSchema, components: Components): JsonObject {
+  const schema = { ...components.schemaOf(body), additionalProperties: false };
+  const { [id ?? ""]: _, ...sent } = example.takes as JsonObject;
+  return { required: true, content: { "application/json": { schema, example: sent } } };
 }
 
-function parameterObjects(operation: ManagementOperation, components: Components): Json[] {
-  const { id, method, kind, takes, example } = operation;
-  const inPath = { name: "id", in: "path", required: true, schema: { type: "string" }, example: example.id ?? "" };
-  const header = (name: string, description: string) => ({
-    ...{ name, in: "header", required: false, description },
-    schema: { type: "string" },
-  });
-  const query = (method === "get" && takes ? parametersOf(takes) : []).map(([name, parameter, required]) => {
-    const { description = "", "x-must-be": _, ...schema } = parameter;
-    return { name, in: "query", required, description, schema: components.schemaOf(schema) };
-  });
-  return [
-    ...(id === undefined ? [] : [inPath]),
-    ...(kind === "creation" ? [header("idempotency-key", "Makes a repeat harmless.")] : []),
-    ...(kind === "change"
-      ? [header("if-match", "The `etag` that was read: else whatever is there is overwritten.")]
-      : []),
-    ...query,
-  ];
+function parameterObjects(verb: Verb, components: Components): Json[] {
+  const { id, example } = verb;
+  const { headers, query } = placesOf(verb);
+  const given = id === undefined ? "" : (example.takes as Record<string, string>)[id]!;
+  const inPath = { name: "id", in: "path", required: true, schema: { type: "string" }, example: given };
+  const objects = (place: "header" | "query", declared: typeof query) =>
+    parametersOf(declared).map(([name, parameter, required]) => {
+      const { description = "", "x-must-be": _, ...schema } = parameter;
+      return { name, in: place, required, description, schema: components.schemaOf(schema) };
+    });
+  return [...(id === undefined ? [] : [inPath]), ...objects("header", headers), ...objects("query", query)];
 }

@@ -1,43 +1,52 @@
-/** The management interface as operations of the operator's port, with its contract and the page that shows it. */
+/** The verbs as operations of the operator's port, with their contract and the page that shows it. */
 import Type from "typebox";
+import { verbs } from "../../management/verbs.ts";
 import { docsPage, docsPath, docsScript, docsScriptPath } from "../openapi/page.ts";
 import { type Operation, operation } from "../operation.ts";
 import { jsonType } from "../operations/examples.ts";
 import { contractPath, managementTitle, renderManagement } from "./document.ts";
-import { managementPath } from "./operation.ts";
-import { managementOperations } from "./operations.ts";
-import { type ManagementEntrance, serveManagement } from "./serve.ts";
-
-/** Who may is asked by serve.ts: an operator is not the holder of a key. */
-const common = { scope: null, faults: [], otherFaults: false, examples: [] } as const;
+import { faultsOf, gate, type ManagementEntrance, managementPath } from "./gate.ts";
 
 export function managementServed(entrance: ManagementEntrance): Operation[] {
-  const verbs = managementOperations.map((one) =>
+  const mounted = verbs.map((verb) =>
     operation({
-      ...common,
-      operationId: one.verb,
-      method: one.method,
-      path: managementPath + one.path,
+      operationId: verb.name,
+      method: verb.method,
+      path: managementPath + verb.path,
       idPrefix: "",
-      tag: one.tag,
-      summary: one.summary,
-      description: one.description,
-      success: { description: one.summary, headers: [], content: { [jsonType]: { schema: one.answers } } },
-      handle: serveManagement(entrance, one),
+      tag: verb.tag,
+      summary: verb.summary,
+      description: verb.description,
+      // The gate asks for an operator's role where other operations ask for a key's scope.
+      scope: null,
+      faults: faultsOf(verb),
+      otherFaults: false,
+      examples: [],
+      success: { description: verb.summary, headers: [], content: { [jsonType]: { schema: verb.answers } } },
+      handle: gate(entrance, verb),
     }),
   );
-  return [...verbs, ...documentation(entrance)];
+  return [...mounted, ...documentation(entrance)];
 }
 
 function documentation({ version }: ManagementEntrance): Operation[] {
   const page = docsPage({ title: managementTitle, document: contractPath.slice(1) });
   const script = docsScript();
-  const text = renderManagement(managementOperations, version);
+  const text = renderManagement(version);
   const served = (operationId: string, path: string, type: string, handle: Operation["handle"]) =>
     operation({
-      ...common,
-      ...{ operationId, method: "get", path, tag: "Documentation", summary: path, description: path, handle },
+      operationId,
+      method: "get",
+      path,
+      tag: "Documentation",
+      summary: path,
+      description: path,
+      scope: null,
+      faults: [],
+      otherFaults: false,
+      examples: [],
       success: { description: path, headers: [], content: { [type]: { schema: Type.String() } } },
+      handle,
     });
   return [
     served("getManagementContract", contractPath, jsonType, () => {
