@@ -26,7 +26,11 @@ export function addAuditCommands(program: Command, { services }: CommandContext)
     .action(async (options: JsonFlag & { org?: string; limit?: number }) => {
       const { org: organization, limit = 50 } = options;
       const { data: entries } = await withManagement(services, (manage) => manage.pageAudit({ organization, limit }));
-      if (options.json) return printJson(services.terminal, entries.map((entry) => encode(AuditEntry, entry)));
+      if (options.json)
+        return printJson(
+          services.terminal,
+          entries.map((entry) => encode(AuditEntry, entry)),
+        );
       services.terminal.out(
         entries.length === 0 ? "The audit log is empty.\n" : table(services.terminal, columns, entries),
       );

@@ -46,7 +46,12 @@ function addList(key: Command, services: Services): void {
       );
       const nothing = (state ?? unusedFor) === undefined ? none : "There are no such keys.\n";
       const words = keys.length === 0 ? nothing : table(services.terminal, keyColumns, keys);
-      tell(services.terminal, options, keys.map((one) => encode(Key, one)), words);
+      tell(
+        services.terminal,
+        options,
+        keys.map((one) => encode(Key, one)),
+        words,
+      );
     });
 }
 

@@ -51,7 +51,11 @@ function addList(operator: Command, services: Services): void {
     .addOption(jsonOption())
     .action(async (options: JsonFlag) => {
       const all = await withManagement(services, (manage) => allOf((page) => manage.pageOperators(page)));
-      if (options.json) return printJson(services.terminal, all.map((one) => encode(Operator, one)));
+      if (options.json)
+        return printJson(
+          services.terminal,
+          all.map((one) => encode(Operator, one)),
+        );
       services.terminal.out(all.length === 0 ? none : table(services.terminal, columns(services.now_ms()), all));
     });
 }

@@ -132,9 +132,7 @@ async function answer(
 }
 
 /** The command in a request, or what is wrong with it. */
-async function readCommand(
-  request: Request,
-): Promise<{ actor: string; verb: Verb; input: unknown } | string> {
+async function readCommand(request: Request): Promise<{ actor: string; verb: Verb; input: unknown } | string> {
   let body: unknown;
   try {
     body = await request.json();

@@ -71,7 +71,12 @@ function addList(team: Command, services: Services): void {
         byOrganization(await allOf((page) => manage.pageTeams({ organization: org, ...page }))),
       );
       const words = teams.length === 0 ? none : table(services.terminal, columns, teams);
-      tell(services.terminal, flags, teams.map((one) => encode(Team, one)), words);
+      tell(
+        services.terminal,
+        flags,
+        teams.map((one) => encode(Team, one)),
+        words,
+      );
     });
 }
 
@@ -83,9 +88,7 @@ function addShow(team: Command, services: Services): void {
     .option(...organization)
     .addOption(jsonOption())
     .action(async (name: string, { org, ...flags }: TeamOptions) => {
-      const found = await withManagement(services, (manage) =>
-        manage.findTeam({ team: name, organization: org }),
-      );
+      const found = await withManagement(services, (manage) => manage.findTeam({ team: name, organization: org }));
       tell(services.terminal, flags, encode(Team, found), described(services, found));
     });
 }
@@ -117,9 +120,7 @@ function addRemove(team: Command, services: Services): void {
     .option(...organization)
     .addOption(jsonOption())
     .action(async (name: string, { org, ...flags }: TeamOptions) => {
-      const removed = await withManagement(services, (manage) =>
-        manage.removeTeam({ team: name, organization: org }),
-      );
+      const removed = await withManagement(services, (manage) => manage.removeTeam({ team: name, organization: org }));
       const { keys } = removed;
       tell(
         services.terminal,

@@ -5,12 +5,12 @@ import type { KeyChange } from "../store/directory.ts";
 import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import type { Key } from "./keys.ts";
-import { verbNamed } from "./verbs.ts";
+import { type Named, verbNamed } from "./verbs.ts";
 
 const createKey = verbNamed("createKey");
 
 /** A key that is wanted, found by its name among the keys that are not revoked. What is absent stays as it is. */
-export type WantedKey = Omit<Given<typeof createKey.takes>, "organization" | "team" | "limits">;
+export type WantedKey = Omit<Given<Named<"updateKey">["takes"]>, "id"> & { name: string };
 
 export interface KeyDifference {
   slug: string;

@@ -47,7 +47,7 @@ const Row = Type.Object(
 export type Row = Value<typeof Row>;
 const Total = Type.Object(measures, { $id: "UsageReportTotal" });
 
-const Report = Type.Object(
+export const Report = Type.Object(
   {
     from: instant("The first moment."),
     to: instant("The moment after the last."),

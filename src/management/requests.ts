@@ -20,7 +20,7 @@ const ExactWindow = nullable(
     used_after: nullable(units()),
   }),
 );
-const Request = Type.Object(
+export const Request = Type.Object(
   {
     ...RequestReceipt.properties,
     model: nullable(Type.String()),

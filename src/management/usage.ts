@@ -20,7 +20,7 @@ const Window = Type.Object(
   },
   { $id: "Window" },
 );
-const OrganizationUsage = Type.Object(
+export const OrganizationUsage = Type.Object(
   {
     organization_id: id("org"),
     organization: Type.String(),
@@ -37,7 +37,7 @@ const OrganizationUsage = Type.Object(
 );
 export type OrganizationUsage = Value<typeof OrganizationUsage>;
 
-const Difference = Type.Object({
+export const Difference = Type.Object({
   organization_id: nullable(Type.String()),
   organization: nullable(Type.String()),
   subject_id: nullable(Type.String({ description: "UUID of its key or team; null: its own total." })),
@@ -76,7 +76,7 @@ const UsageCheck = Type.Object(
   { $id: "UsageCheck" },
 );
 
-const UsageAdjustment = Type.Object(
+export const UsageAdjustment = Type.Object(
   {
     organization_id: id("org"),
     organization: Type.String(),

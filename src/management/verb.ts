@@ -89,11 +89,8 @@ export interface Verb<
 
 /** What a client of the verb gives, and gets. */
 export type GivenTo<V> =
-  V extends Verb<string, infer How, infer Takes, TSchema> ? Open<Given<Input<How, Takes>>> : never;
+  V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
 export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
-
-/** A member that may be left out may also be undefined. */
-type Open<T> = { [Name in keyof T]: object extends Pick<T, Name> ? T[Name] | undefined : T[Name] };
 
 export function verb<
   const Name extends string,

@@ -8,8 +8,16 @@ import type { Shape } from "./shape.ts";
 
 /** The value that a program works with. */
 export type Value<Schema extends TSchema> = Camel<StaticDecode<Schema>>;
-/** The value as somebody gives it, before its texts are decoded. */
-export type Given<Schema extends TSchema> = Camel<Static<Schema>>;
+/** The value as somebody gives it, before its texts are decoded. A member that may be left out may also be undefined. */
+export type Given<Schema extends TSchema> = Open<Camel<Static<Schema>>>;
+
+type Open<T> = unknown extends T
+  ? T
+  : T extends readonly (infer Item)[]
+    ? Open<Item>[]
+    : T extends object
+      ? { [Name in keyof T]: object extends Pick<T, Name> ? Open<T[Name]> | undefined : Open<T[Name]> }
+      : T;
 
 type Camel<T> = unknown extends T
   ? T
