@@ -66,7 +66,7 @@ export async function chat(
     return fault;
   }
   const says = `This is the Sluice simulator${options.namesModel === false ? "" : ` answering as “${chatRequest.model}”`}.`;
-  const answer = answerTo(chatRequest, conversation, directives, says);
+  const answer = answerTo({ request: chatRequest, conversation, directives, says });
   const shape = shapeOf(chatRequest, directives, conversation.seed);
   return chatRequest.stream ? streamed(call, answer, shape) : whole(call, answer, shape);
 }

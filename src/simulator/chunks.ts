@@ -26,12 +26,8 @@ export interface ChunkOptions {
 
 export function* chunks(answer: Answer, options: ChunkOptions): Generator<Chunk> {
   const { quirks } = options;
-  const envelope = {
-    id: options.id,
-    object: "chat.completion.chunk",
-    created: options.created_s,
-    model: options.model,
-  };
+  const { id, created_s: created, model } = options;
+  const envelope = { id, object: "chat.completion.chunk", created, model };
   const { prompt_tokens, prompt_tokens_details } = answer.usage;
   let made = 0;
   // What all chunks have in common is written once: at thousands of streams it is most of the work.
@@ -42,19 +38,15 @@ export function* chunks(answer: Answer, options: ChunkOptions): Generator<Chunk>
     const json = head + JSON.stringify(choices);
     if (usage !== null) return { json: `${json},"usage":${JSON.stringify(usage)}}`, tokens };
     if (!options.runningUsage) return { json: json + tail, tokens };
-    const running = {
-      prompt_tokens,
-      completion_tokens: made,
-      total_tokens: prompt_tokens + made,
-      prompt_tokens_details,
-    };
+    const total_tokens = prompt_tokens + made;
+    const running = { prompt_tokens, completion_tokens: made, total_tokens, prompt_tokens_details };
     return { json: `${json},"usage":${JSON.stringify(running)}}`, tokens };
   };
 
   if (quirks.has("empty-choices-first")) yield chunk([], 0, null);
   const onFinish = quirks.has("usage-on-finish") && options.includeUsage ? answer.usage : null;
   const streams = answer.choices.map((choice, index) => choiceSteps(choice, index, options));
-  for (const { step, isLast } of inTurn(streams)) {
+  for (const { step, isLast } of stepsInTurn(streams)) {
     yield chunk([step.choice], step.tokens, isLast ? onFinish : null);
   }
   if (!options.includeUsage || onFinish !== null) return;
@@ -69,22 +61,28 @@ interface Step {
   tokens: number;
 }
 
-/** One step of each in turn, as an engine that generates its choices side by side. */
-function* inTurn(streams: Generator<Step>[]): Generator<{ step: Step; isLast: boolean }> {
+/** The steps of all choices, in the order of an engine that generates its choices side by side. */
+function* stepsInTurn(streams: Generator<Step>[]): Generator<{ step: Step; isLast: boolean }> {
   let held: Step | null = null;
-  let open = streams;
-  while (open.length > 0) {
-    const still: Generator<Step>[] = [];
-    for (const stream of open) {
-      const { done, value } = stream.next();
+  for (const step of inTurn(streams)) {
+    if (held) yield { step: held, isLast: false };
+    held = step;
+  }
+  if (held) yield { step: held, isLast: true };
+}
+
+/** The first item of each row, then the second of each, until all rows have ended. */
+function* inTurn<Item>(rows: Generator<Item>[]): Generator<Item> {
+  for (let open = rows; open.length > 0; ) {
+    const still: Generator<Item>[] = [];
+    for (const row of open) {
+      const { done, value } = row.next();
       if (done) continue;
-      if (held) yield { step: held, isLast: false };
-      held = value;
-      still.push(stream);
+      yield value;
+      still.push(row);
     }
     open = still;
   }
-  if (held) yield { step: held, isLast: true };
 }
 
 function* choiceSteps(choice: Choice, index: number, options: ChunkOptions): Generator<Step> {
@@ -148,20 +146,8 @@ function* callDeltas(calls: Call[], options: ChunkOptions): Generator<Delta> {
     return;
   }
   const rows = calls.map((call, index) => callFragments(call, index, options));
-  if (!quirks.has("interleaved-tools")) {
-    for (const row of rows) yield* row;
-    return;
-  }
-  for (let open = rows; open.length > 0; ) {
-    const still: Generator<Delta>[] = [];
-    for (const row of open) {
-      const { done, value } = row.next();
-      if (done) continue;
-      yield value;
-      still.push(row);
-    }
-    open = still;
-  }
+  if (quirks.has("interleaved-tools")) yield* inTurn(rows);
+  else for (const row of rows) yield* row;
 }
 
 function* callFragments(call: Call, index: number, { quirks, tokensPerChunk }: ChunkOptions): Generator<Delta> {

@@ -1,5 +1,5 @@
 /** What a conversation holds that an answer depends on. */
-import { separated } from "./directives.ts";
+import { type Directives, separated } from "./directives.ts";
 import type { ChatRequest, Message } from "./request.ts";
 import { hash, inputTokens } from "./text.ts";
 
@@ -14,6 +14,15 @@ export interface Conversation {
   /** Results that came after the last answer, each with the name of the tool that was called. */
   results: { name: string; text: string }[];
   prompt_tokens: number;
+}
+
+/** All that an answer depends on. */
+export interface Asked {
+  request: ChatRequest;
+  conversation: Conversation;
+  directives: Directives;
+  /** The sentence by which the simulator introduces itself. */
+  says: string;
 }
 
 const message_tokens = 4;

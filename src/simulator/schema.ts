@@ -124,28 +124,18 @@ function itemsOf(schema: Schema, depth: number): unknown[] {
 }
 
 function integerIn(schema: Schema, next: Random): number {
-  const above = Math.max(
-    Math.ceil(bound(schema.minimum, Number.NEGATIVE_INFINITY)),
-    Math.floor(bound(schema.exclusiveMinimum, Number.NEGATIVE_INFINITY)) + 1,
-  );
-  const below = Math.min(
-    Math.floor(bound(schema.maximum, Number.POSITIVE_INFINITY)),
-    Math.ceil(bound(schema.exclusiveMaximum, Number.POSITIVE_INFINITY)) - 1,
-  );
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = boundsOf(schema);
+  const above = Math.max(Math.ceil(minimum), Math.floor(exclusiveMinimum) + 1);
+  const below = Math.min(Math.floor(maximum), Math.ceil(exclusiveMaximum) - 1);
   const low = above > Number.NEGATIVE_INFINITY ? above : Math.min(0, below - 100);
   return low + Math.floor(next() * Math.min(100, Math.max(0, below - low) + 1));
 }
 
 /** To two places, where such a number lies between the bounds. */
 function numberIn(schema: Schema, next: Random): number {
-  const above = Math.max(
-    bound(schema.minimum, Number.NEGATIVE_INFINITY),
-    bound(schema.exclusiveMinimum, Number.NEGATIVE_INFINITY),
-  );
-  const below = Math.min(
-    bound(schema.maximum, Number.POSITIVE_INFINITY),
-    bound(schema.exclusiveMaximum, Number.POSITIVE_INFINITY),
-  );
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = boundsOf(schema);
+  const above = Math.max(minimum, exclusiveMinimum);
+  const below = Math.min(maximum, exclusiveMaximum);
   const low = above > Number.NEGATIVE_INFINITY ? above : Math.min(0, below - 100);
   const high = below < Number.POSITIVE_INFINITY ? below : low + 100;
   const exact = low + (high - low) * (0.1 + 0.8 * next());
@@ -180,6 +170,15 @@ function stringOf(schema: Schema, name: string): string {
 
 function picked(values: unknown[], next: Random): unknown {
   return values[Math.floor(next() * values.length)];
+}
+
+function boundsOf(schema: Schema) {
+  return {
+    minimum: bound(schema.minimum, Number.NEGATIVE_INFINITY),
+    exclusiveMinimum: bound(schema.exclusiveMinimum, Number.NEGATIVE_INFINITY),
+    maximum: bound(schema.maximum, Number.POSITIVE_INFINITY),
+    exclusiveMaximum: bound(schema.exclusiveMaximum, Number.POSITIVE_INFINITY),
+  };
 }
 
 function bound(value: unknown, otherwise: number): number {
