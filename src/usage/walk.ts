@@ -123,7 +123,7 @@ class Walk implements Opened, OpenedEvents {
   }
 
   next(): Promise<Next> {
-    if (this.#isFinal) return this.#attempt!.next();
+    if (this.#isFinal) return this.#attempt?.next() ?? Promise.resolve({ done: true, value: undefined });
     return this.#isBegun ? this.#unseen() : this.#toFirstPart();
   }
 
