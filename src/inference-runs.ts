@@ -9,12 +9,12 @@ import type { Traces } from "./telemetry/traces.ts";
 import { idleClock } from "./time/clock.ts";
 import type { TokenCounter } from "./tokens/counter.ts";
 import { answerCount, hasTokenizer, isCountable, promptCount } from "./tokens/prompt-count.ts";
-import type { Errand } from "./usage/asking.ts";
+import type { AttemptRequest } from "./usage/attempt-request.ts";
+import { type Attempted, Attempts, type AttemptsParts } from "./usage/attempts.ts";
 import { compacting } from "./usage/compacting.ts";
 import type { InputEstimate } from "./usage/input-estimate.ts";
 import type { OutputCalibration } from "./usage/output-calibration.ts";
-import { type Asked, type Ended, type Runs, runs, type Tokenizing } from "./usage/run.ts";
-import { type Attempted, type WalkParts, walk } from "./usage/walk.ts";
+import { type Ended, type RunRequest, type Runs, runs, type Tokenizing } from "./usage/run.ts";
 
 interface Parts {
   admission: Admission;
@@ -27,7 +27,7 @@ interface Parts {
 interface Told {
   /** Of plans, where requests wait for engines. */
   shares(): ReadonlyMap<string, Share>;
-  metering: WalkParts["settings"];
+  metering: AttemptsParts["settings"];
   metrics: Metrics;
   traces: Pick<Traces, "inference"> | null;
   log: Log;
@@ -36,7 +36,7 @@ interface Told {
 export function inferenceRuns(parts: Parts, told: Told): Runs {
   const { admission, counter, inputEstimate, outputCalibration, engines } = parts;
   const { metrics, traces, log } = told;
-  const walking: WalkParts = {
+  const attemptsParts: AttemptsParts = {
     ...engines,
     budget: retryBudgets(),
     now_ms: () => performance.now(),
@@ -51,7 +51,7 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
     settings: told.metering,
   };
-  const open = (errand: Errand) => walk(walking, errand);
+  const open = (attemptRequest: AttemptRequest) => new Attempts(attemptsParts, attemptRequest);
   return runs({
     admission,
     inputEstimate,
@@ -65,11 +65,12 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
         if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
       },
     },
-    open: (errand) => (errand.request.compaction ? compacting(open, errand) : open(errand)),
+    open: (attemptRequest) =>
+      attemptRequest.request.compaction ? compacting(open, attemptRequest) : open(attemptRequest),
   });
 }
 
-function tokenizingBy(counter: TokenCounter): (asked: Asked) => Tokenizing | null {
+function tokenizingBy(counter: TokenCounter): (asked: RunRequest) => Tokenizing | null {
   const countPrompt = promptCount(counter);
   const countAnswer = answerCount(counter);
   return (asked) => {

@@ -6,7 +6,7 @@
 
 import { administering } from "./administering.ts";
 import { type Admission, admission } from "./admission/admission.ts";
-import { attempts } from "./admission/attempts.ts";
+import { arrivals } from "./admission/arrivals.ts";
 import { limitsInForce } from "./admission/limits-in-force.ts";
 import { type Authenticator, authenticator, authenticatorLimits } from "./auth/authenticate.ts";
 import { type ExistingSecrets, existingSecrets } from "./auth/existing-secrets.ts";
@@ -319,7 +319,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     catalog: () => catalogOf(configuration.current().catalog.models, inForce.plans()),
     standings: standing,
     authenticate: authentication.authenticate,
-    attempts: attempts(() => performance.now()),
+    arrivals: arrivals(() => performance.now()),
     runs: inferenceRuns(
       { ...kept, admission: admitting, counter, engines: known },
       {

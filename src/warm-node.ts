@@ -5,7 +5,7 @@
  * main's room.
  */
 import { admission } from "./admission/admission.ts";
-import { attempts } from "./admission/attempts.ts";
+import { arrivals } from "./admission/arrivals.ts";
 import { authenticator } from "./auth/authenticate.ts";
 import { hashKey, key_random_bytes, newKey } from "./auth/key.ts";
 import { standings } from "./auth/standing.ts";
@@ -99,7 +99,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
     catalog: () => catalog,
     standings: standing,
     authenticate: authentication.authenticate,
-    attempts: attempts(() => performance.now()),
+    arrivals: arrivals(() => performance.now()),
     runs: { start: unasked },
     ledger: { windows: unasked, budgets: unasked, receipt: unasked },
     rates,

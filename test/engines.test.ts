@@ -44,7 +44,7 @@ async function node(first: Configuration, answer: () => Promise<Answer>) {
   return { known, state, events };
 }
 
-const to = (...addresses: string[]): Answer => ({ addresses, ttl_ms: null, untold: null });
+const to = (...addresses: string[]): Answer => ({ addresses, ttl_ms: null, failedFamily: null });
 const routesOf = ({ replicas }: Engines, { catalog }: Configuration) =>
   replicas.routesOf(catalog.models.get("acme/m")!);
 

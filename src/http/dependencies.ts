@@ -1,5 +1,5 @@
 /** What the operations need of the rooms behind them; `serve.ts` fills it. Everything arrives here, nothing is fetched. */
-import type { Attempts } from "../admission/attempts.ts";
+import type { Arrivals } from "../admission/arrivals.ts";
 import type { Standings } from "../auth/standing.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { ImageSettings } from "../inference/image-url.ts";
@@ -29,7 +29,7 @@ export interface Dependencies {
   authenticate(headers: Headers, address: string): Promise<Principal>;
   /** Whether those whose requests run may go on. */
   standings: Pick<Standings, "begin">;
-  attempts: Attempts;
+  arrivals: Arrivals;
   runs: Runs;
   ledger: Pick<Ledger, "windows" | "budgets" | "receipt">;
   rates: Pick<Rates, "read">;

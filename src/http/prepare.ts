@@ -13,7 +13,7 @@ import { allowedModel, assertCapable, type CatalogModel } from "../routing/catal
 import type { Operation } from "../store/ledger.ts";
 import type { RateReadings } from "../store/rates.ts";
 import { breathing } from "../time/breather.ts";
-import type { Asked } from "../usage/run.ts";
+import type { RunRequest } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { JsonBody } from "./body.ts";
 import type { Call } from "./call.ts";
@@ -22,7 +22,7 @@ import { limitHeaders } from "./limit-headers.ts";
 import { sessionOf } from "./session.ts";
 import { reserve, reserveAnswer } from "./shed.ts";
 
-export interface Prepared<Wire> extends Asked {
+export interface Prepared<Wire> extends RunRequest {
   /** What the answer needs of the body, with what is stored in place of what refers to it. */
   wire: Wire;
 }
@@ -92,7 +92,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   };
 }
 
-function answerHold(dependencies: Dependencies, call: Call): NonNullable<Asked["holdAnswer"]> {
+function answerHold(dependencies: Dependencies, call: Call): NonNullable<RunRequest["holdAnswer"]> {
   return (bytes) => reserveAnswer(dependencies, call, bytes);
 }
 

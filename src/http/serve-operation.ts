@@ -30,7 +30,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
     if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
     if (body && principal) {
-      countAttempt(dependencies, operation, principal);
+      countArrival(dependencies, operation, principal);
       call.keepOpen();
       await othersArrived();
     }
@@ -50,10 +50,10 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
 }
 
 /** What carries a body costs a parse, also where it is refused in the end. */
-function countAttempt({ attempts, catalog }: Dependencies, { metered }: Operation, principal: Principal): void {
+function countArrival({ arrivals, catalog }: Dependencies, { metered }: Operation, principal: Principal): void {
   const { key, organization } = principal;
   const plan = planOf(catalog().plans, organization) ?? undefined;
-  attempts.take(key.id, metered ? "inference" : "count", plan);
+  arrivals.take(key.id, metered ? "inference" : "count", plan);
 }
 
 /** An id in the path is text: whether it may be one, the route has decided (path.ts). */

@@ -26,7 +26,7 @@ import {
   type Vocabularies,
 } from "./tokenizers.ts";
 
-export interface Asked {
+export interface ExamineRequest {
   /** Looked over already (src/protocol/body-scan.ts). */
   body: Uint8Array;
   /** `chat` and `answer`: a request and an answer of our own making; the others are requests for a count. */
@@ -58,7 +58,7 @@ export interface Answer {
 const noMedia: Media = { bytes: 0, tokens: 0 };
 
 /** Throws the Fault of the body's first offence. */
-export async function examine(asked: Asked, vocabularies: Vocabularies): Promise<Examined> {
+export async function examine(asked: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
   const { body, options, found } = asked;
   switch (asked.of) {
     case "chat":
@@ -79,7 +79,7 @@ export async function examine(asked: Asked, vocabularies: Vocabularies): Promise
 
 async function examineRequest(
   request: InferenceRequest,
-  { tokenizers }: Asked,
+  { tokenizers }: ExamineRequest,
   vocabularies: Vocabularies,
 ): Promise<Examined> {
   const media = mediaOf(request);
@@ -95,7 +95,7 @@ async function examineRequest(
   return { model, textTokens, media };
 }
 
-async function examineChat({ body, tokenizers }: Asked, vocabularies: Vocabularies): Promise<Examined> {
+async function examineChat({ body, tokenizers }: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
   const wire = parseJsonBody(body) as Record<string, unknown>;
   const model = String(wire.model);
   const name = tokenizers[model];
@@ -103,7 +103,7 @@ async function examineChat({ body, tokenizers }: Asked, vocabularies: Vocabulari
   return { model, textTokens: await countChat(wire, name, vocabularies), media: noMedia };
 }
 
-async function examineAnswer({ body, tokenizers }: Asked, vocabularies: Vocabularies): Promise<Examined> {
+async function examineAnswer({ body, tokenizers }: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
   const { model, parts } = parseJsonBody(body) as unknown as Answer;
   const name = tokenizers[model];
   if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };

@@ -18,7 +18,7 @@ const needed: Partial<Dependencies> = {
     const key = { id: "key_1", scopes: ["inference:create"], allowedModels: null };
     return { key, organization: { id: "org_1", plan: null } } as never;
   },
-  attempts: { take() {} },
+  arrivals: { take() {} },
   catalog: () => ({ models: new Map(), plans: new Map() }) as never,
   bounds: plentifulBounds(),
   lifecycle: lifecycle(),

@@ -44,7 +44,7 @@ function dependencies(): Dependencies {
       const scopes = key.replace("Bearer ", "").split(",") as Scope[];
       return { key: { id: "key_1", scopes, allowedModels: null }, organization: { id: "org_1", plan: null } } as never;
     },
-    attempts: { take() {} },
+    arrivals: { take() {} },
     catalog: () => ({ models: new Map(), plans: new Map() }),
     limits: {
       ...{

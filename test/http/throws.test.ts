@@ -22,12 +22,12 @@ import type { CatalogModel } from "../../src/routing/catalog.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
+import { Attempts } from "../../src/usage/attempts.ts";
 import { inputEstimate } from "../../src/usage/input-estimate.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { runs } from "../../src/usage/run.ts";
-import { walk } from "../../src/usage/walk.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
-import { walking } from "../harness/patience.ts";
+import { attemptsParts } from "../harness/patience.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { newHex, type Store, stores } from "../store/ledger-stores.ts";
@@ -154,7 +154,8 @@ function serve(saboteur: Saboteur): Bench {
         tokenizing: () => null,
         outputCalibration: outputCalibration(),
         watcher: { granted() {}, ended() {} },
-        open: (errand) => walk(walking({ settings: () => ({ unstreamed_tokens_max: 0 }) }), errand),
+        open: (attemptRequest) =>
+          new Attempts(attemptsParts({ settings: () => ({ unstreamed_tokens_max: 0 }) }), attemptRequest),
       } as Parameters<typeof runs>[0]),
     ),
     ledger: {
@@ -173,7 +174,7 @@ function serve(saboteur: Saboteur): Bench {
       } as never,
       settings: () => ({ store: true, organization_bytes_max: 1e9 }),
     },
-    attempts: { take() {} },
+    arrivals: { take() {} },
     tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
     messages: () => ({ keepBillingLine: false }) as never,
     limits: {

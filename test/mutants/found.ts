@@ -2,24 +2,24 @@
 
 import type { Mutant } from "./mutant.ts";
 
-const walk = "test/usage/walk.test.ts";
+const attempts = "test/usage/attempts.test.ts";
 const frames = "test/protocol/frames.test.ts";
 
 export const found: Mutant[] = [
   {
     name: "an answer that a filter ended is asked for at another engine",
-    file: "src/usage/walk.ts",
+    file: "src/usage/attempts.ts",
     find: ' && last.reason === "stop" && !batch.some(isPartStart)',
     replace: " && !batch.some(isPartStart)",
-    caughtBy: [`${walk} > an answer that a filter`],
+    caughtBy: [`${attempts} > an answer that a filter`],
     rule: "docs/routing.md, When another is asked",
   },
   {
     name: "a caller that leaves as it gets a slot keeps the slot",
-    file: "src/usage/walk.ts",
-    find: "        place?.leave();\n",
+    file: "src/usage/attempts.ts",
+    find: "        freed?.release();\n",
     replace: "",
-    caughtBy: [`${walk} > a caller that leaves in the moment`],
+    caughtBy: [`${attempts} > a caller that leaves in the moment`],
     rule: "docs/routing.md, When engines are full",
   },
   {

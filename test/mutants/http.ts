@@ -74,7 +74,7 @@ export const http: Mutant[] = [
     find: `    const principal = scope === null ? null : await authorize(dependencies, call, scope);
     if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
     if (body && principal) {
-      countAttempt(dependencies, operation, principal);
+      countArrival(dependencies, operation, principal);
       call.keepOpen();
       await othersArrived();
     }
@@ -84,7 +84,7 @@ export const http: Mutant[] = [
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
     if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
     if (body && principal) {
-      countAttempt(dependencies, operation, principal);
+      countArrival(dependencies, operation, principal);
       call.keepOpen();
       await othersArrived();
     }
@@ -240,26 +240,26 @@ export const http: Mutant[] = [
   },
   {
     name: "a refused request costs its key nothing",
-    file: "src/admission/attempts.ts",
+    file: "src/admission/arrivals.ts",
     find: "bucket.left -= 1;",
     replace: "",
-    caughtBy: ["test/admission/attempts.test.ts"],
+    caughtBy: ["test/admission/arrivals.test.ts"],
     rule: "docs/design/service.md, Cost before trust",
   },
   {
     name: "counts of tokens use up the attempts of inference",
-    file: "src/admission/attempts.ts",
+    file: "src/admission/arrivals.ts",
     find: "const name = `${purpose} ${keyId}`;",
     replace: "const name = keyId;",
-    caughtBy: ["test/admission/attempts.test.ts"],
+    caughtBy: ["test/admission/arrivals.test.ts"],
     rule: "docs/design/service.md, Cost before trust",
   },
   {
     name: "a plan of many requests has no more attempts than any other",
-    file: "src/admission/attempts.ts",
+    file: "src/admission/arrivals.ts",
     find: "Math.max(least, timesThePlan * plan.requestsPerMinute)",
     replace: "least",
-    caughtBy: ["test/admission/attempts.test.ts"],
+    caughtBy: ["test/admission/arrivals.test.ts"],
     rule: "docs/design/service.md, Cost before trust",
   },
   {

@@ -179,8 +179,8 @@ export const memory: Mutant[] = [
   },
   {
     name: "who waits for an engine holds the body as it came",
-    file: "src/usage/walk.ts",
-    find: "this.#errand.own?.letGo();",
+    file: "src/usage/attempts.ts",
+    find: "this.#attemptRequest.own?.letGo();",
     replace: "",
     caughtBy: ["test/http/own-bytes.test.ts"],
     rule,

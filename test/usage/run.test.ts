@@ -9,7 +9,7 @@ import { noLimits } from "../../src/store/plan.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
 import type { Tried } from "../../src/usage/opened.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
-import { type Asked, type Caller, type Ended, type RunParts, runs } from "../../src/usage/run.ts";
+import { type Caller, type Ended, type RunParts, type RunRequest, runs } from "../../src/usage/run.ts";
 
 const begun: InferenceEvent = { type: "response-start", responseId: "r", model: "acme/m", createdAtSeconds: 1 };
 const text: InferenceEvent = { type: "part-start", index: 0, part: { kind: "text" } };
@@ -47,7 +47,7 @@ const asked = {
   media: { bytes: 0, tokens: 0 },
   inputBytes: 120,
   outputTokensAllowed: 1000,
-} as unknown as Asked;
+} as unknown as RunRequest;
 
 /** Each run has one of its own, since it is used up. */
 const said = () => ({ ...asked.request, turns: [{ role: "user" as const, parts: [] }] });

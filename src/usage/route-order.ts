@@ -1,4 +1,4 @@
-/** Which routes a walk may still take, and which comes next. It asks nobody, and holds nothing of what was said. */
+/** The order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and holds nothing of an answer. */
 import type { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
 import { isFree, nextAfter, repeatAfter_ms } from "../routing/after.ts";
@@ -8,12 +8,12 @@ import { fitting, identityOf, isSame } from "../routing/choose.ts";
 import type { Claim, Share } from "../routing/fair-queue.ts";
 import type { Health } from "../routing/health.ts";
 import type { Pool, Visit } from "../routing/pool.ts";
-import type { Place, Queues, Waiting } from "../routing/queues.ts";
+import type { Queues, Slot, Waiting } from "../routing/queues.ts";
 import type { Replicas } from "../routing/replicas.ts";
 import type { AttemptEnd } from "../upstream/attempt.ts";
-import type { Errand } from "./asking.ts";
+import type { AttemptRequest } from "./attempt-request.ts";
 
-export interface ItineraryParts {
+export interface RouteOrderParts {
   /** Of a model, by its public id. */
   budget(model: string): RetryBudget;
   replicas: Pick<Replicas, "routesOf" | "watch">;
@@ -36,17 +36,14 @@ export interface Stage {
   wait_ms: number;
 }
 
-/** A request that is at an engine now. */
-export interface Stay {
-  route: Route;
+/** A slot at an engine, taken since `begun_ms`. */
+export interface TakenSlot extends Slot {
   begun_ms: number;
-  /** It is over; once. */
-  over(): void;
 }
 
-export class Itinerary implements Visit, Claim {
-  readonly #parts: ItineraryParts;
-  readonly #errand: Errand;
+export class RouteOrder implements Visit, Claim {
+  readonly #parts: RouteOrderParts;
+  readonly #attemptRequest: AttemptRequest;
   readonly #budget: RetryBudget;
   readonly organizationId: string;
   readonly tokens: number;
@@ -67,20 +64,20 @@ export class Itinerary implements Visit, Claim {
   /** The last route may be asked once more. */
   #mayRepeat = true;
 
-  constructor(parts: ItineraryParts, errand: Errand, tokens: number) {
+  constructor(parts: RouteOrderParts, attemptRequest: AttemptRequest, tokens: number) {
     this.#parts = parts;
-    this.#errand = errand;
-    this.#budget = parts.budget(errand.model.id);
-    this.organizationId = errand.affinity.organizationId;
+    this.#attemptRequest = attemptRequest;
+    this.#budget = parts.budget(attemptRequest.model.id);
+    this.organizationId = attemptRequest.affinity.organizationId;
     this.tokens = tokens;
-    this.share = parts.shareOf(errand.plan.name);
-    this.#routes = parts.replicas.routesOf(errand.model);
+    this.share = parts.shareOf(attemptRequest.plan.name);
+    this.#routes = parts.replicas.routesOf(attemptRequest.model);
     this.#left = this.#able();
     this.#hasPeers = this.#left.length > 1;
   }
 
   key(): number | null {
-    if (this.#key === undefined) this.#key = affinityKey(this.#errand.affinity, this.#errand.request);
+    if (this.#key === undefined) this.#key = affinityKey(this.#attemptRequest.affinity, this.#attemptRequest.request);
     return this.#key;
   }
 
@@ -95,7 +92,7 @@ export class Itinerary implements Visit, Claim {
   }
 
   /** A request leaves, if there is room for it somewhere; else null. */
-  enter(stage: Stage): Stay | null {
+  enter(stage: Stage): TakenSlot | null {
     const { pool, queues, draw } = this.#parts;
     const route = pool.choose(queues.open(this.#routesOf(stage), this), this, draw);
     return route && this.#begun(queues.enter(route, this));
@@ -106,7 +103,7 @@ export class Itinerary implements Visit, Claim {
     const { queues, replicas } = this.#parts;
     const waiting = queues.wait(this.#routesOf(stage), this);
     const unwatch = replicas.watch(() => waiting.renew(this.#routesOf(stage)));
-    void waiting.place.then(unwatch);
+    void waiting.slot.then(unwatch);
     return waiting;
   }
 
@@ -119,25 +116,26 @@ export class Itinerary implements Visit, Claim {
   }
 
   /** A request that has waited leaves, unless the engine has fallen ill meanwhile: then null. */
-  arrived(place: Place, stage: Stage): Stay | null {
-    if (this.#routesOf(stage).some((route) => isSame(route, place.route))) return this.#begun(place);
-    place.leave();
+  arrived(slot: Slot, stage: Stage): TakenSlot | null {
+    if (this.#routesOf(stage).some((route) => isSame(route, slot.route))) return this.#begun(slot);
+    slot.release();
     return null;
   }
 
-  #begun({ route, leave }: Place): Stay {
+  #begun(slot: Slot): TakenSlot {
     const { health, pool } = this.#parts;
+    const { route } = slot;
     const begun_ms = this.#parts.now_ms();
     this.#left = this.#left.filter((other) => !isSame(other, route));
     this.#asked.push(route);
     this.#isSpareTaken = false;
     health.begun(route, begun_ms);
     pool.begun(route, this, this.#hasPeers, begun_ms);
-    const over = () => {
+    const release = () => {
       pool.ended(route, this);
-      leave();
+      slot.release();
     };
-    return { route, begun_ms, over };
+    return { route, begun_ms, release };
   }
 
   #routesOf({ route }: Stage): readonly Route[] {
@@ -149,7 +147,7 @@ export class Itinerary implements Visit, Claim {
 
   /** Names may lead elsewhere by now: an address that is gone is not asked, and one that is new may be. */
   #renew(): void {
-    const routes = this.#parts.replicas.routesOf(this.#errand.model);
+    const routes = this.#parts.replicas.routesOf(this.#attemptRequest.model);
     if (routes === this.#routes) return;
     this.#routes = routes;
     const asked = new Set(this.#asked.map(identityOf));
@@ -158,7 +156,7 @@ export class Itinerary implements Visit, Claim {
 
   /** Those whose protocol has words for it, and whose context holds it. */
   #able(): readonly Route[] {
-    const { model, request, inputTokens } = this.#errand;
+    const { model, request, inputTokens } = this.#attemptRequest;
     const contextOf = (route: Route) => contextTokensOf(model, route);
     if (this.#contextTokens_over > 0)
       return this.#routes.filter((route) => contextOf(route) > this.#contextTokens_over);
@@ -196,7 +194,7 @@ export class Itinerary implements Visit, Claim {
 
   /** Also one that was asked before: it failed then for another reason. */
   #seekLarger(route: Route): void {
-    this.#contextTokens_over = contextTokensOf(this.#errand.model, route);
+    this.#contextTokens_over = contextTokensOf(this.#attemptRequest.model, route);
     this.#asked = [];
     this.#left = this.#able();
   }

@@ -8,7 +8,7 @@ import type { Signals } from "./departure.ts";
 import type { RunTrace } from "./trace.ts";
 
 /** What is asked of engines. */
-export interface Errand extends Signals {
+export interface AttemptRequest extends Signals {
   model: CatalogModel;
   request: InferenceRequest;
   /** Size of what the caller asked. */
@@ -32,12 +32,12 @@ export interface Errand extends Signals {
   trace?: RunTrace | null;
 }
 
-export interface WalkSettings {
+export interface AttemptsSettings {
   /** Up to this cap an answer that nobody streams is asked for whole. */
   unstreamed_tokens_max: number;
 }
 
-export interface Asking {
+export interface EngineRequest {
   stream: boolean;
   /** How long parts may wait for more of them: 0 where a caller reads them as they come. */
   gather_ms: number;
@@ -61,7 +61,10 @@ const answer_tokens = 1024;
 /** docs/design/usage.md, Answers that nobody streams. */
 const unstreamed_gather_ms = 100;
 
-export function askingOf({ model, request, inputTokens, room }: Errand, settings: WalkSettings): Asking {
+export function engineRequestOf(
+  { model, request, inputTokens, room }: AttemptRequest,
+  settings: AttemptsSettings,
+): EngineRequest {
   const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
   // An answer that comes whole cannot be ended on its way, nor its hold grow.

@@ -8,10 +8,10 @@ import { queues } from "../../src/routing/queues.ts";
 import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { type Capacity, defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
-import type { Errand } from "../../src/usage/asking.ts";
-import { type Attempted, type WalkParts, walk } from "../../src/usage/walk.ts";
+import type { AttemptRequest } from "../../src/usage/attempt-request.ts";
+import { type Attempted, Attempts, type AttemptsParts } from "../../src/usage/attempts.ts";
 import { startWall, type Wall } from "../failover/wall.ts";
-import { walking } from "../harness/patience.ts";
+import { attemptsParts } from "../harness/patience.ts";
 import { saying } from "../harness/request.ts";
 import { until } from "../harness/until.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
@@ -87,8 +87,8 @@ function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): Cat
 
 interface Options {
   timeouts?: Partial<UpstreamTimeouts>;
-  parts?: Partial<WalkParts>;
-  request?: Partial<Errand["request"]>;
+  parts?: Partial<AttemptsParts>;
+  request?: Partial<AttemptRequest["request"]>;
   inputTokens?: number;
   signal?: Signal;
   halted?: Signal;
@@ -96,11 +96,11 @@ interface Options {
   onAttempt?(attempt: Attempted): void;
 }
 
-async function walks(ways: readonly Way[], options: Options = {}): Promise<Told> {
+async function outcomeOf(ways: readonly Way[], options: Options = {}): Promise<Told> {
   const kinds: string[] = [];
   const model = modelOf(ways, options.timeouts ?? {});
-  const opened = walk(
-    walking({
+  const opened = new Attempts(
+    attemptsParts({
       client: engines,
       attempted(attempt) {
         kinds.push(attempt.end.kind);
@@ -140,7 +140,7 @@ const isStart = ({ type }: InferenceEvent) => type === "response-start";
 const noBudget = () => ({ offered() {}, take: () => false });
 
 test("the best priority is asked, and it alone where it answers", async () => {
-  const told = await walks([
+  const told = await outcomeOf([
     { model: "ok-spare", priority: 1 },
     { model: "ok-first", priority: 0 },
   ]);
@@ -154,7 +154,7 @@ test("one conversation meets one engine, whatever the draw: by the client's name
     const routes = new Set<string | undefined>();
     for (let count = 0; count < 8; count++) {
       const parts = { draw: () => count / 8 };
-      routes.add((await walks(ways, { parts, ...known })).route);
+      routes.add((await outcomeOf(ways, { parts, ...known })).route);
     }
     expect(routes.size).toBe(1);
   }
@@ -162,68 +162,68 @@ test("one conversation meets one engine, whatever the draw: by the client's name
 
 test("S01, S03: where no other engine is left, the last is asked once more, when it has room again or after a moment", async () => {
   const begun_ms = performance.now();
-  expect(await walks(["s01"])).toMatchObject({ fault: null, kinds: ["busy", "answered"], attempts: 2 });
+  expect(await outcomeOf(["s01"])).toMatchObject({ fault: null, kinds: ["busy", "answered"], attempts: 2 });
   expect(performance.now() - begun_ms).toBeGreaterThan(1_900);
-  expect(await walks(["s03"])).toMatchObject({ fault: null, kinds: ["failed", "answered"], attempts: 2 });
+  expect(await outcomeOf(["s03"])).toMatchObject({ fault: null, kinds: ["failed", "answered"], attempts: 2 });
   // Once, and only where it has refused the request.
-  expect(await walks(["s04"])).toMatchObject({ fault: { code: "overloaded" }, attempts: 2 });
+  expect(await outcomeOf(["s04"])).toMatchObject({ fault: { code: "overloaded" }, attempts: 2 });
   for (const way of ["s02", "s06", "s13", "html", "empty"])
-    expect((await walks([way], { timeouts: { first_part_ms: 50 } })).attempts).toBe(1);
-  expect((await walks(["s03-kept"], { parts: { budget: noBudget } })).attempts).toBe(1);
-  expect((await walks(["s01-late"], { timeouts: { total_ms: 1_000 } })).attempts).toBe(1);
+    expect((await outcomeOf([way], { timeouts: { first_part_ms: 50 } })).attempts).toBe(1);
+  expect((await outcomeOf(["s03-kept"], { parts: { budget: noBudget } })).attempts).toBe(1);
+  expect((await outcomeOf(["s01-late"], { timeouts: { total_ms: 1_000 } })).attempts).toBe(1);
 });
 
 test("a caller that leaves while an engine is waited for ends the wait", async () => {
   const leaving = new Cancellation();
   const onAttempt = () => queueMicrotask(() => leaving.abort(new Fault("internal_error", "the caller left")));
-  const told = await walks(["s01-left"], { signal: leaving, onAttempt });
+  const told = await outcomeOf(["s01-left"], { signal: leaving, onAttempt });
   expect(told).toMatchObject({ attempts: 1, fault: { message: "the caller left" } });
 });
 
 test("three engines: one dead, one that is overloaded, one that answers", async () => {
-  const told = await walks(["dead", "s04", "ok"]);
+  const told = await outcomeOf(["dead", "s04", "ok"]);
   expect(told).toMatchObject({ fault: null, kinds: ["unreachable", "failed", "answered"], attempts: 3, route: "ok" });
   expect(told.events.filter(({ type }) => type === "response-start")).toHaveLength(1);
 });
 
 test("all routes on one dead host: each is tried once, and one clear error told", async () => {
-  const told = await walks(["dead-1", "dead-2", "dead-3"]);
+  const told = await outcomeOf(["dead-1", "dead-2", "dead-3"]);
   expect(told).toMatchObject({ kinds: ["unreachable", "unreachable", "unreachable"], attempts: 3 });
   expect(told.fault?.code).toBe("upstream_unavailable");
 });
 
 test("all are full: the caller is told so, and when the first of them has room", async () => {
-  const told = await walks(["forever", "s01"], { timeouts: { total_ms: 1_000 } });
+  const told = await outcomeOf(["forever", "s01"], { timeouts: { total_ms: 1_000 } });
   expect(told.fault).toMatchObject({ code: "capacity_exceeded", details: { retryAfterSeconds: 2 } });
-  const alone = await walks(["forever"]);
+  const alone = await outcomeOf(["forever"]);
   expect(alone.fault).toMatchObject({ code: "capacity_exceeded", details: { retryAfterSeconds: 60 } });
   expect(alone.attempts).toBe(1);
 });
 
 test("one is broken and one is full: that is no matter of waiting alone", async () => {
-  expect((await walks(["s04", "s02"])).fault?.code).toBe("overloaded");
+  expect((await outcomeOf(["s04", "s02"])).fault?.code).toBe("overloaded");
 });
 
 test("an engine that is full and says for how long is left alone meanwhile", async () => {
   const parts = { health: health() };
-  await walks(["forever", "ok"], { parts });
-  expect(await walks(["forever", "ok"], { parts })).toMatchObject({ attempts: 1, route: "ok" });
+  await outcomeOf(["forever", "ok"], { parts });
+  expect(await outcomeOf(["forever", "ok"], { parts })).toMatchObject({ attempts: 1, route: "ok" });
 });
 
 test("a dead engine is asked three times, and then left alone: its requests cost no second attempt", async () => {
   const parts = { health: health() };
   const attempts: number[] = [];
-  for (let count = 0; count < 6; count++) attempts.push((await walks(["s04-ill", "ok"], { parts })).attempts);
+  for (let count = 0; count < 6; count++) attempts.push((await outcomeOf(["s04-ill", "ok"], { parts })).attempts);
   expect(attempts).toEqual([2, 2, 2, 1, 1, 1]);
 });
 
 test("what the caller did is told at once, and asked nowhere else", async () => {
-  const told = await walks(["s13", "ok"]);
+  const told = await outcomeOf(["s13", "ok"]);
   expect(told).toMatchObject({ fault: { code: "invalid_value" }, kinds: ["rejected"], attempts: 1 });
 });
 
 test("once a part was shown, no other engine is asked", async () => {
-  const told = await walks(["s08", "ok"]);
+  const told = await outcomeOf(["s08", "ok"]);
   expect(told).toMatchObject({ fault: { code: "upstream_unavailable" }, kinds: ["broken"], attempts: 1 });
   expect(told.events.filter(({ type }) => type === "part-start")).toHaveLength(1);
 });
@@ -234,7 +234,7 @@ const collected = { stream: false, outputTokens_max: 900 };
 const wholly = { stream: false, outputTokens_max: 100 };
 
 test("of an answer that nobody streams nothing was shown: where its engine breaks off, another begins it anew", async () => {
-  const told = await walks(["s08", "ok"], { request: collected });
+  const told = await outcomeOf(["s08", "ok"], { request: collected });
   expect(told).toMatchObject({ fault: null, kinds: ["broken", "answered"], attempts: 2, route: "ok" });
   const starts = told.events.flatMap((event, at) => (isStart(event) ? [at] : []));
   // The next one is waited for when what was said is void already.
@@ -243,16 +243,19 @@ test("of an answer that nobody streams nothing was shown: where its engine break
 });
 
 test("where all break off, the last failure is told; without budget, or by the request's own fault, nobody else is asked", async () => {
-  const broken = await walks(["s08-1", "s08-2"], { request: collected });
+  const broken = await outcomeOf(["s08-1", "s08-2"], { request: collected });
   expect(broken).toMatchObject({ fault: { code: "upstream_unavailable" }, kinds: ["broken", "broken"] });
   const parts = { budget: noBudget };
-  expect(await walks(["s08", "ok"], { request: collected, parts })).toMatchObject({ kinds: ["broken"], attempts: 1 });
+  expect(await outcomeOf(["s08", "ok"], { request: collected, parts })).toMatchObject({
+    kinds: ["broken"],
+    attempts: 1,
+  });
 });
 
-test("a caller that leaves between two such attempts ends the walk, and no engine has its request", async () => {
+test("a caller that leaves between two such attempts ends them, and no engine has its request", async () => {
   const leaving = new Cancellation();
   const leave = () => leaving.abort(new Fault("internal_error", "the caller left"));
-  const told = await walks(["s08", "ok"], {
+  const told = await outcomeOf(["s08", "ok"], {
     request: collected,
     signal: leaving,
     onAttempt: () => queueMicrotask(leave),
@@ -266,11 +269,11 @@ test("a caller that leaves what the engine was asked for whole: it is let finish
     ["s06-ill", ["failed"], false],
   ] as const) {
     const leaving = new Cancellation();
-    const walked = walks([way, "ok"], { request: wholly, signal: leaving });
+    const outcome = outcomeOf([way, "ok"], { request: wholly, signal: leaving });
     await until(() => wall.asked.includes(way), 5_000, "the engine to be asked");
     leaving.abort(new Fault("internal_error", "the caller left"));
     wall.resume(way, way === "s06-late" ? "ok" : "s04");
-    expect(await walked).toMatchObject({ kinds, isAtEngine, attempts: 1 });
+    expect(await outcome).toMatchObject({ kinds, isAtEngine, attempts: 1 });
   }
 });
 
@@ -278,41 +281,41 @@ test("nor is one that is slow given up for another when its caller has left", as
   const leaving = new Cancellation();
   const timeouts = { first_part_spare_ms: 50 };
   const request = { stream: false, outputTokens_max: 4 };
-  const walked = walks(["s06-slow", "ok"], { request, signal: leaving, timeouts });
+  const outcome = outcomeOf(["s06-slow", "ok"], { request, signal: leaving, timeouts });
   await until(() => wall.asked.includes("s06-slow"), 5_000, "the engine to be asked");
   leaving.abort(new Fault("internal_error", "the caller left"));
   // By then it would have been given up: so short an answer explains no more than 255 ms.
   await Bun.sleep(600);
   wall.resume("s06-slow", "ok");
-  expect(await walked).toMatchObject({ kinds: ["answered"], attempts: 1 });
+  expect(await outcome).toMatchObject({ kinds: ["answered"], attempts: 1 });
 });
 
 test("an engine whose breaker opens is not waited for when the caller has left", async () => {
   const leaving = new Cancellation();
   const parts = { health: health() };
-  const walked = walks(["s06-sick"], { request: wholly, signal: leaving, parts });
+  const outcome = outcomeOf(["s06-sick"], { request: wholly, signal: leaving, parts });
   await until(() => wall.asked.includes("s06-sick"), 5_000, "the engine to be asked");
   leaving.abort(new Fault("internal_error", "the caller left"));
   const route = modelOf(["s06-sick"], {}).routes[0]!;
   for (let count = 0; count < 3; count++) parts.health.ended(route, { kind: "broken" }, 1e9, 1e9);
-  expect(await walked).toMatchObject({ kinds: ["abandoned"], isAtEngine: true });
+  expect(await outcome).toMatchObject({ kinds: ["abandoned"], isAtEngine: true });
 });
 
 test("the conversation is needed while another engine may be asked, and no longer", async () => {
-  expect((await walks(["ok-1", "ok-2"])).isFinalAtFirst).toBe(true);
-  expect((await walks(["ok-1", "ok-2"], { request: collected })).isFinalAtFirst).toBe(false);
-  expect((await walks(["ok-1"], { request: collected })).isFinalAtFirst).toBe(true);
+  expect((await outcomeOf(["ok-1", "ok-2"])).isFinalAtFirst).toBe(true);
+  expect((await outcomeOf(["ok-1", "ok-2"], { request: collected })).isFinalAtFirst).toBe(false);
+  expect((await outcomeOf(["ok-1"], { request: collected })).isFinalAtFirst).toBe(true);
 });
 
 test("an empty answer is asked for elsewhere; where all are empty, it is the answer", async () => {
-  expect(await walks(["empty", "ok"])).toMatchObject({ fault: null, attempts: 2, route: "ok" });
-  const told = await walks(["empty-1", "empty-2"]);
+  expect(await outcomeOf(["empty", "ok"])).toMatchObject({ fault: null, attempts: 2, route: "ok" });
+  const told = await outcomeOf(["empty-1", "empty-2"]);
   expect(told.events.at(-1)).toEqual({ type: "response-end", reason: "stop" });
   expect(told.attempts).toBe(2);
 });
 
 test("an answer that a filter or the request's own limit ended before its first word is its answer, and asked for nowhere else", async () => {
-  const told = await walks(["filtered", "ok"]);
+  const told = await outcomeOf(["filtered", "ok"]);
   expect(told.events.at(-1)).toEqual({ type: "response-end", reason: "content_filter" });
   expect(told).toMatchObject({ fault: null, kinds: ["answered"], attempts: 1 });
   expect(wall.asked).toEqual(["filtered"]);
@@ -325,30 +328,30 @@ test("a caller that leaves in the moment in which it gets a slot gives the slot 
   const claim = { organizationId: "other", tokens: 1, share: { weight: 1, priority: 0 } };
   const [route] = modelOf([way], {}).routes as [Route];
   const taken = slots.enter(route, claim);
-  const walked = walks([way], { signal: leaving, parts: { queues: slots } });
+  const asked = outcomeOf([way], { signal: leaving, parts: { queues: slots } });
   await until(() => slots.lengthOf(route) === 1, 5_000, "the request to wait");
-  taken.leave();
+  taken.release();
   leaving.abort(new Fault("internal_error", "the caller left"));
-  expect(await walked).toMatchObject({ attempts: 0, fault: { message: "the caller left" } });
+  expect(await asked).toMatchObject({ attempts: 0, fault: { message: "the caller left" } });
   expect(slots.open([route], claim)).toEqual([route]);
 });
 
 test("an outage is not multiplied: without budget a request that was sent is not sent elsewhere", async () => {
   const parts = { budget: noBudget };
-  expect(await walks(["s04", "ok"], { parts })).toMatchObject({ fault: { code: "overloaded" }, attempts: 1 });
+  expect(await outcomeOf(["s04", "ok"], { parts })).toMatchObject({ fault: { code: "overloaded" }, attempts: 1 });
   // Where no engine has had it, nothing is multiplied.
-  expect(await walks(["dead", "ok"], { parts })).toMatchObject({ fault: null, attempts: 2 });
+  expect(await outcomeOf(["dead", "ok"], { parts })).toMatchObject({ fault: null, attempts: 2 });
 });
 
 test("an engine that is slow is given up early only where another may be asked", async () => {
   const timeouts = { first_part_spare_ms: 50, first_part_ms: 400 };
-  expect(await walks(["s06", "ok"], { timeouts })).toMatchObject({ kinds: ["timeout", "answered"], route: "ok" });
+  expect(await outcomeOf(["s06", "ok"], { timeouts })).toMatchObject({ kinds: ["timeout", "answered"], route: "ok" });
   for (const [ways, parts] of [
     [["s06"], {}],
     [["s06", "ok"], { budget: noBudget }],
   ] as const) {
     const begun_ms = performance.now();
-    expect((await walks(ways, { timeouts, parts })).fault?.code).toBe("upstream_timeout");
+    expect((await outcomeOf(ways, { timeouts, parts })).fault?.code).toBe("upstream_timeout");
     expect(performance.now() - begun_ms).toBeGreaterThan(350);
   }
 });
@@ -356,13 +359,13 @@ test("an engine that is slow is given up early only where another may be asked",
 test("a long input is given longer", async () => {
   const timeouts = { first_part_spare_ms: 50, first_part_ms: 50 };
   const begun_ms = performance.now();
-  expect((await walks(["s06"], { timeouts, inputTokens: 600 })).fault?.code).toBe("upstream_timeout");
+  expect((await outcomeOf(["s06"], { timeouts, inputTokens: 600 })).fault?.code).toBe("upstream_timeout");
   expect(performance.now() - begun_ms).toBeGreaterThan(300);
 });
 
 test("all attempts have one deadline", async () => {
   const timeouts = { first_part_spare_ms: 100, first_part_ms: 100, total_ms: 250 };
-  const told = await walks(["s06-1", "s06-2", "s06-3", "s06-4", "s06-5", "s06-6"], { timeouts });
+  const told = await outcomeOf(["s06-1", "s06-2", "s06-3", "s06-4", "s06-5", "s06-6"], { timeouts });
   expect(told.fault?.code).toBe("upstream_timeout");
   expect(told.attempts).toBeLessThan(5);
 });
@@ -370,26 +373,29 @@ test("all attempts have one deadline", async () => {
 test("a request goes where its context fits, and one refused as too long to a larger one alone", async () => {
   const small = { model: "ok-small", contextTokens: 1000 };
   const large = { model: "ok-large", contextTokens: 50_000 };
-  expect(await walks([small, large], { inputTokens: 900 })).toMatchObject({ route: "ok-small" });
-  expect(await walks([small, large], { inputTokens: 1001 })).toMatchObject({ route: "ok-large", attempts: 1 });
+  expect(await outcomeOf([small, large], { inputTokens: 900 })).toMatchObject({ route: "ok-small" });
+  expect(await outcomeOf([small, large], { inputTokens: 1001 })).toMatchObject({ route: "ok-large", attempts: 1 });
   const request = { outputTokens_max: 500 };
-  expect(await walks([small, large], { inputTokens: 900, request })).toMatchObject({ route: "ok-large", attempts: 1 });
+  expect(await outcomeOf([small, large], { inputTokens: 900, request })).toMatchObject({
+    route: "ok-large",
+    attempts: 1,
+  });
   const full = { model: "s12", contextTokens: 1000 };
   const peer = { model: "ok-peer", contextTokens: 1000 };
-  expect(await walks([full, peer, large])).toMatchObject({
+  expect(await outcomeOf([full, peer, large])).toMatchObject({
     fault: null,
     kinds: ["too_long", "answered"],
     route: "ok-large",
   });
-  expect(await walks([full, peer])).toMatchObject({ fault: { code: "context_length_exceeded" }, attempts: 1 });
+  expect(await outcomeOf([full, peer])).toMatchObject({ fault: { code: "context_length_exceeded" }, attempts: 1 });
 });
 
 test("a caller that leaves during the second attempt ends it, and no third begins", async () => {
   const leaving = new Cancellation();
-  const walked = walks(["s04", "s06", "ok"], { signal: leaving });
+  const outcome = outcomeOf(["s04", "s06", "ok"], { signal: leaving });
   await until(() => wall.asked.includes("s06"), 5_000, "the second attempt");
   leaving.abort(new Fault("internal_error", "the caller left"));
-  expect(await walked).toMatchObject({
+  expect(await outcome).toMatchObject({
     kinds: ["failed", "abandoned"],
     attempts: 2,
     fault: { message: "the caller left" },
@@ -397,10 +403,10 @@ test("a caller that leaves during the second attempt ends it, and no third begin
   expect(wall.asked).toEqual(["s04", "s06"]);
 });
 
-test("a grant that is lost between attempts ends the walk, with its own error", async () => {
+test("a grant that is lost between attempts ends them, with its own error", async () => {
   const lost = new Cancellation();
   const onAttempt = () => lost.abort(new Fault("storage_unavailable", "the lease was lost"));
-  const told = await walks(["s04", "ok"], { signal: lost, onAttempt });
+  const told = await outcomeOf(["s04", "ok"], { signal: lost, onAttempt });
   expect(told).toMatchObject({ attempts: 1, fault: { code: "storage_unavailable" } });
 });
 
@@ -422,13 +428,13 @@ test("a connection that had served before closes: the same engine is asked once 
     },
   });
   const ways = [{ model: "m", url: `http://127.0.0.1:${engine.port}/v1` }, "ok"];
-  expect(await walks(ways)).toMatchObject({ kinds: ["answered"], attempts: 1 });
-  expect(await walks(ways)).toMatchObject({ kinds: ["stale", "answered"], attempts: 2, route: "m", fault: null });
+  expect(await outcomeOf(ways)).toMatchObject({ kinds: ["answered"], attempts: 1 });
+  expect(await outcomeOf(ways)).toMatchObject({ kinds: ["stale", "answered"], attempts: 2, route: "m", fault: null });
   engine.stop(true);
 });
 
 test("a refusal of the operator's key is told with its status, for the log", async () => {
   const ends: unknown[] = [];
-  await walks(["forbidden", "ok"], { onAttempt: ({ end, route, model }) => ends.push([model, route.model, end]) });
+  await outcomeOf(["forbidden", "ok"], { onAttempt: ({ end, route, model }) => ends.push([model, route.model, end]) });
   expect(ends[0]).toEqual(["acme/m", "forbidden", { kind: "refused", status: 401 }]);
 });

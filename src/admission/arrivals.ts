@@ -3,21 +3,22 @@
  * plan have not seen it. A bucket for each key and purpose, that fills up again as a minute passes; of this node alone.
  * Rules: docs/design/service.md, Cost before trust.
  */
+
+import { grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Plan } from "../store/plan.ts";
-import { grouped } from "./amounts.ts";
 
 /** What a request asks for. Counts of tokens have a bucket of their own: agents send two dozen at once. */
 export type Purpose = "inference" | "count";
 
-export interface Attempts {
+export interface Arrivals {
   /** Throws `rate_limit_exceeded`. `plan` is that of the key's organization, if it has one. */
   take(keyId: string, purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): void;
 }
 
 /** So many times the plan's requests a minute, and so many at least. */
 const timesThePlan = 10;
-export const attemptsPerMinute_min: Record<Purpose, number> = { inference: 600, count: 1200 };
+export const arrivalsPerMinute_min: Record<Purpose, number> = { inference: 600, count: 1200 };
 
 interface Bucket {
   left: number;
@@ -27,7 +28,7 @@ interface Bucket {
 const minute_ms = 60_000;
 
 /** `now_ms` is monotonic. */
-export function attempts(now_ms: () => number): Attempts {
+export function arrivals(now_ms: () => number): Arrivals {
   const buckets = new Map<string, Bucket>();
   let swept_ms = now_ms();
 
@@ -57,7 +58,7 @@ export function attempts(now_ms: () => number): Attempts {
 
 /** Null: a plan without a limit of requests has none of attempts. */
 function limitOf(purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): number | null {
-  const least = attemptsPerMinute_min[purpose];
+  const least = arrivalsPerMinute_min[purpose];
   if (plan === undefined) return least;
   return plan.requestsPerMinute === null ? null : Math.max(least, timesThePlan * plan.requestsPerMinute);
 }

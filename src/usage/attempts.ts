@@ -1,12 +1,12 @@
 /**
- * USAGE, the walk: from route to route until something of an answer is shown, never after: of a stream its first part, of
+ * USAGE, the attempts: from route to route until something of an answer is shown, never after: of a stream its first part, of
  * what nobody streams its end. What an attempt that shows nothing has said is dropped before it is counted, or is void
  * where the answer begins anew; the hold, the lease and the record stay one. docs/routing.md, When another is asked.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import { saltOf } from "../routing/affinity.ts";
-import { type Failure, toldFault } from "../routing/after.ts";
+import { combinedFault, type Failure } from "../routing/after.ts";
 import { type Route, timeoutsOf } from "../routing/catalog.ts";
 import type { Clock } from "../time/clock.ts";
 import { ask, type Patience } from "../upstream/ask.ts";
@@ -14,15 +14,15 @@ import type { AttemptEnd } from "../upstream/attempt.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
-import { type Asking, askingOf, type Errand, type WalkSettings } from "./asking.ts";
+import { type AttemptRequest, type AttemptsSettings, type EngineRequest, engineRequestOf } from "./attempt-request.ts";
 import { type Finishing, finishing } from "./departure.ts";
-import { Itinerary, type ItineraryParts, type Stage, type Stay } from "./itinerary.ts";
 import type { Opened, OpenedEvents, Tried } from "./opened.ts";
+import { RouteOrder, type RouteOrderParts, type Stage, type TakenSlot } from "./route-order.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
 
-export interface WalkParts extends ItineraryParts {
+export interface AttemptsParts extends RouteOrderParts {
   client: Client;
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
@@ -30,7 +30,7 @@ export interface WalkParts extends ItineraryParts {
   late_ms(): number;
   /** A route has begun to answer, so long after it was asked. */
   firstPart(route: Route, ms: number): void;
-  settings(): WalkSettings;
+  settings(): AttemptsSettings;
   clock: Pick<Clock, "after">;
 }
 
@@ -52,15 +52,11 @@ export interface Waited {
 }
 
 /** Nothing is sent before the first event is asked for. */
-export function walk(parts: WalkParts, errand: Errand): Opened {
-  return new Walk(parts, errand);
-}
-
-class Walk implements Opened, OpenedEvents {
-  readonly #parts: WalkParts;
-  readonly #errand: Errand;
-  readonly #asking: Asking;
-  readonly #itinerary: Itinerary;
+export class Attempts implements Opened, OpenedEvents {
+  readonly #parts: AttemptsParts;
+  readonly #attemptRequest: AttemptRequest;
+  readonly #engineRequest: EngineRequest;
+  readonly #order: RouteOrder;
   readonly #started_ms: number;
   #failures: Failure[] = [];
   #route: Route | null = null;
@@ -77,16 +73,16 @@ class Walk implements Opened, OpenedEvents {
   #isBegun = false;
   #isFinal = false;
   #isOver = false;
-  /** Where the walk goes next; undefined before its first step. */
+  /** The next attempt; undefined before the first. */
   #stage: Stage | null | undefined;
   /** Ends a pause between two attempts. */
   #wake: (() => void) | null = null;
 
-  constructor(parts: WalkParts, errand: Errand) {
+  constructor(parts: AttemptsParts, attemptRequest: AttemptRequest) {
     this.#parts = parts;
-    this.#errand = errand;
-    this.#asking = askingOf(errand, parts.settings());
-    this.#itinerary = new Itinerary(parts, errand, this.#asking.busyTokens);
+    this.#attemptRequest = attemptRequest;
+    this.#engineRequest = engineRequestOf(attemptRequest, parts.settings());
+    this.#order = new RouteOrder(parts, attemptRequest, this.#engineRequest.busyTokens);
     this.#started_ms = parts.now_ms();
   }
 
@@ -115,7 +111,7 @@ class Walk implements Opened, OpenedEvents {
   }
 
   get windowTokens(): number | null {
-    return this.#asking.windowTokens;
+    return this.#engineRequest.windowTokens;
   }
 
   [Symbol.asyncIterator](): OpenedEvents {
@@ -136,13 +132,13 @@ class Walk implements Opened, OpenedEvents {
 
   async #toFirstPart(): Promise<Next> {
     let told: Batch = [];
-    if (this.#stage === undefined) this.#stage = this.#itinerary.first();
+    if (this.#stage === undefined) this.#stage = this.#order.first();
     while (this.#stage !== null) {
       const stage: Stage = this.#stage;
-      const stay: Stay | null = await this.#entered(stage);
-      if (!stay) break;
-      const { route } = stay;
-      told = await this.#asked(stay, stage.isFresh);
+      const slot: TakenSlot | null = await this.#entered(stage);
+      if (!slot) break;
+      const { route } = slot;
+      told = await this.#asked(slot, stage.isFresh);
       const end = this.#end;
       if (this.#isBegun || end === null) return { done: false, value: told };
       const kind = end.kind === "answered" && isEmptyAnswer(told) ? "empty" : end.kind;
@@ -168,84 +164,84 @@ class Walk implements Opened, OpenedEvents {
       return { done: false, value: this.#told(next.value) };
     }
     this.#isBegun = false;
-    return { done: false, value: [{ type: "response-start", ...this.#errand.identity }] };
+    return { done: false, value: [{ type: "response-start", ...this.#attemptRequest.identity }] };
   }
 
   /** At an engine that has room, as soon as there is one. Null: nobody waits any more, or it took too long. */
-  async #entered(stage: Stage): Promise<Stay | null> {
+  async #entered(stage: Stage): Promise<TakenSlot | null> {
     this.#isAtEngine = false;
     if (stage.wait_ms > 0) await this.#pause(stage.wait_ms);
     if (this.#isGivenUp()) return null;
-    const stay = this.#itinerary.enter(stage);
-    if (stay) return stay;
+    const slot = this.#order.enter(stage);
+    if (slot) return slot;
     const began_ms = this.#parts.now_ms();
     const found = await this.#queued(stage).catch((fault: unknown) => asFault(fault));
     const outcome = found instanceof Fault ? "full" : found === null ? "left" : "served";
     if (found instanceof Fault) this.#failures.push({ kind: "busy", fault: found });
     const ms = this.#parts.now_ms() - began_ms;
     this.#queued_ms += ms;
-    this.#parts.waited({ model: this.#errand.model.id, outcome, ms });
+    this.#parts.waited({ model: this.#attemptRequest.model.id, outcome, ms });
     return found instanceof Fault ? null : found;
   }
 
   /** Throws `capacity_exceeded`. */
-  async #queued(stage: Stage): Promise<Stay | null> {
-    const itinerary = this.#itinerary;
+  async #queued(stage: Stage): Promise<TakenSlot | null> {
+    const order = this.#order;
     // Whoever waits long holds the conversation alone.
-    this.#errand.own?.letGo();
-    await this.#pause(Number.POSITIVE_INFINITY, this.#errand.granted);
-    const until_ms = this.#parts.now_ms() + itinerary.patience_ms(stage);
+    this.#attemptRequest.own?.letGo();
+    await this.#pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
+    const until_ms = this.#parts.now_ms() + order.patience_ms(stage);
     for (;;) {
       if (this.#isGivenUp()) return null;
-      const stay = itinerary.enter(stage);
-      if (stay) return stay;
-      const waiting = itinerary.wait(stage);
-      await this.#pause(until_ms - this.#parts.now_ms(), waiting.place);
+      const slot = order.enter(stage);
+      if (slot) return slot;
+      const waiting = order.wait(stage);
+      await this.#pause(until_ms - this.#parts.now_ms(), waiting.slot);
       waiting.giveUp();
-      const place = await waiting.place;
+      const freed = await waiting.slot;
       if (this.#isGivenUp()) {
-        place?.leave();
+        freed?.release();
         return null;
       }
-      if (!place && this.#parts.now_ms() >= until_ms) throw itinerary.full(stage);
+      if (!freed && this.#parts.now_ms() >= until_ms) throw order.full(stage);
       // Other engines are there by now.
-      if (!place) continue;
-      const arrived = itinerary.arrived(place, stage);
+      if (!freed) continue;
+      const arrived = order.arrived(freed, stage);
       if (arrived) return arrived;
     }
   }
 
   /** What one engine says up to its first part, or all of it where there is none. */
-  async #asked({ route, begun_ms, over }: Stay, isFresh: boolean): Promise<Batch> {
-    const errand = this.#errand;
+  async #asked({ route, begun_ms, release }: TakenSlot, isFresh: boolean): Promise<Batch> {
+    const attemptRequest = this.#attemptRequest;
     const { upstream } = route;
-    const finish = this.#asking.stream ? null : this.#finishing(route);
+    const finish = this.#engineRequest.stream ? null : this.#finishing(route);
     this.#route = route;
     this.#attempts += 1;
     this.#isAtEngine = true;
     this.#end = null;
     this.#begun_ms = begun_ms;
     this.#lateBefore_ms = this.#parts.late_ms();
-    const traced = errand.trace?.attempt(upstream, route.model);
+    const traced = attemptRequest.trace?.attempt(upstream, route.model);
     this.#attempt = ask({
-      ...this.#asking.at(route),
+      ...this.#engineRequest.at(route),
       client: this.#parts.client,
       upstream,
       codec: upstreamCodecs[upstream.protocol],
-      identity: errand.identity,
-      signal: finish?.signal ?? errand.signal,
-      inputBytes: errand.inputBytes,
-      own: errand.own ?? null,
+      identity: attemptRequest.identity,
+      signal: finish?.signal ?? attemptRequest.signal,
+      inputBytes: attemptRequest.inputBytes,
+      own: attemptRequest.own ?? null,
       isFresh,
-      stream: this.#asking.stream,
-      gather_ms: this.#asking.gather_ms,
-      identified: { organization: errand.affinity.organizationId, plan: errand.plan.name },
+      stream: this.#engineRequest.stream,
+      gather_ms: this.#engineRequest.gather_ms,
+      identified: { organization: attemptRequest.affinity.organizationId, plan: attemptRequest.plan.name },
       traceHeaders: traced?.headers ?? null,
-      cacheSalt: upstream.isCacheSalted ? saltOf(errand.affinity.organizationId) : null,
+      cacheSalt: upstream.isCacheSalted ? saltOf(attemptRequest.affinity.organizationId) : null,
       patience: this.#patience(route),
-      hold: (bytes) => errand.holdAnswer?.(bytes),
+      hold: (bytes) => attemptRequest.holdAnswer?.(bytes),
       ended: (end) => {
-        over();
+        release();
         finish?.stop();
         traced?.ended(end.kind, end.status);
         this.#ended(route, end);
@@ -259,7 +255,7 @@ class Walk implements Opened, OpenedEvents {
       if (this.#end !== null) return held;
       if (held.some(isPartStart)) {
         this.#isBegun = true;
-        this.#isFinal = errand.request.stream || !this.#itinerary.hasSpare;
+        this.#isFinal = attemptRequest.request.stream || !this.#order.hasSpare;
         this.#wasShown(route);
         return held;
       }
@@ -272,7 +268,7 @@ class Walk implements Opened, OpenedEvents {
     const ms = now_ms() - this.#begun_ms;
     firstPart(route, ms);
     const taken_ms = Math.max(0, ms - this.#leeway_ms() - (late_ms() - this.#lateBefore_ms));
-    health.shown(route, replicas.routesOf(this.#errand.model), taken_ms, this.#begun_ms, now_ms());
+    health.shown(route, replicas.routesOf(this.#attemptRequest.model), taken_ms, this.#begun_ms, now_ms());
   }
 
   #ended(route: Route, end: AttemptEnd): void {
@@ -282,7 +278,7 @@ class Walk implements Opened, OpenedEvents {
     const { name: upstream, address: replica } = route.upstream;
     const told = { outcome: end.kind, ms: Math.round(ms) };
     this.tried.push(replica ? { upstream, replica, ...told } : { upstream, ...told });
-    attempted({ model: this.#errand.model.id, route, end, ms });
+    attempted({ model: this.#attemptRequest.model.id, route, end, ms });
     // Its beginning has been told: only what went wrong since is news.
     const isNews = end.kind !== "answered" || !this.#isBegun;
     if (isNews && (this.#isBegun || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
@@ -293,25 +289,25 @@ class Walk implements Opened, OpenedEvents {
     const last = batch.at(-1);
     if (last?.type === "response-failed") this.#failures.push({ kind: end.kind, fault: last.fault });
     if (end.kind !== "answered" && end.kind !== "abandoned") this.#isAtEngine = false;
-    return this.#isGivenUp() ? null : this.#itinerary.after(route, end, this.#rest_ms(route));
+    return this.#isGivenUp() ? null : this.#order.after(route, end, this.#rest_ms(route));
   }
 
   /** An answer that comes whole is let finish where its caller leaves, unless its engine is ill. */
   #finishing(route: Route): Finishing {
     const { clock, health, now_ms } = this.#parts;
-    return finishing(this.#errand, clock, () => {
+    return finishing(this.#attemptRequest, clock, () => {
       const state = health.stateOf(route, now_ms());
       return state !== "open" && state !== "down";
     });
   }
 
   #isGivenUp(): boolean {
-    return this.#isOver || this.#errand.signal.aborted;
+    return this.#isOver || this.#attemptRequest.signal.aborted;
   }
 
   /** Until so much time has passed, something has happened, or nobody waits any more. */
   async #pause(wait_ms: number, event?: Promise<unknown>): Promise<void> {
-    const { signal } = this.#errand;
+    const { signal } = this.#attemptRequest;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = wait_ms === Number.POSITIVE_INFINITY ? null : setTimeout(resolve, wait_ms);
     this.#wake = resolve;
@@ -327,13 +323,13 @@ class Walk implements Opened, OpenedEvents {
   }
 
   #leeway_ms(): number {
-    return leeway_ms(this.#errand.inputTokens, this.#asking.wholeTokens);
+    return leeway_ms(this.#attemptRequest.inputTokens, this.#engineRequest.wholeTokens);
   }
 
   #patience(route: Route): Patience {
     const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
     const more_ms = this.#leeway_ms();
-    const isSpared = first_part_spare_ms < first_part_ms && this.#itinerary.hasSpare;
+    const isSpared = first_part_spare_ms < first_part_ms && this.#order.hasSpare;
     return {
       connect_ms,
       idle_ms,
@@ -344,15 +340,15 @@ class Walk implements Opened, OpenedEvents {
   }
 
   #spareAfter(after_ms: number): Patience["spare"] {
-    return { after_ms, isAsked: () => !this.#isGivenUp() && this.#itinerary.takeSpare() };
+    return { after_ms, isAsked: () => !this.#isGivenUp() && this.#order.takeSpare() };
   }
 
   /** The last failure, in the words that all of them make together. */
   #told(batch: Batch): Batch {
     const last = batch.at(-1);
     if (last && last.type !== "response-failed") return batch;
-    const { signal } = this.#errand;
-    const fault = signal.aborted ? asFault(signal.reason) : toldFault(this.#failures);
+    const { signal } = this.#attemptRequest;
+    const fault = signal.aborted ? asFault(signal.reason) : combinedFault(this.#failures);
     return [...batch.slice(0, -1), { type: "response-failed", fault }];
   }
 }
