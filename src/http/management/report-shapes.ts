@@ -1,8 +1,8 @@
 /** A usage report as the management interface answers it; report-records.ts makes the values. */
 import Type from "typebox";
+import { instant } from "../../api/shapes.ts";
 import { count, nullable, oneOf } from "../../protocol/shapes/contract.ts";
 import { reportGroups } from "../../store/report.ts";
-import { instant } from "../shapes.ts";
 import { id, units } from "./shapes.ts";
 
 const measures = {
