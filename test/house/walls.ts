@@ -68,7 +68,7 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   },
   {
     packages: /^(typebox|@sinclair\/typebox)$/,
-    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|http\/management\/|api\/)/,
+    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|management\/|http\/management\/|api\/)/,
     instead: "the types and checks that src/protocol/*/contract.ts exports",
   },
 ];

@@ -1,7 +1,6 @@
 /** Teams and limits as the management interface takes and answers them; budget-records.ts makes the values. */
 import Type from "typebox";
-import { instant } from "../../api/shapes.ts";
-import { count, nullable } from "../../protocol/shapes/contract.ts";
+import { count, instant, nullable } from "../../protocol/shapes/contract.ts";
 import { units_max } from "../../store/ledger.ts";
 import { id, keyFields, limitFields, version } from "./shapes.ts";
 

@@ -3,12 +3,12 @@
  * `newOperatorJson` and `setNoticesJson` contain a secret. Pure.
  */
 
-import { percentOf } from "../../admission/amounts.ts";
-import { receiptShown, refusedShown } from "../../api/receipt.ts";
+import { percentOf } from "../../inference/amounts.ts";
 import type { NewKey } from "../../management/keys.ts";
 import type { OwnedHook, SetHook } from "../../management/notices.ts";
 import type { NewOperator } from "../../management/operators.ts";
 import type { OwnedKey } from "../../management/owned.ts";
+import { receiptShown, refusedShown } from "../../management/receipt.ts";
 import type {
   FoundRequest,
   OrganizationUsage,

@@ -1,7 +1,6 @@
 /** A usage report as the management interface answers it; report-records.ts makes the values. */
 import Type from "typebox";
-import { instant } from "../../api/shapes.ts";
-import { count, nullable, oneOf } from "../../protocol/shapes/contract.ts";
+import { count, instant, nullable, oneOf } from "../../protocol/shapes/contract.ts";
 import { reportGroups } from "../../store/report.ts";
 import { id, units } from "./shapes.ts";
 

@@ -1,8 +1,7 @@
 /** What the management interface answers, as schemas; records.ts makes the values. */
 import Type from "typebox";
-import { RequestReceipt } from "../../api/receipt-shape.ts";
-import { instant } from "../../api/shapes.ts";
-import { count, nullable, oneOf } from "../../protocol/shapes/contract.ts";
+import { RequestReceipt } from "../../management/receipt-shape.ts";
+import { count, instant, nullable, oneOf } from "../../protocol/shapes/contract.ts";
 import { keyStates, organizationStatuses, scopes } from "../../store/directory.ts";
 import { windowKinds } from "../../store/ledger.ts";
 import { roles } from "../../store/operators.ts";
