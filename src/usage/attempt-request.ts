@@ -1,7 +1,8 @@
 /** What is asked of engines for one request: the same of all, but for what the context of each allows. Pure. */
+
+import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
-import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import { type CatalogModel, contextTokensOf, type Route } from "../routing/catalog.ts";
 import type { Signals } from "./departure.ts";

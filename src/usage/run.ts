@@ -4,13 +4,13 @@
  * first. A throw, a return, a departure or a failure anywhere after `start` ends there.
  */
 import type { RatedEntrance, RatedEntry, RatedReservation } from "../admission/rates.ts";
+import type { OwnBytes } from "../body/own-bytes.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
-import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import type { CatalogModel } from "../routing/catalog.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
