@@ -2,6 +2,8 @@
  * Sliding rates before the entrance: a request takes from them first, gives back what it took if it is then not admitted,
  * and corrects it at its end (reservation.ts). Where neither the plan nor the key or its team has rates, this costs nothing.
  */
+
+import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Plan } from "../store/plan.ts";
 import {
@@ -14,7 +16,6 @@ import {
   type Rates,
   type RateTaken,
 } from "../store/rates.ts";
-import { counted, grouped } from "./amounts.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { holdFor } from "./hold.ts";
 import { minuteLimit } from "./limit-words.ts";

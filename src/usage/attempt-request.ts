@@ -1,7 +1,7 @@
 /** The request that engines are sent: the same for all of them, but for what the context of each allows. Pure. */
+import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
-import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import { type CatalogModel, contextTokensOf, type Route } from "../routing/catalog.ts";
 import type { Signals } from "./departure.ts";

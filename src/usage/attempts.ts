@@ -95,7 +95,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   next(): Promise<Next> {
-    if (this.progress.isFinal) return this.#attempt!.next();
+    if (this.progress.isFinal) return this.#attempt?.next() ?? Promise.resolve({ done: true, value: undefined });
     return this.#isBegun ? this.#nextUnseen() : this.#nextUpToFirstPart();
   }
 
