@@ -128,7 +128,7 @@ export const protocol: Mutant[] = [
   {
     name: "'stop' after tool calls stays 'stop'",
     file: "src/protocol/openai-chat/decode-stream.ts",
-    find: '    if (said === "stop" && this.#toolCalls > 0) return "tool_calls";\n',
+    find: '    if (reason === "stop" && this.#toolCalls > 0) return "tool_calls";\n',
     replace: "",
     caughtBy: [chat],
     rule: "docs/design/protocols.md, Wrong finish reason",
