@@ -1,4 +1,4 @@
-/** Which tools an answer calls, and with what. */
+/** The calls of an answer: their tools and arguments. */
 import type { Asked } from "./conversation.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import type { Part } from "./parts.ts";
@@ -34,7 +34,7 @@ export function callsFor(asked: Asked, choice: number, next: Random): Call[] {
   return request.parallelCalls ? calls : calls.slice(0, 1);
 }
 
-/** Arguments are an object whatever the schema leaves open. */
+/** Arguments are always an object, even if the schema allows other values. */
 function withObject(parameters: unknown): unknown {
   const schema = typeof parameters === "object" && parameters !== null ? parameters : {};
   return "type" in schema || "$ref" in schema ? schema : { type: "object", ...schema };
@@ -51,7 +51,7 @@ function toolsCalled({ request, conversation, directives }: Asked): Called[] {
   const allowed = request.tools.filter((tool) => only === null || only.includes(tool.name));
   const count = countAsked(directives);
   const demanded = mode === "required";
-  // A result in hand is answered in words, or an agent with a cue in its history would never end.
+  // Tool results are answered in words. Otherwise an agent with a directive in its history would never end.
   const cued = count > 0 && conversation.results.length === 0;
   if (mode === "none" || allowed.length === 0 || !(demanded || cued)) return [];
   const named = directives.calls.map(({ name, arguments: given }): Called => {

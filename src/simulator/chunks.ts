@@ -1,9 +1,9 @@
-/** An answer → chat completion chunks, in the order and with the quirks that were asked for. */
+/** Writes an answer as chat completion chunks, with the requested quirks. */
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";
 import type { Answer, Choice, Part, Usage } from "./parts.ts";
 
-/** `json` is the chunk as it is sent, `tokens` how many output tokens it brings. */
+/** `json` is the chunk as it is sent, and `tokens` the number of its output tokens. */
 export interface Chunk {
   json: string;
   tokens: number;
@@ -30,7 +30,7 @@ export function* chunks(answer: Answer, options: ChunkOptions): Generator<Chunk>
   const envelope = { id, object: "chat.completion.chunk", created, model };
   const { prompt_tokens, prompt_tokens_details } = answer.usage;
   let made = 0;
-  // What all chunks have in common is written once: at thousands of streams it is most of the work.
+  // The common part of all chunks is written once: with thousands of streams it is most of the work.
   const head = `${JSON.stringify(envelope).slice(0, -1)},"choices":`;
   const tail = options.includeUsage ? ',"usage":null}' : "}";
   const chunk = (choices: Json[], tokens: number, usage: Usage | null): Chunk => {
@@ -106,7 +106,7 @@ function* choiceSteps(choice: Choice, index: number, options: ChunkOptions): Gen
   if (finish_reason !== null) yield { choice: { index, delta: {}, logprobs: null, finish_reason }, tokens: 0 };
 }
 
-/** What `content` is before any text: null where there will be none because something else is said. */
+/** The value of `content` before any text: null if a call or a refusal comes instead of a text. */
 export function contentBefore(choice: Choice): "" | null {
   const kinds = choice.parts.map((part) => part.kind);
   return !kinds.includes("text") && (kinds.includes("call") || kinds.includes("refusal")) ? null : "";
@@ -121,7 +121,7 @@ type Delta = [delta: Json, tokens: number, logprobs: Json | null];
 function* deltas(choice: Choice, options: ChunkOptions): Generator<Delta> {
   const calls = choice.parts.filter((part) => part.kind === "call");
   for (const part of choice.parts) {
-    // Calls stand together in every order there is.
+    // Calls are always together.
     if (part.kind !== "call") yield* textDeltas(part, options);
     else if (part === calls[0]) yield* callDeltas(calls, options);
   }

@@ -1,12 +1,12 @@
 /**
- * Directives: what a request can ask of the simulator besides an answer, as `[simulator: status=503 retry-after=7]` in
- * the text of its last user message (so that it passes through a gateway), in the header `x-simulator`, or for every
- * request in the simulator's options. The tables here are the documentation: a test holds docs/simulator.md to them.
+ * Directives make the simulator answer in a certain way. A request has them as `[simulator: status=503 retry-after=7]` in the text
+ * of its last user message (so that they pass through a gateway) or in the header `x-simulator`; the simulator's options have
+ * them for every request. A test compares docs/simulator.md with the tables of this file.
  */
 import { Refusal } from "./refusal.ts";
 
 interface DirectiveRule {
-  /** How it is written, its value included. */
+  /** An example, with its value. */
   form: string;
   means: string;
   value: "none" | "word" | "whole" | "number" | "optional-whole";
@@ -100,7 +100,7 @@ const quirkRules = {
 export type Directive = keyof typeof rules;
 export type Quirk = keyof typeof quirkRules;
 
-/** For docs/simulator.md: each directive as it is written, each quirk by its name, and what it means. */
+/** The directives and quirks, with their meanings, for docs/simulator.md. */
 export const documentation = {
   directives: Object.values(rules).map((rule) => ({ form: rule.form, means: rule.means })),
   quirks: Object.entries(quirkRules).map(([form, means]) => ({ form: `quirk=${form}`, means })),
@@ -108,7 +108,7 @@ export const documentation = {
 
 export interface DirectedCall {
   name: string;
-  /** JSON; null where the simulator makes them up. */
+  /** JSON; null if the simulator makes them up. */
   arguments: string | null;
 }
 
@@ -121,7 +121,7 @@ export interface Directives {
   quirks: ReadonlySet<Quirk>;
 }
 
-/** Reads directives, later ones over earlier ones. Throws a Refusal (400) that lists the known ones. */
+/** Reads directives; later ones override earlier ones. Throws a Refusal (400) that lists the known ones. */
 export function parseDirectives(...sources: string[]): Directives {
   const flags = new Set<Directive>();
   const quirks = new Set<Quirk>();
@@ -146,10 +146,10 @@ export function parseDirectives(...sources: string[]): Directives {
   return directives;
 }
 
-// Neither bracket inside, so that openings without end cost no more than their length.
+// It allows no bracket inside, so that unclosed brackets cost linear time.
 const brackets = /\[simulator:([^[\]]*)\]/gi;
 
-/** A text's directives and what is left of it without them. */
+/** The directives in a text, and the text without them. */
 export function separated(text: string): { directives: string; rest: string } {
   const found: string[] = [];
   const rest = text.replace(brackets, (_, inside: string) => {
