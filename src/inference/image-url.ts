@@ -22,7 +22,7 @@ export function refuseImages(
     for (const part of parts) {
       const problem = part.kind === "image" ? imageUrlProblem(part.url, settings) : null;
       if (!problem) continue;
-      // Of the images, the centre knows the path of the first.
+      // The centre knows the path of the first image only.
       const param = needs.find(({ capability }) => capability === "vision")?.param;
       const advice = "Send the image itself, as a data: URL, or name it by a public address.";
       throw new Fault(

@@ -47,8 +47,9 @@ export function headInstructions(turns: readonly Turn[]): { parts: TextPart[]; r
 }
 
 /**
- * For engines that take instructions only at the head: instructions there become one turn, and later ones become marked text
- * of the user, joined to the user's own turn, because such templates also require that user and assistant alternate.
+ * Adapts a conversation to engines that take instructions only at the head. Instructions there become one turn. Later ones
+ * become marked text of the user, joined to the user's own turn, because such templates also require that user and assistant
+ * alternate.
  */
 export function withInstructionsAtHead(turns: readonly Turn[]): Turn[] {
   const { parts: head, rest } = headInstructions(turns);

@@ -20,7 +20,7 @@ export interface Offence {
   value: unknown;
   /** The `x-unsupported` of the shape, or of the union or array around it. */
   unsupported?: Unsupported;
-  /** For a repeated item, the index of the first one. */
+  /** The index of the first item that a repeated one equals. */
   first?: number;
 }
 type Unsupported = Shape["x-unsupported"];

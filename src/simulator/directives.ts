@@ -14,19 +14,9 @@ interface DirectiveRule {
   max: number | undefined;
 }
 
-const rule = (
-  value: DirectiveRule["value"],
-  form: string,
-  means: string,
-  min?: number,
-  max?: number,
-): DirectiveRule => ({
-  form,
-  means,
-  value,
-  min,
-  max,
-});
+function rule(value: DirectiveRule["value"], form: string, means: string, min?: number, max?: number): DirectiveRule {
+  return { form, means, value, min, max };
+}
 
 const rules = {
   status: rule("whole", "status=503", "answers with this status and an error", 400, 599),

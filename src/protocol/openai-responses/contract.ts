@@ -31,7 +31,7 @@ import {
   unsupported,
 } from "../shapes/contract.ts";
 
-/** For objects that the answer repeats as they were sent, with all their keys. */
+/** Options of objects that the answer repeats as they were sent, with all their keys. */
 const open = { additionalProperties: true };
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
