@@ -1,5 +1,5 @@
 /** The verbs of another node over its operator's port: what `--server` means. */
-import { managementPath } from "../http/management/gate.ts";
+import { managementPath } from "../api/management/gate.ts";
 import { client } from "../management/client.ts";
 import { ManagementError } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { grouped } from "../inference/amounts.ts";
 import { focusGroups, reportFocus } from "../management/focus.ts";
 import { reportCsv } from "../management/report-csv.ts";
-import { Report, type Row } from "../management/reports.ts";
+import { Report, type Row } from "../management/report-shape.ts";
 import { encode } from "../schema/codec.ts";
 import type { ReportGroup } from "../store/report.ts";
 import { bar } from "./bar.ts";

@@ -5,7 +5,7 @@ import { type Budget, noBudget, type KeyBudget as StoredBudget } from "../store/
 import type { Organization, Key as StoredKey } from "../store/directory.ts";
 import { type ManagementContext, noKey } from "./context.ts";
 import { exampleKey, keyFields } from "./keys.ts";
-import { changedLimits, differencesOf, type LimitChanges } from "./limits.ts";
+import { changedLimits, differencesOf } from "./limits.ts";
 import { staleOrganization } from "./organizations.ts";
 import { examples, id, Limits, limitChanges, managers, nullable, readers, words } from "./shapes.ts";
 import { allowed, keyDefaultOf, noTeam, overtaken, teamNamed } from "./teams.ts";
@@ -62,7 +62,7 @@ export const budgetVerbs = [
     example: { takes: { id: examples.key }, answer: exampleBudget },
     async act(context, input) {
       const key = await context.keyOf(input.id);
-      return shown(context, key, await context.administration.keyBudget(key.id));
+      return budgetedKey(context, key, await context.administration.keyBudget(key.id));
     },
   }),
   verb({
@@ -75,7 +75,7 @@ export const budgetVerbs = [
     description: "They count at once, for running requests too. What runs goes on counting where it was admitted.",
     roles: managers,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({
       ...oneKey,
       team: Type.Optional(nullable(words("ID or name of a team of its organization. Null: none."))),
@@ -91,7 +91,7 @@ export const budgetVerbs = [
       const refuse = async (now: StoredKey, budget: StoredBudget) => {
         const last = await lastChange(administration, { id: organization.id, subject: key.id });
         const read = input.version ?? key.version;
-        return stale(`Key '${now.name}'`, { read, last }, BudgetedKey, await shown(context, now, budget));
+        return stale(`Key '${now.name}'`, { read, last }, BudgetedKey, await budgetedKey(context, now, budget));
       };
       if (input.version !== undefined && key.version !== input.version) return refuse(key, before);
       const budget = await allowed(context, organization, changedLimits(input.limits, before.budget), "key");
@@ -105,10 +105,10 @@ export const budgetVerbs = [
         const differences = differencesOf(before, updated.now);
         // Where the version alone differs, something else of the key was changed.
         if (differences.length === 0) return refuse(now, updated.now);
-        return conflict(overtaken("key", differences), BudgetedKey, await shown(context, now, updated.now));
+        return conflict(overtaken("key", differences), BudgetedKey, await budgetedKey(context, now, updated.now));
       }
       await announce(key.id);
-      return shown(context, await keyOf(key.id), updated);
+      return budgetedKey(context, await keyOf(key.id), updated);
     },
   }),
   verb({
@@ -140,7 +140,7 @@ export const budgetVerbs = [
     description: "Keys that exist keep theirs.",
     roles: managers,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({ ...oneOrganization, limits: changes() }),
     answers: KeyDefault,
     example: { takes: { organization: "acme", limits: { session: 20_000_000 } }, answer: exampleDefault },
@@ -157,7 +157,7 @@ export const budgetVerbs = [
   }),
 ] as const;
 
-async function shown(
+async function budgetedKey(
   { withSlug }: ManagementContext,
   key: StoredKey,
   { team, budget }: StoredBudget,
@@ -167,17 +167,4 @@ async function shown(
 
 function defaultShown({ id, slug, version }: Organization, limits: Budget | null): KeyDefault {
   return { organizationId: id, organization: slug, limits, version };
-}
-
-/** The limits of a new key: those that are given, on top of what its team or its organization gives. */
-export async function newKeyBudget(
-  context: ManagementContext,
-  organization: Organization,
-  input: { team?: string | null | undefined; limits?: LimitChanges | null | undefined },
-): Promise<{ teamId: string | null; budget: Budget }> {
-  const team = input.team == null ? null : await teamNamed(context, input.team, organization);
-  const inherited = team?.keyDefault ?? (await context.administration.keyDefault(organization.id)) ?? noBudget;
-  const budget = changedLimits(input.limits, inherited);
-  if (input.limits != null) await allowed(context, organization, budget, "key");
-  return { teamId: team?.id ?? null, budget };
 }

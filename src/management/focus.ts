@@ -5,7 +5,7 @@
 import { fail } from "./error.ts";
 import { unitPrice } from "./pricing.ts";
 import { csvLine } from "./report-csv.ts";
-import type { Report, Row } from "./reports.ts";
+import type { Report, Row } from "./report-shape.ts";
 
 type Cell = string | number | null;
 

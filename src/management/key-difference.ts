@@ -1,10 +1,9 @@
 /** The difference between an organization's keys and what somebody wants them to be. Pure. */
 import { type Given, jsonOf, type Value } from "../schema/codec.ts";
 import { canonical } from "../store/audit-chain.ts";
-import type { KeyChange } from "../store/directory.ts";
+import type { Key, KeyChange } from "../store/directory.ts";
 import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
-import type { Key } from "./keys.ts";
 import { type Named, verbNamed } from "./verbs.ts";
 
 const createKey = verbNamed("createKey");

@@ -4,7 +4,6 @@ import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
 import type { Value } from "../schema/codec.ts";
 import { keyStates, type Organization, scopes } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
-import { newKeyBudget } from "./budgets.ts";
 import { isClosed, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
@@ -32,7 +31,7 @@ import {
   version,
   words,
 } from "./shapes.ts";
-import { noTeam } from "./teams.ts";
+import { newKeyBudget, noTeam } from "./teams.ts";
 import { verb } from "./verb.ts";
 import { lastChange, stale } from "./version.ts";
 
@@ -109,7 +108,7 @@ const labels = (options: { description?: string; maxProperties?: number }) =>
     Type.Record(Type.String(), nullable(name("Its text.")), {
       propertyNames: Type.String({
         pattern: "^[a-z0-9][a-z0-9._/-]{0,62}$",
-        "x-must-be": "1 to 63 lowercase letters, digits, and . _ - /, and begins with a letter or digit",
+        "x-must-be": "1 to 63 lowercase letters, digits, and . _ - /, with a letter or digit first",
       }),
       ...options,
     }),
@@ -163,7 +162,7 @@ export const keyVerbs = [
     description: "The answer has the key, this once.",
     roles: managers,
     kind: "creation",
-    faults: ["resource_not_found", "already_exists", "wrong_state"],
+    faults: ["resource_not_found", "idempotency_key_reused", "wrong_state"],
     takes: Type.Object({
       organization: words("Slug or ID."),
       name: name("What it is for."),
@@ -234,7 +233,7 @@ export const keyVerbs = [
       "What is left out stays. Every node knows within a second; what runs goes on. Its team and limits: `updateKeyBudget`.",
     roles: managers,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object(
       {
         ...oneKey,

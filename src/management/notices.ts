@@ -63,7 +63,7 @@ export const noticeVerbs = [
     example: { takes: { organization: "acme" }, answer: example },
     async act({ notices, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
-      return shown(organization, await notices.noticeHook(organization.id));
+      return noticesOf(organization, await notices.noticeHook(organization.id));
     },
   }),
   verb({
@@ -119,7 +119,7 @@ export const noticeVerbs = [
       const secret = `whsec_${random(secret_bytes).toBase64({ alphabet: "base64url", omitPadding: true })}`;
       const renews = input.newSecret === true;
       const set = await notices.setNoticeHook(organization.id, settings, { secret, renews }, actor);
-      return { ...shown(organization, set.hook), secret: set.isNewSecret ? secret : null };
+      return { ...noticesOf(organization, set.hook), secret: set.isNewSecret ? secret : null };
     },
   }),
   verb({
@@ -138,12 +138,12 @@ export const noticeVerbs = [
     example: { takes: { organization: "acme" }, answer: example },
     async act({ actor, notices, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
-      return shown(organization, await notices.removeNoticeHook(organization.id, actor));
+      return noticesOf(organization, await notices.removeNoticeHook(organization.id, actor));
     },
   }),
 ] as const;
 
-function shown({ slug }: Organization, hook: NoticeHook | null): Notices {
+function noticesOf({ slug }: Organization, hook: NoticeHook | null): Notices {
   if (hook) return { ...hook, organization: slug };
   return fail(`${slug} has no webhook. To set one, run: sluice notice set ${slug} --url URL`, "resource_not_found");
 }

@@ -90,11 +90,11 @@ export const operatorVerbs = [
     description: "The answer has the token, this once. The name stays in the audit log and is never used again.",
     roles: admins,
     kind: "creation",
-    faults: ["resource_not_found", "already_exists"],
+    faults: ["resource_not_found", "already_exists", "idempotency_key_reused"],
     takes: Type.Object({
       name: formed(
         /^[A-Za-z0-9_.@+-]{1,64}$/,
-        "1 to 64 letters, digits, and the characters . _ @ + -",
+        "a name of 1 to 64 letters, digits, and the characters . _ @ + -",
         "1 to 64 letters, digits, and `.`, `_`, `@`, `+`, `-`.",
       ),
       role: oneOf([...roles]),

@@ -28,7 +28,7 @@ export const organizationChangeVerbs = [
     description: "Its requests are refused, and what runs ends, until it is resumed.",
     roles: admins,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object(one),
     answers: Organization,
     example: { takes: sent, answer: { ...acme, status: "suspended", version: 2 } },
@@ -44,7 +44,7 @@ export const organizationChangeVerbs = [
     description: "Its requests are served again.",
     roles: admins,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object(one),
     answers: Organization,
     example: { takes: sent, answer: { ...acme, version: 3 } },
@@ -61,7 +61,7 @@ export const organizationChangeVerbs = [
       "What is left out stays. Its ID stays, and with it its keys, records and reports. Its old slug names it no more, and is never another organization's.",
     roles: admins,
     kind: "change",
-    faults: ["resource_not_found", "already_exists", "wrong_state"],
+    faults: ["resource_not_found", "already_exists", "wrong_state", "version_conflict"],
     takes: Type.Object(
       {
         ...one,
@@ -95,7 +95,7 @@ export const organizationChangeVerbs = [
       "What is left out stays; null lifts a limit. Limits count at once, for the keys that there are, too; those that a limit ended work again when it is lifted. Once it keeps no content, its stored responses are deleted before this is answered.",
     roles: admins,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object(
       {
         ...one,
@@ -136,7 +136,7 @@ export const organizationChangeVerbs = [
       "For good. Its keys are revoked, what runs ends, and nothing can be made or changed in it. Its records and reports stay for their time, 13 months; 15 months after, all that is left of it goes, but for the audit log and its slug, which is never another's. Repeating it changes nothing.",
     roles: admins,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object(one),
     answers: Organization,
     example: {
@@ -164,7 +164,7 @@ export const organizationChangeVerbs = [
     description: "The new limits apply from the next request on; what was used still counts.",
     roles: admins,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({ ...one, plan: nullable(words("Name of a plan. Null: none, so inference is refused.")) }),
     answers: Organization,
     example: { takes: { ...sent, plan: "starter" }, answer: { ...acme, plan: "starter", version: 4 } },
@@ -185,7 +185,7 @@ export const organizationChangeVerbs = [
     description: "From the end of the current month on.",
     roles: admins,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({ ...one, anchor: moment("ISO 8601 with a time zone, or a date in UTC.") }),
     answers: Organization,
     example: { takes: { ...sent, anchor: "2026-12-01" }, answer: { ...acme, version: 5 } },
@@ -206,7 +206,7 @@ export const organizationChangeVerbs = [
     description: "With a cap in micro-units a billing month it is on, with null it is off.",
     roles: admins,
     kind: "change",
-    faults: ["resource_not_found", "wrong_state"],
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({ ...one, cap_units: nullable(Type.Integer({ minimum: 1, maximum: units_max })) }),
     answers: Organization,
     example: {

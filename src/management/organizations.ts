@@ -111,7 +111,7 @@ export const organizationVerbs = [
     description: "Its slug is unique. Without a plan it is on `starter`.",
     roles: admins,
     kind: "creation",
-    faults: ["already_exists"],
+    faults: ["already_exists", "idempotency_key_reused"],
     takes: Type.Object({
       slug: slug("1 to 63 lowercase letters, digits, and hyphens."),
       name: Type.Optional(nullable(name("Display name; else the slug."))),

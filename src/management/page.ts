@@ -9,11 +9,11 @@ export interface Part<Item> {
 
 export function partFrom<Found, Item>(
   { items, hasMore }: PageOf<Found>,
-  shown: readonly Item[],
+  records: readonly Item[],
   cursorOf: (item: Found) => string,
 ): Part<Item> {
   const last = items.at(-1);
-  return { data: [...shown], nextCursor: hasMore && last !== undefined ? cursorOf(last) : null };
+  return { data: [...records], nextCursor: hasMore && last !== undefined ? cursorOf(last) : null };
 }
 
 /** All items of a list, part by part. */

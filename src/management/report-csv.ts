@@ -1,7 +1,7 @@
 /** A report as CSV: a stable format for spreadsheets (docs/reports.md). Pure. */
 import { snakeName } from "../schema/codec.ts";
 import type { ReportGroup } from "../store/report.ts";
-import type { Report, Row } from "./reports.ts";
+import type { Report, Row } from "./report-shape.ts";
 
 /** The report line by line, names first, with line ends as RFC 4180 wants them. */
 export function* reportCsv({ by, rows, total }: Report): Generator<string> {

@@ -112,8 +112,8 @@ export const requestVerbs = [
         );
       }
       const organization = (await administration.findOrganization(owner))?.slug ?? null;
-      const shown = receipt ? receiptShown(receipt) : refusedShown(refusal!);
-      return decode(Request, { ...shown, ...detailsOf(receipt), organization_id: owner, organization });
+      const own = receipt ? receiptShown(receipt) : refusedShown(refusal!);
+      return decode(Request, { ...own, ...detailsOf(receipt), organization_id: owner, organization });
     },
   }),
 ] as const;

@@ -25,7 +25,7 @@ export const formed = (pattern: RegExp, mustBe: string, description: string) =>
 export const slug = (description: string) =>
   formed(
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
-    "1 to 63 lowercase letters, digits, and hyphens, and begin and end with a letter or digit",
+    "a slug: 1 to 63 lowercase letters, digits, and hyphens, with a letter or digit at both ends",
     description,
   );
 

@@ -89,7 +89,7 @@ export const teamVerbs = [
       const organizationId = await narrowedTo(input.organization);
       const page = { limit: limitIn(input), after: input.cursor, organizationId };
       const found = await administration.pageTeams(page);
-      return partFrom(found, (await withSlugs(found.items)).map(shown), ({ id }) => id);
+      return partFrom(found, (await withSlugs(found.items)).map(teamRecord), ({ id }) => id);
     },
   }),
   verb({
@@ -101,7 +101,7 @@ export const teamVerbs = [
     description: "Its name is unique in its organization.",
     roles: managers,
     kind: "creation",
-    faults: ["resource_not_found", "already_exists", "wrong_state"],
+    faults: ["resource_not_found", "already_exists", "idempotency_key_reused", "wrong_state"],
     takes: Type.Object({
       organization: words("Slug or ID."),
       name: name("Its name."),
@@ -128,7 +128,7 @@ export const teamVerbs = [
       if (team === "name_taken") fail(nameTaken(organization, input.name), "already_exists");
       if (team === "reused") return reusedKey();
       if ("repeated" in team) return teamOf(context, { team: team.repeated });
-      return shown({ ...team, organization: organization.slug });
+      return teamRecord({ ...team, organization: organization.slug });
     },
   }),
   verb({
@@ -157,7 +157,7 @@ export const teamVerbs = [
     description: "What is left out stays. New limits count at once, for running requests too.",
     roles: managers,
     kind: "change",
-    faults: ["resource_not_found", "already_exists", "wrong_state"],
+    faults: ["resource_not_found", "already_exists", "wrong_state", "version_conflict"],
     takes: Type.Object({
       ...namedInBody,
       name: Type.Optional(nullable(name("Its new name."))),
@@ -172,7 +172,7 @@ export const teamVerbs = [
       await openOrganization(organization.id);
       const refuse = async (now: StoredTeam) => {
         const last = await lastChange(administration, { id: organization.id, subject: team.id });
-        const current = shown({ ...now, organization: organization.slug });
+        const current = teamRecord({ ...now, organization: organization.slug });
         return stale(`Team '${now.name}'`, { read: input.version ?? team.version, last }, Team, current);
       };
       if (input.version !== undefined && team.version !== input.version) return refuse(team);
@@ -192,11 +192,11 @@ export const teamVerbs = [
       if ("now" in updated) {
         const differences = differencesOf(team, updated.now);
         if (differences.length === 0) return refuse(updated.now);
-        const current = shown({ ...updated.now, organization: organization.slug });
+        const current = teamRecord({ ...updated.now, organization: organization.slug });
         return conflict(overtaken("team", differences), Team, current);
       }
       await announce(organization.id);
-      return shown({ ...updated, organization: organization.slug });
+      return teamRecord({ ...updated, organization: organization.slug });
     },
   }),
   verb({
@@ -218,12 +218,12 @@ export const teamVerbs = [
       await context.openOrganization(organization.id);
       const removed = (await context.administration.removeTeam(team.id, context.actor)) ?? noTeam(team.id);
       await context.announce(organization.id);
-      return shown({ ...removed, organization: organization.slug });
+      return teamRecord({ ...removed, organization: organization.slug });
     },
   }),
 ] as const;
 
-function shown({ budget, keyDefault, ...team }: StoredTeam & { organization: string }): Team {
+function teamRecord({ budget, keyDefault, ...team }: StoredTeam & { organization: string }): Team {
   return { ...team, limits: budget, keyLimits: keyDefault };
 }
 
@@ -234,7 +234,7 @@ interface NamedTeam {
 
 async function teamOf(context: ManagementContext, input: NamedTeam): Promise<Team> {
   const { team, organization } = await ownedTeam(context, input);
-  return shown({ ...team, organization: organization.slug });
+  return teamRecord({ ...team, organization: organization.slug });
 }
 
 async function ownedTeam(context: ManagementContext, input: NamedTeam) {
@@ -290,6 +290,19 @@ export async function keyDefaultOf(
   if (changes == null) return before;
   const budget = await allowed(context, owner, changedLimits(changes, before ?? noBudget), "new key");
   return Object.values(budget).every((limit) => limit === null) ? null : budget;
+}
+
+/** The limits of a new key: those that are given, on top of what its team or its organization gives. */
+export async function newKeyBudget(
+  context: ManagementContext,
+  organization: Organization,
+  input: { team?: string | null | undefined; limits?: LimitChanges | null | undefined },
+): Promise<{ teamId: string | null; budget: Budget }> {
+  const team = input.team == null ? null : await teamNamed(context, input.team, organization);
+  const inherited = team?.keyDefault ?? (await context.administration.keyDefault(organization.id)) ?? noBudget;
+  const budget = changedLimits(input.limits, inherited);
+  if (input.limits != null) await allowed(context, organization, budget, "key");
+  return { teamId: team?.id ?? null, budget };
 }
 
 const nameTaken = ({ slug }: Organization, given: string) =>

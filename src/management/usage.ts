@@ -236,8 +236,8 @@ export const usageVerbs = [
       const lost = await ledger.lost();
       if (differences.length === 0) return { differences: [], trusted, lost };
       const slugs = new Map((await administration.listOrganizations()).map(({ id, slug }) => [id, slug]));
-      const shown = differences.map((one) => differenceShown(one, slugs.get(one.organizationId ?? "") ?? null));
-      return { differences: shown, trusted, lost };
+      const listed = differences.map((one) => differenceShown(one, slugs.get(one.organizationId ?? "") ?? null));
+      return { differences: listed, trusted, lost };
     },
   }),
 ] as const;

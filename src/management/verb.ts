@@ -52,7 +52,7 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   /** Who may use it. An `organization-admin` sees only what belongs to the own organization. */
   roles: readonly [Role, ...Role[]];
   kind: How;
-  /** What it refuses, beside what is refused before it acts (http/management/gate.ts). */
+  /** What it refuses, beside what is refused before it acts (api/management/gate.ts). */
   faults: readonly FaultCode[];
   /** A `get` takes it in the query, the others in the body. */
   takes: TObject<Takes>;
@@ -88,8 +88,7 @@ export interface Verb<
 }
 
 /** What a client of the verb gives, and gets. */
-export type GivenTo<V> =
-  V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
+export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
 export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
 
 export function verb<

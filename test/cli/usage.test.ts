@@ -53,7 +53,7 @@ describe("what is wrong", () => {
     for (const [words, says] of [
       ["org plan acme gold", "starter, pro, unlimited"],
       ["org plan nobody pro", "no organization"],
-      ["org anchor acme tomorrow", "not an instant"],
+      ["org anchor acme tomorrow", "must be an instant"],
       ["org anchor acme 2026-02-30", "not an instant"],
       ["org anchor acme 1970-01-01", "between the years"],
       ["org extra-usage nobody off", "no organization"],
