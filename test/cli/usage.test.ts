@@ -60,7 +60,7 @@ describe("what is wrong", () => {
       ["usage show nobody", "no organization"],
       ["usage adjust acme --window week --units 0 --reason x", "other than 0"],
       ["usage adjust nobody --window week --units 5 --reason x", "no organization"],
-      ["request show org_1", "begin with 'req_'"],
+      ["request show org_1", "begins with 'req_'"],
       [`request show req_${"0".repeat(32)}`, "no request"],
     ] as const) {
       const { code, out, err } = await typed(words);
