@@ -10,7 +10,7 @@ import type { Shape } from "../src/schema/shape.ts";
 
 /** The page with each table in its place, between `<!-- settings: NAME -->` and `<!-- end -->`. */
 export function withTables(page: string): string {
-  return page.replaceAll(/(<!-- settings: (\S+) -->\n)[^]*?(<!-- end -->)/g, (_, begin, name, end) => {
+  return page.replaceAll(/(<!-- settings: (\S+) -->\n)[\s\S]*?(<!-- end -->)/g, (_, begin, name, end) => {
     const group = groupAt(name.split("."));
     return `${begin}${table(group, name === "environment" ? "variable" : "setting")}${end}`;
   });

@@ -5,16 +5,16 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { probes } from "../../src/api/operations.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { filled } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
 import { variables } from "../../src/config/settings/variables.ts";
-import { probes } from "../../src/http/operations.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 
 const root = join(import.meta.dir, "../..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
-const known = new Set<string>(variables);
+const known = new Set(variables);
 const unknown = (names: string[]) => names.filter((name) => !known.has(name));
 /** 2 s for the last words of streams, 10 s to settle while the database is away. */
 const farewell_ms = 12_000;
@@ -83,7 +83,7 @@ describe("the balancers", () => {
   const haproxy = textOf("deploy/balancers/haproxy.cfg");
   const nginx = textOf("deploy/balancers/nginx.conf");
   const envoy = textOf("deploy/balancers/envoy.yaml");
-  const total_ms = defaultTimeouts.total_ms;
+  const { total_ms } = defaultTimeouts;
 
   test("let go of a node's idle connection before the node does", () => {
     const idle = [

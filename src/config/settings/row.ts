@@ -131,7 +131,7 @@ export function text<const Given extends TextOptions>(
 
 interface ListOptions<Item> extends Options<Item[]> {
   minItems?: number;
-  maxItems: number;
+  maxItems?: number;
   uniqueItems?: true;
 }
 

@@ -37,7 +37,6 @@ const refused = (check: (text: string) => object) => (text: string) => {
 };
 
 const items = (problem: (item: string) => string | null) => text({ problem }, "");
-const items_max = 10_000;
 
 export const environment = {
   PORT: whole({ ...port, default: 8080 }, "The port to listen on. With 0 the system chooses one."),
@@ -104,12 +103,12 @@ export const environment = {
         "must list host names such as sluice.internal",
       ),
     ),
-    { maxItems: items_max, needs: "SLUICE_OPERATOR_PORT" },
+    { needs: "SLUICE_OPERATOR_PORT" },
     "Names by which that second port may be asked, such as `sluice.internal, sluice-1`. It answers to addresses, `localhost` and `SLUICE_OPERATOR_HOST` in any case, and to any other `Host` with 403.",
   ),
   SLUICE_TRUSTED_PROXIES: list(
     items(form(isNetwork, "must list addresses or networks such as 10.0.0.0/8 or ::1")),
-    { maxItems: items_max, default: [] },
+    { default: [] },
     "Addresses and networks of your proxies, such as `10.0.0.0/8, ::1`. Only from them Sluice takes the client's address. Set it behind a load balancer: without it, all clients share the limits of one address.",
   ),
   SLUICE_CLIENT_ADDRESS_HEADER: text(
