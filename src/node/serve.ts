@@ -5,6 +5,7 @@ import { adminSocket } from "../cli/socket.ts";
 import { engineNames } from "../config/engine-names.ts";
 import type { Reloadable } from "../config/reload.ts";
 import { type Log, logTo } from "../http/log.ts";
+import { client } from "../management/client.ts";
 import { planUse } from "../postgres/plan-use.ts";
 import { systemClock } from "../time/clock.ts";
 import type { Member } from "../workers/member.ts";
@@ -39,7 +40,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   const isEmbedded = database.kind === "pglite";
   if (isEmbedded) {
     const { dataDir } = settings.storage;
-    const socket = await adminSocket({ dataDir, manageAs: node.manageAs, failed: outage("administration_failed") });
+    const socket = await adminSocket({ dataDir, actAs: node.actAs, failed: outage("administration_failed") });
     ending.defer(() => socket.stop());
   }
   const use = () => planUse(database);
@@ -91,7 +92,7 @@ function warmingOf({ settings, log }: Foundation, node: Node, stopping: Promise<
 
 function demoOf({ configuration, isTerminal }: Serving, node: Node): Promise<Demo | null> {
   return createDemo({
-    manage: node.manageAs("service"),
+    manage: client(node.actAs("service")),
     catalog: node.dependencies.catalog(),
     dataDir: configuration.current().storage.dataDir,
     now_ms: Date.now(),
