@@ -32,7 +32,7 @@ import {
   words,
 } from "./shapes.ts";
 import { newKeyBudget, noTeam } from "./teams.ts";
-import { verb } from "./verb.ts";
+import { someChange, verb } from "./verb.ts";
 import { lastChange, stale } from "./version.ts";
 
 const { id: keyId, ...keyRest } = {
@@ -245,7 +245,7 @@ export const keyVerbs = [
         labels: labels({ description: "Labels that are not named stay; null takes one away." }),
         addresses,
       },
-      { minProperties: 1 },
+      someChange,
     ),
     answers: Key,
     example: {

@@ -7,7 +7,7 @@ import { fail } from "./error.ts";
 import { acme, Organization, removedPlan, staleOrganization } from "./organizations.ts";
 import * as parse from "./parse.ts";
 import { admins, examples, moment, name, nullable, slug, words } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { someChange, verb } from "./verb.ts";
 
 const one = { organization: words("Slug or ID.") };
 const sent = { organization: "acme" };
@@ -68,7 +68,7 @@ export const organizationChangeVerbs = [
         slug: Type.Optional(nullable(slug("1 to 63 lowercase letters, digits, and hyphens."))),
         name: Type.Optional(nullable(name("Display name."))),
       },
-      { minProperties: 1 },
+      someChange,
     ),
     answers: Organization,
     example: {
@@ -103,7 +103,7 @@ export const organizationChangeVerbs = [
         key_unused_max_days: days("How long a key works from its last use, or from its creation."),
         keeps_content: Type.Optional(nullable(Type.Boolean({ description: "False: no word is stored." }))),
       },
-      { minProperties: 1 },
+      someChange,
     ),
     answers: Organization,
     example: {

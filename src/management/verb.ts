@@ -54,7 +54,7 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   kind: How;
   /** What it refuses, beside what is refused before it acts (api/management/gate.ts). */
   faults: readonly FaultCode[];
-  /** A `get` takes it in the query, the others in the body. */
+  /** A `get` takes it in the query, the others in the body; `someChange` is among the options of a body that may not be empty. */
   takes: TObject<Takes>;
   answers: Answers;
   /** An answer, and the JSON that was sent for it. */
@@ -83,7 +83,7 @@ export interface Verb<
   Answers extends TSchema = TSchema,
 > extends Declared<Name, How, Takes, Answers> {
   input: Input<How, Takes>;
-  /** What was sent, as the verb takes it. Throws a ManagementError that names the first member that is wrong. */
+  /** Decodes what was sent. Throws a ManagementError that names the first member that is wrong. */
   take(json: unknown): Value<Input<How, Takes>>;
 }
 
@@ -122,14 +122,11 @@ export async function perform(one: Verb, context: ManagementContext, json: unkno
   return encode(one.answers, await one.act(context, one.take(json)));
 }
 
-/** The rule of a schema that is about all its members: how many there are, at least. */
-export function rulesOf(schema: object): { minProperties?: number } {
-  const { minProperties } = schema as { minProperties?: number };
-  return minProperties === undefined ? {} : { minProperties };
-}
+/** The rule for a body that has to change something. */
+export const someChange = { minProperties: 1, "x-must-be": "an object with at least one change" };
 
 /** People paste: no text of a request means anything with spaces around it. */
-function withoutMargins(json: unknown): unknown {
+export function withoutMargins(json: unknown): unknown {
   if (typeof json === "string") return json.trim();
   if (Array.isArray(json)) return json.map(withoutMargins);
   if (typeof json !== "object" || json === null) return json;

@@ -16,6 +16,7 @@ export interface Shape {
   properties?: Record<string, Shape>;
   patternProperties?: Record<string, Shape>;
   propertyNames?: Shape;
+  minProperties?: number;
   maxProperties?: number;
   /** typebox sets it to undefined if nothing is required. */
   required?: string[] | undefined;

@@ -83,7 +83,7 @@ class Walk {
     else if (fitting.length > 1) this.#branches(fitting, value as Record<string, unknown>, inherited);
     else if (fitting.length === 1) this.value(fitting[0]!, value, inherited);
     else if (named.length === 1) this.value(named[0]!, value, inherited);
-    else this.#add("wrong", { anyOf: named }, value);
+    else this.#add("wrong", { ...shape, anyOf: named }, value);
   }
 
   /** Walks one of several object shapes, chosen by the discriminator. */
@@ -103,7 +103,8 @@ class Walk {
   #object(shape: Shape, value: Record<string, unknown>): void {
     const names = Object.keys(value);
     const tooMany = names.length > (shape.maxProperties ?? names.length);
-    if (tooMany) this.#add("wrong", shape, value);
+    const tooFew = names.length < (shape.minProperties ?? 0);
+    if (tooMany || tooFew) this.#add("wrong", shape, value);
     const isOpen = takesAnything(shape);
     for (const name of tooMany ? [] : names) {
       if (isOpen && !Object.hasOwn(shape.properties ?? {}, name)) continue;
@@ -120,12 +121,12 @@ class Walk {
     const { properties = {}, patternProperties = {}, propertyNames, additionalProperties } = shape;
     const pattern = Object.keys(patternProperties).find((each) => new RegExp(each, "u").test(name));
     const inner = Object.hasOwn(properties, name) ? properties[name] : pattern && patternProperties[pattern];
-    if (inner) {
+    if (propertyNames && !Object.hasOwn(properties, name) && !Check(propertyNames as TSchema, name)) {
+      this.#add("misnamed", shape, value);
+    } else if (inner) {
       if (value !== undefined) this.value(inner, value, undefined);
     } else if (additionalProperties === false) {
       this.#add(shape.patternProperties ? "misnamed" : "unknown", shape, value);
-    } else if (propertyNames && !Check(propertyNames as TSchema, name)) {
-      this.#add("misnamed", shape, value);
     } else if (typeof additionalProperties === "object") {
       this.value(additionalProperties, value, undefined);
     }

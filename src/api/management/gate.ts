@@ -3,7 +3,7 @@
  * this order: TLS; who asks; whether the role allows it; parameters; body. Then the verb acts, for the organizations that
  * the operator sees.
  */
-import type { TSchema } from "typebox";
+import type { TObject, TSchema } from "typebox";
 import Type from "typebox";
 import type { OperatorAuthentication } from "../../auth/operator.ts";
 import { readJson } from "../../body/read.ts";
@@ -11,7 +11,7 @@ import type { Call } from "../../http/call.ts";
 import { json } from "../../http/json.ts";
 import { Fault, type FaultCode } from "../../inference/fault.ts";
 import type { ManagementContext } from "../../management/context.ts";
-import { rulesOf, type Verb } from "../../management/verb.ts";
+import { type Verb, withoutMargins } from "../../management/verb.ts";
 import { contract } from "../../protocol/contract.ts";
 import { oneOf } from "../../protocol/shapes/contract.ts";
 import { violationFault } from "../../protocol/violation.ts";
@@ -83,13 +83,14 @@ const headersOfKind = {
 
 /** Where each part of a verb's input stands in a request. The contract is made of the same. */
 export function placesOf(verb: Verb) {
-  const { [verb.id ?? ""]: _, ...taken } = verb.takes.properties as Record<string, TSchema>;
+  const { properties, type: _type, required: _required, ...options } = verb.takes as TObject;
+  const { [verb.id ?? ""]: _, ...taken } = properties as Record<string, TSchema>;
   const isRead = verb.method === "get";
   const format = verb.formats ? { format: Type.Optional(formatOf(verb.formats)) } : {};
   return {
     headers: Type.Object(headersOfKind[verb.kind] as Record<string, TSchema>),
     query: Type.Object(isRead ? { ...taken, ...format } : {}),
-    body: isRead ? null : Type.Object(taken, rulesOf(verb.takes)),
+    body: isRead ? null : Type.Object(taken, options),
   };
 }
 
@@ -176,11 +177,14 @@ function readerOf(verb: Verb) {
     const query = queryOf(request);
     refuseUnknown(query, queryNames);
     const headers = guardHeaders((name) => request.headers.get(name)) as Record<string, string | undefined>;
-    const { format = "json", ...asked } = guardQuery((name) => query.get(name)) as Record<string, string | undefined>;
+    const { format = "json", ...asked } = guardQuery((name) => query.get(name)?.trim() ?? null) as Record<
+      string,
+      string | undefined
+    >;
     const input: Record<string, unknown> = asked;
     if (body) {
       const bounded = { ...limits, body_bytes_max: Math.min(limits.body_bytes_max, body_bytes_max) };
-      const { value } = await readJson(request, bounded, () => {});
+      const value = withoutMargins((await readJson(request, bounded, () => {})).value);
       if (!body.satisfied(value)) throw violationFault(body.violation(value));
       Object.assign(input, value);
     }
