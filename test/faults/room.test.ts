@@ -1,13 +1,14 @@
 /**
- * A thousand requests at once on three nodes, against room for exactly five: five are admitted, with Redis up, away, and
- * flushed in the middle. ROOM_RUNS says how often each is tried (1).
+ * Hundreds of requests at once on three nodes, against room for exactly five: five are admitted, with Redis up, away, and
+ * flushed in the middle. `npm run test:deep` asks a thousand, five times.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { times } from "../harness/depth.ts";
 import { model, type Rig, startRig } from "./rig.ts";
 import { redisSays } from "./stores.ts";
 
-const runs = Number(process.env.ROOM_RUNS ?? 1);
-const requests = 1000;
+const runs = times(1, 5);
+const requests = times(300, 1_000);
 const tokens = 10;
 /** Ten tokens of 100 units, and an input of up to 150: five holds fit, six never. */
 const session = 5 * (tokens * 100 + 150);
