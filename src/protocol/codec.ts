@@ -10,7 +10,7 @@ import type { Result } from "../inference/result.ts";
 import type { SseMessage } from "../sse/message.ts";
 import type { EngineEvent } from "./engine-event.ts";
 import type { JsonObject } from "./json.ts";
-import type { WireForms } from "./own-bytes.ts";
+import type { WireForms } from "./wire-forms.ts";
 
 /** Turns one input into any number of outputs; `end` is called once, after the last input. */
 export interface Transducer<In, Out> {

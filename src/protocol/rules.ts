@@ -3,14 +3,21 @@
  * is told. A rule that JSON Schema can state is declared once, as a Relation: the contract publishes its schema, and the
  * validator asks its rules, which say what is wrong better than a schema can. test/http/accepted.test.ts holds the two together.
  */
-import type { Violation } from "./violation.ts";
+import { type Violation, violationFault } from "./violation.ts";
 
 /** A rule: null, or what breaks it at the field that it stands under. */
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
 
-/** A rule is asked only where its field is given. */
-export function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): Violation | null {
+/** The body, if it breaks no rule. Throws the fault of the first rule that it breaks. */
+export function obeying<Body extends object>(body: Body, rules: Rules<Body>): Body {
+  const broken = firstBrokenRule(body, rules);
+  if (broken) throw violationFault(broken);
+  return body;
+}
+
+/** Asks only the rules whose field is given. */
+function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): Violation | null {
   let first: Violation | null = null;
   let position = Number.POSITIVE_INFINITY;
   let keys: string[] | null = null;
@@ -20,7 +27,9 @@ export function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Bo
     if (!violation) continue;
     keys ??= Object.keys(body);
     const at = keys.indexOf(field);
-    if (at < position) [first, position] = [violation, at];
+    if (at >= position) continue;
+    first = violation;
+    position = at;
   }
   return first;
 }
@@ -83,6 +92,12 @@ export function excludes<Field extends string>(older: Field, newer: Field): Rela
 /** What more than its shape holds for each item of the array `field`; the validator's own rule tells what breaks it. */
 export function eachItem<Field extends string>(field: Field, schema: object): Relation<Field> {
   return { field, schema: { properties: { [field]: { items: schema } } }, rules: [] };
+}
+
+/** `schema` holds for every value that fits `condition`. */
+export function when(condition: object, schema: object) {
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  return { if: condition, then: schema };
 }
 
 /** A field that is there, and not null. */

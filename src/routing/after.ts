@@ -48,7 +48,7 @@ export interface Failure {
 }
 
 /** Of all that failed: the last, unless it is only full; where all are full, when the first of them has room again. */
-export function toldFault(failures: readonly Failure[]): Fault {
+export function combinedFault(failures: readonly Failure[]): Fault {
   const last = failures.at(-1)!;
   if (last.kind !== "busy") return last.fault;
   const broken = failures.findLast(({ kind }) => kind !== "busy");

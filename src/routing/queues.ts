@@ -9,16 +9,16 @@ import { engineIn, engineOf, identityOf } from "./choose.ts";
 import type { Claim } from "./fair-queue.ts";
 import { type Room, Slots } from "./slots.ts";
 
-/** A request at an engine. */
-export interface Place {
+/** A slot at an engine, taken by a request. */
+export interface Slot {
   route: Route;
-  /** It is over; once. */
-  leave(): void;
+  /** Called once, when the request is over. */
+  release(): void;
 }
 
 export interface Waiting {
   /** Null where it was given up first. */
-  place: Promise<Place | null>;
+  slot: Promise<Slot | null>;
   /** It can be answered by these now: it waits for those that are new as well, and no longer for those that are gone. */
   renew(routes: readonly Route[]): void;
   giveUp(): void;
@@ -28,7 +28,7 @@ export interface Queues {
   /** Those that have room for it. */
   open(routes: readonly Route[], claim: Claim): readonly Route[];
   /** It goes to one of those. */
-  enter(route: Route, claim: Claim): Place;
+  enter(route: Route, claim: Claim): Slot;
   /** Throws `capacity_exceeded` where no more may wait. Only where none of the routes has room. */
   wait(routes: readonly Route[], claim: Claim): Waiting;
   /** What a request reads that could not wait, or has waited for too long. */
@@ -82,14 +82,14 @@ export function queues(now_ms: () => number): Queues {
     enter(route, claim) {
       const slots = slotsOf(route);
       const room = slots?.roomFor(claim);
-      if (!slots || !room) return { route, leave() {} };
+      if (!slots || !room) return { route, release() {} };
       slots.begin(claim, room);
-      return { route, leave: () => slots.end(claim, room, now_ms()) };
+      return { route, release: () => slots.end(claim, room, now_ms()) };
     },
     wait(routes, claim) {
       const open = routes.filter((route) => mayWait(slotsOf(route)!, claim, now_ms()));
       if (open.length === 0) throw full(routes, claim);
-      const { promise, resolve } = Promise.withResolvers<Place | null>();
+      const { promise, resolve } = Promise.withResolvers<Slot | null>();
       const spots = new Map<Slots, { route: Route; leave(): void }>();
       const leaveAll = (but?: Slots) => {
         for (const [slots, { leave }] of spots) if (slots !== but) leave();
@@ -101,7 +101,7 @@ export function queues(now_ms: () => number): Queues {
         served(from: Slots, room: Room) {
           const { route } = spots.get(from)!;
           leaveAll(from);
-          resolve({ route, leave: () => from.end(claim, room, now_ms()) });
+          resolve({ route, release: () => from.end(claim, room, now_ms()) });
         },
       };
       const stand = (route: Route) => {
@@ -129,7 +129,7 @@ export function queues(now_ms: () => number): Queues {
         for (const route of added) if (mayWait(slotsOf(route)!, claim, now_ms())) stand(route);
         if (spots.size === 0) giveUp();
       };
-      return { place: promise, renew, giveUp };
+      return { slot: promise, renew, giveUp };
     },
     full,
     patience_ms: (routes) => Math.max(0, ...allSlots(routes).map(({ capacity }) => capacity.queue_ms_max)),

@@ -34,7 +34,7 @@ export interface Rules {
 
 export function answered(before: Resolution, answer: Answer, rules: Rules, now_ms: number): Resolution {
   const found = foundIn(before, answer);
-  if (found.length === 0 && answer.untold !== null) return failed(before);
+  if (found.length === 0 && answer.failedFamily !== null) return failed(before);
   const allowed = rules.isOwn ? found : found.filter((address) => !isOwnAddress(address));
   const isRefused = allowed.length < found.length;
   if (allowed.length === 0) {
@@ -46,7 +46,7 @@ export function answered(before: Resolution, answer: Answer, rules: Rules, now_m
   return {
     // The first in order, so that all nodes ask the same ones, however the name server shuffles them.
     addresses: allowed.slice(0, rules.addresses_max),
-    problem: isCut ? "many" : isRefused ? "own" : answer.untold !== null ? "failed" : null,
+    problem: isCut ? "many" : isRefused ? "own" : answer.failedFamily !== null ? "failed" : null,
     emptySince_ms: null,
   };
 }
@@ -56,8 +56,8 @@ export function failed(before: Resolution): Resolution {
 }
 
 /** Each once, in order, with those of before where nobody could tell. */
-function foundIn(before: Resolution, { addresses, untold }: Answer): string[] {
-  const kept = before.addresses.filter((address) => (address.includes(":") ? "ipv6" : "ipv4") === untold);
+function foundIn(before: Resolution, { addresses, failedFamily }: Answer): string[] {
+  const kept = before.addresses.filter((address) => (address.includes(":") ? "ipv6" : "ipv4") === failedFamily);
   return [...new Set([...addresses, ...kept])].sort();
 }
 

@@ -6,7 +6,7 @@
 import { leaveOut, noSummary } from "../inference/compaction.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
-import type { Errand } from "./asking.ts";
+import type { AttemptRequest } from "./attempt-request.ts";
 import type { Opened, OpenedEvents, Tried } from "./opened.ts";
 
 type Batch = InferenceEvent[];
@@ -21,13 +21,13 @@ const held_chars_max = 4 * 1024 * 1024;
 const margin = 0.9;
 const half = 0.5;
 
-export function compacting(open: (errand: Errand) => Opened, errand: Errand): Opened {
-  return new Compacting(open, errand);
+export function compacting(open: (attemptRequest: AttemptRequest) => Opened, attemptRequest: AttemptRequest): Opened {
+  return new Compacting(open, attemptRequest);
 }
 
 class Compacting implements Opened, OpenedEvents {
-  readonly #open: (errand: Errand) => Opened;
-  readonly #errand: Errand;
+  readonly #open: (attemptRequest: AttemptRequest) => Opened;
+  readonly #attemptRequest: AttemptRequest;
   #now: Opened;
   /** The attempts of earlier questions. */
   #tried: Tried[] = [];
@@ -37,10 +37,10 @@ class Compacting implements Opened, OpenedEvents {
   #isShown = false;
   #isOver = false;
 
-  constructor(open: (errand: Errand) => Opened, errand: Errand) {
+  constructor(open: (attemptRequest: AttemptRequest) => Opened, attemptRequest: AttemptRequest) {
     this.#open = open;
-    this.#errand = errand;
-    this.#now = open(errand);
+    this.#attemptRequest = attemptRequest;
+    this.#now = open(attemptRequest);
   }
 
   get events(): OpenedEvents {
@@ -137,7 +137,7 @@ class Compacting implements Opened, OpenedEvents {
 
   /** Whether less of it is asked now. */
   #isShortened({ code, details: { overflow } }: Fault): boolean {
-    const { request, model, inputTokens, inputBytes, signal } = this.#errand;
+    const { request, model, inputTokens, inputBytes, signal } = this.#attemptRequest;
     if (code !== "context_length_exceeded" || this.#isOver || signal.aborted) return false;
     const counted = overflow?.inputTokens ?? 0;
     const share = leaveOut(request, counted > model.contextTokens ? (margin * model.contextTokens) / counted : half);
@@ -147,7 +147,7 @@ class Compacting implements Opened, OpenedEvents {
     this.#attempts += this.#now.attempts;
     this.#queued_ms += this.#now.queued_ms;
     this.#now = this.#open({
-      ...this.#errand,
+      ...this.#attemptRequest,
       own: null,
       inputTokens: Math.ceil(inputTokens * this.#share),
       inputBytes: Math.ceil(inputBytes * this.#share),
@@ -156,7 +156,7 @@ class Compacting implements Opened, OpenedEvents {
   }
 
   #marked(event: InferenceEvent): InferenceEvent {
-    const { leftOutTurns = 0 } = this.#errand.request.compaction ?? {};
+    const { leftOutTurns = 0 } = this.#attemptRequest.request.compaction ?? {};
     return event.type === "response-start" && leftOutTurns > 0 ? { ...event, leftOutTurns } : event;
   }
 

@@ -4,17 +4,17 @@
  * first. A throw, a return, a departure or a failure anywhere after `start` ends there.
  */
 import type { RatedEntrance, RatedEntry, RatedReservation } from "../admission/rates.ts";
+import type { OwnBytes } from "../body/own-bytes.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
-import type { OwnBytes } from "../protocol/own-bytes.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import type { CatalogModel } from "../routing/catalog.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
-import type { Errand } from "./asking.ts";
+import type { AttemptRequest } from "./attempt-request.ts";
 import type { Signals } from "./departure.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Meter, meter } from "./meter.ts";
@@ -25,7 +25,7 @@ import type { AnswerTokens, Counting } from "./tally.ts";
 import type { RunTrace } from "./trace.ts";
 
 /** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
-export interface Asked extends Omit<RatedEntry, "ahead"> {
+export interface RunRequest extends Omit<RatedEntry, "ahead"> {
   model: CatalogModel;
   /** The middle of what the whole prompt may be, charged where no engine reports. At most `inputTokens`. */
   inputTokensExpected: number;
@@ -100,7 +100,7 @@ export interface Run extends AsyncDisposable {
 
 export interface Runs {
   /** Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held. */
-  start(asked: Asked, caller: Caller): Promise<Run>;
+  start(asked: RunRequest, caller: Caller): Promise<Run>;
 }
 
 export interface RunParts {
@@ -110,9 +110,9 @@ export interface RunParts {
   /** For every run; beside the caller of each. */
   watcher: Watcher;
   /** One of the model's engines after the other. Nothing is sent before the first event is asked for. */
-  open(errand: Errand): Opened;
+  open(attemptRequest: AttemptRequest): Opened;
   /** Counts with the model's tokenizer, off the path; null where that is not known. */
-  tokenizing(asked: Asked): Tokenizing | null;
+  tokenizing(asked: RunRequest): Tokenizing | null;
 }
 
 export interface Tokenizing {
@@ -188,7 +188,7 @@ class GrantedRun implements Run {
 
   constructor(
     readonly parts: RunParts,
-    readonly asked: Asked,
+    readonly asked: RunRequest,
     readonly caller: Caller,
     readonly reservation: RatedReservation,
   ) {}

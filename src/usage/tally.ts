@@ -9,7 +9,7 @@ import type { RejectedReport, ReportFlaw, Usage } from "../inference/usage.ts";
 import { AnswerText } from "./answer-text.ts";
 import { Forwarded } from "./forwarded.ts";
 import type { RouteCalibration } from "./output-calibration.ts";
-import { rejectionOf, type Told } from "./report.ts";
+import { type RawReport, rejectionOf } from "./report.ts";
 
 type Batch = readonly InferenceEvent[];
 
@@ -176,7 +176,7 @@ const isUnread: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "mis
 /** The count after some batches. */
 class Count {
   forwarded = new Forwarded();
-  report: Told["usage"] | null = null;
+  report: RawReport["usage"] | null = null;
   rejected: RejectedReport | null = null;
   /** Whether output came after the last report: engines report at their start, and some never again. */
   outgrown = false;
@@ -275,7 +275,7 @@ class Count {
     return this.terminal !== undefined;
   }
 
-  #told(told: Told): void {
+  #told(told: RawReport): void {
     this.#count();
     const { countedTokens } = this;
     const { contextTokens, outputTokensCap } = this.of;

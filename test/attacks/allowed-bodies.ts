@@ -1,7 +1,7 @@
 // Bodies just within the limits, at three sizes: as dense, as deep and as odd as may be.
 
+import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/body/scan.ts";
 import { serviceLimits } from "../../src/config/limits.ts";
-import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/protocol/body-scan.ts";
 import type { Attack } from "./attack.ts";
 import { asking, type BodyOptions, body, filled, listed, mib, padded, paths, saying, schema } from "./body.ts";
 

@@ -5,10 +5,10 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { probes } from "../../src/api/operations.ts";
 import { variables } from "../../src/config/environment.ts";
 import { serviceLimits, upstreamTimeouts } from "../../src/config/limits.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
-import { probes } from "../../src/http/operations.ts";
 
 const root = join(import.meta.dir, "../..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");

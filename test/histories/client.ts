@@ -12,7 +12,7 @@ import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { finishing, type Signals } from "../../src/usage/departure.ts";
 import type { Opened } from "../../src/usage/opened.ts";
 import type { OutputCalibration } from "../../src/usage/output-calibration.ts";
-import { type Asked, type Caller, type Run, runs } from "../../src/usage/run.ts";
+import { type Caller, type Run, type RunRequest, runs } from "../../src/usage/run.ts";
 import type { Account } from "./account.ts";
 import { keyIdOf } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
@@ -66,7 +66,7 @@ const calibration: OutputCalibration = {
 };
 const longText = "x".repeat(code_units_per_token * 3_000);
 
-function askedOf(world: World, node: Node, plan: RequestPlan, organization: OrganizationPlan): Asked {
+function runRequestOf(world: World, node: Node, plan: RequestPlan, organization: OrganizationPlan): RunRequest {
   const model = modelOf(plan);
   return {
     requestId: plan.id,
@@ -183,7 +183,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
   });
   using _standing = node.knows.standings?.begin(principalOf(organization), caller.end);
   try {
-    run = await running.start(askedOf(world, node, plan, organization), caller);
+    run = await running.start(runRequestOf(world, node, plan, organization), caller);
   } catch (thrown) {
     node.open -= 1;
     judge.refused(account, asFault(thrown));
@@ -200,7 +200,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
   if (!plan.stream) await run[Symbol.asyncDispose]();
 }
 
-/** As a walk asks them (src/usage/walk.ts): another after one that broke off what nobody streams. */
+/** As a walk asks them (src/usage/attempts.ts): another after one that broke off what nobody streams. */
 async function* engines(
   node: Node,
   plan: RequestPlan,

@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
 import fc from "fast-check";
+import { openapiDocument } from "../../src/api/openapi/document.ts";
+import { operations } from "../../src/api/operations.ts";
 import { defaultModels } from "../../src/config/models.ts";
-import { openapiDocument } from "../../src/http/openapi/document.ts";
-import { operations } from "../../src/http/operations.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { refuseImages } from "../../src/inference/image-url.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";

@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Errors } from "typebox/value";
+import { docsPage } from "../../src/api/openapi/page.ts";
 import { renderManagement } from "../../src/http/management/document.ts";
 import { managementOperations } from "../../src/http/management/operations.ts";
 import { revived } from "../../src/http/management/revived.ts";
-import { docsPage } from "../../src/http/openapi/page.ts";
 import { clientFaultCodes, managementFaultCodes } from "../../src/inference/fault.ts";
 
 const root = join(import.meta.dir, "../..");

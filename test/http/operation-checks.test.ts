@@ -4,16 +4,16 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Type, { type TObject } from "typebox";
-import { app, mount, operatorApp } from "../../src/http/app.ts";
-import type { Dependencies } from "../../src/http/dependencies.ts";
+import { app, mount, operatorApp } from "../../src/api/app.ts";
+import type { Dependencies } from "../../src/api/dependencies.ts";
+import { openapiDocument } from "../../src/api/openapi/document.ts";
+import { type Operation, operation } from "../../src/api/operation.ts";
+import { metricsOperations, operations, probes, unlistedOperations } from "../../src/api/operations.ts";
+import { parametersOf } from "../../src/api/parameters.ts";
+import { unreadBodies, unreadLimits } from "../../src/body/unread.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
 import { type Listening, listen } from "../../src/http/listen.ts";
 import { managementOperations } from "../../src/http/management/operations.ts";
-import { openapiDocument } from "../../src/http/openapi/document.ts";
-import { type Operation, operation } from "../../src/http/operation.ts";
-import { metricsOperations, operations, probes, unlistedOperations } from "../../src/http/operations.ts";
-import { parametersOf } from "../../src/http/parameters.ts";
-import { unreadBodies, unreadLimits } from "../../src/http/unread.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Scope } from "../../src/store/directory.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
@@ -44,7 +44,7 @@ function dependencies(): Dependencies {
       const scopes = key.replace("Bearer ", "").split(",") as Scope[];
       return { key: { id: "key_1", scopes, allowedModels: null }, organization: { id: "org_1", plan: null } } as never;
     },
-    attempts: { take() {} },
+    arrivals: { take() {} },
     catalog: () => ({ models: new Map(), plans: new Map() }),
     limits: {
       ...{

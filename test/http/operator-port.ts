@@ -1,12 +1,13 @@
 /** A node's operator's port over a database of its own, and operators of each role: for tests of the management interface. */
-import { administering } from "../../src/administering.ts";
+
+import { operatorApp } from "../../src/api/app.ts";
+import type { Dependencies } from "../../src/api/dependencies.ts";
+import { unreadBodies, unreadLimits } from "../../src/body/unread.ts";
 import type { OperatorTls } from "../../src/config/configuration.ts";
-import { operatorApp } from "../../src/http/app.ts";
-import type { Dependencies } from "../../src/http/dependencies.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
 import { listen } from "../../src/http/listen.ts";
-import { unreadBodies, unreadLimits } from "../../src/http/unread.ts";
 import type { Management } from "../../src/management/management.ts";
+import { administering } from "../../src/node/administering.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";

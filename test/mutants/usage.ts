@@ -9,7 +9,7 @@ const receiptWatch = "test/usage/receipt-watch.test.ts";
 const answerText = "test/usage/answer-text.test.ts";
 const calibrationSaver = "test/usage/calibration-saver.test.ts";
 
-const walk = "test/usage/walk.test.ts";
+const attempts = "test/usage/attempts.test.ts";
 
 export const usage: Mutant[] = [
   {
@@ -110,10 +110,10 @@ export const usage: Mutant[] = [
   },
   {
     name: "a whole answer ends with its caller",
-    file: "src/usage/walk.ts",
-    find: "const finish = this.#asking.stream ? null : this.#finishing(route);",
-    replace: "const finish = this.#asking.stream || route ? null : this.#finishing(route);",
-    caughtBy: [walk],
+    file: "src/usage/attempts.ts",
+    find: "const finish = this.#engineRequest.stream ? null : this.#finishing(route);",
+    replace: "const finish = this.#engineRequest.stream || route ? null : this.#finishing(route);",
+    caughtBy: [attempts],
     rule: "docs/design/usage.md, A caller who leaves",
   },
   {
@@ -134,34 +134,34 @@ export const usage: Mutant[] = [
   },
   {
     name: "an engine that broke after its caller had left is paid for the input",
-    file: "src/usage/walk.ts",
+    file: "src/usage/attempts.ts",
     find: '    if (end.kind !== "answered" && end.kind !== "abandoned") this.#isAtEngine = false;\n',
     replace: "",
-    caughtBy: [walk],
+    caughtBy: [attempts],
     rule: "docs/design/usage.md, A caller who leaves",
   },
   {
     name: "a slow engine is given up for another where nobody waits",
-    file: "src/usage/walk.ts",
-    find: "isAsked: () => !this.#isGivenUp() && this.#itinerary.takeSpare()",
-    replace: "isAsked: () => this.#itinerary.takeSpare()",
-    caughtBy: [walk],
+    file: "src/usage/attempts.ts",
+    find: "isAsked: () => !this.#isGivenUp() && this.#order.takeSpare()",
+    replace: "isAsked: () => this.#order.takeSpare()",
+    caughtBy: [attempts],
     rule: "docs/design/usage.md, A caller who leaves",
   },
   {
     name: "after the first part of what nobody streams, no other engine is asked",
-    file: "src/usage/walk.ts",
-    find: "errand.request.stream || !this.#itinerary.hasSpare",
-    replace: "errand.request.stream || route !== null",
-    caughtBy: [walk],
+    file: "src/usage/attempts.ts",
+    find: "attemptRequest.request.stream || !this.#order.hasSpare",
+    replace: "attemptRequest.request.stream || route !== null",
+    caughtBy: [attempts],
     rule: "docs/design/usage.md, Answers that nobody streams",
   },
   {
     name: "a stream is begun anew after its first part",
-    file: "src/usage/walk.ts",
-    find: "errand.request.stream || !this.#itinerary.hasSpare",
-    replace: "!this.#itinerary.hasSpare",
-    caughtBy: [walk],
+    file: "src/usage/attempts.ts",
+    find: "attemptRequest.request.stream || !this.#order.hasSpare",
+    replace: "!this.#order.hasSpare",
+    caughtBy: [attempts],
     rule: "docs/routing.md, When another is asked",
   },
   {

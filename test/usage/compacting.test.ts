@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
-import type { Errand } from "../../src/usage/asking.ts";
+import type { AttemptRequest } from "../../src/usage/attempt-request.ts";
 import { compacting } from "../../src/usage/compacting.ts";
 import type { Opened } from "../../src/usage/opened.ts";
 
@@ -21,9 +21,12 @@ async function shown(batches: Batch[], leftOutTurns = 0): Promise<Batch[]> {
   }
   const opened = { events: told(), tried: [], attempts: 1, queued_ms: 0 } as unknown as Opened;
   const compaction = { summary: null, leftOutTurns, notice: null };
-  const errand = { request: { turns: [], compaction }, signal: { aborted: false } } as unknown as Errand;
+  const attemptRequest = {
+    request: { turns: [], compaction },
+    signal: { aborted: false },
+  } as unknown as AttemptRequest;
   const out: Batch[] = [];
-  for await (const batch of compacting(() => opened, errand).events) out.push(batch);
+  for await (const batch of compacting(() => opened, attemptRequest).events) out.push(batch);
   return out;
 }
 

@@ -140,6 +140,11 @@ describe("the meter", () => {
     });
   });
 
+  test("a failure before the first word charges nothing, though a part was opened for it", async () => {
+    const { settled } = await run([[start, text], [failed]]);
+    expect(settled[0]).toMatchObject({ outcome: "failed", usage: { inputTokens: 0, outputTokens: 0 } });
+  });
+
   test("a failure after output charges what was produced", async () => {
     const { settled } = await run([[start, text, token], [token], [failed]]);
     expect(settled[0]).toMatchObject({ outcome: "failed", usage: { inputTokens: 40, outputTokens: 2 } });

@@ -7,8 +7,9 @@ import { Fault } from "../../src/inference/fault.ts";
 import { noUsage, type Usage } from "../../src/inference/usage.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
+import type { Tried } from "../../src/usage/opened.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
-import { type Asked, type Caller, type Ended, type RunParts, runs } from "../../src/usage/run.ts";
+import { type Caller, type Ended, type RunParts, type RunRequest, runs } from "../../src/usage/run.ts";
 
 const begun: InferenceEvent = { type: "response-start", responseId: "r", model: "acme/m", createdAtSeconds: 1 };
 const text: InferenceEvent = { type: "part-start", index: 0, part: { kind: "text" } };
@@ -46,14 +47,20 @@ const asked = {
   media: { bytes: 0, tokens: 0 },
   inputBytes: 120,
   outputTokensAllowed: 1000,
-} as unknown as Asked;
+} as unknown as RunRequest;
 
 /** Each run has one of its own, since it is used up. */
 const said = () => ({ ...asked.request, turns: [{ role: "user" as const, parts: [] }] });
 
 function bench(
   batches: InferenceEvent[][],
-  options: { refusal?: Fault; early?: boolean; counted?: () => Promise<number>; isFinal?: () => boolean } = {},
+  options: {
+    refusal?: Fault;
+    early?: boolean;
+    counted?: () => Promise<number>;
+    isFinal?: () => boolean;
+    tried?: Tried[];
+  } = {},
 ) {
   const settlements: Settlement[] = [];
   const learned: Usage[] = [];
@@ -111,6 +118,8 @@ function bench(
     watcher: { granted() {}, ended() {} },
     open: () => ({
       ...{ route: { upstream: { name: "main" } }, windowTokens: null, events: events() },
+      tried: options.tried ?? [],
+      attempts: options.tried?.length ?? 1,
       get isFinal() {
         return options.isFinal?.() ?? true;
       },
@@ -233,6 +242,20 @@ describe("a run that was granted is settled once", () => {
     await Bun.sleep(0);
     expect(other.settlements).toHaveLength(1);
   });
+});
+
+test("the record of an answer that took two attempts names both, and that of a first attempt its engine alone", async () => {
+  const tried: Tried[] = [
+    { upstream: "spare", outcome: "failed", ms: 3 },
+    { upstream: "main", outcome: "answered", ms: 9 },
+  ];
+  const twice = bench(whole, { tried });
+  await read(await twice.start());
+  expect(twice.settlements[0]!.route).toEqual({ upstream: "main", attempts: 2, firstPart_ms: 7, tried });
+  expect(twice.ended[0]!.tried).toEqual(tried);
+  const once = bench(whole, { tried: tried.slice(1) });
+  await read(await once.start());
+  expect(once.settlements[0]!.route).toEqual({ upstream: "main", attempts: 1, firstPart_ms: 7 });
 });
 
 test("a run whose lease is lost ends its caller's work, with the reason", async () => {

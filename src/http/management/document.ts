@@ -1,12 +1,12 @@
 /** The management contract as an OpenAPI 3.1 document, made from its operations. Pure: the same version gives the same bytes. */
 import type { TSchema } from "typebox";
 import Type from "typebox";
+import { Components, type Json, type JsonObject } from "../../api/openapi/components.ts";
+import { codesOf, faultDescription, statusesOf } from "../../api/openapi/faults.ts";
+import { parametersOf } from "../../api/parameters.ts";
 import { operatorTokenPattern } from "../../auth/key.ts";
 import type { FaultCode } from "../../inference/fault.ts";
 import { nullable } from "../../protocol/shapes/contract.ts";
-import { Components, type Json, type JsonObject } from "../openapi/components.ts";
-import { codesOf, faultDescription, statusesOf } from "../openapi/faults.ts";
-import { parametersOf } from "../parameters.ts";
 import { BudgetedKeyRecord, TeamRecord } from "./budget-shapes.ts";
 import { type ManagementOperation, managementPath } from "./operation.ts";
 import { KeyRecord, OrganizationRecord, PlanRecord } from "./shapes.ts";

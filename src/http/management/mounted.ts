@@ -1,8 +1,8 @@
 /** The management interface as operations of the operator's port, with its contract and the page that shows it. */
 import Type from "typebox";
-import { docsPage, docsPath, docsScript, docsScriptPath } from "../openapi/page.ts";
-import { type Operation, operation } from "../operation.ts";
-import { jsonType } from "../operations/examples.ts";
+import { docsPage, docsPath, docsScript, docsScriptPath } from "../../api/openapi/page.ts";
+import { type Operation, operation } from "../../api/operation.ts";
+import { jsonType } from "../../api/operations/examples.ts";
 import { contractPath, managementTitle, renderManagement } from "./document.ts";
 import { managementPath } from "./operation.ts";
 import { managementOperations } from "./operations.ts";

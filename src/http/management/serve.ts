@@ -2,7 +2,12 @@
  * What stands before every verb of the management interface, in this order: TLS; who asks; whether the role allows it;
  * parameters; body. Then the verb, and its refusals in the words of the one catalogue.
  */
+
+import type { Dependencies } from "../../api/dependencies.ts";
+import { guard } from "../../api/parameters.ts";
+import { idIn, queryOf } from "../../api/path.ts";
 import type { OperatorAuthentication } from "../../auth/operator.ts";
+import { readJson } from "../../body/read.ts";
 import { Fault, type FaultCode } from "../../inference/fault.ts";
 import { ManagementError, type RefusalKind } from "../../management/error.ts";
 import type { Management } from "../../management/management.ts";
@@ -10,12 +15,8 @@ import { contract } from "../../protocol/contract.ts";
 import { violationFault } from "../../protocol/violation.ts";
 import { closestName } from "../../schema/closest.ts";
 import type { Operator } from "../../store/operators.ts";
-import { readJson } from "../body.ts";
 import type { Call } from "../call.ts";
-import type { Dependencies } from "../dependencies.ts";
 import { json } from "../json.ts";
-import { guard } from "../parameters.ts";
-import { idIn, queryOf } from "../path.ts";
 import { budgetedKeyJson, teamJson } from "./budget-records.ts";
 import { type ManagementOperation, managementPath } from "./operation.ts";
 import { keyJson, organizationJson, planJson } from "./records.ts";

@@ -1,6 +1,6 @@
 /** OpenAI chat completions, both ways. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
-import { singleForms } from "../own-bytes.ts";
+import { singleForms } from "../wire-forms.ts";
 import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";

@@ -6,8 +6,12 @@
  * - `x-unsupported`: values that the protocol defines and this service does not have, and what to call them. Such a value
  *   is `unsupported_feature`, not `invalid_value`; the key "*" stands for every value of the right type but the allowed.
  */
-import type { TArray, TProperties, TSchema, TUnion } from "typebox";
+import type { TArray, TObjectOptions, TProperties, TSchema, TUnion } from "typebox";
 import Type from "typebox";
+
+export const text = Type.String();
+export const nonEmpty = Type.String({ minLength: 1 });
+export const flag = Type.Boolean();
 
 /** A field that may be left out, where an explicit null means the same. */
 export function optional<Schema extends TSchema>(schema: Schema) {
@@ -21,6 +25,12 @@ export function unsupported(name: string) {
 
 export function oneOf<Values extends string[]>(values: readonly [...Values], options: Record<string, unknown> = {}) {
   return Type.Enum(values, { type: "string", ...options });
+}
+
+/** The features that are refused, as `x-unsupported` names them: by the values of `type` that ask for each. */
+export function refusedKinds(features: Readonly<Record<string, readonly string[]>>): Record<string, string> {
+  const pairs = Object.entries(features).flatMap(([feature, kinds]) => kinds.map((kind) => [kind, feature]));
+  return Object.fromEntries(pairs);
 }
 
 /** Of what a client may nest as it likes: docs/design/service.md, Cost before trust. */
@@ -44,10 +54,34 @@ export function openObject(options: Record<string, unknown> = {}, properties: TP
   return Type.Unsafe<Record<string, unknown>>(Type.Object(properties, { additionalProperties: true, ...options }));
 }
 
+/** An object of a union whose members are told apart by `type`. */
+export function tagged<const Kind extends string, Keys extends TProperties>(
+  type: Kind,
+  keys: Keys,
+  options?: TObjectOptions,
+) {
+  return Type.Object({ type: Type.Literal(type), ...keys }, options);
+}
+
 /** A field that is always there and may be null. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, Type.TNull]> {
   return Type.Union([schema, Type.Null()]);
 }
+
+/** An instant as answers write it. */
+export const instant = (description: string) =>
+  Type.String({
+    format: "date-time",
+    pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$",
+    description: `${description} ISO 8601, UTC, milliseconds.`,
+  });
+
+export const imageUrl = Type.String({
+  pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
+  "x-must-be": "an https: or data: URL",
+});
+
+export const unixSeconds = Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
 
 /** A number of things. */
 export function count() {
