@@ -5,11 +5,11 @@
  */
 import { compact } from "../inference/compact.ts";
 import { Fault, type FaultCode } from "../inference/fault.ts";
-import type { Asked, Examined } from "./examine.ts";
+import type { Examined, ExamineRequest } from "./examine.ts";
 
 export interface Question {
   number: number;
-  asked: Asked;
+  asked: ExamineRequest;
 }
 export type Answer = { number: number; examined: Examined } | { number: number; refused: Refused };
 interface Refused {
@@ -21,7 +21,7 @@ interface Refused {
 
 export interface TokenCounter {
   /** The body's memory goes to the worker. Throws the Fault of the body's first offence, or `overloaded`. */
-  examine(asked: Asked): Promise<Examined>;
+  examine(asked: ExamineRequest): Promise<Examined>;
   stop(): void;
 }
 
@@ -53,7 +53,7 @@ export const counterSettings: CounterSettings = {
 };
 
 interface Job {
-  asked: Asked;
+  asked: ExamineRequest;
   resolve(examined: Examined): void;
   reject(fault: Fault): void;
 }

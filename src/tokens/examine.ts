@@ -1,10 +1,11 @@
 /** The body of a request for a count → what is known of it. Runs in the worker. */
+
+import { parseJsonBody } from "../body/parse.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { type Media, mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { decodeRequest, type MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import { validateCountTokens } from "../protocol/anthropic-messages/validate.ts";
-import { parseJsonBody } from "../protocol/json-body.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
 import { decodeRequest as decodeResponses } from "../protocol/openai-responses/decode-request.ts";
 import {
@@ -26,8 +27,8 @@ import {
   type Vocabularies,
 } from "./tokenizers.ts";
 
-export interface Asked {
-  /** Looked over already (src/protocol/body-scan.ts). */
+export interface ExamineRequest {
+  /** Looked over already (src/body/scan.ts). */
   body: Uint8Array;
   /** `chat` and `answer`: a request and an answer of our own making; the others are requests for a count. */
   of: "messages" | "responses" | "chat" | "answer";
@@ -58,7 +59,7 @@ export interface Answer {
 const noMedia: Media = { bytes: 0, tokens: 0 };
 
 /** Throws the Fault of the body's first offence. */
-export async function examine(asked: Asked, vocabularies: Vocabularies): Promise<Examined> {
+export async function examine(asked: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
   const { body, options, found } = asked;
   switch (asked.of) {
     case "chat":
@@ -79,7 +80,7 @@ export async function examine(asked: Asked, vocabularies: Vocabularies): Promise
 
 async function examineRequest(
   request: InferenceRequest,
-  { tokenizers }: Asked,
+  { tokenizers }: ExamineRequest,
   vocabularies: Vocabularies,
 ): Promise<Examined> {
   const media = mediaOf(request);
@@ -95,7 +96,7 @@ async function examineRequest(
   return { model, textTokens, media };
 }
 
-async function examineChat({ body, tokenizers }: Asked, vocabularies: Vocabularies): Promise<Examined> {
+async function examineChat({ body, tokenizers }: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
   const wire = parseJsonBody(body) as Record<string, unknown>;
   const model = String(wire.model);
   const name = tokenizers[model];
@@ -103,7 +104,7 @@ async function examineChat({ body, tokenizers }: Asked, vocabularies: Vocabulari
   return { model, textTokens: await countChat(wire, name, vocabularies), media: noMedia };
 }
 
-async function examineAnswer({ body, tokenizers }: Asked, vocabularies: Vocabularies): Promise<Examined> {
+async function examineAnswer({ body, tokenizers }: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
   const { model, parts } = parseJsonBody(body) as unknown as Answer;
   const name = tokenizers[model];
   if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };

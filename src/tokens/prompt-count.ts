@@ -12,21 +12,21 @@ import type { Answer } from "./examine.ts";
 import { isTokenizer } from "./tokenizers.ts";
 
 /** A prompt to count: a request, and its body's size. */
-export interface PromptAsked {
+export interface PromptRequest {
   request: InferenceRequest;
   inputBytes: number;
   model: { id: string; tokenizer?: string | undefined };
 }
 
 /** Null at once where it is not countable. */
-export type CountPrompt = (asked: PromptAsked) => Promise<number> | null;
+export type CountPrompt = (asked: PromptRequest) => Promise<number> | null;
 
 export interface AnswerCounted {
   tokens: number;
   reasoningTokens: number;
 }
 
-export type CountAnswer = (model: PromptAsked["model"], parts: readonly AnswerPart[]) => Promise<AnswerCounted>;
+export type CountAnswer = (model: PromptRequest["model"], parts: readonly AnswerPart[]) => Promise<AnswerCounted>;
 
 export interface PromptCountSettings {
   count_ms: number;
@@ -38,17 +38,17 @@ export const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_
 
 /** Whether the model's tokenizer is known, and the body small enough to be worth it. */
 export function isCountable(
-  { model, inputBytes }: Omit<PromptAsked, "request">,
+  { model, inputBytes }: Omit<PromptRequest, "request">,
   { body_bytes_max }: PromptCountSettings = promptCountSettings,
 ): boolean {
   return tokenizerOf(model) !== null && inputBytes <= body_bytes_max;
 }
 
-export function hasTokenizer(model: PromptAsked["model"]): boolean {
+export function hasTokenizer(model: PromptRequest["model"]): boolean {
   return tokenizerOf(model) !== null;
 }
 
-function tokenizerOf({ tokenizer }: PromptAsked["model"]) {
+function tokenizerOf({ tokenizer }: PromptRequest["model"]) {
   return tokenizer !== undefined && isTokenizer(tokenizer) ? tokenizer : null;
 }
 
@@ -56,7 +56,7 @@ export function promptCount(
   counter: Pick<TokenCounter, "examine">,
   settings: PromptCountSettings = promptCountSettings,
 ): CountPrompt {
-  async function counted({ request, model }: PromptAsked, tokenizer: string): Promise<number> {
+  async function counted({ request, model }: PromptRequest, tokenizer: string): Promise<number> {
     const asked = { model: model.id, stream: false, outputTokens_max: 1 };
     const chat = openaiChatUpstream.request.encode({ ...request, nativeNeeds: [] }, asked);
     const body = new TextEncoder().encode(JSON.stringify(chat));
@@ -78,7 +78,7 @@ export function answerCount(
   counter: Pick<TokenCounter, "examine">,
   settings: PromptCountSettings = promptCountSettings,
 ): CountAnswer {
-  async function counted(model: PromptAsked["model"], parts: readonly AnswerPart[]): Promise<AnswerCounted> {
+  async function counted(model: PromptRequest["model"], parts: readonly AnswerPart[]): Promise<AnswerCounted> {
     const answer: Answer = { model: model.id, parts };
     const body = new TextEncoder().encode(JSON.stringify(answer));
     const tokenizers = { [model.id]: tokenizerOf(model) ?? "" };

@@ -4,7 +4,7 @@ import { fullGC } from "bun:jsc";
 import { compact } from "../inference/compact.ts";
 import { asFault } from "../inference/fault.ts";
 import type { Answer, Question } from "./counter.ts";
-import { type Asked, examine } from "./examine.ts";
+import { type ExamineRequest, examine } from "./examine.ts";
 import { vocabularies } from "./vocabularies.ts";
 
 declare const self: {
@@ -21,7 +21,7 @@ self.onmessage = ({ data: { number, asked } }) => {
 /** What such a body leaves behind is collected before the next: the worker serves nobody meanwhile. */
 const large_bytes = 2 * 1024 * 1024;
 
-async function answered(number: number, asked: Asked): Promise<Answer> {
+async function answered(number: number, asked: ExamineRequest): Promise<Answer> {
   const bytes = asked.body.byteLength;
   try {
     return { number, examined: await examine(asked, known) };

@@ -8,7 +8,7 @@ export interface Answer {
   /** How long that holds; null where nobody says. */
   ttl_ms: number | null;
   /** The family of addresses that nobody could tell, while the other was told. */
-  untold: Exclude<AddressFamily, "all"> | null;
+  failedFamily: Exclude<AddressFamily, "all"> | null;
 }
 
 /** Throws where nobody could tell: no server answers, or it says that it failed. */
@@ -22,9 +22,9 @@ const familyNumbers = { all: 0, ipv4: 4, ipv6: 6 } as const;
 async function looked(host: string, { family }: Parameters<Resolve>[1]): Promise<Answer> {
   try {
     const found = await lookup(host, { all: true, family: familyNumbers[family] });
-    return { addresses: found.map(({ address }) => address), ttl_ms: null, untold: null };
+    return { addresses: found.map(({ address }) => address), ttl_ms: null, failedFamily: null };
   } catch (cause) {
-    if (isAbsent(cause)) return { addresses: [], ttl_ms: null, untold: null };
+    if (isAbsent(cause)) return { addresses: [], ttl_ms: null, failedFamily: null };
     throw cause;
   }
 }
@@ -46,7 +46,7 @@ async function asked(host: string, { family, servers }: Parameters<Resolve>[1]):
   return {
     addresses: records.map(({ address }) => address),
     ttl_ms: records.length === 0 ? null : 1000 * Math.min(...records.map(({ ttl }) => ttl)),
-    untold: families.find((_, index) => told[index]!.status === "rejected") ?? null,
+    failedFamily: families.find((_, index) => told[index]!.status === "rejected") ?? null,
   };
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../inference/usage.ts";
 
 /** A report as its protocol had it: `rejected` names what is no count. */
-export interface Told {
+export interface RawReport {
   usage: Usage;
   rejected?: RejectedReport | undefined;
 }
@@ -39,14 +39,14 @@ export const deltas_per_token_max = 8;
 export const code_units_per_token_max = 32;
 
 /** Null: it is believed. */
-export function rejectionOf({ usage, rejected }: Told, facts: Facts): RejectedReport | null {
+export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): RejectedReport | null {
   const input = rejected?.input ?? inputFlaw(usage, facts);
   const output = rejected?.output ?? outputFlaw(usage, facts);
   if (!input && !output) return null;
   const flaws: ReportFlaws = {};
   if (input) flaws.input = input;
   if (output) flaws.output = output;
-  return { ...flaws, said: rejected?.said ?? saidIn(usage) };
+  return { ...flaws, said: rejected?.said ?? reportedIn(usage) };
 }
 
 /** Input above our estimate may be honest (images are, and templates); what the model cannot read is not. */
@@ -64,7 +64,7 @@ function outputFlaw({ outputTokens }: Usage, facts: Facts): ReportFlaw | null {
   return outputTokens < facts.reportedTokens ? "decreasing" : null;
 }
 
-function saidIn(usage: Usage): RejectedReport["said"] {
+function reportedIn(usage: Usage): RejectedReport["said"] {
   return {
     prompt_tokens: promptTokens(usage),
     cached_tokens: usage.cachedInputTokens,

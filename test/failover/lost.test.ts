@@ -24,7 +24,7 @@ afterAll(async () => {
   await sql.close();
 });
 
-test("the walk ends there", async () => {
+test("no other attempt is made", async () => {
   const asking = asks(rig.sluice, "chat", "acme/lost", true);
   // Asked once, it waits two seconds for the engine to have room.
   await until(() => rig.asked("s01-lost") === 1, 20_000, "the first attempt");

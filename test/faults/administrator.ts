@@ -6,9 +6,13 @@ import { type Database, DatabaseError } from "../../src/postgres/database.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
+import { teams } from "../../src/postgres/teams.ts";
+import type { BudgetAdministration } from "../../src/store/budget.ts";
+import { idOf } from "../../src/store/ids.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
 import type { Chance } from "./chance.ts";
+import type { LimitChange } from "./limits.ts";
 import { ask } from "./stores.ts";
 
 /** Since when a plan counts, by this process's clock: its five-hour limit. */
@@ -19,11 +23,14 @@ export interface PlanChange {
 
 export interface Administrator {
   readonly planChanges: readonly PlanChange[];
+  readonly limitChanges: readonly LimitChange[];
   /** What the store refused for no injury's sake: then the administrator did nothing, and the run shows nothing of it. */
   readonly mistakes: readonly string[];
   /** How far the store's clock was set at most. */
   readonly furthest_ms: number;
   changePlan(chance: Chance): Promise<void>;
+  /** Sets, lowers, raises or takes away the five-hour limit of some key or team. */
+  changeLimit(chance: Chance): Promise<void>;
   setAnchor(chance: Chance): Promise<void>;
   adjust(chance: Chance): Promise<void>;
   /** A table is locked against everybody, or only read in a transaction that stays open. */
@@ -52,6 +59,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
   const planChanges: PlanChange[] = [{ at_ms: Number.NEGATIVE_INFINITY, session: firstPlan.session }];
   let furthest_ms = 0;
 
+  const limitChanges: LimitChange[] = [];
   const mistakes: string[] = [];
   /** The store may be away, or be killed under it. */
   const forgiven = (cause: unknown) => {
@@ -83,6 +91,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
 
   return {
     planChanges,
+    limitChanges,
     mistakes,
     get furthest_ms() {
       return furthest_ms;
@@ -94,6 +103,17 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         // Whether or not the answer comes: it may count from here on.
         planChanges.push({ at_ms: Date.now(), session });
         await plans(db).publish([plan], 0);
+      }),
+    changeLimit: (chance) =>
+      withLedger(async ({ db }) => {
+        const session = chance.next() < 0.2 ? null : 50_000 + chance.below(2_000_000);
+        const rows = await db.query<Subject>(
+          "select id, is_team from (select id, false is_team from api_key union all select id, true from team) s order by random() limit 1",
+        );
+        const { id, is_team } = rows[0]!;
+        const change: LimitChange = { subject: id, at_ms: Date.now(), session, isConfirmed: false };
+        limitChanges.push(change);
+        change.isConfirmed = await (is_team ? limitTeam : limitKey)(teams(db), id, session);
       }),
     setAnchor: (chance) =>
       withLedger(async ({ db, book }) => {
@@ -158,6 +178,27 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
       );
     },
   };
+}
+
+interface Subject {
+  id: string;
+  is_team: boolean;
+}
+
+/** Answers whether it was done: somebody else may have changed the key meanwhile. */
+async function limitKey(store: BudgetAdministration, uuid: string, session: number | null): Promise<boolean> {
+  const id = idOf(uuid, "key_");
+  const before = await store.keyBudget(id);
+  const change = { teamId: before.team?.id ?? null, budget: { ...before.budget, session } };
+  const after = await store.setKeyBudget({ id }, before, change, "cli:faults");
+  return after !== null && !("now" in after);
+}
+
+async function limitTeam(store: BudgetAdministration, uuid: string, session: number | null): Promise<boolean> {
+  const before = (await store.findTeam(idOf(uuid, "team_")))!;
+  const change = { name: before.name, keyDefault: before.keyDefault, budget: { ...before.budget, session } };
+  const after = await store.updateTeam({ id: before.id }, before, change, "cli:faults");
+  return after !== null && after !== "name_taken" && !("now" in after);
 }
 
 /** A client that connects and says nothing more. */

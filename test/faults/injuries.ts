@@ -172,6 +172,9 @@ export const injuries = {
     work: ({ administrator, short_ms }) => administrator.exhaustConnections(2 * short_ms),
   },
   "change the plan": administration(2, ({ administrator, chance }) => administrator.changePlan(chance)),
+  "change a limit of a key or team": administration(3, ({ administrator, chance }) =>
+    administrator.changeLimit(chance),
+  ),
   "set an anchor": administration(1, ({ administrator, chance }) => administrator.setAnchor(chance)),
   "adjust a window": administration(1, ({ administrator, chance }) => administrator.adjust(chance)),
   "set the store's clock": {

@@ -6,6 +6,7 @@ import { until } from "../harness/until.ts";
 import type { PlanChange } from "./administrator.ts";
 import type { Scene } from "./injuries.ts";
 import { isForgotten, type Row, readBook } from "./ledger-book.ts";
+import { type Charge, type LimitChange, pastSubjectLimits } from "./limits.ts";
 import type { Received } from "./load.ts";
 import { checkpoint_s, lease_s, price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
@@ -39,6 +40,7 @@ export interface Verdict {
 /** What happened besides, which a judge has to know. */
 export interface Circumstances {
   planChanges: readonly PlanChange[];
+  limitChanges?: readonly LimitChange[];
   /** What an administrator was refused without need. */
   mistakes?: readonly string[];
   forgotten: Scene["forgotten"];
@@ -71,15 +73,18 @@ export async function compared(rig: Rig, received: readonly Received[], happened
   broken.push(...rows.filter(isUndelivered).flatMap(chargedForNothing));
   const byId = new Map(rows.map((row) => [row.request_id, row]));
   const produced = producedBy(rig);
+  const charges: Charge[] = [];
   let forgotten = 0;
   for (const entry of received) {
     if (entry.status !== 200) continue;
     const row = byId.get(uuidOf(entry.requestId ?? "", "req_") ?? "");
     const attempts = produced.get(entry.marker) ?? [];
+    if (row) charges.push({ entry, row });
     const mayLack = isForgotten(entry, happened.forgotten);
     if (!row && mayLack) forgotten += 1;
     else broken.push(...objections(entry, row, attempts, mayLack), ...pastLimit(entry, row, happened));
   }
+  broken.push(...pastSubjectLimits(charges, happened.limitChanges ?? [], happened.forgotten));
   return {
     requests: received.length,
     answered: received.filter(({ status }) => status === 200).length,

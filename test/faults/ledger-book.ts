@@ -17,13 +17,16 @@ export interface Row {
   session_used_after: number | null;
   usage_source: string;
   is_rejected: boolean;
+  session_starts_at: string | null;
+  /** UUIDs of the limited keys and teams in whose windows it counts. */
+  subjects: string[] | null;
 }
 
 interface Total {
   kind: string;
   used: number;
   held: number;
-  /** Of its records. */
+  /** The sum of its records, and of what a key or team had used before it was first counted. */
   charged: number;
 }
 
@@ -32,13 +35,17 @@ export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] 
     rows: [
       ...(await db.query<Row>(`
         select request_id, stream, outcome, stopped_by, recovered, output_tokens::int, charged::int, uncharged::int,
-          input_tokens::int, attempts::int, session_used_after::float8, usage_source, report_rejected is not null is_rejected
+          input_tokens::int, attempts::int, session_used_after::float8, usage_source, report_rejected is not null is_rejected,
+          session_starts_at::text, subjects
         from usage_record where operation <> 'adjustment'`)),
     ],
     windows: [
       ...(await db.query<Total>(`
         select kind, used::float8 used, held::float8 held,
-          (select coalesce(sum(charged), 0)::float8 from usage_record r where r.organization_id = w.subject_id
+          (select coalesce(sum(units), 0)::float8 from usage_opening o
+            where o.subject_id = w.subject_id and o.kind = w.kind and o.starts_at = w.starts_at)
+          + (select coalesce(sum(charged), 0)::float8 from usage_record r
+            where (r.organization_id = w.subject_id or w.subject_id = any(r.subjects))
             and case w.kind when 'session' then r.session_starts_at when 'week' then r.week_starts_at
               else r.month_starts_at end = w.starts_at
             and r.source = case w.kind when 'extra' then 'extra' else 'plan' end::usage_billing) charged

@@ -6,7 +6,7 @@ import { injector } from "./injector.ts";
 import type { InjuryName } from "./injuries.ts";
 import { judge, type Verdict } from "./judge.ts";
 import { startLoad } from "./load.ts";
-import { startRig } from "./rig.ts";
+import { type Rig, startRig } from "./rig.ts";
 
 export interface Run {
   seed: number;
@@ -43,6 +43,7 @@ export async function faultRun(options: {
   try {
     const keys = [rig.key];
     while (keys.length < organizations) keys.push((await rig.organization()).key);
+    keys.push(...(await teamOfTwo(rig)));
     const load = startLoad({
       nodes: rig.nodes,
       keys,
@@ -55,8 +56,8 @@ export async function faultRun(options: {
     await injuries.run(options.injuries, options.gap_ms);
     await load.stop();
     const { forgotten } = injuries;
-    const { planChanges, mistakes } = others;
-    const verdict = await judge(rig, load.received, { planChanges, mistakes, forgotten });
+    const { planChanges, limitChanges, mistakes } = others;
+    const verdict = await judge(rig, load.received, { planChanges, limitChanges, mistakes, forgotten });
     return { seed, injuries: injuries.counts, verdict, took_ms: performance.now() - started };
   } catch (failure) {
     throw new Error(
@@ -65,4 +66,13 @@ export async function faultRun(options: {
   } finally {
     await rig.stop();
   }
+}
+
+/** Two keys of a team, in an organization of their own. */
+async function teamOfTwo(rig: Rig): Promise<string[]> {
+  await rig.command("org", "create", "team-of-two", "--plan", "faults");
+  await rig.command("team", "create", "--org", "team-of-two", "--name", "two");
+  const words = ["key", "create", "--org", "team-of-two", "--name", "member", "--team", "two"];
+  const made = [await rig.command<{ key: string }>(...words), await rig.command<{ key: string }>(...words)];
+  return made.map(({ key }) => key);
 }

@@ -9,15 +9,15 @@ import { idleClock } from "../../src/time/clock.ts";
 import type { Patience } from "../../src/upstream/ask.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
-import type { WalkParts } from "../../src/usage/walk.ts";
+import type { AttemptsParts } from "../../src/usage/attempts.ts";
 
 export function patience(timeouts: Partial<UpstreamTimeouts> = {}): Patience {
   const { connect_ms, first_part_ms, idle_ms, total_ms } = { ...defaultTimeouts, ...timeouts };
   return { connect_ms, first_part_ms, idle_ms, total_ms, spare: null };
 }
 
-/** What a walk needs, each its own. */
-export function walking(more: Partial<WalkParts> = {}): WalkParts {
+/** The parts of attempts, new for each caller. */
+export function attemptsParts(more: Partial<AttemptsParts> = {}): AttemptsParts {
   return {
     client: client(),
     budget: retryBudgets(),

@@ -2,12 +2,14 @@
 
 import { lineAt, type Tree } from "./source.ts";
 
-/** Words that only this project used, for a file or anything declared (docs/decisions/2026-11-22-names.md). */
+/** Words that only this project used, for a file or anything declared (docs/decisions/2026-11-22-names.md, docs/decisions/2026-11-23-words.md). */
 const privateWords: Record<string, string> = {
   acting: "context",
   building: "context",
   door: "operation, route or entrance",
   "engine-words": "engine-options",
+  errand: "request",
+  itinerary: "routes or order",
   keeper: "saver",
   letters: "codeUnits (of UTF-16) or characters",
   reach: "connect",

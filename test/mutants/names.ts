@@ -149,7 +149,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a request on its way asks an address that is gone",
-    file: "src/usage/itinerary.ts",
+    file: "src/usage/route-order.ts",
     find: "if (routes === this.#routes) return;",
     replace: "return;",
     caughtBy: [renewed],
@@ -157,7 +157,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "who waits is not told that the name leads elsewhere",
-    file: "src/usage/itinerary.ts",
+    file: "src/usage/route-order.ts",
     find: "replicas.watch(() => waiting.renew(this.#routesOf(stage)))",
     replace: "replicas.watch(() => {})",
     caughtBy: [renewed],

@@ -5,7 +5,7 @@ const choose = "test/routing/choose.test.ts";
 const sessions = "test/routing/sessions.test.ts";
 const breaker = "test/routing/breaker.test.ts";
 const budget = "test/routing/budget.test.ts";
-const walk = "test/usage/walk.test.ts";
+const attempts = "test/usage/attempts.test.ts";
 const fair = "test/routing/fair-queue.test.ts";
 const queues = "test/routing/queues.test.ts";
 const rule = "docs/routing.md, When engines are full";
@@ -80,7 +80,7 @@ export const routing: Mutant[] = [
     file: "src/routing/after.ts",
     find: "retryAfter_ms <= repeat_ms_max ? retryAfter_ms : null",
     replace: "0",
-    caughtBy: [`${walk} > S01, S03`],
+    caughtBy: [`${attempts} > S01, S03`],
     rule: "docs/routing.md, When another is asked",
   },
   {
@@ -96,15 +96,15 @@ export const routing: Mutant[] = [
     file: "src/routing/after.ts",
     find: '  rejected: "stop",',
     replace: '  rejected: "other",',
-    caughtBy: [`${walk} > what the caller did`],
+    caughtBy: [`${attempts} > what the caller did`],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
   {
     name: "a refusal as too long goes to any other route",
-    file: "src/usage/itinerary.ts",
+    file: "src/usage/route-order.ts",
     find: "contextOf(route) > this.#contextTokens_over)",
     replace: "contextOf(route) > 0)",
-    caughtBy: [`${walk} > a request goes where`],
+    caughtBy: [`${attempts} > a request goes where`],
     rule: "docs/design/errors-and-streams.md, Context overflow",
   },
   {
@@ -136,7 +136,7 @@ export const routing: Mutant[] = [
     file: "src/routing/health.ts",
     find: "if (well.length === 0) return routes;",
     replace: "",
-    caughtBy: [breaker, walk],
+    caughtBy: [breaker, attempts],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
   {
@@ -149,18 +149,18 @@ export const routing: Mutant[] = [
   },
   {
     name: "each attempt has the whole deadline again",
-    file: "src/usage/walk.ts",
+    file: "src/usage/attempts.ts",
     find: "timeoutsOf(route).total_ms - (this.#parts.now_ms() - this.#started_ms)",
     replace: "timeoutsOf(route).total_ms",
-    caughtBy: [`${walk} > one deadline`],
+    caughtBy: [`${attempts} > one deadline`],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
   {
     name: "another engine is asked after the caller has left",
-    file: "src/usage/walk.ts",
-    find: "return this.#isOver || this.#errand.signal.aborted;",
+    file: "src/usage/attempts.ts",
+    find: "return this.#isOver || this.#attemptRequest.signal.aborted;",
     replace: "return this.#isOver;",
-    caughtBy: [`${walk} > a grant that is lost`],
+    caughtBy: [`${attempts} > a grant that is lost`],
     rule: "docs/design/metering.md, The life of a request",
   },
   {
@@ -293,7 +293,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "who left while waiting is served all the same",
-    file: "src/usage/walk.ts",
+    file: "src/usage/attempts.ts",
     find: "      waiting.giveUp();\n",
     replace: "",
     caughtBy: ["test/failover/full.test.ts > who leaves"],
@@ -301,9 +301,9 @@ export const routing: Mutant[] = [
   },
   {
     name: "who left while waiting is charged the input",
-    file: "src/usage/walk.ts",
-    find: "    this.#isAtEngine = false;\n",
-    replace: "    this.#isAtEngine = true;\n",
+    file: "src/usage/attempts.ts",
+    find: "    this.progress.isAtEngine = false;\n    if",
+    replace: "    this.progress.isAtEngine = true;\n    if",
     caughtBy: ["test/failover/full.test.ts > who leaves"],
     rule,
   },

@@ -2,7 +2,7 @@ import type { Mutant } from "./mutant.ts";
 
 const decode = "test/sse/decode.test.ts";
 const ask = "test/upstream/ask.test.ts";
-const walk = "test/usage/walk.test.ts";
+const attempts = "test/usage/attempts.test.ts";
 const client = "test/upstream/http1/client.test.ts";
 const gathering = "test/upstream/http1/exchange.test.ts";
 const parser = "test/upstream/http1/parser.test.ts";
@@ -195,7 +195,7 @@ export const upstream: Mutant[] = [
     file: "src/routing/after.ts",
     find: '  stale: "same",',
     replace: '  stale: "stop",',
-    caughtBy: [`${walk} > a connection that had served`],
+    caughtBy: [`${attempts} > a connection that had served`],
     rule: "docs/design/protocols.md, Connections closed without notice",
   },
   {

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import type { Route } from "../../src/routing/catalog.ts";
-import { type Place, queues } from "../../src/routing/queues.ts";
+import { queues, type Slot } from "../../src/routing/queues.ts";
 import { chanceOf } from "../faults/chance.ts";
 
 const slots = 32;
@@ -45,16 +45,16 @@ async function simulated(seed: number, isNoisy: boolean, reserved_percent: numbe
     const claim = { organizationId: isFair ? organizationId : "all", tokens: 2_000, share: { weight: 1, priority: 0 } };
     const asked_ms = now_ms;
     const [prefill_ms, decode_ms] = [300 + 200 * random.next(), 400 + 800 * random.next()];
-    const served = (place: Place) => {
+    const served = (slot: Slot) => {
       if (organizationId === "quiet") firsts_ms.push(now_ms - asked_ms + prefill_ms);
       busy_ms += prefill_ms + decode_ms;
       after(prefill_ms + decode_ms, () => {
-        place.leave();
+        slot.release();
         over();
       });
     };
     if (at.open([route], claim).length > 0) served(at.enter(route, claim));
-    else void at.wait([route], claim).place.then((place) => served(place!));
+    else void at.wait([route], claim).slot.then((slot) => served(slot!));
   };
   const arrivals = (per_s: number, arrive: () => void) => {
     const next = () =>

@@ -49,7 +49,7 @@ function rig(...first: Upstream[]) {
   });
   const known = replicas(naming.addressesOf);
   const says = (...addresses: string[]) => {
-    state.answer = async () => ({ addresses, ttl_ms: null, untold: null });
+    state.answer = async () => ({ addresses, ttl_ms: null, failedFamily: null });
   };
   return { clock, asked, told, state, naming, known, says };
 }
@@ -68,7 +68,7 @@ test("a name is asked at once, again after each interval, and never twice at a t
   state.answer = () => late.promise;
   await clock.advance(600_000);
   expect(asked).toHaveLength(4);
-  late.resolve({ addresses: ["10.0.0.2"], ttl_ms: null, untold: null });
+  late.resolve({ addresses: ["10.0.0.2"], ttl_ms: null, failedFamily: null });
   await clock.advance(0);
   expect(naming.addressesOf(upstream())).toEqual(["10.0.0.2"]);
 });
@@ -156,7 +156,7 @@ test("a reload waits for new names, and what it has prepared is there when it co
   const { clock, naming, state } = rig();
   state.answer = async () => {
     await Bun.sleep(50);
-    return { addresses: ["10.0.0.1"], ttl_ms: null, untold: null };
+    return { addresses: ["10.0.0.1"], ttl_ms: null, failedFamily: null };
   };
   await naming.prepare([upstream()]);
   expect(naming.addressesOf(upstream())).toEqual(["10.0.0.1"]);
@@ -190,11 +190,11 @@ test("after 100,000 changes nothing is known of addresses that are gone", async 
     known.changed();
     forgetOthers(known.of([from]), Object.values(parts));
     for (const route of known.routesOf(model)) {
-      const { leave } = parts.queues.enter(route, claim);
+      const { release } = parts.queues.enter(route, claim);
       parts.pool.begun(route, visit, true, count);
       parts.health.begun(route, count);
       parts.pool.ended(route, visit);
-      leave();
+      release();
       parts.health.ended(route, { kind: "failed" }, count, count);
       parts.health.shown(route, known.routesOf(model), 10, count, count);
       parts.health.ended(route, { kind: "failed" }, count, count);

@@ -1,10 +1,10 @@
-/** Who may be at which engine, and who waits: within the limits, never idle for nothing, and nobody's place is lost. */
+/** Who may be at which engine, and who waits: within the limits, never idle for nothing, and nobody's slot is lost. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Route } from "../../src/routing/catalog.ts";
 import type { Claim } from "../../src/routing/fair-queue.ts";
-import { type Place, type Queues, queues, type Waiting } from "../../src/routing/queues.ts";
+import { type Queues, queues, type Slot, type Waiting } from "../../src/routing/queues.ts";
 import type { Capacity } from "../../src/upstream/target.ts";
 
 const unlimited: Capacity = {
@@ -22,11 +22,11 @@ const claim = (organizationId: string, tokens = 100): Claim => ({
 });
 
 /** Where it is now, or that it waits. */
-function come(at: Queues, routes: readonly Route[], one: Claim): Place | Waiting {
+function come(at: Queues, routes: readonly Route[], one: Claim): Slot | Waiting {
   const [open] = at.open(routes, one);
   return open ? at.enter(open, one) : at.wait(routes, one);
 }
-const isWaiting = (one: Place | Waiting): one is Waiting => "place" in one;
+const isWaiting = (one: Slot | Waiting): one is Waiting => "slot" in one;
 const codeOf = (act: () => unknown): { code: string; seconds: number | undefined } | null => {
   try {
     act();
@@ -54,14 +54,14 @@ test("never more in flight than allowed, never room that whoever is next would f
       const capacity = { concurrent_max: 4, tokens_in_flight_max, reserved_percent };
       const routes = [route("one", capacity), route("other", capacity)];
       const at = queues(() => 0);
-      const inFlight: { place: Place; tokens: number }[] = [];
+      const inFlight: { slot: Slot; tokens: number }[] = [];
       let waiting: { waiting: Waiting; tokens: number; isOver: boolean }[] = [];
       const settle = async () => {
         for (const one of waiting) {
-          const place = await Promise.race([one.waiting.place, Promise.resolve("waits" as const)]);
-          if (place === "waits") continue;
+          const slot = await Promise.race([one.waiting.slot, Promise.resolve("waits" as const)]);
+          if (slot === "waits") continue;
           one.isOver = true;
-          if (place) inFlight.push({ place, tokens: one.tokens });
+          if (slot) inFlight.push({ slot, tokens: one.tokens });
         }
         waiting = waiting.filter(({ isOver }) => !isOver);
       };
@@ -69,12 +69,12 @@ test("never more in flight than allowed, never room that whoever is next would f
         if (act === "come") {
           const come_ = come(at, routes, claim(organization, tokens));
           if (isWaiting(come_)) waiting.push({ waiting: come_, tokens, isOver: false });
-          else inFlight.push({ place: come_, tokens });
-        } else if (act === "end" && inFlight.length > 0) inFlight.splice(which % inFlight.length, 1)[0]!.place.leave();
+          else inFlight.push({ slot: come_, tokens });
+        } else if (act === "end" && inFlight.length > 0) inFlight.splice(which % inFlight.length, 1)[0]!.slot.release();
         else if (act === "leave" && waiting.length > 0) waiting[which % waiting.length]!.waiting.giveUp();
         await settle();
         for (const each of routes) {
-          const there = inFlight.filter(({ place }) => place.route === each);
+          const there = inFlight.filter(({ slot }) => slot.route === each);
           expect(there.length).toBeLessThanOrEqual(4);
           const sum = there.reduce((total, one) => total + one.tokens, 0);
           if (tokens_in_flight_max && reserved_percent === 0 && there.length > 1) expect(sum).toBeLessThanOrEqual(1000);
@@ -84,7 +84,7 @@ test("never more in flight than allowed, never room that whoever is next would f
         }
       }
       while (inFlight.length > 0) {
-        inFlight.shift()!.place.leave();
+        inFlight.shift()!.slot.release();
         await settle();
       }
       expect(waiting).toEqual([]);
@@ -98,23 +98,23 @@ test("a request goes to whichever of its engines has room first, and waits at no
   const at = queues(() => 0);
   const there = [at.enter(first, claim("a")), at.enter(second, claim("a"))];
   const waiting = at.wait([first, second], claim("a"));
-  there[1]!.leave();
-  expect((await waiting.place)!.route).toBe(second);
+  there[1]!.release();
+  expect((await waiting.slot)!.route).toBe(second);
   expect([at.lengthOf(first), at.lengthOf(second)]).toEqual([0, 0]);
-  there[0]!.leave();
+  there[0]!.release();
   expect(at.open([first, second], claim("a"))).toEqual([first]);
 });
 
-test("one that leaves gives its place up at once", async () => {
+test("one that leaves gives its slot up at once", async () => {
   const only = route("only", { concurrent_max: 1 });
   const at = queues(() => 0);
   const there = at.enter(only, claim("a"));
   const [left, stays] = [at.wait([only], claim("a")), at.wait([only], claim("a"))];
   left.giveUp();
-  expect(await left.place).toBeNull();
+  expect(await left.slot).toBeNull();
   expect(at.lengthOf(only)).toBe(1);
-  there.leave();
-  expect((await stays.place)!.route).toBe(only);
+  there.release();
+  expect((await stays.slot)!.route).toBe(only);
 });
 
 test("one that is larger than all the room has it to itself", async () => {
@@ -125,11 +125,11 @@ test("one that is larger than all the room has it to itself", async () => {
   // There would be room for this one, and it is not its turn.
   expect(at.open([only], claim("a", 100))).toEqual([]);
   const behind = at.wait([only], claim("a", 100));
-  small.leave();
-  const place = await large.place;
+  small.release();
+  const slot = await large.slot;
   expect(at.lengthOf(only)).toBe(1);
-  place!.leave();
-  expect((await behind.place)!.route).toBe(only);
+  slot!.release();
+  expect((await behind.slot)!.route).toBe(only);
 });
 
 test("a route's own limit stands in place of its upstream's, and models of one upstream share its limit", () => {
@@ -151,10 +151,24 @@ test("what is reserved is for organizations that have less than that there, howe
   expect(at.open([only], claim("other"))).toEqual([]);
   const other = at.wait([only], claim("other"));
   // The one that came first is the busy one's, and it is new as well.
-  busy.pop()!.leave();
-  expect((await waits.place)!.route).toBe(only);
-  busy.pop()!.leave();
-  expect((await other.place)!.route).toBe(only);
+  busy.pop()!.release();
+  expect((await waits.slot)!.route).toBe(only);
+  busy.pop()!.release();
+  expect((await other.slot)!.route).toBe(only);
+});
+
+test("what is reserved is taken in turn: a request that came later does not pass one that waits for more of it", async () => {
+  const only = route("only", { tokens_in_flight_max: 1000, reserved_percent: 50 });
+  const at = queues(() => 0);
+  const busy = at.enter(only, claim("busy", 500));
+  // It is quiet there, and a part of what is reserved is in use.
+  const early = at.enter(only, claim("early", 300));
+  const large = at.wait([only], claim("large", 400));
+  expect(at.open([only], claim("late", 100))).toEqual([]);
+  early.release();
+  expect((await large.slot)!.route).toBe(only);
+  expect(at.open([only], claim("late", 100))).toEqual([only]);
+  busy.release();
 });
 
 test("an organization may take as many places as are still free: one that has none finds one", () => {
@@ -174,12 +188,12 @@ test("when to come back is what the engine's pace says, and a wait that would be
   const at = queues(() => now_ms);
   const there = Array.from({ length: 4 }, () => at.enter(only, claim("a")));
   for (let count = 0; count < 44; count++)
-    void at.wait([only], claim("a")).place.then((place) => place && there.push(place));
+    void at.wait([only], claim("a")).slot.then((slot) => slot && there.push(slot));
   return (async () => {
     // One ends each two seconds.
     for (let count = 0; count < 20; count++) {
       now_ms += 2_000;
-      there.shift()!.leave();
+      there.shift()!.release();
       await Promise.resolve();
     }
     const told = at.full([only], claim("a"));
@@ -200,7 +214,7 @@ test("a limit that a reload raises or lifts counts at once", async () => {
   const waiting = at.wait([before], claim("a"));
   const after = route("only", { concurrent_max: 3 });
   expect(at.open([after], claim("a"))).toEqual([after]);
-  expect((await waiting.place)!.route).toBe(before);
+  expect((await waiting.slot)!.route).toBe(before);
   at.enter(after, claim("a"));
   expect(at.open([after], claim("a"))).toEqual([]);
 });
@@ -217,9 +231,9 @@ test("who waits may wait for an engine that is new, and waits no longer for one 
   const waiting = at.wait([one], claim("b"));
   waiting.renew([one, other]);
   expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([1, 1]);
-  second.leave();
-  const place = (await waiting.place)!;
-  expect(place.route).toBe(other);
+  second.release();
+  const slot = (await waiting.slot)!;
+  expect(slot.route).toBe(other);
   expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([0, 0]);
   // It is over: nothing is waited for any more.
   waiting.renew([one, other, third]);
@@ -230,15 +244,15 @@ test("who waits may wait for an engine that is new, and waits no longer for one 
   expect([at.lengthOf(one), at.lengthOf(other)]).toEqual([0, 1]);
   // There is room at once: it looks anew, and is nowhere counted.
   lost.renew([other, third]);
-  expect(await lost.place).toBeNull();
+  expect(await lost.slot).toBeNull();
   expect(at.lengthOf(other)).toBe(0);
   expect(at.open([third], claim("b"))).toEqual([third]);
 
   const nowhere = at.wait([one], claim("b"));
   nowhere.renew([]);
-  expect(await nowhere.place).toBeNull();
-  first.leave();
-  place.leave();
+  expect(await nowhere.slot).toBeNull();
+  first.release();
+  slot.release();
   expect(at.open([one, other], claim("b"))).toEqual([one, other]);
 });
 
@@ -246,10 +260,10 @@ test("an engine that is gone is forgotten when nothing runs there and nobody wai
   const at = queues(() => 0);
   const one = route("one", { concurrent_max: 1 });
   const again = () => at.open([route("one", { concurrent_max: 1 })], claim("b")).length;
-  const place = at.enter(one, claim("a"));
+  const slot = at.enter(one, claim("a"));
   at.retain(new Set());
   expect(again()).toBe(0);
-  place.leave();
+  slot.release();
   at.retain(new Set());
   expect(again()).toBe(1);
 });

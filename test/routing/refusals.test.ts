@@ -6,8 +6,8 @@ import { assertCapable, type CatalogModel } from "../../src/routing/catalog.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
 import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
-import { walk } from "../../src/usage/walk.ts";
-import { walking } from "../harness/patience.ts";
+import { Attempts } from "../../src/usage/attempts.ts";
+import { attemptsParts } from "../harness/patience.ts";
 
 const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   id: "acme/writer-1",
@@ -69,7 +69,7 @@ test("of several engines the one that can be asked is asked, whatever the draw",
   for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
     const asked = { ...request, ...cited, cacheKey };
     const leaving = new Cancellation();
-    const opened = walk(walking(), {
+    const opened = new Attempts(attemptsParts(), {
       ...{ model: two, request: asked, inputBytes: 1, inputTokens: 1, room: { allowed: 100, held: 100 } },
       affinity: { organizationId: "o", session: null },
       identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
@@ -81,6 +81,6 @@ test("of several engines the one that can be asked is asked, whatever the draw",
     const first = opened.events.next();
     leaving.abort(new Fault("draining", "The service is restarting."));
     await first;
-    expect(opened.route?.upstream.protocol).toBe("anthropic-messages");
+    expect(opened.progress.route?.upstream.protocol).toBe("anthropic-messages");
   }
 });

@@ -12,7 +12,11 @@ import {
 import type { Answer } from "../../src/upstream/resolve.ts";
 
 const rules: Rules = { addresses_max: 4, isOwn: false };
-const answer = (addresses: string[], untold: Answer["untold"] = null): Answer => ({ addresses, ttl_ms: null, untold });
+const answer = (addresses: string[], failedFamily: Answer["failedFamily"] = null): Answer => ({
+  addresses,
+  ttl_ms: null,
+  failedFamily,
+});
 const at = (before: Resolution, addresses: string[], now_ms = 0) => answered(before, answer(addresses), rules, now_ms);
 const two = at(unresolved, ["10.0.0.2", "10.0.0.1"]);
 
@@ -63,8 +67,8 @@ describe("nothing is taken away", () => {
     const half = answered(both, answer(["10.0.0.2"], "ipv6"), rules, 0);
     expect(half).toMatchObject({ addresses: ["10.0.0.2", "fd00::1"], problem: "failed" });
     expect(answered(both, answer(["fd00::2"], "ipv4"), rules, 0).addresses).toEqual(["10.0.0.1", "fd00::2"]);
-    for (const untold of ["ipv4", "ipv6"] as const) {
-      const nothing = answered(two, answer([], untold), rules, empty_kept_ms);
+    for (const failedFamily of ["ipv4", "ipv6"] as const) {
+      const nothing = answered(two, answer([], failedFamily), rules, empty_kept_ms);
       expect(nothing).toMatchObject({ addresses: two.addresses, problem: "failed" });
     }
   });

@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Route } from "../../src/routing/catalog.ts";
 import type { Claim } from "../../src/routing/fair-queue.ts";
-import { type Place, queues, type Waiting } from "../../src/routing/queues.ts";
+import { queues, type Slot, type Waiting } from "../../src/routing/queues.ts";
+import { seed, times } from "../harness/depth.ts";
 
 const capacityOf = fc.record({
   concurrent_max: fc.constantFrom(null, 1, 3, 8),
@@ -34,7 +35,7 @@ interface Guest {
   claim: Claim;
   routes: readonly Route[];
   waiting: Waiting | null;
-  place: Place | null;
+  slot: Slot | null;
 }
 
 test("whoever is next is served as soon as there is room, and when all have left everything is free", async () => {
@@ -52,27 +53,27 @@ test("whoever is next is served as soon as there is room, and when all have left
       });
       const guests = new Set<Guest>();
       const waiters = () => [...guests].filter(({ waiting }) => waiting);
-      const running = () => [...guests].filter(({ place }) => place);
+      const running = () => [...guests].filter(({ slot }) => slot);
       const settle = async () => {
         for (const guest of waiters()) {
-          const place = await Promise.race([guest.waiting!.place, Promise.resolve("waits" as const)]);
-          if (place === "waits") continue;
+          const slot = await Promise.race([guest.waiting!.slot, Promise.resolve("waits" as const)]);
+          if (slot === "waits") continue;
           guest.waiting = null;
-          guest.place = place;
-          if (!place) guests.delete(guest);
+          guest.slot = slot;
+          if (!slot) guests.delete(guest);
         }
       };
       const leaves = (guest: Guest) => {
-        guest.place!.leave();
+        guest.slot!.release();
         guests.delete(guest);
       };
       const comes = ({ organization, tokens, engines }: (typeof acts)[number]) => {
         const claim = { organizationId: `org-${organization}`, tokens, share: shares[organization]! };
         const some = engines.map((n) => routes[n]!);
-        const guest: Guest = { claim, routes: some, waiting: null, place: null };
+        const guest: Guest = { claim, routes: some, waiting: null, slot: null };
         const [open] = at.open(some, claim);
         try {
-          if (open) guest.place = at.enter(open, claim);
+          if (open) guest.slot = at.enter(open, claim);
           else guest.waiting = at.wait(some, claim);
           guests.add(guest);
           return guest;
@@ -88,20 +89,20 @@ test("whoever is next is served as soon as there is room, and when all have left
         if (one.kind === "comes") comes(one);
         if (one.kind === "fails") {
           const guest = comes(one);
-          if (guest?.place) leaves(guest);
+          if (guest?.slot) leaves(guest);
         }
         if (one.kind === "ends" && runs) leaves(runs);
         if (one.kind === "gives up") waits?.waiting?.giveUp();
         if (one.kind === "late" && runs && waits) {
           leaves(runs);
           waits.waiting!.giveUp();
-          const place = await waits.waiting!.place;
-          place?.leave();
+          const slot = await waits.waiting!.slot;
+          slot?.release();
           guests.delete(waits);
         }
         await settle();
         for (const [n, route] of routes.entries()) {
-          const there = running().filter(({ place }) => place!.route === route);
+          const there = running().filter(({ slot }) => slot!.route === route);
           // An engine that has nothing to do has nobody who waits for it: whatever its reserve, and however large they are.
           if (there.length === 0) expect(at.lengthOf(route)).toBe(0);
           const { concurrent_max, tokens_in_flight_max, reserved_percent } = capacities[n]!;
@@ -145,7 +146,7 @@ test("whoever is next is served as soon as there is room, and when all have left
         expect(fills(at)).toBe(fills(fresh));
       }
     }),
-    { numRuns: Number(process.env.QUEUE_RUNS ?? 400) },
+    { seed, numRuns: times(400, 20_000) },
   );
 });
 
@@ -165,9 +166,9 @@ test("one that goes before a large one that waits, and fits, does not wait for i
   const first = at.enter(only, claim("a", 600, 1));
   const large = at.wait([only], claim("b", 900, 1));
   expect(at.open([only], claim("c", 100, 0))).toEqual([]);
-  const small = await Promise.race([at.wait([only], claim("c", 100, 0)).place, Promise.resolve("waits" as const)]);
+  const small = await Promise.race([at.wait([only], claim("c", 100, 0)).slot, Promise.resolve("waits" as const)]);
   expect(small).toMatchObject({ route: only });
-  first.leave();
-  (small as Place).leave();
-  expect((await large.place)!.route).toBe(only);
+  first.release();
+  (small as Slot).release();
+  expect((await large.slot)!.route).toBe(only);
 });

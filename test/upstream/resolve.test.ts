@@ -14,14 +14,18 @@ function asked(records: Records, family: AddressFamily = "all"): Promise<Answer>
   server.names.set("engines.test", records);
   return resolve("engines.test", { family, servers: [server.at] });
 }
-const none: Answer = { addresses: [], ttl_ms: null, untold: null };
+const none: Answer = { addresses: [], ttl_ms: null, failedFamily: null };
 
 test("addresses of both families, and how long the shortest of them holds", async () => {
   const both = { ipv4: ["10.0.0.1", "10.0.0.2"], ipv6: ["fd00::1"], ttl_s: 7 };
-  expect(await asked(both)).toEqual({ addresses: ["10.0.0.1", "10.0.0.2", "fd00::1"], ttl_ms: 7000, untold: null });
+  expect(await asked(both)).toEqual({
+    addresses: ["10.0.0.1", "10.0.0.2", "fd00::1"],
+    ttl_ms: 7000,
+    failedFamily: null,
+  });
   expect(await asked(both, "ipv4")).toMatchObject({ addresses: ["10.0.0.1", "10.0.0.2"] });
   expect(await asked(both, "ipv6")).toMatchObject({ addresses: ["fd00::1"] });
-  expect(await asked({ ipv6: ["fd00::1"] })).toEqual({ addresses: ["fd00::1"], ttl_ms: 0, untold: null });
+  expect(await asked({ ipv6: ["fd00::1"] })).toEqual({ addresses: ["fd00::1"], ttl_ms: 0, failedFamily: null });
 });
 
 test("each time anew, however long the last answer holds", async () => {
@@ -41,7 +45,7 @@ test("a server that fails, refuses or says nothing tells nothing", async () => {
 
 test("where one family cannot be told, the other is", async () => {
   const half: Records = { ipv4: ["10.0.0.1"], says: { ipv6: "failure" } };
-  expect(await asked(half)).toMatchObject({ addresses: ["10.0.0.1"], untold: "ipv6" });
+  expect(await asked(half)).toMatchObject({ addresses: ["10.0.0.1"], failedFamily: "ipv6" });
 });
 
 test("hundreds of addresses come, over TCP", async () => {

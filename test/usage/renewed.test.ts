@@ -6,9 +6,9 @@ import { replicas } from "../../src/routing/replicas.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
-import { type WalkParts, walk } from "../../src/usage/walk.ts";
+import { Attempts, type AttemptsParts } from "../../src/usage/attempts.ts";
 import { type Engine, startEngine } from "../failover/engine.ts";
-import { walking } from "../harness/patience.ts";
+import { attemptsParts } from "../harness/patience.ts";
 import { saying } from "../harness/request.ts";
 import { until } from "../harness/until.ts";
 
@@ -46,7 +46,7 @@ function rig(more: Partial<Upstream> = {}) {
   };
   let addresses: string[] = [];
   const known = replicas(() => addresses);
-  const parts: WalkParts = walking({ client: sender, replicas: known });
+  const parts: AttemptsParts = attemptsParts({ client: sender, replicas: known });
   return {
     leadsTo(...to: string[]) {
       addresses = to;
@@ -55,7 +55,7 @@ function rig(more: Partial<Upstream> = {}) {
     waiting: () => known.routesOf(model).reduce((sum, route) => sum + parts.queues.lengthOf(route), 0),
     async asks(content: string) {
       const request = saying(content, { model: model.id });
-      const opened = walk(parts, {
+      const opened = new Attempts(parts, {
         ...{ model, request, inputBytes: 40, inputTokens: 10, plan: { name: "pro" }, granted: Promise.resolve() },
         identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
         room: { allowed: 1000, held: 1000 },
@@ -65,7 +65,7 @@ function rig(more: Partial<Upstream> = {}) {
       });
       const events: InferenceEvent[] = [];
       for await (const batch of opened.events) events.push(...batch);
-      const tried = opened.tried.map(({ replica, outcome }) => `${replica} ${outcome}`);
+      const tried = opened.progress.tried.map(({ replica, outcome }) => `${replica} ${outcome}`);
       return { end: events.at(-1)!, tried };
     },
   };

@@ -1,94 +1,80 @@
 /**
- * Every wire shape of Messages, once: a typebox value and the static type of the same name. Validation, types and the
- * OpenAPI document are made from these. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * The wire shapes of Messages: for each a typebox value, and where it is needed the static type of the same name. Validation,
+ * types and the OpenAPI document are made from them. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
  * Messages requests.
  *
- * Keys that are honoured are typed; additional keys of any type are accepted everywhere, and have no effect.
+ * Keys that have an effect are typed. Further keys of any type are accepted everywhere, and have no effect.
  */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
-import { eachItem, present, published, type Relation } from "../rules.ts";
+import { eachItem, present, published, type Relation, when } from "../rules.ts";
 import {
   anyObject,
   count,
+  flag,
+  imageUrl,
   list,
   ModelId,
+  nonEmpty,
   nullable,
   oneOf,
   openObject,
   optional,
   properties_max,
+  refusedKinds,
+  tagged,
+  text,
   turns_max,
   unsupported,
 } from "../shapes/contract.ts";
 import { publishedTools } from "./published-tools.ts";
 
-const wholeTokens = () => Type.Integer({ minimum: 1 });
-const nonEmpty = () => Type.String({ minLength: 1 });
 const base64 = (what: string) => Type.String({ minLength: 1, "x-must-be": `${what} in base64` });
 
 // ---- request: content blocks -----------------------------------------------------------------------------------------
 
-/** `cache_control`, `citations` of a replayed block, and the like go to engines that speak Messages, and have no effect else. */
-export const TextBlockParam = Type.Object(
-  { type: Type.Literal("text"), text: Type.String() },
-  { $id: "TextBlockParam" },
-);
+/** Other keys, such as `cache_control` and the `citations` of an earlier answer, go only to engines that speak Messages. */
+export const TextBlockParam = tagged("text", { text }, { $id: "TextBlockParam" });
 export type TextBlockParam = Type.Static<typeof TextBlockParam>;
 
 const byId = { file: "files by id (send the data itself)" };
 
-export const ImageSource = Type.Union(
+const ImageSource = Type.Union(
   [
-    Type.Object({
-      type: Type.Literal("base64"),
+    tagged("base64", {
       media_type: oneOf(["image/jpeg", "image/png", "image/gif", "image/webp"]),
       data: base64("an image"),
     }),
-    Type.Object({
-      type: Type.Literal("url"),
-      url: Type.String({
-        pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
-        "x-must-be": "an https: or data: URL",
-      }),
-    }),
+    tagged("url", { url: imageUrl }),
   ],
   { $id: "ImageSource", "x-unsupported": byId },
 );
-export type ImageSource = Type.Static<typeof ImageSource>;
 
-export const ImageBlockParam = Type.Object(
-  { type: Type.Literal("image"), source: ImageSource },
+export const ImageBlockParam = tagged(
+  "image",
+  { source: ImageSource },
   { $id: "ImageBlockParam", description: "Needs a model with the capability `vision`." },
 );
 export type ImageBlockParam = Type.Static<typeof ImageBlockParam>;
 
-export const DocumentSource = Type.Union(
+const DocumentSource = Type.Union(
   [
-    Type.Object({
-      type: Type.Literal("base64"),
-      media_type: Type.Literal("application/pdf"),
-      data: base64("a PDF"),
-    }),
-    Type.Object({ type: Type.Literal("text"), media_type: Type.Literal("text/plain"), data: Type.String() }),
-    Type.Object({
-      type: Type.Literal("content"),
-      content: Type.Union([Type.String(), list(Type.Union([TextBlockParam, ImageBlockParam]))]),
-    }),
+    tagged("base64", { media_type: Type.Literal("application/pdf"), data: base64("a PDF") }),
+    tagged("text", { media_type: Type.Literal("text/plain"), data: text }),
+    tagged("content", { content: Type.Union([text, list(Type.Union([TextBlockParam, ImageBlockParam]))]) }),
   ],
   { $id: "DocumentSource", "x-unsupported": { ...byId, url: "documents by URL (send the data itself)" } },
 );
-export type DocumentSource = Type.Static<typeof DocumentSource>;
 
-export const DocumentBlockParam = Type.Object(
+export const DocumentBlockParam = tagged(
+  "document",
   {
-    type: Type.Literal("document"),
     source: DocumentSource,
-    title: optional(Type.String()),
-    context: optional(Type.String()),
+    title: optional(text),
+    context: optional(text),
     citations: optional(
       Type.Object(
-        { enabled: optional(Type.Boolean()) },
+        { enabled: optional(flag) },
         { description: "If enabled, citations need a model whose engine speaks Messages." },
       ),
     ),
@@ -97,26 +83,26 @@ export const DocumentBlockParam = Type.Object(
 );
 export type DocumentBlockParam = Type.Static<typeof DocumentBlockParam>;
 
-export const SearchResultBlockParam = Type.Object(
+export const SearchResultBlockParam = tagged(
+  "search_result",
   {
-    type: Type.Literal("search_result"),
-    source: Type.String(),
-    title: Type.String(),
+    source: text,
+    title: text,
     content: list(TextBlockParam),
-    citations: optional(Type.Object({ enabled: optional(Type.Boolean()) })),
+    citations: optional(Type.Object({ enabled: optional(flag) })),
   },
   { $id: "SearchResultBlockParam" },
 );
 export type SearchResultBlockParam = Type.Static<typeof SearchResultBlockParam>;
 
-export const ToolReferenceBlockParam = Type.Object(
-  { type: Type.Literal("tool_reference"), tool_name: nonEmpty() },
+const ToolReferenceBlockParam = tagged(
+  "tool_reference",
+  { tool_name: nonEmpty },
   {
     $id: "ToolReferenceBlockParam",
     description: "A tool that the caller's tool search found. The model gets to know it.",
   },
 );
-export type ToolReferenceBlockParam = Type.Static<typeof ToolReferenceBlockParam>;
 
 export const ToolResultContent = Type.Union(
   [TextBlockParam, ImageBlockParam, DocumentBlockParam, SearchResultBlockParam, ToolReferenceBlockParam],
@@ -124,57 +110,50 @@ export const ToolResultContent = Type.Union(
 );
 export type ToolResultContent = Type.Static<typeof ToolResultContent>;
 
-export const ToolResultBlockParam = Type.Object(
-  {
-    type: Type.Literal("tool_result"),
-    tool_use_id: nonEmpty(),
-    content: optional(Type.Union([Type.String(), list(ToolResultContent)])),
-    is_error: optional(Type.Boolean()),
-  },
+export const ToolResultBlockParam = tagged(
+  "tool_result",
+  { tool_use_id: nonEmpty, content: optional(Type.Union([text, list(ToolResultContent)])), is_error: optional(flag) },
   { $id: "ToolResultBlockParam", description: "The result of a tool use in an earlier assistant message." },
 );
 export type ToolResultBlockParam = Type.Static<typeof ToolResultBlockParam>;
 
-export const ToolUseBlockParam = Type.Object(
-  { type: Type.Literal("tool_use"), id: nonEmpty(), name: nonEmpty(), input: optional(anyObject()) },
+const ToolUseBlockParam = tagged(
+  "tool_use",
+  { id: nonEmpty, name: nonEmpty, input: optional(anyObject()) },
   { $id: "ToolUseBlockParam" },
 );
-export type ToolUseBlockParam = Type.Static<typeof ToolUseBlockParam>;
 
-export const ThinkingBlockParam = Type.Object(
-  { type: Type.Literal("thinking"), thinking: Type.String(), signature: optional(Type.String()) },
+const ThinkingBlockParam = tagged(
+  "thinking",
+  { thinking: text, signature: optional(text) },
   { $id: "ThinkingBlockParam", description: "Accepted with any signature, even of another service." },
 );
-export type ThinkingBlockParam = Type.Static<typeof ThinkingBlockParam>;
 
-export const RedactedThinkingBlockParam = Type.Object(
-  { type: Type.Literal("redacted_thinking"), data: Type.String() },
-  { $id: "RedactedThinkingBlockParam" },
-);
-export type RedactedThinkingBlockParam = Type.Static<typeof RedactedThinkingBlockParam>;
+const RedactedThinkingBlockParam = tagged("redacted_thinking", { data: text }, { $id: "RedactedThinkingBlockParam" });
 
-/** Blocks of what only Anthropic's own service runs. */
-const hostedBlocks = {
-  container_upload: "containers",
-  server_tool_use: "tools that run at the service",
-  web_search_tool_result: "web search",
-  web_fetch_tool_result: "web fetch",
-  code_execution_tool_result: "code execution",
-  bash_code_execution_tool_result: "code execution",
-  text_editor_code_execution_tool_result: "code execution",
-  tool_search_tool_result: "tool search at the service",
-  advisor_tool_result: "the advisor tool",
-  mcp_tool_use: "MCP servers",
-  mcp_tool_result: "MCP servers",
-  mcp_tool_listing: "MCP servers",
-  compaction: "compaction",
-  fallback: "fallback models",
-  browser_state: "browser use",
-};
-const misplacedChanges = {
-  tool_addition: "changes of the tools in this role (send them in a system message)",
-  tool_removal: "changes of the tools in this role (send them in a system message)",
-};
+/** Blocks of features that only Anthropic's own service has. */
+const hostedBlocks = refusedKinds({
+  containers: ["container_upload"],
+  "tools that run at the service": ["server_tool_use"],
+  "web search": ["web_search_tool_result"],
+  "web fetch": ["web_fetch_tool_result"],
+  "code execution": [
+    "code_execution_tool_result",
+    "bash_code_execution_tool_result",
+    "text_editor_code_execution_tool_result",
+  ],
+  "tool search at the service": ["tool_search_tool_result"],
+  "the advisor tool": ["advisor_tool_result"],
+  "MCP servers": ["mcp_tool_use", "mcp_tool_result", "mcp_tool_listing"],
+  compaction: ["compaction"],
+  "fallback models": ["fallback"],
+  "browser use": ["browser_state"],
+});
+/** The blocks that change the tools, and so have no content themselves. They stand in system messages. */
+const toolChangeTypes = ["tool_addition", "tool_removal"];
+const misplacedChanges = refusedKinds({
+  "changes of the tools in this role (send them in a system message)": toolChangeTypes,
+});
 
 export const UserContentBlock = Type.Union(
   [TextBlockParam, ImageBlockParam, DocumentBlockParam, SearchResultBlockParam, ToolResultBlockParam],
@@ -186,16 +165,13 @@ const misplacedMedia = { image: "an image in this role", document: "a document i
 
 export const AssistantContentBlock = Type.Union(
   [TextBlockParam, ThinkingBlockParam, RedactedThinkingBlockParam, ToolUseBlockParam],
-  {
-    $id: "AssistantContentBlock",
-    "x-unsupported": { ...hostedBlocks, ...misplacedChanges, ...misplacedMedia },
-  },
+  { $id: "AssistantContentBlock", "x-unsupported": { ...hostedBlocks, ...misplacedChanges, ...misplacedMedia } },
 );
 export type AssistantContentBlock = Type.Static<typeof AssistantContentBlock>;
 
 // ---- request: tools --------------------------------------------------------------------------------------------------
 
-/** One shape for every kind of tool; which kinds there are, and what each needs, is in tools.ts. */
+/** One shape for all kinds of tools. tools.ts has the kinds, and validate.ts the fields that each requires. */
 export const MessagesTool = Type.Object(
   {
     type: optional(Type.String({ description: "Absent, null or `custom`: a tool that the caller runs." })),
@@ -205,11 +181,11 @@ export const MessagesTool = Type.Object(
         "x-must-be": "1 to 128 letters, digits, underscores or hyphens",
       }),
     ),
-    description: optional(Type.String()),
+    description: optional(text),
     input_schema: optional(
       anyObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
     ),
-    strict: optional(Type.Boolean()),
+    strict: optional(flag),
     defer_loading: optional(Type.Boolean({ description: "Accepted. The model gets this tool like any other." })),
   },
   {
@@ -222,55 +198,48 @@ export type MessagesTool = Type.Static<typeof MessagesTool>;
 
 const byServer = { mcp_tool_reference: "MCP servers", mcp_toolset_reference: "MCP servers" };
 
-export const ToolByName = Type.Object(
-  { type: Type.Literal("tool_reference"), name: nonEmpty() },
+const ToolByName = tagged(
+  "tool_reference",
+  { name: nonEmpty },
   { $id: "ToolByName", description: "A tool of `tools`, or of an earlier `tool_addition`." },
 );
-export type ToolByName = Type.Static<typeof ToolByName>;
 
-export const ToolByValue = Type.Object(
-  { type: Type.Literal("tool_definition"), definition: MessagesTool },
+const ToolByValue = tagged(
+  "tool_definition",
+  { definition: MessagesTool },
   { $id: "ToolByValue", description: "Replaces an earlier tool of the same name and kind." },
 );
-export type ToolByValue = Type.Static<typeof ToolByValue>;
 
-export const ToolAdditionBlockParam = Type.Object(
-  { type: Type.Literal("tool_addition"), tool: Type.Union([ToolByName, ToolByValue], { "x-unsupported": byServer }) },
+export const ToolAdditionBlockParam = tagged(
+  "tool_addition",
+  { tool: Type.Union([ToolByName, ToolByValue], { "x-unsupported": byServer }) },
   { $id: "ToolAdditionBlockParam", description: "From here on the model may call this tool." },
 );
 export type ToolAdditionBlockParam = Type.Static<typeof ToolAdditionBlockParam>;
 
-export const ToolRemovalBlockParam = Type.Object(
-  { type: Type.Literal("tool_removal"), tool: Type.Union([ToolByName], { "x-unsupported": byServer }) },
+export const ToolRemovalBlockParam = tagged(
+  "tool_removal",
+  { tool: Type.Union([ToolByName], { "x-unsupported": byServer }) },
   { $id: "ToolRemovalBlockParam", description: "From here on the model does not see this tool." },
 );
 export type ToolRemovalBlockParam = Type.Static<typeof ToolRemovalBlockParam>;
 
-/** The blocks of a system message that say nothing themselves. */
-const toolChangeTypes = ["tool_addition", "tool_removal"];
-
-export const SystemContentBlock = Type.Union([TextBlockParam, ToolAdditionBlockParam, ToolRemovalBlockParam], {
+const SystemContentBlock = Type.Union([TextBlockParam, ToolAdditionBlockParam, ToolRemovalBlockParam], {
   $id: "SystemContentBlock",
   "x-unsupported": { ...hostedBlocks, ...misplacedMedia },
 });
-export type SystemContentBlock = Type.Static<typeof SystemContentBlock>;
 
 // ---- request: messages -----------------------------------------------------------------------------------------------
 
-export const UserMessageParam = Type.Object(
-  {
-    role: Type.Literal("user"),
-    content: Type.Union([Type.String(), list(UserContentBlock, { minItems: 1 })]),
-  },
+const UserMessageParam = Type.Object(
+  { role: Type.Literal("user"), content: Type.Union([text, list(UserContentBlock, { minItems: 1 })]) },
   { $id: "UserMessageParam" },
 );
-export type UserMessageParam = Type.Static<typeof UserMessageParam>;
 
-export const AssistantMessageParam = Type.Object(
-  { role: Type.Literal("assistant"), content: Type.Union([Type.String(), list(AssistantContentBlock)]) },
+const AssistantMessageParam = Type.Object(
+  { role: Type.Literal("assistant"), content: Type.Union([text, list(AssistantContentBlock)]) },
   { $id: "AssistantMessageParam" },
 );
-export type AssistantMessageParam = Type.Static<typeof AssistantMessageParam>;
 
 const effort = () =>
   optional(
@@ -280,7 +249,7 @@ const effort = () =>
 export const SystemMessageParam = Type.Object(
   {
     role: Type.Literal("system"),
-    content: optional(Type.Union([Type.String(), list(SystemContentBlock)])),
+    content: optional(Type.Union([text, list(SystemContentBlock)])),
     clear_at: optional(
       oneOf(["never", "next_user_message"], {
         description: "With `next_user_message`, the model does not see this message if one of the user comes after it.",
@@ -301,149 +270,109 @@ export const MessageParam = Type.Union([UserMessageParam, AssistantMessageParam,
 });
 export type MessageParam = Type.Static<typeof MessageParam>;
 
-/** The type of tools that the caller runs, where they have one. */
+/** The `type` of tools that the caller runs. They may omit it. */
 export const callerToolType = "custom";
-/** What Claude Code lists in place of tools that are still to be loaded. It is never called, and needs no schema. */
+/** The entry that Claude Code lists in place of tools that it has not loaded yet. It is never called, and needs no schema. */
 export const toolPlaceholder = { name: "DeferredToolPlaceholder", defer_loading: true } as const;
 
-const ownTool = {
-  if: { properties: { type: { enum: [callerToolType, null] } } },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: {
+const placeholders = Object.entries(toolPlaceholder).map(([field, value]) => [field, { const: value }]);
+const ownTool = when(
+  { properties: { type: { enum: [callerToolType, null] } } },
+  {
     ...present("name"),
     anyOf: [
       present("input_schema"),
-      {
-        properties: Object.fromEntries(
-          Object.entries(toolPlaceholder).map(([field, value]) => [field, { const: value }]),
-        ),
-        required: Object.keys(toolPlaceholder),
-      },
+      { properties: Object.fromEntries(placeholders), required: Object.keys(toolPlaceholder) },
     ],
   },
-};
+);
 
 /** A tool of a published type has the name that belongs to it. */
-const namedTools = [...new Set(Object.values(publishedTools).map(({ name }) => name))].map((name) => ({
-  if: {
-    properties: { type: { enum: Object.keys(publishedTools).filter((type) => publishedTools[type]?.name === name) } },
-    required: ["type"],
-  },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { properties: { name: { const: name } }, required: ["name"] },
-}));
+const namedTools = [...new Set(Object.values(publishedTools).map(({ name }) => name))].map((name) => {
+  const types = Object.keys(publishedTools).filter((type) => publishedTools[type]?.name === name);
+  return when(
+    { properties: { type: { enum: types } }, required: ["type"] },
+    { properties: { name: { const: name } }, required: ["name"] },
+  );
+});
 
 const callableTool = { allOf: [ownTool, ...namedTools] };
 
-const definedTool = {
-  if: {
-    properties: {
-      type: { const: "tool_addition" },
-      tool: { properties: { type: { const: "tool_definition" } }, required: ["type"] },
-    },
-    required: ["type", "tool"],
-  },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { properties: { tool: { properties: { definition: callableTool } } } },
-};
+const definition = { properties: { type: { const: "tool_definition" } }, required: ["type"] };
+const definedTool = when(
+  { properties: { type: { const: "tool_addition" }, tool: definition }, required: ["type", "tool"] },
+  { properties: { tool: { properties: { definition: callableTool } } } },
+);
 
-/** A message that says something: one of the user does, though it be empty. */
-const speaking = {
+const emptyBlock = {
+  anyOf: [
+    { properties: { type: { const: "text" }, text: { const: "" } } },
+    { properties: { type: { enum: toolChangeTypes } } },
+  ],
+};
+/** A message with content. One of the user counts even if its content is empty. */
+const messageWithContent = {
   anyOf: [
     { properties: { role: { const: "user" } } },
     { properties: { content: { type: "string", minLength: 1 } }, required: ["content"] },
-    {
-      properties: {
-        content: {
-          type: "array",
-          contains: {
-            not: {
-              anyOf: [
-                { properties: { type: { const: "text" }, text: { const: "" } } },
-                { properties: { type: { enum: toolChangeTypes } } },
-              ],
-            },
-          },
-        },
-      },
-      required: ["content"],
-    },
+    { properties: { content: { type: "array", contains: { not: emptyBlock } } }, required: ["content"] },
   ],
 };
 
-/** The content of a message that ends with its turn: text, and nothing that would outlast it. */
-const passing = {
-  if: {
+/** A message that the model sees until the next one of the user has text alone, and changes nothing that holds longer. */
+const passingMessage = when(
+  {
     properties: { role: { const: "system" }, clear_at: { const: "next_user_message" } },
     required: ["role", "clear_at"],
   },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: {
+  {
     properties: {
       content: { items: { properties: { type: { not: { enum: toolChangeTypes } } } } },
       output_config: { type: "null" },
     },
   },
-};
+);
+
+const message = { allOf: [passingMessage, { properties: { content: { items: definedTool } } }] };
 
 /** The rules between fields that a schema can state. */
 const relations: Relation<string>[] = [
   {
     field: "messages",
-    schema: {
-      properties: {
-        messages: {
-          contains: speaking,
-          items: { allOf: [passing, { properties: { content: { items: definedTool } } }] },
-        },
-      },
-    },
+    schema: { properties: { messages: { contains: messageWithContent, items: message } } },
     rules: [],
   },
   eachItem("tools", callableTool),
 ];
 
-const alone = { disable_parallel_tool_use: optional(Type.Boolean()) };
+const alone = { disable_parallel_tool_use: optional(flag) };
 export const MessagesToolChoice = Type.Union(
-  [
-    Type.Object({ type: Type.Literal("auto"), ...alone }),
-    Type.Object({ type: Type.Literal("any"), ...alone }),
-    Type.Object({ type: Type.Literal("tool"), name: nonEmpty(), ...alone }),
-    Type.Object({ type: Type.Literal("none") }),
-  ],
+  [tagged("auto", alone), tagged("any", alone), tagged("tool", { name: nonEmpty, ...alone }), tagged("none", {})],
   { $id: "MessagesToolChoice" },
 );
 export type MessagesToolChoice = Type.Static<typeof MessagesToolChoice>;
 
 // ---- request ---------------------------------------------------------------------------------------------------------
 
-export const Thinking = Type.Union(
+const Thinking = Type.Union(
   [
-    Type.Object({ type: Type.Literal("enabled"), budget_tokens: wholeTokens() }),
-    Type.Object({ type: Type.Literal("adaptive") }),
-    Type.Object({ type: Type.Literal("between_tools") }),
-    Type.Object({ type: Type.Literal("disabled") }),
+    tagged("enabled", { budget_tokens: Type.Integer({ minimum: 1 }) }),
+    tagged("adaptive", {}),
+    tagged("between_tools", {}),
+    tagged("disabled", {}),
   ],
   { $id: "Thinking", description: "A hint: ignored if the model does not reason." },
 );
-export type Thinking = Type.Static<typeof Thinking>;
 
-export const JsonOutputFormat = Type.Object(
-  { type: Type.Literal("json_schema"), schema: anyObject({ description: "A JSON Schema." }) },
+const JsonOutputFormat = tagged(
+  "json_schema",
+  { schema: anyObject({ description: "A JSON Schema." }) },
   { $id: "JsonOutputFormat", description: "Needs a model with the capability `structured_output`." },
 );
-export type JsonOutputFormat = Type.Static<typeof JsonOutputFormat>;
 
-export const OutputConfig = Type.Object(
-  {
-    effort: effort(),
-    format: optional(JsonOutputFormat),
-  },
-  { $id: "OutputConfig" },
-);
-export type OutputConfig = Type.Static<typeof OutputConfig>;
+const OutputConfig = Type.Object({ effort: effort(), format: optional(JsonOutputFormat) }, { $id: "OutputConfig" });
 
-export const ContextManagement = Type.Object(
+const ContextManagement = Type.Object(
   {
     edits: optional(
       list(
@@ -461,12 +390,11 @@ export const ContextManagement = Type.Object(
   },
   { $id: "ContextManagement", description: "Accepted without effect: thinking is not removed." },
 );
-export type ContextManagement = Type.Static<typeof ContextManagement>;
 
 const conversation = {
   model: ModelId,
   messages: Type.Array(MessageParam, { minItems: 1, maxItems: turns_max }),
-  system: optional(Type.Union([Type.String(), list(TextBlockParam)])),
+  system: optional(Type.Union([text, list(TextBlockParam)])),
   tools: optional(list(MessagesTool)),
   tool_choice: optional(MessagesToolChoice),
   thinking: optional(Thinking),
@@ -481,7 +409,7 @@ export const MessagesRequest = Type.Object(
       description: "Includes reasoning. A value above the model's own limit is lowered to it.",
     }),
     stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
-    stop_sequences: optional(list(nonEmpty())),
+    stop_sequences: optional(list(nonEmpty)),
     temperature: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_k: optional(Type.Integer({ minimum: 0 })),
@@ -540,33 +468,21 @@ export const MessagesUsage = Type.Object(
 );
 export type MessagesUsage = Type.Static<typeof MessagesUsage>;
 
-export const TextBlock = Type.Object(
-  {
-    type: Type.Literal("text"),
-    text: Type.String(),
-    citations: Type.Optional(Type.Array(openObject(), { description: "From an engine that speaks Messages." })),
-  },
+const TextBlock = tagged(
+  "text",
+  { text, citations: Type.Optional(Type.Array(openObject(), { description: "From an engine that speaks Messages." })) },
   { $id: "TextBlock" },
 );
-export type TextBlock = Type.Static<typeof TextBlock>;
 
-export const ThinkingBlock = Type.Object(
-  { type: Type.Literal("thinking"), thinking: Type.String(), signature: Type.String() },
+const ThinkingBlock = tagged(
+  "thinking",
+  { thinking: text, signature: text },
   { $id: "ThinkingBlock", description: "Send it back as it is." },
 );
-export type ThinkingBlock = Type.Static<typeof ThinkingBlock>;
 
-export const RedactedThinkingBlock = Type.Object(
-  { type: Type.Literal("redacted_thinking"), data: Type.String() },
-  { $id: "RedactedThinkingBlock" },
-);
-export type RedactedThinkingBlock = Type.Static<typeof RedactedThinkingBlock>;
+const RedactedThinkingBlock = tagged("redacted_thinking", { data: text }, { $id: "RedactedThinkingBlock" });
 
-export const ToolUseBlock = Type.Object(
-  { type: Type.Literal("tool_use"), id: nonEmpty(), name: nonEmpty(), input: openObject() },
-  { $id: "ToolUseBlock" },
-);
-export type ToolUseBlock = Type.Static<typeof ToolUseBlock>;
+const ToolUseBlock = tagged("tool_use", { id: nonEmpty, name: nonEmpty, input: openObject() }, { $id: "ToolUseBlock" });
 
 export const ContentBlock = Type.Union([TextBlock, ThinkingBlock, RedactedThinkingBlock, ToolUseBlock], {
   $id: "ContentBlock",
@@ -599,9 +515,9 @@ export type Message = Type.Static<typeof Message>;
 
 // ---- stream ----------------------------------------------------------------------------------------------------------
 
-export const MessageStartEvent = Type.Object(
+const MessageStartEvent = tagged(
+  "message_start",
   {
-    type: Type.Literal("message_start"),
     message: Type.Object({
       ...messageKeys,
       content: Type.Array(ContentBlock, { maxItems: 0 }),
@@ -612,62 +528,51 @@ export const MessageStartEvent = Type.Object(
   },
   { $id: "MessageStartEvent", description: "Its usage is an estimate; `message_delta` has the final counts." },
 );
-export type MessageStartEvent = Type.Static<typeof MessageStartEvent>;
 
-export const ContentBlockStartEvent = Type.Object(
-  { type: Type.Literal("content_block_start"), index: count(), content_block: ContentBlock },
+const ContentBlockStartEvent = tagged(
+  "content_block_start",
+  { index: count(), content_block: ContentBlock },
   { $id: "ContentBlockStartEvent" },
 );
-export type ContentBlockStartEvent = Type.Static<typeof ContentBlockStartEvent>;
 
 export const ContentBlockDelta = Type.Union(
   [
-    Type.Object({ type: Type.Literal("text_delta"), text: Type.String() }),
-    Type.Object({ type: Type.Literal("input_json_delta"), partial_json: Type.String() }),
-    Type.Object({ type: Type.Literal("thinking_delta"), thinking: Type.String() }),
-    Type.Object({ type: Type.Literal("signature_delta"), signature: Type.String() }),
-    Type.Object({ type: Type.Literal("citations_delta"), citation: openObject() }),
+    tagged("text_delta", { text }),
+    tagged("input_json_delta", { partial_json: text }),
+    tagged("thinking_delta", { thinking: text }),
+    tagged("signature_delta", { signature: text }),
+    tagged("citations_delta", { citation: openObject() }),
   ],
   { $id: "ContentBlockDelta" },
 );
 export type ContentBlockDelta = Type.Static<typeof ContentBlockDelta>;
 
-export const ContentBlockDeltaEvent = Type.Object(
-  { type: Type.Literal("content_block_delta"), index: count(), delta: ContentBlockDelta },
+const ContentBlockDeltaEvent = tagged(
+  "content_block_delta",
+  { index: count(), delta: ContentBlockDelta },
   { $id: "ContentBlockDeltaEvent" },
 );
-export type ContentBlockDeltaEvent = Type.Static<typeof ContentBlockDeltaEvent>;
 
-export const ContentBlockStopEvent = Type.Object(
-  { type: Type.Literal("content_block_stop"), index: count() },
-  { $id: "ContentBlockStopEvent" },
-);
-export type ContentBlockStopEvent = Type.Static<typeof ContentBlockStopEvent>;
+const ContentBlockStopEvent = tagged("content_block_stop", { index: count() }, { $id: "ContentBlockStopEvent" });
 
-export const MessageDeltaEvent = Type.Object(
-  {
-    type: Type.Literal("message_delta"),
-    delta: Type.Object({ stop_reason: MessagesStopReason, stop_sequence: nullable(Type.String()) }),
-    usage: MessagesUsage,
-  },
+const MessageDeltaEvent = tagged(
+  "message_delta",
+  { delta: Type.Object({ stop_reason: MessagesStopReason, stop_sequence: nullable(text) }), usage: MessagesUsage },
   { $id: "MessageDeltaEvent", description: "Totals of the whole message." },
 );
-export type MessageDeltaEvent = Type.Static<typeof MessageDeltaEvent>;
 
-export const MessageStopEvent = Type.Object({ type: Type.Literal("message_stop") }, { $id: "MessageStopEvent" });
-export type MessageStopEvent = Type.Static<typeof MessageStopEvent>;
+const MessageStopEvent = tagged("message_stop", {}, { $id: "MessageStopEvent" });
 
-export const PingEvent = Type.Object({ type: Type.Literal("ping") }, { $id: "PingEvent" });
-export type PingEvent = Type.Static<typeof PingEvent>;
+const PingEvent = tagged("ping", {}, { $id: "PingEvent" });
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
 const faultCodes = clientFaultCodes;
 const faultTypes = [...new Set(Object.values(faultCatalogue).map((entry) => entry.messages))];
 
-export const MessagesError = Type.Object(
+export const MessagesError = tagged(
+  "error",
   {
-    type: Type.Literal("error"),
     error: Type.Object({
       type: Type.Enum(faultTypes, { type: "string" }),
       message: Type.String({

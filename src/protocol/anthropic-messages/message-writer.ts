@@ -1,47 +1,42 @@
 /**
- * The grammar of a Messages stream, as the only way to write one:
+ * Writes the events of a Messages stream, always in this grammar:
  *
  *     message_start (ping)* (content_block_start content_block_delta* content_block_stop)* message_delta message_stop
  *
- * or `error` in place of all that is still to come. There is one place for an open block, so blocks cannot overlap; what
- * has ended writes nothing more. Frames carry their event's name: SDKs pass over those that do not.
+ * or `error` in place of the rest. At most one block is open, so blocks cannot overlap. Nothing is written after the end. Each
+ * frame has the name of its event, because SDKs skip frames without one.
  */
 import type { SseMessage } from "../../sse/message.ts";
 import type { ResponseIdentity } from "../codec.ts";
 import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
+import { FrameWriter } from "../frame-writer.ts";
 import type { ContentBlock, ContentBlockDelta, MessageStreamEvent, MessagesError, MessagesUsage } from "./contract.ts";
 import type { Stop } from "./stop-reason.ts";
 
-export class MessageWriter {
+export class MessageWriter extends FrameWriter {
   #state: "before" | "between" | "inside" | "over" = "before";
   #index = -1;
-  #out: SseMessage[] = [];
   #around: AroundDelta | null = null;
 
   constructor(
     readonly identity: ResponseIdentity,
-    /** What is known of the usage when the message starts. */
+    /** The usage that is known when the message starts. */
     readonly usageAtStart: () => MessagesUsage,
-  ) {}
+  ) {
+    super();
+  }
 
   get over(): boolean {
     return this.#state === "over";
   }
 
-  /** What was written since the last time. */
-  take(): SseMessage[] {
-    const out = this.#out;
-    this.#out = [];
-    return out;
-  }
-
-  ping(): void {
+  heartbeat(): void {
     if (this.over) return;
     this.#start();
     this.#write({ type: "ping" });
   }
 
-  /** `empty`: what a delta of it without text would be, of blocks that have deltas. */
+  /** `empty` is the block's delta with an empty text; absent if the block has no deltas. */
   open(block: ContentBlock, empty?: ContentBlockDelta): void {
     if (this.over) return;
     this.#start();
@@ -59,7 +54,7 @@ export class MessageWriter {
     this.#write({ type: "content_block_delta", index: this.#index, delta });
   }
 
-  /** A delta of the open block, as text: an empty one is not written. Null where none is open. */
+  /** The frame of a delta of the open block, or "" if the delta is empty. Null if no block is open. */
   frame(delta: string): string | null {
     if (this.#state !== "inside" || !this.#around) return null;
     return delta === "" ? "" : this.#around.before + JSON.stringify(delta) + this.#around.after;
@@ -75,11 +70,7 @@ export class MessageWriter {
     if (this.over) return;
     this.#start();
     this.close();
-    this.#write({
-      type: "message_delta",
-      delta: { stop_reason: stop.stop_reason, stop_sequence: stop.stop_sequence },
-      usage,
-    });
+    this.#write({ type: "message_delta", delta: stop, usage });
     this.#write({ type: "message_stop" });
     this.#state = "over";
   }
@@ -94,24 +85,14 @@ export class MessageWriter {
     if (this.#state !== "before") return;
     this.#state = "between";
     const { responseId: id, model } = this.identity;
+    const head = { id, type: "message" as const, role: "assistant" as const, model };
     const usage = this.usageAtStart();
-    this.#write({
-      type: "message_start",
-      message: {
-        id,
-        type: "message",
-        role: "assistant",
-        model,
-        content: [],
-        stop_reason: null,
-        stop_sequence: null,
-        usage,
-      },
-    });
+    const message = { ...head, content: [], stop_reason: null, stop_sequence: null, usage };
+    this.#write({ type: "message_start", message });
   }
 
   #write(event: MessageStreamEvent): void {
-    this.#out.push(messageOf(event));
+    this.put(messageOf(event));
   }
 }
 

@@ -1,17 +1,19 @@
 /**
- * A body that claims to be a Messages request becomes one, or the fault that says what to change: first `thread`, whose
- * refusal clients act on; then the shape (contract.ts); then the rules between fields, each time the first offence.
+ * Validates the body of a Messages request. It checks `thread` first, because clients act on its refusal, then the shape
+ * (contract.ts), and then the rules between fields. It reports the first offence.
  */
 import { Fault } from "../../inference/fault.ts";
 import { contract } from "../contract.ts";
 import { isObject } from "../json.ts";
-import { firstBrokenRule, given, type Rules } from "../rules.ts";
+import { given, obeying, type Rules } from "../rules.ts";
 import {
+  choiceWithoutTools,
   describe,
-  looksSecret,
+  invalid,
+  missing,
   named,
   notSupported,
-  oneOfWords,
+  unlistedTool,
   type Violation,
   violationFault,
 } from "../violation.ts";
@@ -25,29 +27,25 @@ import {
 import { imageKindOf, isBase64 } from "./images.ts";
 import { publishedTool } from "./published-tools.ts";
 import { brokenChange, changesIn, definedBy, type ListedTool, toolsInForce } from "./tool-changes.ts";
-import { isPlaceholder, ownerOf, toldTools } from "./tools.ts";
+import { callableTools, isPlaceholder, ownerOf } from "./tools.ts";
 
 const request = contract(MessagesRequest);
 const count = contract(CountTokensRequest);
 
-/**
- * The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`.
- */
+/** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
 export function validateMessagesRequest(body: unknown): MessagesRequest {
   if (isObject(body) && given(body.thread)) throw threadRefused();
   if (!request.satisfied(body)) throw violationFault(warmingOnly(body) ?? request.violation(body));
-  const broken = firstBrokenRule(body, rules);
-  if (broken) throw violationFault(broken);
-  return body;
+  return obeying(body, rules);
 }
 
-/** The body of a count. What would be refused of a request for an answer is counted as far as it is understood. */
+/** The body of a count. It is checked for its shape only, and counted as far as it is understood. */
 export function validateCountTokens(body: unknown): CountTokensRequest {
   if (!count.satisfied(body)) throw violationFault(count.violation(body));
   return body;
 }
 
-/** The SDK's tool runner reads these details, and goes on with the whole history; any other refusal is fatal to it. */
+/** The SDK's tool runner reads these details, and then sends the whole history. Any other refusal ends it. */
 function threadRefused(): Fault {
   return new Fault("unsupported_feature", "This service does not store threads. Send the whole conversation instead.", {
     param: "thread",
@@ -55,7 +53,7 @@ function threadRefused(): Fault {
   });
 }
 
-/** `max_tokens: 0` asks to fill a cache and to answer nothing. It is told as what it is only where it is the first offence. */
+/** `max_tokens: 0` asks to fill a cache without an answer. The refusal says so if this is the first offence. */
 function warmingOnly(body: unknown): Violation | null {
   if (!isObject(body) || body.max_tokens !== 0) return null;
   if (request.violation(body).param !== "max_tokens") return null;
@@ -87,60 +85,48 @@ function changedTools(body: MessagesRequest): Violation | null {
   );
 }
 
-/** The violation of a tool that cannot be described to the model. */
+/** The violation of a tool that the model could not call. */
 function uncallable({ tool, param }: ListedTool): Violation | null {
   const owner = ownerOf(tool);
   const published = publishedTool(tool.type);
   if (owner.kind === "schemaless") return notSupported(`${param}.type`, named(owner.feature, String(tool.type)));
   if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${describe(tool.type)}`);
   if (owner.kind === "service") return null;
-  if (!given(tool.name)) return missing(`${param}.name`, published ? `'${published.name}'` : "a name");
+  if (!given(tool.name)) return missing(`${param}.name`, `It must be ${published ? `'${published.name}'` : "a name"}.`);
   if (published) return tool.name === published.name ? null : misnamed(`${param}.name`, published.name, tool.name);
   const hasSchema = given(tool.input_schema) || isPlaceholder(tool);
-  return hasSchema ? null : missing(`${param}.input_schema`, "a JSON Schema of an object");
+  return hasSchema ? null : missing(`${param}.input_schema`, "It must be a JSON Schema of an object.");
 }
 
 function misnamed(param: string, wanted: string, name: unknown): Violation {
-  const message = `'${param}' must be '${wanted}', the name of tools of this type, but is ${describe(name)}.`;
-  return { code: "invalid_value", param, message };
+  return invalid(param, `must be '${wanted}', the name of tools of this type, but is ${describe(name)}.`);
 }
 
-/** Agents list hosted tools on every request; a request that has no other wants one of them. */
+/** Agents list hosted tools on every request. If there is no other tool, the request needs one of them. */
 function nothingButHosted(listed: readonly ListedTool[]): Violation | null {
-  if (toldTools(listed.map(({ tool }) => tool)).length > 0) return null;
+  if (callableTools(listed.map(({ tool }) => tool)).length > 0) return null;
   return firstOf(listed, ({ tool, param }) => {
     const owner = ownerOf(tool);
     return owner.kind === "service" ? notSupported(`${param}.type`, named(owner.feature, String(tool.type))) : null;
   });
 }
 
-function missing(param: string, what: string): Violation {
-  return { code: "missing_field", param, message: `'${param}' is missing. It must be ${what}.` };
-}
-
 function choosableTool(body: MessagesRequest): Violation | null {
   const { tool_choice: choice } = body;
   if (!choice || choice.type === "auto" || choice.type === "none") return null;
   const inForce = toolsInForce(body);
-  const told = toldTools(inForce);
-  if (choice.type === "any") {
-    if (told.length > 0) return null;
-    const message = "'tool_choice' requires callable 'tools'. Add tools, or remove 'tool_choice'.";
-    return { code: "invalid_value", param: "tool_choice", message };
-  }
-  if (told.some((tool) => tool.name === choice.name)) return null;
+  const callable = callableTools(inForce);
+  if (choice.type === "any") return callable.length > 0 ? null : choiceWithoutTools;
+  if (callable.some((tool) => tool.name === choice.name)) return null;
   const owner = inForce.filter((tool) => tool.name === choice.name).map(ownerOf)[0];
   if (owner?.kind === "service") return notSupported("tool_choice.name", owner.feature);
-  const names = told.flatMap(({ name }) => (name && !looksSecret(name) ? [name] : []));
-  const among =
-    names.length === 0 ? "" : ` (${oneOfWords(names.slice(0, 16))}${names.length > 16 ? " and others" : ""})`;
-  const message = `'tool_choice.name' must name one of 'tools'${among}, but is ${describe(choice.name)}.`;
-  return { code: "invalid_value", param: "tool_choice.name", message };
+  const names = callable.flatMap(({ name }) => (name ? [name] : []));
+  return unlistedTool("tool_choice.name", choice.name, names);
 }
 
 // ---- messages --------------------------------------------------------------------------------------------------------
 
-/** Tool results answer an earlier tool use, and what is said to be an image or a PDF could be one. */
+/** Tool results answer an earlier tool use, images and PDFs have such content, and some message has content. */
 function conversation({ messages }: MessagesRequest): Violation | null {
   const calls = new Set<string>();
   for (let at = 0; at < messages.length; at++) {
@@ -159,33 +145,32 @@ function conversation({ messages }: MessagesRequest): Violation | null {
       if (wrong) return wrong;
     }
   }
-  if (messages.some(saysSomething)) return null;
-  return {
-    code: "invalid_value",
-    param: "messages",
-    message: "'messages' must have at least one message with content.",
-  };
+  return messages.some(saysSomething) ? null : invalid("messages", "must have at least one message with content.");
 }
 
-/** A user's message is one though it be empty; of the others, one that holds nothing is none. */
+/** Reports whether a message counts as content. A user's message always does, even if it is empty. */
 function saysSomething({ role, content }: MessagesRequest["messages"][number]): boolean {
   if (role === "user" || !Array.isArray(content)) return role === "user" || Boolean(content);
   return content.some((block) => (block.type === "text" ? block.text !== "" : !("tool" in block)));
 }
 
-/** A message that the model sees until the user's next one cannot change what holds after it. */
+/** A message that ends with the user's next one cannot change settings that hold longer. */
 function outlastsItsTurn({ clear_at, content, output_config }: SystemMessageParam, at: number): Violation | null {
   if (clear_at !== "next_user_message") return null;
   const change = Array.isArray(content) ? content.findIndex(({ type }) => type !== "text") : -1;
   if (change === -1 && !given(output_config)) return null;
-  const param = `messages[${at}].${change === -1 ? "output_config" : `content[${change}].type`}`;
-  const message = `'${param}' has no place in a message with 'clear_at: next_user_message'. Send it in a system message of its own.`;
-  return { code: "invalid_value", param, message };
+  return invalid(
+    `messages[${at}].${change === -1 ? "output_config" : `content[${change}].type`}`,
+    "has no place in a message with 'clear_at: next_user_message'. Send it in a system message of its own.",
+  );
 }
 
 function unanswering(param: string, callId: string): Violation {
-  const message = `'${param}' must be the id of a 'tool_use' block in an earlier assistant message, but is ${describe(callId)}. Send the assistant message with its 'tool_use' too.`;
-  return { code: "invalid_value", param, message };
+  const found = describe(callId);
+  return invalid(
+    param,
+    `must be the id of a 'tool_use' block in an earlier assistant message, but is ${found}. Send the assistant message with its 'tool_use' too.`,
+  );
 }
 
 const mayHoldMedia: ReadonlySet<string> = new Set(["image", "document", "tool_result"]);
@@ -194,7 +179,7 @@ function mediaAt(found: { type: string }, at: number, block: number): Violation 
   return mediaOf(found, () => `messages[${at}].content[${block}]`);
 }
 
-/** The first block of this one and those inside it that is no image or no PDF. */
+/** The violation of an image or PDF, in this block or inside it, whose content is not one. */
 function mediaOf(block: { type: string }, path: () => string): Violation | null {
   if (block.type === "image") return image(block as ImageBlockParam, path);
   if (block.type === "document") return document(block as DocumentBlockParam, path);
@@ -205,17 +190,14 @@ function mediaOf(block: { type: string }, path: () => string): Violation | null 
 
 function image({ source }: ImageBlockParam, path: () => string): Violation | null {
   if (source.type !== "base64" || imageKindOf(source.data) !== null) return null;
-  return notBase64Of("a JPEG, PNG, GIF or WebP image", `${path()}.source.data`);
+  return invalid(`${path()}.source.data`, "must be a JPEG, PNG, GIF or WebP image in base64.");
 }
 
 function document({ source }: DocumentBlockParam, path: () => string): Violation | null {
-  if (source.type === "base64") return isBase64(source.data) ? null : notBase64Of("a PDF", `${path()}.source.data`);
+  if (source.type === "base64")
+    return isBase64(source.data) ? null : invalid(`${path()}.source.data`, "must be a PDF in base64.");
   if (source.type === "text" || typeof source.content === "string") return null;
   return firstOf(source.content, (inner, at) => mediaOf(inner, () => `${path()}.source.content[${at}]`));
-}
-
-function notBase64Of(what: string, param: string): Violation {
-  return { code: "invalid_value", param, message: `'${param}' must be ${what} in base64.` };
 }
 
 function firstOf<Item>(items: readonly Item[], judge: (item: Item, at: number) => Violation | null): Violation | null {

@@ -1,6 +1,6 @@
 /**
- * Every wire shape of chat completions, once: a typebox value and the static type of the same name. Validation, types and
- * the OpenAPI document are made from these. Rules: docs/design/service.md, Chat fields.
+ * The wire shapes of chat completions: for each a typebox value, and where it is needed the static type of the same name.
+ * Validation, types and the OpenAPI document are made from them. Rules: docs/design/service.md, Chat fields.
  *
  * Objects of a request are open unless they say otherwise; whether a top-level field is known is decided in validate.ts.
  */
@@ -8,51 +8,40 @@
 import type { TObject, TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
-import { eachItem, excludes, published, requires } from "../rules.ts";
+import { eachItem, excludes, published, requires, when } from "../rules.ts";
 import {
   anyObject,
   count,
+  flag,
+  imageUrl,
   list,
   ModelId,
+  nonEmpty,
   nullable,
   oneOf,
   optional,
   properties_max,
+  tagged,
+  text,
+  unixSeconds,
   unsupported,
 } from "../shapes/contract.ts";
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
 
-export const TextContentPart = Type.Object(
-  { type: Type.Literal("text"), text: Type.String() },
-  { $id: "TextContentPart" },
-);
-export type TextContentPart = Type.Static<typeof TextContentPart>;
+const TextContentPart = tagged("text", { text }, { $id: "TextContentPart" });
 
-export const RefusalContentPart = Type.Object(
-  { type: Type.Literal("refusal"), refusal: Type.String() },
-  { $id: "RefusalContentPart" },
-);
-export type RefusalContentPart = Type.Static<typeof RefusalContentPart>;
+const RefusalContentPart = tagged("refusal", { refusal: text }, { $id: "RefusalContentPart" });
 
-export const ImageContentPart = Type.Object(
-  {
-    type: Type.Literal("image_url"),
-    image_url: Type.Object({
-      url: Type.String({
-        pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
-        "x-must-be": "an https: or data: URL",
-      }),
-      detail: optional(oneOf(["auto", "low", "high", "original"])),
-    }),
-  },
+const ImageContentPart = tagged(
+  "image_url",
+  { image_url: Type.Object({ url: imageUrl, detail: optional(oneOf(["auto", "low", "high", "original"])) }) },
   { $id: "ImageContentPart", description: "Needs a model with the capability `vision`." },
 );
-export type ImageContentPart = Type.Static<typeof ImageContentPart>;
 
-export const AudioContentPart = Type.Object(
+const AudioContentPart = tagged(
+  "input_audio",
   {
-    type: Type.Literal("input_audio"),
     input_audio: Type.Object({
       data: Type.String({ minLength: 1, description: "Base64." }),
       format: oneOf(["wav", "mp3"]),
@@ -60,20 +49,18 @@ export const AudioContentPart = Type.Object(
   },
   { $id: "AudioContentPart", description: "Needs a model with the capability `audio_input`." },
 );
-export type AudioContentPart = Type.Static<typeof AudioContentPart>;
 
-export const FileContentPart = Type.Object(
+const FileContentPart = tagged(
+  "file",
   {
-    type: Type.Literal("file"),
     file: Type.Object({
       file_data: Type.String({ minLength: 1, description: "Base64, or a data: URL." }),
-      filename: optional(Type.String()),
+      filename: optional(text),
       file_id: unsupported("files by id (send 'file_data' instead)"),
     }),
   },
   { $id: "FileContentPart", description: "Needs a model with the capability `files`." },
 );
-export type FileContentPart = Type.Static<typeof FileContentPart>;
 
 export const UserContentPart = Type.Union([TextContentPart, ImageContentPart, AudioContentPart, FileContentPart], {
   $id: "UserContentPart",
@@ -83,35 +70,34 @@ export type UserContentPart = Type.Static<typeof UserContentPart>;
 
 const textOnly = { image_url: "an image in this role", input_audio: "audio in this role", file: "a file in this role" };
 
-export const AssistantContentPart = Type.Union([TextContentPart, RefusalContentPart], {
+const AssistantContentPart = Type.Union([TextContentPart, RefusalContentPart], {
   $id: "AssistantContentPart",
   "x-unsupported": textOnly,
 });
-export type AssistantContentPart = Type.Static<typeof AssistantContentPart>;
 
 const textParts = (options: { minItems?: number } = {}) =>
-  Type.Union([Type.String(), list(TextContentPart, { ...options, "x-unsupported": textOnly })]);
+  Type.Union([text, list(TextContentPart, { ...options, "x-unsupported": textOnly })]);
 
 // ---- request: messages -----------------------------------------------------------------------------------------------
 
-export const ChatFunctionCall = Type.Object(
+const ChatFunctionCall = Type.Object(
   {
-    id: Type.String({ minLength: 1 }),
+    id: nonEmpty,
     type: Type.Literal("function"),
     function: Type.Object({
-      name: Type.String({ minLength: 1 }),
+      name: nonEmpty,
       arguments: Type.String({ description: "JSON text, exactly as the model wrote it.", "x-must-be": "JSON text" }),
     }),
   },
   { $id: "ChatFunctionCall" },
 );
 
-export const ChatCustomCall = Type.Object(
+const ChatCustomCall = Type.Object(
   {
-    id: Type.String({ minLength: 1 }),
+    id: nonEmpty,
     type: Type.Literal("custom"),
     custom: Type.Object({
-      name: Type.String({ minLength: 1 }),
+      name: nonEmpty,
       input: Type.String({ description: "Plain text, exactly as the model wrote it." }),
     }),
   },
@@ -121,39 +107,32 @@ export const ChatCustomCall = Type.Object(
 export const ChatToolCall = Type.Union([ChatFunctionCall, ChatCustomCall], { $id: "ChatToolCall" });
 export type ChatToolCall = Type.Static<typeof ChatToolCall>;
 
-const speaker = optional(Type.String());
+const speaker = optional(text);
 
-export const DeveloperMessage = Type.Object(
+const DeveloperMessage = Type.Object(
   { role: Type.Literal("developer"), content: textParts({ minItems: 1 }), name: speaker },
   { $id: "DeveloperMessage" },
 );
-export type DeveloperMessage = Type.Static<typeof DeveloperMessage>;
 
-export const SystemMessage = Type.Object(
+const SystemMessage = Type.Object(
   { role: Type.Literal("system"), content: textParts({ minItems: 1 }), name: speaker },
   { $id: "SystemMessage" },
 );
-export type SystemMessage = Type.Static<typeof SystemMessage>;
 
-export const UserMessage = Type.Object(
-  {
-    role: Type.Literal("user"),
-    content: Type.Union([Type.String(), list(UserContentPart, { minItems: 1 })]),
-    name: speaker,
-  },
+const UserMessage = Type.Object(
+  { role: Type.Literal("user"), content: Type.Union([text, list(UserContentPart, { minItems: 1 })]), name: speaker },
   { $id: "UserMessage" },
 );
-export type UserMessage = Type.Static<typeof UserMessage>;
 
 /** Engines answer with `tool_calls: []` and clients replay it, so an empty array equals absent; so does empty content. */
 export const AssistantMessage = Type.Object(
   {
     role: Type.Literal("assistant"),
-    content: optional(Type.Union([Type.String(), list(AssistantContentPart)])),
-    refusal: optional(Type.String()),
+    content: optional(Type.Union([text, list(AssistantContentPart)])),
+    refusal: optional(text),
     tool_calls: optional(list(ChatToolCall)),
-    reasoning_content: optional(Type.String()),
-    reasoning: optional(Type.String()),
+    reasoning_content: optional(text),
+    reasoning: optional(text),
     name: speaker,
     audio: unsupported("audio output"),
     function_call: unsupported("function_call (use tool_calls)"),
@@ -165,11 +144,10 @@ export const AssistantMessage = Type.Object(
 );
 export type AssistantMessage = Type.Static<typeof AssistantMessage>;
 
-export const ToolMessage = Type.Object(
-  { role: Type.Literal("tool"), tool_call_id: Type.String({ minLength: 1 }), content: textParts() },
+const ToolMessage = Type.Object(
+  { role: Type.Literal("tool"), tool_call_id: nonEmpty, content: textParts() },
   { $id: "ToolMessage", description: "The result of a tool call in an earlier assistant message." },
 );
-export type ToolMessage = Type.Static<typeof ToolMessage>;
 
 export const ChatMessage = Type.Union([DeveloperMessage, SystemMessage, UserMessage, AssistantMessage, ToolMessage], {
   $id: "ChatMessage",
@@ -180,39 +158,33 @@ export type ChatMessage = Type.Static<typeof ChatMessage>;
 // ---- request: tools and formats --------------------------------------------------------------------------------------
 
 const identifier = () =>
-  Type.String({
-    pattern: "^[a-zA-Z0-9_-]{1,64}$",
-    "x-must-be": "1 to 64 letters, digits, underscores or hyphens",
-  });
+  Type.String({ pattern: "^[a-zA-Z0-9_-]{1,64}$", "x-must-be": "1 to 64 letters, digits, underscores or hyphens" });
 
-export const FunctionTool = Type.Object(
+export const FunctionTool = tagged(
+  "function",
   {
-    type: Type.Literal("function"),
     function: Type.Object({
       name: identifier(),
-      description: optional(Type.String()),
+      description: optional(text),
       parameters: optional(
         anyObject({ description: "A JSON Schema of an object." }, { type: Type.Optional(Type.Literal("object")) }),
       ),
-      strict: optional(Type.Boolean()),
+      strict: optional(flag),
     }),
   },
   { $id: "FunctionTool" },
 );
 
-export const CustomTool = Type.Object(
+export const CustomTool = tagged(
+  "custom",
   {
-    type: Type.Literal("custom"),
     custom: Type.Object({
       name: identifier(),
-      description: optional(Type.String()),
+      description: optional(text),
       format: optional(
         Type.Union([
-          Type.Object({ type: Type.Literal("text") }),
-          Type.Object({
-            type: Type.Literal("grammar"),
-            grammar: Type.Object({ syntax: Type.String(), definition: Type.String() }),
-          }),
+          tagged("text", {}),
+          tagged("grammar", { grammar: Type.Object({ syntax: text, definition: text }) }),
         ]),
       ),
     }),
@@ -228,18 +200,15 @@ export type CustomTool = Type.Static<typeof CustomTool>;
 export const ToolDefinition = Type.Union([FunctionTool, CustomTool], { $id: "ToolDefinition" });
 export type ToolDefinition = Type.Static<typeof ToolDefinition>;
 
-const toolNamed = () => Type.Object({ name: Type.String({ minLength: 1 }) });
+const toolNamed = () => Type.Object({ name: nonEmpty });
 
-export const NamedFunction = Type.Object(
-  { type: Type.Literal("function"), function: toolNamed() },
-  { $id: "NamedFunction" },
-);
-export const NamedCustom = Type.Object({ type: Type.Literal("custom"), custom: toolNamed() }, { $id: "NamedCustom" });
+const NamedFunction = tagged("function", { function: toolNamed() }, { $id: "NamedFunction" });
+const NamedCustom = tagged("custom", { custom: toolNamed() }, { $id: "NamedCustom" });
 export type NamedTool = Type.Static<typeof NamedFunction> | Type.Static<typeof NamedCustom>;
 
-export const AllowedTools = Type.Object(
+const AllowedTools = tagged(
+  "allowed_tools",
   {
-    type: Type.Literal("allowed_tools"),
     allowed_tools: Type.Object({
       mode: oneOf(["auto", "required"]),
       tools: Type.Array(Type.Union([NamedFunction, NamedCustom]), { minItems: 1, maxItems: 128 }),
@@ -247,7 +216,6 @@ export const AllowedTools = Type.Object(
   },
   { $id: "AllowedTools" },
 );
-export type AllowedTools = Type.Static<typeof AllowedTools>;
 
 export const ToolChoice = Type.Union([oneOf(["none", "auto", "required"]), NamedFunction, NamedCustom, AllowedTools], {
   $id: "ToolChoice",
@@ -258,17 +226,17 @@ const closed = { additionalProperties: false };
 
 export const ResponseFormat = Type.Union(
   [
-    Type.Object({ type: Type.Literal("text") }, closed),
-    Type.Object({ type: Type.Literal("json_object") }, closed),
-    Type.Object(
+    tagged("text", {}, closed),
+    tagged("json_object", {}, closed),
+    tagged(
+      "json_schema",
       {
-        type: Type.Literal("json_schema"),
         json_schema: Type.Object(
           {
             name: identifier(),
-            description: optional(Type.String()),
+            description: optional(text),
             schema: optional(anyObject({ description: "A JSON Schema." })),
-            strict: optional(Type.Boolean()),
+            strict: optional(flag),
           },
           closed,
         ),
@@ -286,17 +254,13 @@ const tokens_max = (description: string) => optional(Type.Integer({ minimum: 1, 
 const ignored = (schema: TSchema) =>
   optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
 
-/** What an assistant message can say; an empty array says nothing. */
+/** The fields with content of an assistant message. An empty array is no content. */
 export const assistantWords = ["content", "refusal", "tool_calls", "reasoning_content", "reasoning"] as const;
 const silent = Object.fromEntries(assistantWords.map((field) => [field, { type: ["array", "null"], maxItems: 0 }]));
 
 /** The rules between fields that a schema can state. */
 export const chatRelations = [
-  eachItem("messages", {
-    if: { properties: { role: { const: "assistant" } } },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { not: { properties: silent } },
-  }),
+  eachItem("messages", when({ properties: { role: { const: "assistant" } } }, { not: { properties: silent } })),
   excludes("max_tokens", "max_completion_tokens"),
   requires("stream_options", "stream", true),
   requires("top_logprobs", "logprobs", true),
@@ -315,7 +279,7 @@ export const ChatCompletionRequest = Type.Object(
       Type.Object(
         {
           include_usage: optional(Type.Boolean({ description: "Send a last chunk with the usage." })),
-          include_obfuscation: ignored(Type.Boolean()),
+          include_obfuscation: ignored(flag),
         },
         { ...closed, description: "Requires `stream: true`." },
       ),
@@ -360,10 +324,9 @@ export const ChatCompletionRequest = Type.Object(
       }),
     ),
     stop: optional(
-      Type.Union(
-        [Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 4 })],
-        { description: "Generation stops before one of these texts." },
-      ),
+      Type.Union([nonEmpty, Type.Array(nonEmpty, { minItems: 1, maxItems: 4 })], {
+        description: "Generation stops before one of these texts.",
+      }),
     ),
     logit_bias: optional(
       Type.Unsafe<Record<string, number>>({
@@ -397,7 +360,7 @@ export const ChatCompletionRequest = Type.Object(
           "Requests with the same key are routed so that they can share a prompt cache. It does not change answers.",
       }),
     ),
-    user: ignored(Type.String()),
+    user: ignored(text),
     metadata: ignored(anyObject()),
     store: optional(
       Type.Literal(false, {
@@ -406,12 +369,12 @@ export const ChatCompletionRequest = Type.Object(
         "x-unsupported": { "*": "stored completions" },
       }),
     ),
-    safety_identifier: ignored(Type.String()),
-    prompt_cache_retention: ignored(Type.String()),
+    safety_identifier: ignored(text),
+    prompt_cache_retention: ignored(text),
     prompt_cache_options: ignored(anyObject()),
-    service_tier: ignored(Type.String()),
+    service_tier: ignored(text),
     prediction: ignored(anyObject()),
-    verbosity: ignored(Type.String()),
+    verbosity: ignored(text),
     modalities: optional(list(oneOf(["text"], { "x-unsupported": { "*": "output other than text" } }))),
     audio: unsupported("audio output"),
     web_search_options: unsupported("web search"),
@@ -430,8 +393,6 @@ export type ChatCompletionRequest = Type.Static<typeof ChatCompletionRequest>;
 
 // ---- response --------------------------------------------------------------------------------------------------------
 
-const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
-
 export const ChatUsage = Type.Object(
   {
     prompt_tokens: Type.Integer({ minimum: 0, description: "Includes cached tokens." }),
@@ -447,7 +408,7 @@ export const ChatUsage = Type.Object(
 export type ChatUsage = Type.Static<typeof ChatUsage>;
 
 const logprobKeys = {
-  token: Type.String(),
+  token: text,
   logprob: Type.Number(),
   bytes: nullable(Type.Array(Type.Integer({ minimum: 0, maximum: 255 }))),
 };
@@ -457,34 +418,28 @@ const tokenLogprob = <Extra extends TProperties>(
   extra: Extra,
   options: { $id?: string } = {},
 ): TObject<LogprobKeys & Extra> => Type.Object({ ...logprobKeys, ...extra }, options);
-export const ChatTokenLogprob = tokenLogprob(
-  { top_logprobs: Type.Array(tokenLogprob({})) },
-  { $id: "ChatTokenLogprob" },
-);
-export type ChatTokenLogprob = Type.Static<typeof ChatTokenLogprob>;
+const ChatTokenLogprob = tokenLogprob({ top_logprobs: Type.Array(tokenLogprob({})) }, { $id: "ChatTokenLogprob" });
 
-export const ChatLogprobs = Type.Object(
+const ChatLogprobs = Type.Object(
   { content: nullable(Type.Array(ChatTokenLogprob)), refusal: nullable(Type.Array(ChatTokenLogprob)) },
   { $id: "ChatLogprobs" },
 );
-export type ChatLogprobs = Type.Static<typeof ChatLogprobs>;
 
-export const FinishReason = oneOf(["stop", "length", "tool_calls", "content_filter"], { $id: "FinishReason" });
-export type FinishReason = Type.Static<typeof FinishReason>;
+const FinishReason = oneOf(["stop", "length", "tool_calls", "content_filter"], { $id: "FinishReason" });
 
 export const ChatCompletionMessage = Type.Object(
   {
     role: Type.Literal("assistant"),
-    content: nullable(Type.String()),
-    refusal: nullable(Type.String()),
-    reasoning_content: Type.Optional(Type.String()),
+    content: nullable(text),
+    refusal: nullable(text),
+    reasoning_content: Type.Optional(text),
     tool_calls: Type.Optional(Type.Array(ChatToolCall, { minItems: 1 })),
   },
   { $id: "ChatCompletionMessage" },
 );
 export type ChatCompletionMessage = Type.Static<typeof ChatCompletionMessage>;
 
-/** As vLLM answers it; OpenAI's protocol has no word for it. */
+/** A field of vLLM. OpenAI's protocol has none for this. */
 const stopReason = Type.Optional(Type.String({ description: "Which of `stop` ended the answer. Absent if none did." }));
 
 export const ChatChoice = Type.Object(
@@ -505,7 +460,7 @@ export const ChatCompletion = Type.Object(
   {
     id: completionId(),
     object: Type.Literal("chat.completion"),
-    created: unixSeconds(),
+    created: unixSeconds,
     model: ModelId,
     choices: Type.Array(ChatChoice, { minItems: 1, maxItems: 1 }),
     usage: ChatUsage,
@@ -517,12 +472,10 @@ export type ChatCompletion = Type.Static<typeof ChatCompletion>;
 export const ChatToolCallDelta = Type.Object(
   {
     index: count(),
-    id: Type.Optional(Type.String({ minLength: 1 })),
+    id: Type.Optional(nonEmpty),
     type: Type.Optional(oneOf(["function", "custom"])),
-    function: Type.Optional(
-      Type.Object({ name: Type.Optional(Type.String()), arguments: Type.Optional(Type.String()) }),
-    ),
-    custom: Type.Optional(Type.Object({ name: Type.Optional(Type.String()), input: Type.Optional(Type.String()) })),
+    function: Type.Optional(Type.Object({ name: Type.Optional(text), arguments: Type.Optional(text) })),
+    custom: Type.Optional(Type.Object({ name: Type.Optional(text), input: Type.Optional(text) })),
   },
   {
     $id: "ChatToolCallDelta",
@@ -534,16 +487,16 @@ export type ChatToolCallDelta = Type.Static<typeof ChatToolCallDelta>;
 export const ChatDelta = Type.Object(
   {
     role: Type.Optional(Type.Literal("assistant")),
-    content: Type.Optional(nullable(Type.String())),
-    refusal: Type.Optional(nullable(Type.String())),
-    reasoning_content: Type.Optional(Type.String()),
+    content: Type.Optional(nullable(text)),
+    refusal: Type.Optional(nullable(text)),
+    reasoning_content: Type.Optional(text),
     tool_calls: Type.Optional(Type.Array(ChatToolCallDelta, { minItems: 1 })),
   },
   { $id: "ChatDelta" },
 );
 export type ChatDelta = Type.Static<typeof ChatDelta>;
 
-export const ChatChunkChoice = Type.Object(
+const ChatChunkChoice = Type.Object(
   {
     index: Type.Literal(0, { type: "integer" }),
     delta: ChatDelta,
@@ -553,13 +506,12 @@ export const ChatChunkChoice = Type.Object(
   },
   { $id: "ChatChunkChoice" },
 );
-export type ChatChunkChoice = Type.Static<typeof ChatChunkChoice>;
 
 export const ChatCompletionChunk = Type.Object(
   {
     id: completionId(),
     object: Type.Literal("chat.completion.chunk"),
-    created: unixSeconds(),
+    created: unixSeconds,
     model: ModelId,
     choices: Type.Array(ChatChunkChoice, {
       maxItems: 1,
@@ -573,6 +525,6 @@ export type ChatCompletionChunk = Type.Static<typeof ChatCompletionChunk>;
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-/** The error body of chat, models and usage: five keys, always present. */
+/** The error body of chat, models and usage. Five keys are always present. */
 export const ChatError = openaiError("Error", { param: "messages[3].role" });
 export type ChatError = Type.Static<typeof ChatError>;

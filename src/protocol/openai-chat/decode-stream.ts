@@ -1,71 +1,46 @@
 /**
- * An engine's chunks → events. Engines bend the protocol (docs/design/protocols.md, Engine quirks); whatever arrives,
- * what leaves is grammatical. An answer has ended when it named a finish_reason or said [DONE]; anything else was cut.
+ * Turns an engine's chunks into grammatical events. Engines bend the protocol (docs/design/protocols.md, Engine quirks). An
+ * answer ends with a finish_reason or with [DONE]; any other was cut.
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
-import { Answer } from "../answer.ts";
-import type { ResponseIdentity, Transducer } from "../codec.ts";
-import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
+import { Answer, StreamDecoder } from "../answer.ts";
+import type { ResponseIdentity } from "../codec.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
+import { logprobsOf } from "../logprobs.ts";
 import { assertFewParts } from "../parts-bound.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { decodeFault } from "./fault.ts";
 import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity): Transducer<EngineEvent, InferenceEvent> {
-  return new ChunkDecoder(identity);
-}
-
-class ChunkDecoder implements Transducer<EngineEvent, InferenceEvent> {
-  readonly #answer: AnswerDecoder;
-
-  constructor(identity: ResponseIdentity) {
-    this.#answer = new AnswerDecoder(identity);
-  }
-
-  push(event: EngineEvent): InferenceEvent[] {
-    const answer = this.#answer;
-    if (answer.over || isBlank(event)) return [];
-    if (event.data.trim() === "[DONE]") return answer.end(true);
-    let chunk: unknown;
-    try {
-      chunk = jsonOf(event);
-    } catch (cause) {
-      return answer.fail(malformedAnswer(cause));
-    }
-    return answer.push(chunk);
-  }
-
-  end(): InferenceEvent[] {
-    return this.#answer.end(false);
-  }
+export function streamDecoder(identity: ResponseIdentity): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity));
 }
 
 /** A whole reply is one chunk that has a `message` where chunks have a `delta`. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
   const answer = new AnswerDecoder(identity);
-  return [...answer.push(reply), ...answer.end(false)];
+  if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
+  return [...answer.push(reply), ...answer.end()];
 }
 
 type TextKind = "text" | "refusal" | "reasoning";
 
 /** A class: docs/design/runtime.md, Bun as a server. */
 class AnswerDecoder extends Answer {
-  /** From its first call on. */
+  /** Made for the first call. */
   #tools: ToolCallAssembly | null = null;
   #partCount = 0;
-  /** The text-like part that is open; tool calls stay open beside it, because their fragments interleave. */
+  /** The open part, if it is no call. Calls stay open beside it, because their fragments interleave. */
   #open: { index: number; kind: TextKind } | null = null;
   #reason: StopReason | null = null;
   #stopSequence: string | undefined;
   #toolCalls = 0;
-  /** Of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
+  /** Log probabilities of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
   #early: TokenLogprob[] = none;
 
-  push(chunk: unknown): InferenceEvent[] {
-    if (!isObject(chunk)) return this.fail(malformedAnswer(new Error("a chunk that is no object")));
+  push(chunk: JsonObject): InferenceEvent[] {
     const failure = failureOf(chunk);
     if (failure) return this.fail(failure);
     const events = this.started();
@@ -82,8 +57,16 @@ class AnswerDecoder extends Answer {
     return events;
   }
 
-  /** `done`: the engine said [DONE], which ends an answer even where it forgot the reason. */
-  end(done: boolean): InferenceEvent[] {
+  end(): InferenceEvent[] {
+    return this.#end(false);
+  }
+
+  override done(): InferenceEvent[] {
+    return this.#end(true);
+  }
+
+  /** `[DONE]` ends an answer even if the engine gave no reason for its end. */
+  #end(done: boolean): InferenceEvent[] {
     if (this.over) return [];
     if (this.#tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
     if (this.#reason === null && !(done && this.#partCount > 0)) {
@@ -96,13 +79,13 @@ class AnswerDecoder extends Answer {
     const stopSequence = this.#stopSequence;
     events.push({
       type: "response-end",
-      reason: this.#settled(this.#reason ?? "stop"),
+      reason: this.#corrected(this.#reason ?? "stop"),
       ...(stopSequence ? { stopSequence } : {}),
     });
     return events;
   }
 
-  #say(events: InferenceEvent[], kind: TextKind, delta: string, logprobs?: TokenLogprob[]): void {
+  #write(events: InferenceEvent[], kind: TextKind, delta: string, logprobs?: TokenLogprob[]): void {
     if (delta === "" && !logprobs) return;
     if (this.#open?.kind !== kind) {
       this.#closeText(events);
@@ -112,12 +95,12 @@ class AnswerDecoder extends Answer {
     events.push({ type: "part-delta", index: this.#open.index, delta, ...(logprobs ? { logprobs } : {}) });
   }
 
-  /** Some engines send the probabilities of reasoning and of calls too: they are no text's, and open none. */
-  #sayText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean): void {
+  /** Ignores the log probabilities of reasoning and of calls, which some engines send: they begin no text. */
+  #writeText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean): void {
     const early = isText ? [...this.#early, ...logprobs] : none;
     this.#early = early;
     if (text === "" && (this.#open?.kind !== "text" || early.length === 0)) return;
-    this.#say(events, "text", text, early.length > 0 ? early : undefined);
+    this.#write(events, "text", text, early.length > 0 ? early : undefined);
     this.#early = none;
   }
 
@@ -134,15 +117,15 @@ class AnswerDecoder extends Answer {
   #choice(events: InferenceEvent[], value: JsonObject): void {
     const delta = isObject(value.delta) ? value.delta : isObject(value.message) ? value.message : {};
     const thought = textOf(delta.reasoning_content) || textOf(delta.reasoning);
-    this.#say(events, "reasoning", thought);
+    this.#write(events, "reasoning", thought);
     const calls: unknown[] = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
-    let logprobs = logprobsOf(value);
+    let logprobs = logprobsOf(isObject(value.logprobs) ? value.logprobs.content : undefined);
     for (const { kind, text } of contentOf(delta.content)) {
-      if (kind === "reasoning") this.#say(events, kind, text);
-      else this.#sayText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
+      if (kind === "reasoning") this.#write(events, kind, text);
+      else this.#writeText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
       logprobs = none;
     }
-    this.#say(events, "refusal", textOf(delta.refusal));
+    this.#write(events, "refusal", textOf(delta.refusal));
     calls.forEach((fragment, position) => {
       if (isObject(fragment)) this.#call(events, fragment, position);
     });
@@ -167,17 +150,17 @@ class AnswerDecoder extends Answer {
     }
   }
 
-  /** Engines say `stop` after tool calls, and `tool_calls` without any. */
-  #settled(said: StopReason): StopReason {
-    if (said === "stop" && this.#toolCalls > 0) return "tool_calls";
-    if (said === "tool_calls" && this.#toolCalls === 0) return "stop";
-    return said;
+  /** Corrects engines that give `stop` after tool calls, and `tool_calls` without any. */
+  #corrected(reason: StopReason): StopReason {
+    if (reason === "stop" && this.#toolCalls > 0) return "tool_calls";
+    if (reason === "tool_calls" && this.#toolCalls === 0) return "stop";
+    return reason;
   }
 }
 
 const none: TokenLogprob[] = [];
 
-/** What some engines call the end of a generation that broke. */
+/** The finish reasons of some engines for a generation that broke off. */
 const brokenOff = new Set<unknown>(["error", "abort"]);
 
 const stopReasons: Record<string, StopReason> = {
@@ -189,7 +172,7 @@ const stopReasons: Record<string, StopReason> = {
   content_filter: "content_filter",
 };
 
-/** Content is a string; some engines send parts, thinking among them. */
+/** The texts of `content`. It is a string, but some engines send parts, and reasoning among them. */
 function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string }[] {
   if (!Array.isArray(content)) return [{ kind: "text", text: textOf(content) }];
   return content.filter(isObject).map((part) => {
@@ -199,32 +182,11 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
   });
 }
 
-function logprobsOf(choice: JsonObject): TokenLogprob[] {
-  const content = isObject(choice.logprobs) ? choice.logprobs.content : undefined;
-  if (!Array.isArray(content)) return [];
-  return content.filter(isObject).map((value) => ({
-    ...logprobOf(value),
-    top_logprobs: Array.isArray(value.top_logprobs) ? value.top_logprobs.filter(isObject).map(logprobOf) : [],
-  }));
-}
-
-function logprobOf(value: JsonObject) {
-  const bytes = Array.isArray(value.bytes)
-    ? value.bytes.filter((byte) => Number.isInteger(byte) && byte >= 0 && byte < 256)
-    : null;
-  return {
-    token: textOf(value.token),
-    // JSON has no -Infinity; engines that mean it send null or a very small number.
-    logprob: typeof value.logprob === "number" ? value.logprob : -9999,
-    bytes,
-  };
-}
-
-/** The forms in which engines say "error" where an answer should stand. */
+/** The fault of a chunk that is an error. Engines write errors in several forms. */
 function failureOf(chunk: JsonObject): Fault | null {
-  const said =
+  const error =
     chunk.error ?? (chunk.object === "error" ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);
-  if (said === undefined || said === null || said === false) return null;
-  const status = isObject(said) ? Number(said.code ?? said.status ?? 500) : 500;
+  if (error === undefined || error === null || error === false) return null;
+  const status = isObject(error) ? Number(error.code ?? error.status ?? 500) : 500;
   return decodeFault(status >= 400 && status < 600 ? status : 500, chunk);
 }

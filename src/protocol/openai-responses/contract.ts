@@ -1,78 +1,73 @@
 /**
- * Every wire shape of Responses, once: a typebox value and the static type of the same name. Validation, types and the
- * OpenAPI document are made from these. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * The wire shapes of Responses: for each a typebox value, and where it is needed the static type of the same name. Validation,
+ * types and the OpenAPI document are made from them. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
  * Responses requests.
  *
- * Objects are open: keys of any type may be added. What is honoured is typed, what is ignored is not, and what would change
- * the answer and cannot be honoured is `unsupported_feature`.
+ * Objects are open: they may have further keys of any type. Keys that have an effect are typed, and ignored ones are not. A key
+ * that would change the answer and is not supported gets `unsupported_feature`.
  */
-import type { TProperties, TSchema } from "typebox";
+import type { TObjectOptions, TProperties, TSchema } from "typebox";
 import Type from "typebox";
 import { openaiError } from "../envelope/contract.ts";
-import { eachItem, present, published } from "../rules.ts";
+import { eachItem, present, published, when } from "../rules.ts";
 import {
   anyObject,
   count,
+  flag,
+  imageUrl,
   list,
   ModelId,
+  nonEmpty,
   nullable,
   oneOf,
   openObject,
   optional,
   properties_max,
+  refusedKinds,
+  tagged,
+  text,
   turns_max,
+  unixSeconds,
   unsupported,
 } from "../shapes/contract.ts";
 
-/** Of what an answer tells back as it was asked, other keys too. */
+/** Options of objects that the answer repeats as they were sent, with all their keys. */
 const open = { additionalProperties: true };
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
 
-export const InputTextPart = Type.Object(
-  { type: Type.Literal("input_text"), text: Type.String() },
-  { $id: "ResponsesInputText" },
-);
-const outputTextParam = Type.Object({ type: Type.Literal("output_text"), text: Type.String() });
-const refusalParam = Type.Object({ type: Type.Literal("refusal"), refusal: Type.String() });
+const InputTextPart = tagged("input_text", { text }, { $id: "ResponsesInputText" });
+const outputTextParam = tagged("output_text", { text });
+const refusalParam = tagged("refusal", { refusal: text });
 
-export const InputImagePart = Type.Object(
-  {
-    type: Type.Literal("input_image"),
-    image_url: Type.String({
-      pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
-      "x-must-be": "an https: or data: URL",
-    }),
-    detail: optional(Type.String()),
-    file_id: unsupported("files by id (send 'image_url' instead)"),
-  },
+const InputImagePart = tagged(
+  "input_image",
+  { image_url: imageUrl, detail: optional(text), file_id: unsupported("files by id (send 'image_url' instead)") },
   { $id: "ResponsesInputImage", description: "Needs a model with the capability `vision`." },
 );
-export type InputImagePart = Type.Static<typeof InputImagePart>;
 
-export const InputFilePart = Type.Object(
+const InputFilePart = tagged(
+  "input_file",
   {
-    type: Type.Literal("input_file"),
     file_data: Type.String({ minLength: 1, description: "Base64, or a data: URL." }),
-    filename: optional(Type.String()),
+    filename: optional(text),
     file_id: unsupported("files by id (send 'file_data' instead)"),
     file_url: unsupported("files by URL (send 'file_data' instead)"),
   },
   { $id: "ResponsesInputFile", description: "Needs a model with the capability `files`." },
 );
-export type InputFilePart = Type.Static<typeof InputFilePart>;
 
-const strangeParts = { input_audio: "audio input", input_video: "video input", computer_screenshot: "computer use" };
+const refusedParts = { input_audio: "audio input", input_video: "video input", computer_screenshot: "computer use" };
 
 export const InputPart = Type.Union([InputTextPart, outputTextParam, refusalParam, InputImagePart, InputFilePart], {
   $id: "ResponsesInputPart",
-  "x-unsupported": strangeParts,
+  "x-unsupported": refusedParts,
 });
 export type InputPart = Type.Static<typeof InputPart>;
 
 export const OutputPart = Type.Union([InputTextPart, outputTextParam, InputImagePart, InputFilePart], {
   $id: "ResponsesResultPart",
-  "x-unsupported": strangeParts,
+  "x-unsupported": refusedParts,
 });
 export type OutputPart = Type.Static<typeof OutputPart>;
 
@@ -80,29 +75,24 @@ export type OutputPart = Type.Static<typeof OutputPart>;
 
 const toolName = () => Type.String({ minLength: 1, maxLength: 128 });
 
-export const FunctionTool = Type.Object(
+export const FunctionTool = tagged(
+  "function",
   {
-    type: Type.Literal("function"),
     name: toolName(),
-    description: optional(Type.String()),
+    description: optional(text),
     parameters: optional(anyObject({ description: "A JSON Schema of an object." })),
-    strict: optional(Type.Boolean()),
+    strict: optional(flag),
   },
   { $id: "ResponsesFunctionTool" },
 );
 export type FunctionTool = Type.Static<typeof FunctionTool>;
 
-export const CustomTool = Type.Object(
+export const CustomTool = tagged(
+  "custom",
   {
-    type: Type.Literal("custom"),
     name: toolName(),
-    description: optional(Type.String()),
-    format: optional(
-      Type.Union([
-        Type.Object({ type: Type.Literal("text") }),
-        Type.Object({ type: Type.Literal("grammar"), syntax: Type.String(), definition: Type.String() }),
-      ]),
-    ),
+    description: optional(text),
+    format: optional(Type.Union([tagged("text", {}), tagged("grammar", { syntax: text, definition: text })])),
   },
   {
     $id: "ResponsesCustomTool",
@@ -112,18 +102,14 @@ export const CustomTool = Type.Object(
 );
 export type CustomTool = Type.Static<typeof CustomTool>;
 
-export const NamespaceTool = Type.Object(
-  {
-    type: Type.Literal("namespace"),
-    name: toolName(),
-    description: optional(Type.String()),
-    tools: list(Type.Union([FunctionTool, CustomTool])),
-  },
+export const NamespaceTool = tagged(
+  "namespace",
+  { name: toolName(), description: optional(text), tools: list(Type.Union([FunctionTool, CustomTool])) },
   { $id: "ResponsesNamespaceTool" },
 );
 export type NamespaceTool = Type.Static<typeof NamespaceTool>;
 
-/** Tools that OpenAI's service runs, by what they are called in a refusal. */
+/** Tools that OpenAI's service runs, with their names in a refusal. */
 export const hostedTools = {
   web_search: "web search",
   web_search_2025_08_26: "web search",
@@ -137,7 +123,7 @@ export const hostedTools = {
 } as const;
 export type HostedKind = keyof typeof hostedTools;
 
-/** Tools that only OpenAI's models know how to call: a caller runs them without a schema of its own, or the service programs with them. */
+/** Tools without a schema, which only OpenAI's models can call. */
 const schemalessTools = {
   local_shell: "the local shell tool",
   shell: "the shell tool",
@@ -147,8 +133,8 @@ const schemalessTools = {
   programmatic_tool_calling: "programmatic tool calling",
 };
 
-export const HostedTool = Type.Union(
-  (Object.keys(hostedTools) as HostedKind[]).map((kind) => Type.Object({ type: Type.Literal(kind) })),
+const HostedTool = Type.Union(
+  (Object.keys(hostedTools) as HostedKind[]).map((kind) => tagged(kind, {})),
   { $id: "ResponsesHostedTool", description: "Left out if it is only listed. Refused if no other tool is listed." },
 );
 export type HostedTool = { type: HostedKind };
@@ -164,19 +150,19 @@ export type ResponsesTool = FunctionTool | CustomTool | NamespaceTool | HostedTo
 const asked = { ...hostedTools, ...schemalessTools, computer_use: "computer use" };
 
 const named = <Kind extends string>(kind: Kind) =>
-  Type.Object({ type: Type.Literal(kind), name: toolName(), namespace: optional(Type.String()) }, open);
+  Type.Object({ type: Type.Literal(kind), name: toolName(), namespace: optional(text) }, open);
 const namedFunction = named("function");
 const namedCustom = named("custom");
 export type NamedTool = Type.Static<typeof namedFunction> | Type.Static<typeof namedCustom>;
 
-export const ResponsesToolChoice = Type.Union(
+const ResponsesToolChoice = Type.Union(
   [
     oneOf(["none", "auto", "required"]),
     namedFunction,
     namedCustom,
-    Type.Object(
+    tagged(
+      "allowed_tools",
       {
-        type: Type.Literal("allowed_tools"),
         mode: oneOf(["auto", "required"]),
         tools: list(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), {
           minItems: 1,
@@ -188,21 +174,20 @@ export const ResponsesToolChoice = Type.Union(
   ],
   { $id: "ResponsesToolChoice", "x-unsupported": asked },
 );
-export type ResponsesToolChoice = Type.Static<typeof ResponsesToolChoice>;
 
 // ---- request: settings -----------------------------------------------------------------------------------------------
 
 export const TextFormat = Type.Union(
   [
-    Type.Object({ type: Type.Literal("text") }, open),
-    Type.Object({ type: Type.Literal("json_object") }, open),
-    Type.Object(
+    tagged("text", {}, open),
+    tagged("json_object", {}, open),
+    tagged(
+      "json_schema",
       {
-        type: Type.Literal("json_schema"),
         name: Type.String({ pattern: "^[a-zA-Z0-9_-]{1,64}$", "x-must-be": "1 to 64 letters, digits, _ or -" }),
         schema: anyObject({ description: "A JSON Schema." }),
-        description: optional(Type.String()),
-        strict: optional(Type.Boolean()),
+        description: optional(text),
+        strict: optional(flag),
       },
       open,
     ),
@@ -217,65 +202,50 @@ const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
 
 const message = <Kind extends TSchema>(type: Kind, $id: string) =>
   Type.Object(
-    {
-      type,
-      role: oneOf(["user", "assistant", "system", "developer"]),
-      content: Type.Union([Type.String(), list(InputPart)]),
-    },
+    { type, role: oneOf(["user", "assistant", "system", "developer"]), content: Type.Union([text, list(InputPart)]) },
     { $id },
   );
 const typed = message(Type.Literal("message"), "ResponsesTypedMessage");
 export type MessageItem = Type.Static<typeof typed>;
-/** As callers write it: `type` may be left out. */
+/** The message as callers write it: `type` may be left out. */
 export const MessageItem = message(Type.Optional(Type.Literal("message")), "ResponsesMessage");
 
-export const FunctionCallItem = Type.Object(
+const FunctionCallItem = tagged(
+  "function_call",
   {
-    type: Type.Literal("function_call"),
-    call_id: Type.String({ minLength: 1 }),
+    call_id: nonEmpty,
     name: toolName(),
     arguments: Type.String({ description: "JSON text, exactly as the model wrote it.", "x-must-be": "JSON text" }),
-    namespace: optional(Type.String()),
+    namespace: optional(text),
   },
   { $id: "ResponsesFunctionCall" },
 );
-export type FunctionCallItem = Type.Static<typeof FunctionCallItem>;
 
-const result = Type.Union([Type.String(), list(OutputPart)]);
+const result = Type.Union([text, list(OutputPart)]);
 
-export const FunctionCallOutputItem = Type.Object(
-  { type: Type.Literal("function_call_output"), call_id: Type.String({ minLength: 1 }), output: result },
+const FunctionCallOutputItem = tagged(
+  "function_call_output",
+  { call_id: nonEmpty, output: result },
   { $id: "ResponsesFunctionCallOutput" },
 );
-export type FunctionCallOutputItem = Type.Static<typeof FunctionCallOutputItem>;
 
-export const CustomToolCallItem = Type.Object(
-  {
-    type: Type.Literal("custom_tool_call"),
-    call_id: Type.String({ minLength: 1 }),
-    name: toolName(),
-    input: Type.String(),
-    namespace: optional(Type.String()),
-  },
+const CustomToolCallItem = tagged(
+  "custom_tool_call",
+  { call_id: nonEmpty, name: toolName(), input: text, namespace: optional(text) },
   { $id: "ResponsesCustomToolCall" },
 );
-export type CustomToolCallItem = Type.Static<typeof CustomToolCallItem>;
 
-export const CustomToolCallOutputItem = Type.Object(
-  { type: Type.Literal("custom_tool_call_output"), call_id: Type.String({ minLength: 1 }), output: result },
+const CustomToolCallOutputItem = tagged(
+  "custom_tool_call_output",
+  { call_id: nonEmpty, output: result },
   { $id: "ResponsesCustomToolCallOutput" },
 );
-export type CustomToolCallOutputItem = Type.Static<typeof CustomToolCallOutputItem>;
 
-const spoken = (kind: string) => optional(list(Type.Object({ type: Type.Literal(kind), text: Type.String() })));
+const spoken = (kind: string) => optional(list(Type.Object({ type: Type.Literal(kind), text })));
 
-export const ReasoningItem = Type.Object(
-  {
-    type: Type.Literal("reasoning"),
-    summary: spoken("summary_text"),
-    content: spoken("reasoning_text"),
-    encrypted_content: optional(Type.String()),
-  },
+export const ReasoningItem = tagged(
+  "reasoning",
+  { summary: spoken("summary_text"), content: spoken("reasoning_text"), encrypted_content: optional(text) },
   {
     $id: "ResponsesReasoning",
     description: "As the service sent it. Content that another service encrypted is left out.",
@@ -283,15 +253,15 @@ export const ReasoningItem = Type.Object(
 );
 export type ReasoningItem = Type.Static<typeof ReasoningItem>;
 
-export const AdditionalToolsItem = Type.Object(
-  { type: Type.Literal("additional_tools"), tools: list(ResponsesTool) },
+const AdditionalToolsItem = tagged(
+  "additional_tools",
+  { tools: list(ResponsesTool) },
   { $id: "ResponsesAdditionalTools", description: "Tools in addition to `tools`." },
 );
-export type AdditionalToolsItem = Type.Static<typeof AdditionalToolsItem>;
 
-export const ConfigurationUpdateItem = Type.Object(
+const ConfigurationUpdateItem = tagged(
+  "configuration_update",
   {
-    type: Type.Literal("configuration_update"),
     reasoning: optional(Type.Object({ effort: optional(oneOf([...efforts])) })),
     text: optional(Type.Object({ format: optional(TextFormat) })),
   },
@@ -301,17 +271,17 @@ export const ConfigurationUpdateItem = Type.Object(
       "Replaces `reasoning.effort` and `text.format` of the request, from here on. The last update of each setting is in force.",
   },
 );
-export type ConfigurationUpdateItem = Type.Static<typeof ConfigurationUpdateItem>;
 
-export const ItemReference = Type.Object(
-  { type: Type.Literal("item_reference"), id: Type.String({ minLength: 1 }) },
+export const ItemReference = tagged(
+  "item_reference",
+  { id: nonEmpty },
   { $id: "ResponsesItemReference", description: "An item of a stored response." },
 );
 export type ItemReference = Type.Static<typeof ItemReference>;
 
-export const CompactionItem = Type.Object(
+export const CompactionItem = tagged(
+  "compaction",
   {
-    type: Type.Literal("compaction"),
     encrypted_content: Type.String({
       pattern: "^compaction\\.1:\\s{0,64}\\S",
       "x-must-be": "what this service sent (what another service compacted cannot be read here)",
@@ -324,8 +294,9 @@ export const CompactionItem = Type.Object(
 );
 export type CompactionItem = Type.Static<typeof CompactionItem>;
 
-export const CompactionTriggerItem = Type.Object(
-  { type: Type.Literal("compaction_trigger") },
+const CompactionTriggerItem = tagged(
+  "compaction_trigger",
+  {},
   {
     $id: "ResponsesCompactionTrigger",
     description:
@@ -346,37 +317,26 @@ const otherItems = [
   CompactionTriggerItem,
 ] as const;
 
-const strangeItems = {
-  web_search_call: "web search",
-  file_search_call: "file search",
-  code_interpreter_call: "the code interpreter",
-  image_generation_call: "image generation",
-  computer_call: "computer use",
-  computer_call_output: "computer use",
-  local_shell_call: "the local shell tool",
-  local_shell_call_output: "the local shell tool",
-  shell_call: "the shell tool",
-  shell_call_output: "the shell tool",
-  apply_patch_call: "the apply_patch tool",
-  apply_patch_call_output: "the apply_patch tool",
-  mcp_list_tools: "MCP servers",
-  mcp_approval_request: "MCP servers",
-  mcp_approval_response: "MCP servers",
-  mcp_call: "MCP servers",
-  tool_search_call: "tool search",
-  tool_search_output: "tool search",
-  program: "programmatic tool calling",
-  program_output: "programmatic tool calling",
-  agent_message: "several agents in one response",
-  multi_agent_call: "several agents in one response",
-  multi_agent_call_output: "several agents in one response",
-};
+const refusedItems = refusedKinds({
+  "web search": ["web_search_call"],
+  "file search": ["file_search_call"],
+  "the code interpreter": ["code_interpreter_call"],
+  "image generation": ["image_generation_call"],
+  "computer use": ["computer_call", "computer_call_output"],
+  "the local shell tool": ["local_shell_call", "local_shell_call_output"],
+  "the shell tool": ["shell_call", "shell_call_output"],
+  "the apply_patch tool": ["apply_patch_call", "apply_patch_call_output"],
+  "MCP servers": ["mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "mcp_call"],
+  "tool search": ["tool_search_call", "tool_search_output"],
+  "programmatic tool calling": ["program", "program_output"],
+  "several agents in one response": ["agent_message", "multi_agent_call", "multi_agent_call_output"],
+});
 
-const typedItem = Type.Union([typed, ...otherItems], { "x-unsupported": strangeItems });
+const typedItem = Type.Union([typed, ...otherItems], { "x-unsupported": refusedItems });
 export type InputItem = Type.Static<typeof typedItem>;
 export const InputItem = Type.Union([MessageItem, ...otherItems], {
   $id: "ResponsesInputItem",
-  "x-unsupported": strangeItems,
+  "x-unsupported": refusedItems,
 });
 
 // ---- request ---------------------------------------------------------------------------------------------------------
@@ -384,16 +344,15 @@ export const InputItem = Type.Union([MessageItem, ...otherItems], {
 const summaries = ["auto", "concise", "detailed"] as const;
 export type SummaryWish = (typeof summaries)[number];
 
-/** Parts that only messages of the user may hold: instructions and answers are text. */
+/** Parts that only the user's messages may have: instructions and answers are text. */
 export const userParts: readonly string[] = ["input_image", "input_file"];
-const textOfOthers = {
-  if: {
-    properties: { type: { const: "message" }, role: { not: { const: "user" } } },
-    required: ["role"],
-  },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { properties: { content: { items: { properties: { type: { not: { enum: userParts } } } } } } },
-};
+const textOfOthers = when(
+  { properties: { type: { const: "message" }, role: { not: { const: "user" } } }, required: ["role"] },
+  { properties: { content: { items: { properties: { type: { not: { enum: userParts } } } } } } },
+);
+
+const inputOf = <Item extends TSchema>(item: Item) =>
+  Type.Union([text, Type.Array(item, { minItems: 1, maxItems: turns_max })]);
 
 const requestFields = {
   model: ModelId,
@@ -403,7 +362,7 @@ const requestFields = {
   stream: optional(Type.Boolean({ default: false, description: "Answer with server-sent events." })),
   tools: optional(list(ResponsesTool)),
   tool_choice: optional(ResponsesToolChoice),
-  parallel_tool_calls: optional(Type.Boolean()),
+  parallel_tool_calls: optional(flag),
   previous_response_id: optional(Type.String({ minLength: 1, description: "A stored response to continue from." })),
   store: optional(
     Type.Boolean({
@@ -430,7 +389,7 @@ const requestFields = {
       { description: "A hint: not sent to a model that does not reason." },
     ),
   ),
-  include: optional(list(Type.String())),
+  include: optional(list(text)),
   prompt_cache_key: optional(
     Type.String({ description: "Requests with the same key are routed so that they can share a prompt cache." }),
   ),
@@ -442,7 +401,7 @@ const requestFields = {
 } satisfies TProperties;
 
 export const ResponsesRequest = Type.Object(
-  { ...requestFields, input: Type.Union([Type.String(), Type.Array(InputItem, { minItems: 1, maxItems: turns_max })]) },
+  { ...requestFields, input: inputOf(InputItem) },
   {
     $id: "ResponsesRequest",
     maxProperties: properties_max,
@@ -452,12 +411,9 @@ export const ResponsesRequest = Type.Object(
       "A null is the same as leaving the field out. Fields that are not listed, such as `metadata`, `truncation` and `user`, are accepted and have no effect.",
   },
 );
-/** The same after an item without `type` was given that of a message: what is validated, and what the codec reads. */
+/** The request in which every message has its `type`: the validator checks this form, and the codec reads it. */
 export const TypedResponsesRequest = Type.Object(
-  {
-    ...requestFields,
-    input: Type.Union([Type.String(), Type.Array(typedItem, { minItems: 1, maxItems: turns_max })]),
-  },
+  { ...requestFields, input: inputOf(typedItem) },
   { maxProperties: properties_max },
 );
 export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
@@ -465,7 +421,7 @@ export type ResponsesRequest = Type.Static<typeof TypedResponsesRequest>;
 // ---- request: a conversation that is not answered --------------------------------------------------------------------
 
 const conversationOf = <Item extends TSchema>(item: Item) => ({
-  input: optional(Type.Union([Type.String(), Type.Array(item, { minItems: 1, maxItems: turns_max })])),
+  input: optional(inputOf(item)),
   instructions: requestFields.instructions,
   previous_response_id: requestFields.previous_response_id,
   conversation: requestFields.conversation,
@@ -482,23 +438,25 @@ const compactFields = {
     }),
   ),
 };
-/** Under the one field that every such request has. */
-const saysSomething = {
-  field: "model",
-  schema: { anyOf: [present("input"), present("previous_response_id")] },
-  rules: [],
-} as const;
 const inputOrPrevious = " `input` or `previous_response_id` is required. A null is the same as leaving the field out.";
+/** The options of such a request. `model` is the one field that each of them has. */
+const conversationOptions = ($id: string, description: string) => ({
+  $id,
+  maxProperties: properties_max,
+  ...published([
+    eachItem("input", textOfOthers),
+    { field: "model", schema: { anyOf: [present("input"), present("previous_response_id")] }, rules: [] },
+  ]),
+  additionalProperties: true,
+  description,
+});
 
 export const CompactRequest = Type.Object(
   { ...conversationOf(InputItem), ...compactFields },
-  {
-    $id: "ResponsesCompactRequest",
-    maxProperties: properties_max,
-    ...published([eachItem("input", textOfOthers), saysSomething]),
-    additionalProperties: true,
-    description: `The conversation to compact.${inputOrPrevious} Fields that are not listed, such as \`tools\`, are accepted and have no effect.`,
-  },
+  conversationOptions(
+    "ResponsesCompactRequest",
+    `The conversation to compact.${inputOrPrevious} Fields that are not listed, such as \`tools\`, are accepted and have no effect.`,
+  ),
 );
 export const TypedCompactRequest = Type.Object(
   { ...conversationOf(typedItem), ...compactFields },
@@ -509,13 +467,10 @@ const countFields = { tools: requestFields.tools, text: requestFields.text, reas
 
 export const InputTokensRequest = Type.Object(
   { ...conversationOf(InputItem), ...countFields },
-  {
-    $id: "ResponsesInputTokensRequest",
-    maxProperties: properties_max,
-    ...published([eachItem("input", textOfOthers), saysSomething]),
-    additionalProperties: true,
-    description: `The request to count, as it would be sent to \`/v1/responses\`.${inputOrPrevious}`,
-  },
+  conversationOptions(
+    "ResponsesInputTokensRequest",
+    `The request to count, as it would be sent to \`/v1/responses\`.${inputOrPrevious}`,
+  ),
 );
 export const TypedInputTokensRequest = Type.Object(
   { ...conversationOf(typedItem), ...countFields },
@@ -532,34 +487,21 @@ export const InputTokens = Type.Object(
 const itemStatus = oneOf(["in_progress", "completed", "incomplete"]);
 export type ItemStatus = Type.Static<typeof itemStatus>;
 
-const logprobKeys = { token: Type.String(), logprob: Type.Number(), bytes: Type.Array(Type.Integer()) };
+const logprobKeys = { token: text, logprob: Type.Number(), bytes: Type.Array(Type.Integer()) };
 export const ResponsesLogprob = Type.Object(
   { ...logprobKeys, top_logprobs: Type.Array(Type.Object(logprobKeys)) },
   { $id: "ResponsesLogprob" },
 );
 export type ResponsesLogprob = Type.Static<typeof ResponsesLogprob>;
 
-export const OutputText = Type.Object(
-  {
-    type: Type.Literal("output_text"),
-    text: Type.String(),
-    annotations: Type.Array(Type.Unknown()),
-    logprobs: Type.Array(ResponsesLogprob),
-  },
+const OutputText = tagged(
+  "output_text",
+  { text, annotations: Type.Array(Type.Unknown()), logprobs: Type.Array(ResponsesLogprob) },
   { $id: "ResponsesOutputText" },
 );
-export const OutputRefusal = Type.Object(
-  { type: Type.Literal("refusal"), refusal: Type.String() },
-  { $id: "ResponsesOutputRefusal" },
-);
-export const ReasoningText = Type.Object(
-  { type: Type.Literal("reasoning_text"), text: Type.String() },
-  { $id: "ResponsesReasoningText" },
-);
-export const SummaryText = Type.Object(
-  { type: Type.Literal("summary_text"), text: Type.String() },
-  { $id: "ResponsesSummaryText" },
-);
+const OutputRefusal = tagged("refusal", { refusal: text }, { $id: "ResponsesOutputRefusal" });
+const ReasoningText = tagged("reasoning_text", { text }, { $id: "ResponsesReasoningText" });
+export const SummaryText = tagged("summary_text", { text }, { $id: "ResponsesSummaryText" });
 export type SummaryText = Type.Static<typeof SummaryText>;
 export const ContentPart = Type.Union([OutputText, OutputRefusal, ReasoningText], { $id: "ResponsesContentPart" });
 export type ContentPart = Type.Static<typeof ContentPart>;
@@ -567,49 +509,35 @@ export type ContentPart = Type.Static<typeof ContentPart>;
 const hex = "[0-9a-f]{32,}";
 const itemId = (prefix: string) => Type.String({ pattern: `^${prefix}_${hex}$` });
 
-export const OutputMessage = Type.Object(
-  {
-    id: itemId("msg"),
-    type: Type.Literal("message"),
-    status: itemStatus,
-    role: Type.Literal("assistant"),
-    content: Type.Array(Type.Union([OutputText, OutputRefusal])),
-  },
+const outputItem = <Kind extends string, Keys extends TProperties>(
+  prefix: string,
+  type: Kind,
+  keys: Keys,
+  options: TObjectOptions,
+) => Type.Object({ id: itemId(prefix), type: Type.Literal(type), status: itemStatus, ...keys }, options);
+
+const OutputMessage = outputItem(
+  "msg",
+  "message",
+  { role: Type.Literal("assistant"), content: Type.Array(Type.Union([OutputText, OutputRefusal])) },
   { $id: "ResponsesOutputMessage" },
 );
-export const OutputFunctionCall = Type.Object(
-  {
-    id: itemId("fc"),
-    type: Type.Literal("function_call"),
-    status: itemStatus,
-    call_id: Type.String(),
-    name: Type.String(),
-    arguments: Type.String(),
-    namespace: Type.Optional(Type.String()),
-  },
+const OutputFunctionCall = outputItem(
+  "fc",
+  "function_call",
+  { call_id: text, name: text, arguments: text, namespace: Type.Optional(text) },
   { $id: "ResponsesOutputFunctionCall" },
 );
-export const OutputCustomCall = Type.Object(
-  {
-    id: itemId("ctc"),
-    type: Type.Literal("custom_tool_call"),
-    status: itemStatus,
-    call_id: Type.String(),
-    name: Type.String(),
-    input: Type.String(),
-    namespace: Type.Optional(Type.String()),
-  },
+const OutputCustomCall = outputItem(
+  "ctc",
+  "custom_tool_call",
+  { call_id: text, name: text, input: text, namespace: Type.Optional(text) },
   { $id: "ResponsesOutputCustomToolCall" },
 );
-export const OutputReasoning = Type.Object(
-  {
-    id: itemId("rs"),
-    type: Type.Literal("reasoning"),
-    status: itemStatus,
-    summary: Type.Array(SummaryText),
-    content: Type.Array(ReasoningText),
-    encrypted_content: Type.Optional(Type.String()),
-  },
+const OutputReasoning = outputItem(
+  "rs",
+  "reasoning",
+  { summary: Type.Array(SummaryText), content: Type.Array(ReasoningText), encrypted_content: Type.Optional(text) },
   {
     $id: "ResponsesOutputReasoning",
     description:
@@ -617,7 +545,7 @@ export const OutputReasoning = Type.Object(
   },
 );
 export const OutputCompaction = Type.Object(
-  { id: itemId("cmp"), type: Type.Literal("compaction"), encrypted_content: Type.String() },
+  { id: itemId("cmp"), type: Type.Literal("compaction"), encrypted_content: text },
   {
     $id: "ResponsesOutputCompaction",
     description:
@@ -630,7 +558,7 @@ export const OutputItem = Type.Union(
   { $id: "ResponsesOutputItem" },
 );
 export type OutputItem = Type.Static<typeof OutputItem>;
-/** An output item of an answer to the conversation itself. */
+/** An output item of an answer that is no compaction. */
 export type AnswerItem = Exclude<OutputItem, OutputCompaction>;
 
 // ---- response --------------------------------------------------------------------------------------------------------
@@ -656,45 +584,43 @@ export const ResponseFailure = Type.Object(
       "context_length_exceeded",
       "insufficient_quota",
     ]),
-    message: Type.String(),
-    request_id: Type.String(),
+    message: text,
+    request_id: text,
   },
   { $id: "ResponseFailure", description: "The codes that coding agents know." },
 );
 export type ResponseFailure = Type.Static<typeof ResponseFailure>;
 
-/** A message of the user, as it was sent. */
+/** A message of the user, unchanged. */
 const RetainedMessage = Type.Object(
   {
     id: itemId("msg"),
     type: Type.Literal("message"),
     status: Type.Literal("completed"),
     role: Type.Literal("user"),
-    content: Type.Array(openObject({}, { type: Type.String() })),
+    content: Type.Array(openObject({}, { type: text })),
   },
   { $id: "ResponsesRetainedMessage" },
 );
 export type RetainedMessage = Type.Static<typeof RetainedMessage>;
 
-const unixSeconds = () => Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
-
 export const ResponseObject = Type.Object(
   {
     id: Type.String({ pattern: `^resp_[0-9a-f]{32}$` }),
     object: Type.Literal("response"),
-    created_at: unixSeconds(),
-    completed_at: nullable(unixSeconds()),
+    created_at: unixSeconds,
+    completed_at: nullable(unixSeconds),
     status: oneOf(["in_progress", "completed", "incomplete", "failed"]),
     error: nullable(ResponseFailure),
     incomplete_details: nullable(Type.Object({ reason: oneOf(["max_output_tokens", "content_filter"]) })),
     model: ModelId,
     output: Type.Array(OutputItem),
     usage: nullable(ResponsesUsage),
-    previous_response_id: nullable(Type.String()),
-    instructions: nullable(Type.String()),
+    previous_response_id: nullable(text),
+    instructions: nullable(text),
     tools: Type.Array(openObject()),
     tool_choice: ResponsesToolChoice,
-    parallel_tool_calls: Type.Boolean(),
+    parallel_tool_calls: flag,
     max_output_tokens: nullable(Type.Integer()),
     max_tool_calls: nullable(Type.Integer()),
     temperature: Type.Number(),
@@ -705,12 +631,12 @@ export const ResponseObject = Type.Object(
     text: openObject({}, { format: TextFormat }),
     reasoning: openObject(),
     truncation: oneOf(["disabled"]),
-    store: Type.Boolean(),
+    store: flag,
     background: Type.Literal(false),
-    service_tier: Type.String(),
+    service_tier: text,
     metadata: openObject(),
-    safety_identifier: nullable(Type.String()),
-    prompt_cache_key: nullable(Type.String()),
+    safety_identifier: nullable(text),
+    prompt_cache_key: nullable(text),
   },
   { $id: "Response" },
 );
@@ -720,7 +646,7 @@ export const CompactedResponse = Type.Object(
   {
     id: Type.String({ pattern: `^resp_[0-9a-f]{32}$` }),
     object: Type.Literal("response.compaction"),
-    created_at: unixSeconds(),
+    created_at: unixSeconds,
     output: Type.Array(Type.Union([RetainedMessage, OutputCompaction]), {
       description:
         "The newest messages of the user, then the summary. Send them as `input` in place of the conversation, with what is new behind them.",
@@ -733,35 +659,23 @@ export type CompactedResponse = Type.Static<typeof CompactedResponse>;
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
 
-export const KeptItem = openObject(
+/** References are not kept: the items that they refer to take their place. */
+const isKept = (type: string) => type !== "item_reference";
+const KeptItem = openObject(
   {
     $id: "ResponsesKeptItem",
     description:
       "A `ResponsesInputItem` as it was sent, with its id. The content of a message is always a list of parts.",
   },
-  {
-    id: Type.String(),
-    type: oneOf([
-      "message",
-      "function_call",
-      "function_call_output",
-      "custom_tool_call",
-      "custom_tool_call_output",
-      "reasoning",
-      "additional_tools",
-      "configuration_update",
-      "compaction",
-      "compaction_trigger",
-    ]),
-  },
+  { id: text, type: oneOf(["message", ...otherItems.map(({ properties }) => properties.type.const).filter(isKept)]) },
 );
 
 export const InputItemList = Type.Object(
   {
     object: Type.Literal("list"),
     data: Type.Array(KeptItem),
-    first_id: nullable(Type.String()),
-    last_id: nullable(Type.String()),
+    first_id: nullable(text),
+    last_id: nullable(text),
     has_more: Type.Boolean({ description: "Whether there are more items, in the requested order." }),
   },
   { $id: "ResponsesInputItemList" },
@@ -769,7 +683,7 @@ export const InputItemList = Type.Object(
 export type InputItemList = Type.Static<typeof InputItemList>;
 
 export const DeletedResponse = Type.Object(
-  { id: Type.String(), object: Type.Literal("response"), deleted: Type.Literal(true) },
+  { id: text, object: Type.Literal("response"), deleted: Type.Literal(true) },
   { $id: "DeletedResponse" },
 );
 export type DeletedResponse = Type.Static<typeof DeletedResponse>;
@@ -780,7 +694,7 @@ const event = <Kind extends string, Keys extends TProperties>(type: Kind, keys: 
   Type.Object({ type: Type.Literal(type), sequence_number: count(), ...keys });
 
 const item = { output_index: count(), item: OutputItem };
-const inner = { item_id: Type.String(), output_index: count() };
+const inner = { item_id: text, output_index: count() };
 const content = { ...inner, content_index: count() };
 const summary = { ...inner, summary_index: count() };
 const logprobs = Type.Array(ResponsesLogprob);
@@ -794,20 +708,20 @@ export const ResponsesStreamEvent = Type.Union(
     event("response.output_item.done", item),
     event("response.content_part.added", { ...content, part: ContentPart }),
     event("response.content_part.done", { ...content, part: ContentPart }),
-    event("response.output_text.delta", { ...content, delta: Type.String(), logprobs }),
-    event("response.output_text.done", { ...content, text: Type.String(), logprobs }),
-    event("response.refusal.delta", { ...content, delta: Type.String() }),
-    event("response.refusal.done", { ...content, refusal: Type.String() }),
-    event("response.reasoning_text.delta", { ...content, delta: Type.String() }),
-    event("response.reasoning_text.done", { ...content, text: Type.String() }),
+    event("response.output_text.delta", { ...content, delta: text, logprobs }),
+    event("response.output_text.done", { ...content, text, logprobs }),
+    event("response.refusal.delta", { ...content, delta: text }),
+    event("response.refusal.done", { ...content, refusal: text }),
+    event("response.reasoning_text.delta", { ...content, delta: text }),
+    event("response.reasoning_text.done", { ...content, text }),
     event("response.reasoning_summary_part.added", { ...summary, part: SummaryText }),
     event("response.reasoning_summary_part.done", { ...summary, part: SummaryText }),
-    event("response.reasoning_summary_text.delta", { ...summary, delta: Type.String() }),
-    event("response.reasoning_summary_text.done", { ...summary, text: Type.String() }),
-    event("response.function_call_arguments.delta", { ...inner, delta: Type.String() }),
-    event("response.function_call_arguments.done", { ...inner, name: Type.String(), arguments: Type.String() }),
-    event("response.custom_tool_call_input.delta", { ...inner, delta: Type.String() }),
-    event("response.custom_tool_call_input.done", { ...inner, input: Type.String() }),
+    event("response.reasoning_summary_text.delta", { ...summary, delta: text }),
+    event("response.reasoning_summary_text.done", { ...summary, text }),
+    event("response.function_call_arguments.delta", { ...inner, delta: text }),
+    event("response.function_call_arguments.done", { ...inner, name: text, arguments: text }),
+    event("response.custom_tool_call_input.delta", { ...inner, delta: text }),
+    event("response.custom_tool_call_input.done", { ...inner, input: text }),
     event("response.completed", snapshot),
     event("response.incomplete", snapshot),
     event("response.failed", snapshot),
@@ -821,6 +735,6 @@ export type ResponsesStreamEvent = Type.Static<typeof ResponsesStreamEvent>;
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-/** The envelope of chat completions, but for the type of a reached usage limit, by which Codex knows it. */
+/** The envelope of chat completions, with one more type, by which Codex recognises a reached usage limit. */
 export const ResponsesError = openaiError("ResponsesError", { types: ["usage_limit_reached"], param: "input[3].role" });
 export type ResponsesError = Type.Static<typeof ResponsesError>;

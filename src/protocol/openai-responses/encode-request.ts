@@ -1,7 +1,7 @@
 /**
- * The centre → Responses, for an engine that speaks it. What the protocol has no words for, and what would change the
- * answer, is refused by name; what only tunes it and is unknown here (`seed`) is left out. No nulls, nothing is stored at
- * the engine, and identical requests render to identical bytes.
+ * Writes a request for an engine that speaks Responses. A feature that would change the answer, and that the protocol cannot
+ * express, is refused by name. One that only tunes the answer (`seed`) is left out. There are no nulls, the engine stores
+ * nothing, and equal requests have equal bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, InputPart, OutputFormat, Reasoning, Tool, Turn } from "../../inference/request.ts";
@@ -9,27 +9,22 @@ import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import { allowedTools, effortOf } from "../engine-options.ts";
 import type { JsonObject } from "../json.ts";
-import { foreignNeed, unsupportedByEngine } from "../unsupported.ts";
+import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 
 export function refusalOf(request: InferenceRequest): Fault | null {
-  const { sampling, stop, stopParam = "stop", turns, needs } = request;
+  const { sampling, stop, stopParam = "stop", turns } = request;
   if (stop.length > 0) return unsupportedByEngine("stop sequences", stopParam);
   if (sampling.topK !== undefined) return unsupportedByEngine("top_k", "top_k");
-  if (sampling.frequencyPenalty) return unsupportedByEngine("penalties", "frequency_penalty");
-  if (sampling.presencePenalty) return unsupportedByEngine("penalties", "presence_penalty");
-  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsupportedByEngine("logit bias", "logit_bias");
-  if (turns.some(isHeard))
-    return unsupportedByEngine(
-      "audio input",
-      needs.find((need) => need.capability === "audio_input")?.param ?? "messages",
-    );
+  const tuning = refusedTuning(sampling);
+  if (tuning) return tuning;
+  if (turns.some(hasAudio)) return unsupportedByEngine("audio input", paramOf(request, "audio_input"));
   return foreignNeed(request, "openai-responses");
 }
 
 const isAudio = ({ kind }: InputPart) => kind === "audio";
-const isHeard = (turn: Turn) => turn.role === "user" && turn.parts.some(isAudio);
+const hasAudio = (turn: Turn) => turn.role === "user" && turn.parts.some(isAudio);
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const refusal = refusalOf(request);
@@ -40,7 +35,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   return {
     model: ask.model,
     instructions: rest.length > 0 && parts.length > 0 ? parts.map((part) => part.text).join("\n\n") : undefined,
-    // Instructions and nothing else are what there is to be answered.
+    // If there are only instructions, they are sent as the user's message.
     input: encodeTurns(rest.length > 0 ? rest : [{ role: "user", parts }], ask),
     stream: ask.stream,
     store: false,
@@ -58,7 +53,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   };
 }
 
-/** OpenAI refuses to encrypt the reasoning of a model that does not reason: it is asked of those alone that do. */
+/** OpenAI refuses to encrypt the reasoning of a model that does not reason, so only models that do are asked for it. */
 function included({ reasoning, logprobs }: InferenceRequest): string[] | undefined {
   const include = [
     ...(reasoning ? ["reasoning.encrypted_content"] : []),
@@ -67,7 +62,7 @@ function included({ reasoning, logprobs }: InferenceRequest): string[] | undefin
   return include.length > 0 ? include : undefined;
 }
 
-/** Tools of one namespace are one tool on the wire, in the place of the first. */
+/** The tools of a namespace become one tool on the wire, in the place of the first. */
 function encodeTools(tools: readonly Tool[]): Readonly<JsonObject>[] {
   const out: Readonly<JsonObject>[] = [];
   const namespaces = new Map<unknown, JsonObject & { tools: unknown[] }>();
@@ -90,7 +85,7 @@ function withoutNulls(wire: Readonly<JsonObject>): Readonly<JsonObject> {
   return Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
 }
 
-/** Strictness is the default of this protocol and of no other, so that it is said. */
+/** `strict` is always sent, because only this protocol makes true its default. */
 function encodeTool({ name, description, parameters, strict }: Tool): JsonObject {
   return {
     type: "function",
@@ -107,7 +102,7 @@ function encodeFormat(format: OutputFormat): JsonObject {
   return { type: "json_schema", name, description, schema: schema ?? {}, strict: strict ?? false };
 }
 
-/** As a Responses caller wrote it; else the levels that all engines know. */
+/** The object of a Responses caller, or else a level that all engines know. */
 function encodeReasoning(reasoning: Reasoning): JsonObject | undefined {
   const wire = wireOf(reasoning.native);
   if (wire) return { ...wire };

@@ -1,31 +1,25 @@
 /**
- * The grammar of a Responses stream, as the only way to write one:
+ * Writes the events of a Responses stream, always in this grammar:
  *
  *     response.created response.in_progress+ item* (response.completed | response.incomplete | response.failed) [DONE]
  *
- * with `sequence_number` counting up from 0 without a gap. What has ended writes nothing more.
+ * with `sequence_number` counting up from 0 without a gap. Nothing is written after the end.
  */
-import type { SseMessage } from "../../sse/message.ts";
 import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
+import { FrameWriter } from "../frame-writer.ts";
 import type { ResponseObject, ResponsesStreamEvent } from "./contract.ts";
 
 type Unnumbered<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;
 export type UnnumberedEvent = Unnumbered<ResponsesStreamEvent>;
 
-export class ResponseWriter {
+export class ResponseWriter extends FrameWriter {
   #state: "before" | "begun" | "over" = "before";
   #sequence = 0;
-  #out: SseMessage[] = [];
-  /** A long request's snapshot is large, and it is the same each time. */
+  /** The object at the beginning. It is kept, because that of a long request is large. */
   #begunText: string | null = null;
 
-  constructor(readonly begun: ResponseObject) {}
-
-  /** What was written since the last time. */
-  take(): SseMessage[] {
-    const out = this.#out;
-    this.#out = [];
-    return out;
+  constructor(readonly begun: ResponseObject) {
+    super();
   }
 
   start(): void {
@@ -35,7 +29,7 @@ export class ResponseWriter {
     this.#writeBegun("response.in_progress");
   }
 
-  /** The first says that there is a response, the others that it still goes on. */
+  /** The first heartbeat begins the response, and the others say that it is still in progress. */
   heartbeat(): void {
     if (this.#state === "begun") this.#writeBegun("response.in_progress");
     else this.start();
@@ -44,10 +38,10 @@ export class ResponseWriter {
   write(event: UnnumberedEvent): void {
     if (this.#state === "over") return;
     this.start();
-    this.#push(event.type, `${numberless(event)}${this.#sequence++}}`);
+    this.put({ event: event.type, data: `${numberless(event)}${this.#sequence++}}` });
   }
 
-  /** What `write` would write of an event with this delta, as text. */
+  /** The frame that `write` would write for an event with this delta. */
   frame(delta: string, { before, after }: AroundDelta): string {
     if (this.#state === "over") return "";
     return `${before}${JSON.stringify(delta)}${after}${this.#sequence++}}\n\n`;
@@ -57,20 +51,17 @@ export class ResponseWriter {
     if (this.#state === "over" || response.status === "in_progress") return;
     this.write({ type: `response.${response.status}`, response });
     this.#state = "over";
-    this.#out.push({ data: "[DONE]" });
+    this.put({ data: "[DONE]" });
   }
 
   #writeBegun(type: "response.created" | "response.in_progress"): void {
     this.#begunText ??= JSON.stringify(this.begun);
-    this.#push(type, `{"type":"${type}","response":${this.#begunText},"sequence_number":${this.#sequence++}}`);
-  }
-
-  #push(event: string, data: string): void {
-    this.#out.push({ event, data });
+    const data = `{"type":"${type}","response":${this.#begunText},"sequence_number":${this.#sequence++}}`;
+    this.put({ event: type, data });
   }
 }
 
-/** What stands around the delta of such an event, up to its number. */
+/** The frame around the delta of such an event, up to its number. */
 export function aroundNumbered(event: UnnumberedEvent): AroundDelta {
   const { before, after } = aroundDelta({ event: event.type, data: numberless(event) });
   return { before, after: after.trimEnd() };

@@ -1,31 +1,22 @@
 /**
- * A body that claims to be a Responses request becomes one, or the fault that says what to change: first the shape
- * (contract.ts), then the rules between fields, each time the first offence. What it refers to is looked up by others.
+ * Validates the body of a Responses request: first its shape (contract.ts), then the rules between fields. It reports the first
+ * offence. References to stored responses are resolved elsewhere (references.ts).
  */
 import { compact } from "../../inference/compact.ts";
-import { contract } from "../contract.ts";
+import { type Contract, contract } from "../contract.ts";
 import { isObject, type JsonObject } from "../json.ts";
-import { firstBrokenRule, given, type Rules } from "../rules.ts";
-import {
-  describe,
-  looksSecret,
-  named,
-  notSupported,
-  oneOfWords,
-  type Violation,
-  violationFault,
-} from "../violation.ts";
+import { given, obeying, type Rules } from "../rules.ts";
+import { choiceWithoutTools, named, notSupported, unlistedTool, type Violation, violationFault } from "../violation.ts";
 import {
   hostedTools,
   type InputItem,
-  type NamedTool,
   type ResponsesRequest,
   TypedCompactRequest,
   TypedInputTokensRequest,
   TypedResponsesRequest,
 } from "./contract.ts";
-import { firstEarlyTrigger, firstOrphan, strangePart } from "./conversation.ts";
-import { isCompaction, referencesOf } from "./references.ts";
+import { firstEarlyTrigger, firstOrphan, misplacedPart } from "./conversation.ts";
+import { isCompaction, referencesOf, refersTo } from "./references.ts";
 import { isHosted, listedTools, ToolBook } from "./tools.ts";
 
 const request = contract(TypedResponsesRequest);
@@ -34,46 +25,38 @@ const count = contract(TypedInputTokensRequest);
 
 /** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
 export function validateResponsesRequest(body: unknown): ResponsesRequest {
-  const typed = withTypes(body);
-  if (!request.satisfied(typed)) throw violationFault(withoutSource(typed, request) ?? request.violation(typed));
-  const broken = firstBrokenRule(typed, rules);
-  if (broken) throw violationFault(broken);
-  return typed;
+  return obeying(shaped(body, request), rules);
 }
 
-/** The body of a request to compact, as the request that asks for the summary. */
+/** The body of a request to compact, as a request with a `compaction_trigger`. */
 export function validateCompactRequest(body: unknown): ResponsesRequest {
-  const typed = withTypes(body);
-  if (!compacted.satisfied(typed)) throw violationFault(withoutSource(typed, compacted) ?? compacted.violation(typed));
-  const told = toldIn(typed);
-  const input = isCompaction({ input: told }) ? told : [...told, { type: "compaction_trigger" as const }];
+  const typed = shaped(body, compacted);
+  const items = inputItems(typed);
+  const input = isCompaction({ input: items }) ? items : [...items, { type: "compaction_trigger" as const }];
   const { model, instructions, previous_response_id, prompt_cache_key, reasoning } = typed;
   const more = compact({ instructions, previous_response_id, prompt_cache_key, reasoning });
-  return coherent({ model, input, store: false, ...more });
+  return obeying<ResponsesRequest>({ model, input, store: false, ...more }, conversationRules);
 }
 
-/** The body of a count. What would be refused of a request for an answer is counted as far as it is understood. */
+/** The body of a count. It is checked less than a request for an answer, and counted as far as it is understood. */
 export function validateInputTokens(body: unknown): ResponsesRequest {
-  const typed = withTypes(body);
-  if (!count.satisfied(typed)) throw violationFault(withoutSource(typed, count) ?? count.violation(typed));
+  const typed = shaped(body, count);
   const { model, instructions, previous_response_id, tools, text, reasoning } = typed;
   const more = compact({ instructions, previous_response_id, tools, text, reasoning });
-  return coherent({ model, input: toldIn(typed), ...more });
+  return obeying<ResponsesRequest>({ model, input: inputItems(typed), ...more }, conversationRules);
 }
 
-function coherent(asked: ResponsesRequest): ResponsesRequest {
-  const broken = conversation(asked);
-  if (broken) throw violationFault(broken);
-  return asked;
+/** The body in the shape of `by`. Throws the fault of the first field that has another. */
+function shaped<Value>(body: unknown, by: Contract<Value>): Value {
+  const typed = withTypes(body);
+  if (by.satisfied(typed)) return typed;
+  throw violationFault(withoutSource(typed, by) ?? by.violation(typed));
 }
 
-interface Telling {
-  input?: ResponsesRequest["input"] | null;
-  previous_response_id?: string | null;
-}
+type Input = Pick<Partial<ResponsesRequest>, "previous_response_id"> & { input?: ResponsesRequest["input"] | null };
 
-/** The input items of the body itself. Throws where there is no input, there or in a previous response. */
-function toldIn({ input, previous_response_id: previous }: Telling): InputItem[] {
+/** The input items of the body itself. Throws a Fault if it has neither an input nor a previous response. */
+function inputItems({ input, previous_response_id: previous }: Input): InputItem[] {
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
   if (input) return input;
   if (previous) return [];
@@ -82,8 +65,8 @@ function toldIn({ input, previous_response_id: previous }: Telling): InputItem[]
 }
 
 /**
- * An item with a role and no type is a message, one with an id alone a reference: several clients write them so. The body
- * itself stays as it was parsed: its bytes may be handed on (own-bytes.ts).
+ * Adds the types that several clients leave out: an item with a role is a message, and one with only an id is a reference. The
+ * body itself stays unchanged, because its bytes may be sent to an engine (docs/design/service.md, The caller's own bytes).
  */
 function withTypes(body: unknown): unknown {
   if (!isObject(body) || !Array.isArray(body.input) || body.input.every((item) => impliedType(item) === null))
@@ -102,8 +85,8 @@ function impliedType(item: unknown): "message" | "item_reference" | null {
   return typeof item.id === "string" && item.content === undefined ? "item_reference" : null;
 }
 
-/** A medium by id or URL lacks what it could be sent as, too; it is told as what it is. */
-function withoutSource(body: unknown, by: { violation(body: unknown): Violation }): Violation | null {
+/** A file or image by id or URL lacks its data, too. The refusal names the id or URL and not the missing data. */
+function withoutSource(body: unknown, by: Contract<unknown>): Violation | null {
   const found = by.violation(body);
   const path = /^(input\[(\d+)\]\.(content|output)\[(\d+)\])\.(image_url|file_data)$/.exec(found.param);
   if (!path || found.code !== "missing_field") return null;
@@ -115,28 +98,24 @@ function withoutSource(body: unknown, by: { violation(body: unknown): Violation 
     : notSupported(`${path[1]}.${key}`, key === "file_id" ? "files by id" : "files by URL");
 }
 
-const rules: Rules<ResponsesRequest> = [
-  ["input", conversation],
-  ["tools", callableTools],
-  ["tool_choice", choosableTool],
-];
+const conversationRules: Rules<ResponsesRequest> = [["input", conversation]];
+const rules: Rules<ResponsesRequest> = [...conversationRules, ["tools", callableTools], ["tool_choice", choosableTool]];
 
 function itemsOf({ input }: ResponsesRequest): InputItem[] {
   return typeof input === "string" ? [] : input;
 }
 
-/** What is stored elsewhere may hold the calls that outputs answer; they are held against it when it was found. */
+/** Outputs may answer calls in stored items. If there are references, outputs are checked when those are resolved. */
 function conversation(body: ResponsesRequest): Violation | null {
-  const told = itemsOf(body);
+  const items = itemsOf(body);
   const pathOf = (at: number) => `input[${at}]`;
-  for (let at = 0; at < told.length; at++) {
-    const strange = strangePart(told[at]!, () => pathOf(at));
-    if (strange) return strange;
+  for (let at = 0; at < items.length; at++) {
+    const misplaced = misplacedPart(items[at]!, () => pathOf(at));
+    if (misplaced) return misplaced;
   }
-  const early = firstEarlyTrigger(told, pathOf);
+  const early = firstEarlyTrigger(items, pathOf);
   if (early) return early;
-  const { previousResponseId, items } = referencesOf(body);
-  return previousResponseId === null && items.length === 0 ? firstOrphan(told, pathOf) : null;
+  return refersTo(referencesOf(body)) ? null : firstOrphan(items, pathOf);
 }
 
 function bookOf(body: ResponsesRequest) {
@@ -147,7 +126,7 @@ function bookOf(body: ResponsesRequest) {
   return { listed, book: new ToolBook(listed) };
 }
 
-/** Agents list hosted tools on every request; a request that has no other wants one of them. */
+/** Agents list hosted tools on every request. If there is no other tool, the request needs one of them. */
 function callableTools(body: ResponsesRequest): Violation | null {
   const at = (body.tools ?? []).findIndex(isHosted);
   const hosted = body.tools?.[at];
@@ -160,19 +139,13 @@ function choosableTool(body: ResponsesRequest): Violation | null {
   if (!choice || choice === "auto" || choice === "none") return null;
   const { book } = bookOf(body);
   if (choice === "required") {
-    if (book.tools.length > 0) return null;
-    const message = "'tool_choice' requires callable 'tools'. Add tools, or remove 'tool_choice'.";
-    return { code: "invalid_value", param: "tool_choice", message };
+    return book.tools.length > 0 ? null : choiceWithoutTools;
   }
-  const chosen: [NamedTool, string][] =
+  const chosen =
     choice.type === "allowed_tools"
-      ? choice.tools.map((tool, at) => [tool, `tool_choice.tools[${at}].name`])
-      : [[choice, "tool_choice.name"]];
-  const stray = chosen.find(([{ name, namespace }]) => !book.has(name, namespace));
-  if (!stray) return null;
-  const names = book.tools.map(({ tool }) => tool.name).filter((name) => !looksSecret(name));
-  const among =
-    names.length === 0 ? "" : ` (${oneOfWords(names.slice(0, 16))}${names.length > 16 ? " and others" : ""})`;
-  const message = `'${stray[1]}' must name one of 'tools'${among}, but is ${describe(stray[0].name)}.`;
-  return { code: "invalid_value", param: stray[1], message };
+      ? choice.tools.map((tool, at) => ({ tool, param: `tool_choice.tools[${at}].name` }))
+      : [{ tool: choice, param: "tool_choice.name" }];
+  const stray = chosen.find(({ tool }) => !book.has(tool.name, tool.namespace));
+  const names = book.tools.map(({ tool }) => tool.name);
+  return stray ? unlistedTool(stray.param, stray.tool.name, names) : null;
 }

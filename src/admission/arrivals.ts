@@ -1,0 +1,73 @@
+/**
+ * Requests of a key, counted before their bodies are read: what is refused later has cost a parse, and the limits of the
+ * plan have not seen it. A bucket for each key and purpose, that fills up again as a minute passes; of this node alone.
+ * Rules: docs/design/service.md, Cost before trust.
+ */
+
+import { grouped } from "../inference/amounts.ts";
+import { Fault } from "../inference/fault.ts";
+import type { Plan } from "../store/plan.ts";
+
+/** What a request asks for. Counts of tokens have a bucket of their own: agents send two dozen at once. */
+export type Purpose = "inference" | "count";
+
+export interface Arrivals {
+  /** Throws `rate_limit_exceeded`. `plan` is that of the key's organization, if it has one. */
+  take(keyId: string, purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): void;
+}
+
+/** So many times the plan's requests a minute, and so many at least. */
+const timesThePlan = 10;
+export const arrivalsPerMinute_min: Record<Purpose, number> = { inference: 600, count: 1200 };
+
+interface Bucket {
+  left: number;
+  at_ms: number;
+}
+
+const minute_ms = 60_000;
+
+/** `now_ms` is monotonic. */
+export function arrivals(now_ms: () => number): Arrivals {
+  const buckets = new Map<string, Bucket>();
+  let swept_ms = now_ms();
+
+  /** One that was left alone for a minute is full again, as if there were none. */
+  function sweep(at_ms: number): void {
+    if (at_ms - swept_ms < minute_ms) return;
+    swept_ms = at_ms;
+    for (const [name, bucket] of buckets) if (at_ms - bucket.at_ms >= minute_ms) buckets.delete(name);
+  }
+
+  return {
+    take(keyId, purpose, plan) {
+      const perMinute = limitOf(purpose, plan);
+      if (perMinute === null) return;
+      const at_ms = now_ms();
+      sweep(at_ms);
+      const name = `${purpose} ${keyId}`;
+      const bucket = buckets.get(name) ?? { left: perMinute, at_ms };
+      buckets.set(name, bucket);
+      bucket.left = Math.min(perMinute, bucket.left + ((at_ms - bucket.at_ms) * perMinute) / minute_ms);
+      bucket.at_ms = at_ms;
+      if (bucket.left < 1) throw tooMany(perMinute, ((1 - bucket.left) * minute_ms) / perMinute);
+      bucket.left -= 1;
+    },
+  };
+}
+
+/** Null: a plan without a limit of requests has none of attempts. */
+function limitOf(purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): number | null {
+  const least = arrivalsPerMinute_min[purpose];
+  if (plan === undefined) return least;
+  return plan.requestsPerMinute === null ? null : Math.max(least, timesThePlan * plan.requestsPerMinute);
+}
+
+function tooMany(perMinute: number, wait_ms: number): Fault {
+  const seconds = Math.max(1, Math.ceil(wait_ms / 1000));
+  return new Fault(
+    "rate_limit_exceeded",
+    `This key sends more than ${grouped(perMinute)} requests a minute, refused ones included. Try again in ${seconds} s.`,
+    { retryAfterSeconds: seconds },
+  );
+}

@@ -1,0 +1,135 @@
+/** Wire shapes that belong to no protocol's codec: models, usage, health. docs/design/service.md, The contract. */
+import Type from "typebox";
+import type { Capability } from "../inference/request.ts";
+import { instant, ModelId } from "../protocol/shapes/contract.ts";
+
+const recordKeys = {
+  id: ModelId,
+  object: Type.Literal("model"),
+  created: Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." }),
+  owned_by: Type.String({ description: "The organization that made the model." }),
+};
+
+export const ModelRecord = Type.Object(recordKeys, { $id: "Model" });
+export type ModelRecord = Type.Static<typeof ModelRecord>;
+
+export const ModelList = Type.Object(
+  { object: Type.Literal("list"), data: Type.Array(ModelRecord, { description: "Every active model." }) },
+  { $id: "ModelList" },
+);
+export type ModelList = Type.Static<typeof ModelList>;
+
+const capabilities = {
+  tools: 1,
+  parallel_tools: 1,
+  vision: 1,
+  reasoning: 1,
+  structured_output: 1,
+  logprobs: 1,
+  files: 1,
+  audio_input: 1,
+} satisfies Record<Capability, 1>;
+
+const unitPrice = () => Type.Integer({ minimum: 0 });
+
+export const ModelDetails = Type.Object(
+  {
+    ...recordKeys,
+    context_window: Type.Integer({ minimum: 1, description: "Input and output tokens together." }),
+    max_output_tokens: Type.Integer({ minimum: 1 }),
+    capabilities: Type.Array(Type.Enum(Object.keys(capabilities) as Capability[], { type: "string" })),
+    prices: Type.Object(
+      { input: unitPrice(), cached_input: unitPrice(), cache_write: unitPrice(), output: unitPrice() },
+      { description: "Micro-units per token." },
+    ),
+  },
+  { $id: "ModelDetails" },
+);
+export type ModelDetails = Type.Static<typeof ModelDetails>;
+
+export const MessagesModel = Type.Object(
+  {
+    type: Type.Literal("model"),
+    id: ModelId,
+    display_name: Type.String(),
+    created_at: Type.String({ format: "date-time" }),
+    max_input_tokens: Type.Integer({ minimum: 1, description: "The context window: input and output share it." }),
+    max_tokens: Type.Integer({ minimum: 1, description: "The most output tokens." }),
+  },
+  { $id: "MessagesModel", description: "A model, in the form that Messages clients expect." },
+);
+export type MessagesModel = Type.Static<typeof MessagesModel>;
+
+export const MessagesModelList = Type.Object(
+  {
+    data: Type.Array(MessagesModel),
+    has_more: Type.Literal(false),
+    first_id: Type.Union([Type.String(), Type.Null()]),
+    last_id: Type.Union([Type.String(), Type.Null()]),
+  },
+  { $id: "MessagesModelList" },
+);
+export type MessagesModelList = Type.Static<typeof MessagesModelList>;
+
+export const UsageWindow = Type.Object(
+  {
+    usage_percent: Type.Number({ minimum: 0, maximum: 100, description: "Percentage of the window used." }),
+    reset_at: instant("When the window ends."),
+  },
+  { $id: "UsageWindow" },
+);
+export type UsageWindow = Type.Static<typeof UsageWindow>;
+
+export const BudgetWindows = Type.Object(
+  {
+    session: Type.Optional(UsageWindow),
+    week: Type.Optional(UsageWindow),
+    month: Type.Optional(UsageWindow),
+    requests_per_minute: Type.Optional(UsageWindow),
+    tokens_per_minute: Type.Optional(UsageWindow),
+  },
+  {
+    $id: "BudgetWindows",
+    description:
+      "The windows in which a key or a team has a limit of its own. Those of a minute slide, and are reset when nothing of the last 60 seconds counts any more.",
+  },
+);
+export type BudgetWindows = Type.Static<typeof BudgetWindows>;
+
+export const UsageRecord = Type.Object(
+  {
+    object: Type.Literal("service.usage"),
+    session: UsageWindow,
+    week: UsageWindow,
+    month: UsageWindow,
+    key: Type.Optional(BudgetWindows),
+    team: Type.Optional(BudgetWindows),
+  },
+  {
+    $id: "UsageRecord",
+    description:
+      "The five-hour session, the week, and the billing month of the organization; and those of the calling key and of its team, if they have limits of their own.",
+  },
+);
+export type UsageRecord = Type.Static<typeof UsageRecord>;
+
+export const Liveness = Type.Object({ status: Type.Literal("ok") }, { $id: "Liveness" });
+export type Liveness = Type.Static<typeof Liveness>;
+
+export const Readiness = Type.Object(
+  {
+    status: Type.Enum(["ready", "not_ready"], { type: "string" }),
+    checks: Type.Unsafe<Record<string, string>>({
+      type: "object",
+      additionalProperties: { type: "string" },
+      description: "By name: `ok`, or what is wrong. Without `verbose`, only failed checks are listed.",
+    }),
+    configuration: Type.Optional(
+      Type.String({
+        description: "With `verbose`: a hash of the configuration in force. Nodes that serve the same have the same.",
+      }),
+    ),
+  },
+  { $id: "Readiness" },
+);
+export type Readiness = Type.Static<typeof Readiness>;

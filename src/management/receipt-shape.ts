@@ -1,0 +1,76 @@
+/** The wire shape of a receipt: what one request cost, and in which windows. Rules: docs/design/usage.md, Receipts. */
+import Type from "typebox";
+import { count, instant, ModelId, nullable } from "../protocol/shapes/contract.ts";
+import { meteredOperations } from "../store/ledger.ts";
+
+const percent = () => Type.Number({ minimum: 0, maximum: 100 });
+
+export const ReceiptWindow = Type.Object(
+  {
+    usage_percent_before: percent(),
+    usage_percent_after: nullable(percent()),
+    reset_at: instant("When the window ends."),
+  },
+  {
+    $id: "ReceiptWindow",
+    description: "A window that the request was admitted in. `after` is null while the request runs.",
+  },
+);
+
+export const RequestReceipt = Type.Object(
+  {
+    object: Type.Literal("service.request"),
+    id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
+    operation: Type.Enum([...meteredOperations], { type: "string" }),
+    model: nullable(ModelId),
+    stream: nullable(Type.Boolean()),
+    key_id: Type.String({ pattern: "^key_[0-9a-f]{32}$" }),
+    created_at: instant("When it was admitted, or refused."),
+    ended_at: nullable(instant("When it was settled, or refused.")),
+    outcome: Type.Enum(["running", "completed", "cancelled", "failed", "refused"], {
+      type: "string",
+      description: "`cancelled`: the client disconnected.",
+    }),
+    stopped_by: nullable(Type.Literal("usage_window")),
+    error_code: nullable(Type.String()),
+    attempts: nullable(
+      Type.Integer({
+        minimum: 0,
+        description: "How many times an engine was asked. Null while it runs, and where none was.",
+      }),
+    ),
+    recovered: Type.Boolean({
+      description: "Settled by another node: a stream at its last checkpoint, an answer that was not streamed at 0.",
+    }),
+    usage: Type.Object({
+      input_tokens: Type.Integer({ minimum: 0, description: "Without tokens read from or written to a cache." }),
+      cached_input_tokens: count(),
+      cache_write_tokens: count(),
+      output_tokens: count(),
+      reasoning_tokens: count(),
+      source: Type.Enum(["reported", "counted", "estimated"], { type: "string" }),
+    }),
+    prices: nullable(
+      Type.Object(
+        { input: count(), cached_input: count(), cache_write: count(), output: count() },
+        { description: "Micro-units per token, at admission." },
+      ),
+    ),
+    units: Type.Object({ held: count(), charged: count(), uncharged: count() }, { description: "Micro-units." }),
+    billing_source: nullable(Type.Enum(["plan", "extra"], { type: "string" })),
+    windows: nullable(
+      Type.Object(
+        { session: ReceiptWindow, week: ReceiptWindow, month: ReceiptWindow },
+        {
+          description: "Null if the request was refused, or abandoned before it was admitted.",
+        },
+      ),
+    ),
+  },
+  {
+    $id: "RequestReceipt",
+    description:
+      "For a refused request, `prices`, `billing_source` and `windows` are null. `model` and `stream` are also null if the body was refused before they were read.",
+  },
+);
+export type RequestReceipt = Type.Static<typeof RequestReceipt>;

@@ -1,0 +1,83 @@
+/** A receipt in the words of the contract. It names no upstream. Pure. */
+import { percentOf } from "../inference/amounts.ts";
+import { noUsage, type Usage } from "../inference/usage.ts";
+import type { Receipt, ReceiptWindow } from "../store/ledger.ts";
+import type { RefusedRequest } from "../store/refused.ts";
+import type { RequestReceipt } from "./receipt-shape.ts";
+
+export function receiptShown(receipt: Receipt): RequestReceipt {
+  const { usage, prices, units, windows } = receipt;
+  return {
+    object: "service.request",
+    id: receipt.requestId,
+    operation: receipt.operation,
+    model: receipt.model,
+    stream: receipt.stream,
+    key_id: receipt.keyId,
+    created_at: receipt.createdAt.toISOString(),
+    ended_at: receipt.endedAt?.toISOString() ?? null,
+    outcome: receipt.outcome,
+    stopped_by: receipt.stoppedBy,
+    error_code: receipt.errorCode,
+    attempts: receipt.route?.attempts ?? null,
+    recovered: receipt.recovered,
+    usage: usageShown(usage),
+    prices: {
+      input: prices.input,
+      cached_input: prices.cachedInput,
+      cache_write: prices.cacheWrite,
+      output: prices.output,
+    },
+    units: { held: units.held, charged: units.charged, uncharged: units.uncharged },
+    billing_source: receipt.source,
+    windows: windows && {
+      session: windowShown(windows.session),
+      week: windowShown(windows.week),
+      month: windowShown(windows.month),
+    },
+  };
+}
+
+function windowShown({ usedBefore, usedAfter, limit, resetAt }: ReceiptWindow) {
+  return {
+    usage_percent_before: percentOf(usedBefore, limit),
+    usage_percent_after: usedAfter === null ? null : percentOf(usedAfter, limit),
+    reset_at: resetAt.toISOString(),
+  };
+}
+
+/** Of a request that was refused: it used nothing, and no price or window was looked at. */
+export function refusedShown(refused: RefusedRequest): RequestReceipt {
+  const at = refused.refusedAt.toISOString();
+  return {
+    object: "service.request",
+    id: refused.requestId,
+    operation: refused.operation,
+    model: refused.model,
+    stream: refused.stream,
+    key_id: refused.keyId,
+    created_at: at,
+    ended_at: at,
+    outcome: "refused",
+    stopped_by: null,
+    error_code: refused.errorCode,
+    attempts: null,
+    recovered: false,
+    usage: usageShown(noUsage),
+    prices: null,
+    units: { held: 0, charged: 0, uncharged: 0 },
+    billing_source: null,
+    windows: null,
+  };
+}
+
+function usageShown(usage: Usage): RequestReceipt["usage"] {
+  return {
+    input_tokens: usage.inputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    output_tokens: usage.outputTokens,
+    reasoning_tokens: usage.reasoningTokens,
+    source: usage.source,
+  };
+}

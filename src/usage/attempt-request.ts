@@ -1,0 +1,96 @@
+/** The request that engines are sent: the same for all of them, but for what the context of each allows. Pure. */
+import type { OwnBytes } from "../body/own-bytes.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import type { ResponseIdentity } from "../protocol/codec.ts";
+import type { Affinity } from "../routing/affinity.ts";
+import { type CatalogModel, contextTokensOf, type Route } from "../routing/catalog.ts";
+import type { Signals } from "./departure.ts";
+import type { RunTrace } from "./trace.ts";
+
+/** The part of a run's request that its engines need. */
+export interface ForEngines {
+  model: CatalogModel;
+  request: InferenceRequest;
+  /** The size of the caller's request with all that it refers to, from which `inputTokens` was estimated. */
+  inputBytes: number;
+  /** The bytes of a large request, as they came, for the first engine. */
+  own?: OwnBytes | null;
+  /** An upper estimate of the whole prompt. */
+  inputTokens: number;
+  identity: ResponseIdentity;
+  /** The plan under which the request was admitted. */
+  plan: { readonly name: string };
+  /** The key of its session. */
+  affinity: Affinity;
+  /** Called with the memory that the answer takes, where that is much. Throws the Fault that then ends the request. */
+  holdAnswer?: ((bytes: number) => void) | undefined;
+}
+
+export interface AttemptRequest extends ForEngines, Signals {
+  /** The output tokens that an answer may have: by the model and its context, and by what is held so far. */
+  room: { allowed: number; held: number };
+  /** Resolves when the ledger has decided. A request waits for a slot only after that. */
+  granted: Promise<void>;
+  /** Follows each attempt, where the run is traced. */
+  trace?: RunTrace | null;
+}
+
+export interface AttemptsSettings {
+  /** Up to this cap, an answer that nobody streams is requested whole. */
+  unstreamed_tokens_max: number;
+}
+
+export interface EngineRequest {
+  stream: boolean;
+  /** How long parts are gathered before they are read: 0 where a caller reads them as they come. */
+  gather_ms: number;
+  /** The output tokens that a usage window leaves, where that is less than the request's own cap. */
+  windowTokens: number | null;
+  /** The most tokens of an answer that comes whole; 0 of one that is streamed. */
+  wholeTokens: number;
+  /** The load that the request puts on an engine, in tokens: its input, and an answer of the usual length. */
+  busyTokens: number;
+  at(route: Route): {
+    model: string;
+    request: InferenceRequest;
+    outputTokens_max: number;
+    instructionsInside?: boolean;
+  };
+}
+
+/** The usual answer at most. Caps are far above that: counted in full, they would hide the inputs. */
+const answer_tokens = 1024;
+
+/** docs/design/usage.md, Answers that nobody streams. */
+const unstreamed_gather_ms = 100;
+
+export function engineRequestOf(
+  { model, request, inputTokens, room }: AttemptRequest,
+  settings: AttemptsSettings,
+): EngineRequest {
+  const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
+  const stream = request.stream || cap > settings.unstreamed_tokens_max;
+  // An answer that comes whole cannot be cut short, and its hold cannot grow.
+  const windowTokens = !stream && room.held < cap ? room.held : null;
+  // A cap above what is allowed is lowered: the answer then ends with `length`.
+  const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
+  return {
+    stream,
+    gather_ms: request.stream ? 0 : unstreamed_gather_ms,
+    windowTokens,
+    wholeTokens: stream ? 0 : (windowTokens ?? cap),
+    busyTokens: inputTokens + Math.min(cap, answer_tokens),
+    at(route) {
+      const context = contextTokensOf(model, route);
+      const most = context < model.contextTokens ? Math.max(1, context - inputTokens) : Number.POSITIVE_INFINITY;
+      const lowered = Math.min(most, windowTokens ?? cap);
+      const isAsAsked = !isCapped || lowered === request.outputTokens_max;
+      return {
+        model: route.model,
+        request: isAsAsked ? request : { ...request, outputTokens_max: lowered },
+        outputTokens_max: Math.min(most, room.allowed),
+        ...(route.instructionsInside === undefined ? {} : { instructionsInside: route.instructionsInside }),
+      };
+    },
+  };
+}

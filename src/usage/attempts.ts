@@ -1,0 +1,344 @@
+/**
+ * USAGE, the attempts: one route after the other until a part of an answer is shown, and never after that. A stream shows
+ * its first part; an answer that nobody streams shows its end. What an attempt said before is dropped before it is counted,
+ * or is void where the answer begins anew. The hold, the lease and the record stay the same. docs/routing.md, When another
+ * is asked.
+ */
+import type { InferenceEvent } from "../inference/event.ts";
+import { asFault, Fault } from "../inference/fault.ts";
+import { saltOf } from "../routing/affinity.ts";
+import { combinedFault, type Failure } from "../routing/after.ts";
+import { type Route, timeoutsOf } from "../routing/catalog.ts";
+import type { Clock } from "../time/clock.ts";
+import { ask, type Patience } from "../upstream/ask.ts";
+import type { AttemptEnd } from "../upstream/attempt.ts";
+import { upstreamCodecs } from "../upstream/codecs.ts";
+import type { Client } from "../upstream/http1/client.ts";
+import { leeway_ms } from "../upstream/target.ts";
+import { type AttemptRequest, type AttemptsSettings, type EngineRequest, engineRequestOf } from "./attempt-request.ts";
+import { type Finishing, finishing } from "./departure.ts";
+import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
+import { RouteOrder, type RouteOrderParts, type Stage, type TakenSlot } from "./route-order.ts";
+
+type Batch = InferenceEvent[];
+type Next = IteratorResult<Batch, void>;
+
+export interface AttemptsParts extends RouteOrderParts {
+  client: Client;
+  attempted(attempt: Attempted): void;
+  waited(wait: Waited): void;
+  /** How late this process was in all until now (time/lateness.ts). */
+  late_ms(): number;
+  /** Called when a route begins to answer, with the time since its attempt began. */
+  firstPart(route: Route, ms: number): void;
+  settings(): AttemptsSettings;
+  clock: Pick<Clock, "after">;
+}
+
+/** One attempt that is over. */
+export interface Attempted {
+  /** The public model id. */
+  model: string;
+  route: Route;
+  end: AttemptEnd;
+  ms: number;
+}
+
+/** One wait for a slot that is over. `full`: it was refused, or took too long. */
+export interface Waited {
+  /** The public model id. */
+  model: string;
+  outcome: "served" | "left" | "full";
+  ms: number;
+}
+
+/** Nothing is sent before the first event is read. */
+export class Attempts implements EngineAnswer, EngineEvents {
+  readonly progress: EngineProgress;
+  readonly #parts: AttemptsParts;
+  readonly #attemptRequest: AttemptRequest;
+  readonly #engineRequest: EngineRequest;
+  readonly #order: RouteOrder;
+  readonly #started_ms: number;
+  #failures: Failure[] = [];
+  /** The attempt under way, when it began, how late the process was until then, and how it ended. */
+  #attempt: AsyncGenerator<Batch, void, void> | null = null;
+  #begun_ms = 0;
+  #lateBefore_ms = 0;
+  #end: AttemptEnd | null = null;
+  /** Whether the first part of the attempt under way has come. */
+  #isBegun = false;
+  #isOver = false;
+  /** The next attempt; undefined before the first, null after the last. */
+  #stage: Stage | null | undefined;
+  /** Ends a pause between two attempts. */
+  #wake: (() => void) | null = null;
+
+  /** `progress` continues that of an earlier request. */
+  constructor(parts: AttemptsParts, attemptRequest: AttemptRequest, progress: EngineProgress = nowhereYet()) {
+    this.#parts = parts;
+    this.#attemptRequest = attemptRequest;
+    this.#engineRequest = engineRequestOf(attemptRequest, parts.settings());
+    this.#order = new RouteOrder(parts, attemptRequest, this.#engineRequest.busyTokens);
+    this.#started_ms = parts.now_ms();
+    this.progress = progress;
+    progress.isFinal = false;
+    progress.windowTokens = this.#engineRequest.windowTokens;
+  }
+
+  get events(): EngineEvents {
+    return this;
+  }
+
+  [Symbol.asyncIterator](): EngineEvents {
+    return this;
+  }
+
+  next(): Promise<Next> {
+    if (this.progress.isFinal) return this.#attempt?.next() ?? Promise.resolve({ done: true, value: undefined });
+    return this.#isBegun ? this.#nextUnseen() : this.#nextUpToFirstPart();
+  }
+
+  async return(): Promise<Next> {
+    this.#isOver = true;
+    this.#wake?.();
+    await this.#attempt?.return();
+    return { done: true, value: undefined };
+  }
+
+  async #nextUpToFirstPart(): Promise<Next> {
+    let batch: Batch = [];
+    if (this.#stage === undefined) this.#stage = this.#order.first();
+    while (this.#stage !== null) {
+      const stage: Stage = this.#stage;
+      const slot: TakenSlot | null = await this.#slotFor(stage);
+      if (!slot) break;
+      const { route } = slot;
+      this.#begin(slot, stage.isFresh);
+      batch = await this.#untilFirstPart(route);
+      const end = this.#end;
+      if (this.#isBegun || end === null) return { done: false, value: batch };
+      const judged: AttemptEnd = end.kind === "answered" && isEmptyAnswer(batch) ? { ...end, kind: "empty" } : end;
+      if (judged.kind === "answered") this.#wasShown(route);
+      else this.#parts.health.ended(route, judged, this.#begun_ms, this.#parts.now_ms());
+      this.#stage = this.#stageAfter(route, judged, batch);
+    }
+    this.#isBegun = true;
+    this.progress.isFinal = true;
+    return this.#isOver ? { done: true, value: undefined } : this.#last(batch);
+  }
+
+  /** Reads an answer of which nobody has seen anything: if its engine fails, another may begin it anew. */
+  async #nextUnseen(): Promise<Next> {
+    const next: Next = await this.#attempt!.next();
+    const end = this.#end;
+    if (next.done || end === null || end.kind === "answered") return next;
+    this.#stage = this.#stageAfter(this.progress.route!, end, next.value);
+    if (this.#stage === null) {
+      this.progress.isFinal = true;
+      return this.#last(next.value);
+    }
+    this.#isBegun = false;
+    return { done: false, value: [{ type: "response-start", ...this.#attemptRequest.identity }] };
+  }
+
+  /** Takes a slot at an engine as soon as one is free. Null: the request is given up, or it waited too long. */
+  async #slotFor(stage: Stage): Promise<TakenSlot | null> {
+    this.progress.isAtEngine = false;
+    if (stage.wait_ms > 0) await this.#pause(stage.wait_ms);
+    if (this.#isGivenUp()) return null;
+    const slot = this.#order.enter(stage);
+    if (slot) return slot;
+    const began_ms = this.#parts.now_ms();
+    const found = await this.#queued(stage).catch((fault: unknown) => asFault(fault));
+    const ms = this.#parts.now_ms() - began_ms;
+    this.progress.queued_ms += ms;
+    const model = this.#attemptRequest.model.id;
+    if (found instanceof Fault) {
+      this.#failures.push({ kind: "busy", fault: found });
+      this.#parts.waited({ model, outcome: "full", ms });
+      return null;
+    }
+    this.#parts.waited({ model, outcome: found ? "served" : "left", ms });
+    return found;
+  }
+
+  /** Waits for a slot. Throws `capacity_exceeded`. */
+  async #queued(stage: Stage): Promise<TakenSlot | null> {
+    const order = this.#order;
+    // A request that waits long keeps the conversation alone.
+    this.#attemptRequest.own?.letGo();
+    await this.#pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
+    const until_ms = this.#parts.now_ms() + order.patience_ms(stage);
+    for (;;) {
+      if (this.#isGivenUp()) return null;
+      const slot = order.enter(stage);
+      if (slot) return slot;
+      const waiting = order.wait(stage);
+      await this.#pause(until_ms - this.#parts.now_ms(), waiting.slot);
+      waiting.giveUp();
+      const freed = await waiting.slot;
+      if (this.#isGivenUp()) {
+        freed?.release();
+        return null;
+      }
+      if (!freed && this.#parts.now_ms() >= until_ms) throw order.full(stage);
+      // The addresses may have changed meanwhile: the loop tries those there are now.
+      if (!freed) continue;
+      const arrived = order.arrived(freed, stage);
+      if (arrived) return arrived;
+    }
+  }
+
+  #begin({ route, begun_ms, release }: TakenSlot, isFresh: boolean): void {
+    const attemptRequest = this.#attemptRequest;
+    const { upstream } = route;
+    const finish = this.#engineRequest.stream ? null : this.#finishing(route);
+    this.progress.route = route;
+    this.progress.attempts += 1;
+    this.progress.isAtEngine = true;
+    this.#end = null;
+    this.#begun_ms = begun_ms;
+    this.#lateBefore_ms = this.#parts.late_ms();
+    const traced = attemptRequest.trace?.attempt(upstream, route.model);
+    this.#attempt = ask({
+      ...this.#engineRequest.at(route),
+      client: this.#parts.client,
+      upstream,
+      codec: upstreamCodecs[upstream.protocol],
+      identity: attemptRequest.identity,
+      signal: finish?.signal ?? attemptRequest.signal,
+      inputBytes: attemptRequest.inputBytes,
+      own: attemptRequest.own ?? null,
+      isFresh,
+      stream: this.#engineRequest.stream,
+      gather_ms: this.#engineRequest.gather_ms,
+      identified: { organization: attemptRequest.affinity.organizationId, plan: attemptRequest.plan.name },
+      traceHeaders: traced?.headers ?? null,
+      cacheSalt: upstream.isCacheSalted ? saltOf(attemptRequest.affinity.organizationId) : null,
+      patience: this.#patience(route),
+      hold: (bytes) => attemptRequest.holdAnswer?.(bytes),
+      ended: (end) => {
+        release();
+        finish?.stop();
+        traced?.ended(end.kind, end.status);
+        this.#ended(route, end);
+      },
+    });
+  }
+
+  /** The events of the attempt up to its first part, or all of them where there is none. */
+  async #untilFirstPart(route: Route): Promise<Batch> {
+    const events: Batch = [];
+    for (;;) {
+      const { done, value } = await this.#attempt!.next();
+      if (done) throw new Error("an attempt ended without an end");
+      events.push(...value);
+      if (this.#end !== null) return events;
+      if (events.some(isPartStart)) {
+        this.#isBegun = true;
+        this.progress.isFinal = this.#attemptRequest.request.stream || !this.#order.hasSpare;
+        this.#wasShown(route);
+        return events;
+      }
+    }
+  }
+
+  /** An engine that has begun to answer is well, however long the answer takes, unless its peers begin far sooner. */
+  #wasShown(route: Route): void {
+    const { health, now_ms, late_ms, firstPart, replicas } = this.#parts;
+    const ms = now_ms() - this.#begun_ms;
+    firstPart(route, ms);
+    const taken_ms = Math.max(0, ms - this.#leeway_ms() - (late_ms() - this.#lateBefore_ms));
+    health.shown(route, replicas.routesOf(this.#attemptRequest.model), taken_ms, this.#begun_ms, now_ms());
+  }
+
+  #ended(route: Route, end: AttemptEnd): void {
+    this.#end = end;
+    const { now_ms, health, attempted } = this.#parts;
+    const ms = now_ms() - this.#begun_ms;
+    const { name: upstream, address: replica } = route.upstream;
+    this.progress.tried.push({ upstream, ...(replica && { replica }), outcome: end.kind, ms: Math.round(ms) });
+    attempted({ model: this.#attemptRequest.model.id, route, end, ms });
+    // `#wasShown` has recorded the beginning of an answer: only what went wrong after that is news.
+    const isNews = end.kind !== "answered" || !this.#isBegun;
+    if (isNews && (this.#isBegun || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
+  }
+
+  #stageAfter(route: Route, end: AttemptEnd, batch: Batch): Stage | null {
+    const last = batch.at(-1);
+    if (last?.type === "response-failed") this.#failures.push({ kind: end.kind, fault: last.fault });
+    if (end.kind !== "answered" && end.kind !== "abandoned") this.progress.isAtEngine = false;
+    return this.#isGivenUp() ? null : this.#order.after(route, end, this.#rest_ms(route));
+  }
+
+  /** An engine that was asked for a whole answer may finish it after its caller has left, unless the engine is ill. */
+  #finishing(route: Route): Finishing {
+    const { clock, health, now_ms } = this.#parts;
+    return finishing(this.#attemptRequest, clock, () => {
+      const state = health.stateOf(route, now_ms());
+      return state !== "open" && state !== "down";
+    });
+  }
+
+  #isGivenUp(): boolean {
+    return this.#isOver || this.#attemptRequest.signal.aborted;
+  }
+
+  /** Resolves after `wait_ms`, at `event`, or when the request is given up, whichever comes first. */
+  async #pause(wait_ms: number, event?: Promise<unknown>): Promise<void> {
+    const { signal } = this.#attemptRequest;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = wait_ms === Number.POSITIVE_INFINITY ? null : setTimeout(resolve, wait_ms);
+    this.#wake = resolve;
+    const listening = signal.listen(() => resolve());
+    await (event ? Promise.race([promise, event]) : promise);
+    if (timer) clearTimeout(timer);
+    listening.stop();
+    this.#wake = null;
+  }
+
+  #rest_ms(route: Route): number {
+    return timeoutsOf(route).total_ms - (this.#parts.now_ms() - this.#started_ms);
+  }
+
+  #leeway_ms(): number {
+    return leeway_ms(this.#attemptRequest.inputTokens, this.#engineRequest.wholeTokens);
+  }
+
+  #patience(route: Route): Patience {
+    const { connect_ms, first_part_ms, first_part_spare_ms, idle_ms } = timeoutsOf(route);
+    const more_ms = this.#leeway_ms();
+    const isSpared = first_part_spare_ms < first_part_ms && this.#order.hasSpare;
+    return {
+      connect_ms,
+      idle_ms,
+      first_part_ms: first_part_ms + more_ms,
+      total_ms: Math.max(0, this.#rest_ms(route)),
+      spare: isSpared ? this.#spareAfter(first_part_spare_ms + more_ms) : null,
+    };
+  }
+
+  #spareAfter(after_ms: number): Patience["spare"] {
+    return { after_ms, isAsked: () => !this.#isGivenUp() && this.#order.takeSpare() };
+  }
+
+  /** The last batch. Where it is a failure, its fault is the one that all failures make together. */
+  #last(batch: Batch): Next {
+    const last = batch.at(-1);
+    if (last && last.type !== "response-failed") return { done: false, value: batch };
+    const { signal } = this.#attemptRequest;
+    const fault = signal.aborted ? asFault(signal.reason) : combinedFault(this.#failures);
+    return { done: false, value: [...batch.slice(0, -1), { type: "response-failed", fault }] };
+  }
+}
+
+/** An answer that was ended by a limit or a filter is not empty. */
+function isEmptyAnswer(batch: Batch): boolean {
+  const last = batch.at(-1);
+  return last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);
+}
+
+function isPartStart({ type }: InferenceEvent): boolean {
+  return type === "part-start";
+}

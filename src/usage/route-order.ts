@@ -1,0 +1,201 @@
+/** The order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and holds nothing of an answer. */
+import type { Fault } from "../inference/fault.ts";
+import { affinityKey } from "../routing/affinity.ts";
+import { isFree, nextAfter, repeatAfter_ms } from "../routing/after.ts";
+import type { RetryBudget } from "../routing/budget.ts";
+import { contextTokensOf, type Route, refusalAt } from "../routing/catalog.ts";
+import { fitting, identityOf, isSame } from "../routing/choose.ts";
+import type { Claim, Share } from "../routing/fair-queue.ts";
+import type { Health } from "../routing/health.ts";
+import type { Pool, Visit } from "../routing/pool.ts";
+import type { Queues, Slot, Waiting } from "../routing/queues.ts";
+import type { Replicas } from "../routing/replicas.ts";
+import type { AttemptEnd } from "../upstream/attempt.ts";
+import type { AttemptRequest } from "./attempt-request.ts";
+
+export interface RouteOrderParts {
+  /** Of a model, by its public id. */
+  budget(model: string): RetryBudget;
+  replicas: Pick<Replicas, "routesOf" | "watch">;
+  health: Health;
+  pool: Pool;
+  queues: Queues;
+  /** Of a plan, by its name. */
+  shareOf(plan: string): Share;
+  now_ms(): number;
+  /** A number from 0 to 1. */
+  draw(): number;
+}
+
+/** `wait_ms`: how long until then. */
+export interface Stage {
+  /** Null: the best of those that are left. */
+  route: Route | null;
+  /** On a connection of its own. */
+  isFresh: boolean;
+  wait_ms: number;
+}
+
+/** A slot at an engine, taken since `begun_ms`. */
+export interface TakenSlot extends Slot {
+  begun_ms: number;
+}
+
+export class RouteOrder implements Visit, Claim {
+  readonly #parts: RouteOrderParts;
+  readonly #attemptRequest: AttemptRequest;
+  readonly #budget: RetryBudget;
+  readonly organizationId: string;
+  readonly tokens: number;
+  readonly share: Share;
+  /** Whether there was a choice. */
+  readonly #hasPeers: boolean;
+  /** Of the model, as they were when this last looked. */
+  #routes: readonly Route[];
+  /** Those of them that may still be asked. */
+  #left: readonly Route[];
+  /** Those that were asked. */
+  #asked: Route[] = [];
+  /** Only a larger context is looked for. */
+  #contextTokens_over = 0;
+  #key: number | null | undefined;
+  /** Whether another engine has been asked for already, by an attempt that waited for long. */
+  #isSpareTaken = false;
+  /** The last route may be asked once more. */
+  #mayRepeat = true;
+
+  constructor(parts: RouteOrderParts, attemptRequest: AttemptRequest, tokens: number) {
+    this.#parts = parts;
+    this.#attemptRequest = attemptRequest;
+    this.#budget = parts.budget(attemptRequest.model.id);
+    this.organizationId = attemptRequest.affinity.organizationId;
+    this.tokens = tokens;
+    this.share = parts.shareOf(attemptRequest.plan.name);
+    this.#routes = parts.replicas.routesOf(attemptRequest.model);
+    this.#left = this.#able();
+    this.#hasPeers = this.#left.length > 1;
+  }
+
+  key(): number | null {
+    if (this.#key === undefined) this.#key = affinityKey(this.#attemptRequest.affinity, this.#attemptRequest.request);
+    return this.#key;
+  }
+
+  get hasSpare(): boolean {
+    return this.#left.length > 0;
+  }
+
+  first(): Stage {
+    this.#budget.offered(this.#parts.now_ms());
+    if (this.#left.length === 0) throw new Error("a model without routes cannot be in the catalog");
+    return { route: null, isFresh: false, wait_ms: 0 };
+  }
+
+  /** A request leaves, if there is room for it somewhere; else null. */
+  enter(stage: Stage): TakenSlot | null {
+    const { pool, queues, draw } = this.#parts;
+    const route = pool.choose(queues.open(this.#routesOf(stage), this), this, draw);
+    return route && this.#begun(queues.enter(route, this));
+  }
+
+  /** Throws `capacity_exceeded` where no more may wait. */
+  wait(stage: Stage): Waiting {
+    const { queues, replicas } = this.#parts;
+    const waiting = queues.wait(this.#routesOf(stage), this);
+    const unwatch = replicas.watch(() => waiting.renew(this.#routesOf(stage)));
+    void waiting.slot.then(unwatch);
+    return waiting;
+  }
+
+  patience_ms(stage: Stage): number {
+    return this.#parts.queues.patience_ms(this.#routesOf(stage));
+  }
+
+  full(stage: Stage): Fault {
+    return this.#parts.queues.full(this.#routesOf(stage), this);
+  }
+
+  /** A request that has waited leaves, unless the engine has fallen ill meanwhile: then null. */
+  arrived(slot: Slot, stage: Stage): TakenSlot | null {
+    if (this.#routesOf(stage).some((route) => isSame(route, slot.route))) return this.#begun(slot);
+    slot.release();
+    return null;
+  }
+
+  #begun(slot: Slot): TakenSlot {
+    const { health, pool } = this.#parts;
+    const { route } = slot;
+    const begun_ms = this.#parts.now_ms();
+    this.#left = this.#left.filter((other) => !isSame(other, route));
+    this.#asked.push(route);
+    this.#isSpareTaken = false;
+    health.begun(route, begun_ms);
+    pool.begun(route, this, this.#hasPeers, begun_ms);
+    const release = () => {
+      pool.ended(route, this);
+      slot.release();
+    };
+    return { route, begun_ms, release };
+  }
+
+  #routesOf({ route }: Stage): readonly Route[] {
+    this.#renew();
+    const { health, now_ms } = this.#parts;
+    if (route && (this.#left.length === 0 || this.#routes.some((one) => isSame(one, route)))) return [route];
+    return health.usable(this.#left, now_ms());
+  }
+
+  /** Names may lead elsewhere by now: an address that is gone is not asked, and one that is new may be. */
+  #renew(): void {
+    const routes = this.#parts.replicas.routesOf(this.#attemptRequest.model);
+    if (routes === this.#routes) return;
+    this.#routes = routes;
+    const asked = new Set(this.#asked.map(identityOf));
+    this.#left = this.#able().filter((route) => !asked.has(identityOf(route)));
+  }
+
+  /** Those whose protocol has words for it, and whose context holds it. */
+  #able(): readonly Route[] {
+    const { model, request, inputTokens } = this.#attemptRequest;
+    const contextOf = (route: Route) => contextTokensOf(model, route);
+    if (this.#contextTokens_over > 0)
+      return this.#routes.filter((route) => contextOf(route) > this.#contextTokens_over);
+    const able = this.#routes.filter((route) => refusalAt(route, request) === null);
+    return fitting(able, inputTokens + (request.outputTokens_max ?? 1), contextOf);
+  }
+
+  /** Whether another may be asked in place of one that is slow; it is then counted. */
+  takeSpare(): boolean {
+    const { health, queues, now_ms } = this.#parts;
+    this.#renew();
+    const isOpen = queues.open(health.usable(this.#left, now_ms()), this).length > 0;
+    this.#isSpareTaken = isOpen && this.#budget.take(now_ms());
+    return this.#isSpareTaken;
+  }
+
+  /** What follows an attempt that showed nothing, or null. `rest_ms`: until the deadline of all attempts. */
+  after(route: Route, end: AttemptEnd, rest_ms: number): Stage | null {
+    const next = nextAfter[end.kind];
+    if (next === "stop" || rest_ms <= 0) return null;
+    if (next === "larger") this.#seekLarger(route);
+    const stage = next === "same" ? { route, isFresh: true, wait_ms: 0 } : this.#other(route, end);
+    if (!stage || stage.wait_ms >= rest_ms) return null;
+    if (isFree.has(end.kind) || this.#isSpareTaken) return stage;
+    return this.#budget.take(this.#parts.now_ms()) ? stage : null;
+  }
+
+  #other(route: Route, end: AttemptEnd): Stage | null {
+    this.#renew();
+    if (this.#left.length > 0) return { route: null, isFresh: false, wait_ms: 0 };
+    const wait_ms = this.#mayRepeat ? repeatAfter_ms(end, this.#parts.draw) : null;
+    this.#mayRepeat = false;
+    return wait_ms === null ? null : { route, isFresh: false, wait_ms };
+  }
+
+  /** Also one that was asked before: it failed then for another reason. */
+  #seekLarger(route: Route): void {
+    this.#contextTokens_over = contextTokensOf(this.#attemptRequest.model, route);
+    this.#asked = [];
+    this.#left = this.#able();
+  }
+}

@@ -1,0 +1,35 @@
+/** The judge of the faults would notice a charge beyond the limit of a key or a team, and accuses no charge that fits. */
+import { expect, test } from "bun:test";
+import type { Row } from "./ledger-book.ts";
+import { type Charge, type LimitChange, pastSubjectLimits } from "./limits.ts";
+
+const subject = "019ab000-0000-7000-8000-000000000001";
+const charge = (began_ms: number, charged: number): Charge => ({
+  entry: { marker: `m${began_ms}`, requestId: "req", began_ms, ended_ms: began_ms + 1_000 } as Charge["entry"],
+  row: { charged, session_used_after: 1, session_starts_at: "one", subjects: [subject] } as Row,
+});
+const change = (at_ms: number, session: number | null, isConfirmed = true): LimitChange => ({
+  subject,
+  at_ms,
+  session,
+  isConfirmed,
+});
+const broken = (charges: Charge[], changes: LimitChange[]) => pastSubjectLimits(charges, changes, []).length;
+
+test("what fits under the limit is not objected to, and one unit more is", () => {
+  const lowered = [change(0, 100)];
+  expect(broken([charge(20_000, 60), charge(40_000, 40)], lowered)).toBe(0);
+  expect(broken([charge(20_000, 60), charge(40_000, 41)], lowered)).toBe(1);
+  expect(broken([charge(20_000, 101)], lowered)).toBe(1);
+});
+
+test("a limit that was raised or taken away counts for what ran then", () => {
+  expect(broken([charge(20_000, 101)], [change(0, 100), change(15_000, 200)])).toBe(0);
+  expect(broken([charge(20_000, 201)], [change(0, 100), change(15_000, 200)])).toBe(1);
+  expect(broken([charge(20_000, 201)], [change(0, 100), change(15_000, null)])).toBe(0);
+});
+
+test("a change that was never confirmed may count or not", () => {
+  expect(broken([charge(40_000, 150)], [change(0, 200), change(10_000, 100, false)])).toBe(0);
+  expect(broken([charge(40_000, 150)], [change(0, 200), change(10_000, 100)])).toBe(1);
+});

@@ -1,0 +1,61 @@
+// The limits of keys and teams that change while requests run, and the rule that nothing is charged beyond them.
+
+import { isForgotten, type Row } from "./ledger-book.ts";
+import type { Received } from "./load.ts";
+
+/** A five-hour limit of a key or a team, by this process's clock. */
+export interface LimitChange {
+  /** UUID of the key or the team. */
+  subject: string;
+  /** The time before the store was asked. */
+  at_ms: number;
+  session: number | null;
+  /** The store confirmed it; otherwise it may count or not. */
+  isConfirmed: boolean;
+}
+
+/** A request that was settled with its record: what the client saw, and what the book says. */
+export interface Charge {
+  entry: Received;
+  row: Row;
+}
+
+/** A running request is reviewed within a second of a change; a stopped node or store may take as long as its outage. */
+const review_ms = 8_000;
+/** Settlements wait for outages. */
+const settled_ms = 8_000;
+
+/**
+ * Sentences on each charge that passed a limit of a key or team. Only what was certainly settled before a request began
+ * counts as used before it, so a true book is never objected to.
+ */
+export function pastSubjectLimits(
+  charges: readonly Charge[],
+  changes: readonly LimitChange[],
+  forgotten: Parameters<typeof isForgotten>[1],
+): string[] {
+  return [...Map.groupBy(changes, ({ subject }) => subject)].flatMap(([subject, ofSubject]) => {
+    const counted = charges
+      .filter(({ row }) => row.charged > 0 && row.session_used_after !== null && row.subjects?.includes(subject))
+      .filter(({ entry }) => !isForgotten(entry, forgotten))
+      .toSorted((one, other) => one.entry.ended_ms - other.entry.ended_ms);
+    return counted.flatMap(({ entry, row }) => {
+      const limit = highestLimit(ofSubject, entry, forgotten.length > 0);
+      const before = counted
+        .filter((one) => one.row.session_starts_at === row.session_starts_at)
+        .filter((one) => one.entry.ended_ms + settled_ms < entry.began_ms)
+        .reduce((sum, one) => sum + one.row.charged, 0);
+      if (before + row.charged <= limit) return [];
+      return [`${entry.marker} (${entry.requestId}): ${subject} stands at ${before + row.charged} of ${limit} units`];
+    });
+  });
+}
+
+/** The highest limit that may have counted while the request ran. Before the first change there was none. */
+function highestLimit(changes: readonly LimitChange[], entry: Received, isAnyPossible: boolean): number {
+  const from_ms = entry.began_ms - review_ms;
+  const last = changes.findLastIndex(({ at_ms, isConfirmed }) => isConfirmed && at_ms <= from_ms);
+  if (last === -1 || isAnyPossible) return Number.POSITIVE_INFINITY;
+  const possible = changes.slice(last).filter(({ at_ms }) => at_ms <= entry.ended_ms + review_ms);
+  return Math.max(...possible.map(({ session }) => session ?? Number.POSITIVE_INFINITY));
+}
