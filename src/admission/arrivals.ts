@@ -3,9 +3,10 @@
  * plan have not seen it. A bucket for each key and purpose, that fills up again as a minute passes; of this node alone.
  * Rules: docs/design/service.md, Cost before trust.
  */
+
+import { grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Plan } from "../store/plan.ts";
-import { grouped } from "./amounts.ts";
 
 /** What a request asks for. Counts of tokens have a bucket of their own: agents send two dozen at once. */
 export type Purpose = "inference" | "count";

@@ -1,8 +1,9 @@
 /** How messages name limits, and what they advise where one is too small. Pure. */
+
+import { counted } from "../inference/amounts.ts";
 import type { LimitedBy } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
 import type { RateLimitName } from "../store/rates.ts";
-import { counted } from "./amounts.ts";
 
 export const windowNames: Record<WindowKind, string> = {
   session: "five-hour session",

@@ -2,6 +2,8 @@
  * Sliding rates before the entrance: a request takes from them first, gives back what it took when it is then not
  * admitted, and tells at its end what it came to. Where neither the plan nor the key or its team has rates, it costs nothing here.
  */
+
+import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import type { Plan } from "../store/plan.ts";
@@ -16,7 +18,6 @@ import {
   type Rates,
   type RateTaken,
 } from "../store/rates.ts";
-import { counted, grouped } from "./amounts.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { bookable, holdFor } from "./hold.ts";
 import { minuteLimit } from "./limit-words.ts";

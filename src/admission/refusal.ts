@@ -2,6 +2,8 @@
  * A refusal of the ledger as a fault. Its message says what is left, what the request needs, when it can have it and what
  * helps sooner, in the ledger's own numbers. Pure. Rules: docs/design/errors-and-streams.md, Limits and their errors.
  */
+
+import { counted, grouped, percentOf } from "../inference/amounts.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import type { LimitedBy } from "../store/budget.ts";
 import {
@@ -14,7 +16,6 @@ import {
   windowKinds,
 } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
-import { counted, grouped, percentOf } from "./amounts.ts";
 import { askAdvice, capitalized, windowNames } from "./limit-words.ts";
 import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";

@@ -3,11 +3,12 @@
  * helps. There is nothing to wait for; it says which limit that is, whose, how large, and how much was asked. Pure.
  * Rules: docs/design/errors-and-streams.md, Limits and their errors.
  */
+
+import { counted } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import type { LimitedBy } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
-import { counted } from "./amounts.ts";
 import { askAdvice, minuteLimit, windowNames } from "./limit-words.ts";
 
 export interface WholeLimit {

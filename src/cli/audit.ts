@@ -1,7 +1,7 @@
 /** `sluice audit …`: who did what to organizations and keys. */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { grouped } from "../admission/amounts.ts";
+import { grouped } from "../inference/amounts.ts";
 import { compact } from "../inference/compact.ts";
 import type { Management } from "../management/management.ts";
 import { type Paged, page_max } from "../management/page.ts";

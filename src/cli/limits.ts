@@ -1,6 +1,6 @@
 /** Limits of plans, keys and teams, as options and as columns. */
 import { InvalidArgumentError, Option } from "commander";
-import { grouped } from "../admission/amounts.ts";
+import { grouped } from "../inference/amounts.ts";
 import { type LimitName, limitNames } from "../management/budget-limits.ts";
 import type { Budget } from "../store/budget.ts";
 

@@ -1,7 +1,7 @@
 /** `sluice org …` */
 import type { Command } from "commander";
-import { grouped } from "../admission/amounts.ts";
 import { organizationJson } from "../http/management/records.ts";
+import { grouped } from "../inference/amounts.ts";
 import { compact } from "../inference/compact.ts";
 import { slug as parseSlug } from "../management/parse.ts";
 import type { Organization } from "../store/directory.ts";

@@ -1,7 +1,7 @@
 /** `sluice plan …`: the plans in force, and those that are made at run time. */
 import type { Command } from "commander";
-import { grouped } from "../admission/amounts.ts";
 import { planJson } from "../http/management/records.ts";
+import { grouped } from "../inference/amounts.ts";
 import { type LimitName, limitNames } from "../management/budget-limits.ts";
 import type { PlanLimitChanges } from "../management/plans.ts";
 import { auditShown } from "../store/audit-chain.ts";

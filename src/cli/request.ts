@@ -1,7 +1,7 @@
 /** `sluice request show`: one inference request with its route. For operators: keys see only receipts. */
 import type { Command } from "commander";
-import { grouped } from "../admission/amounts.ts";
 import { requestJson } from "../http/management/records.ts";
+import { grouped } from "../inference/amounts.ts";
 import type { RejectedReport } from "../inference/usage.ts";
 import type { FoundRequest } from "../management/usage.ts";
 import { windowKinds } from "../store/ledger.ts";

@@ -1,7 +1,7 @@
 /** `sluice org plan|anchor|extra-usage`: what an organization can use, and when its weeks and months start. */
 import { type Command, Option } from "commander";
-import { grouped } from "../admission/amounts.ts";
 import { organizationJson } from "../http/management/records.ts";
+import { grouped } from "../inference/amounts.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, missing, tell, units } from "./option.ts";

@@ -1,8 +1,8 @@
 /** `sluice upstream list`: how a running server finds its engines now. It is its processes' memory, so that they are asked. */
 import type { Command } from "commander";
-import { grouped } from "../admission/amounts.ts";
 import { readEnvironment } from "../config/environment.ts";
 import { readFileBounded } from "../config/source.ts";
+import { grouped } from "../inference/amounts.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";

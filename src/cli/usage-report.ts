@@ -1,6 +1,6 @@
 /** `sluice usage report`: what was used over time, as a table, CSV, JSON or FOCUS. */
 import { type Command, Option } from "commander";
-import { grouped } from "../admission/amounts.ts";
+import { grouped } from "../inference/amounts.ts";
 import { focusGroups, reportFocus } from "../management/focus.ts";
 import { costOf, type Pricing } from "../management/pricing.ts";
 import { reportCsv, reportJson } from "../management/report-json.ts";

@@ -1,7 +1,7 @@
 /** `sluice usage …`: what organizations have used, whether the ledger balances, and how to correct it. */
 import { type Command, Option } from "commander";
-import { grouped, percentOf } from "../admission/amounts.ts";
 import { adjustmentJson, differenceJson, usageJson } from "../http/management/records.ts";
+import { grouped, percentOf } from "../inference/amounts.ts";
 import type { OrganizationUsage, OwnedDifference } from "../management/usage.ts";
 import { type Sealed, windowKinds } from "../store/ledger.ts";
 import type { Lost } from "../store/lost.ts";

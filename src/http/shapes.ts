@@ -1,14 +1,7 @@
 /** Wire shapes that belong to no protocol's codec: models, usage, health. docs/design/service.md, The contract. */
 import Type from "typebox";
 import type { Capability } from "../inference/request.ts";
-import { ModelId } from "../protocol/shapes/contract.ts";
-
-export const instant = (description: string) =>
-  Type.String({
-    format: "date-time",
-    pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$",
-    description: `${description} ISO 8601, UTC, milliseconds.`,
-  });
+import { instant, ModelId } from "../protocol/shapes/contract.ts";
 
 const recordKeys = {
   id: ModelId,

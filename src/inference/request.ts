@@ -180,24 +180,19 @@ export interface ToolCallPart {
   kind: "tool-call";
   callId: string;
   toolName: string;
-  /** The arguments exactly as they were written: JSON text of functions, plain text of custom tools. */
+  /** JSON text, exactly as it was written. */
   arguments: string;
-  namespace?: string;
-  custom?: boolean;
   native?: Native;
 }
 export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;
 
-/** A tool that the caller runs. `custom` tools take plain text, in a grammar where one is given. */
+/** A tool that the caller runs: a function. Custom tools become one (protocol/custom-tool.ts). */
 export interface Tool {
-  kind: "function" | "custom";
+  kind: "function";
   name: string;
   description?: string;
   parameters?: Record<string, unknown>;
   strict?: boolean;
-  /** Responses' namespaces, restored on the way back. */
-  namespace?: string;
-  grammar?: { syntax: string; definition: string };
   native?: Native;
 }
 
@@ -205,6 +200,6 @@ export type ToolChoice =
   | { kind: "none" }
   | { kind: "auto" }
   | { kind: "required" }
-  | { kind: "tool"; name: string; namespace?: string }
+  | { kind: "tool"; name: string }
   /** Only these tools, called as `mode` says. A hard constraint. */
   | { kind: "allowed"; mode: "auto" | "required"; names: string[] };

@@ -1,6 +1,12 @@
 /** The order in which engines take a conversation, and the places where they take instructions. */
 import type { InputPart, SystemTurn, TextPart, Turn } from "./request.ts";
 
+/** The turns as an engine takes them. `instructionsInside` is false if it takes instructions only at the head. */
+export function inEngineOrder(turns: readonly Turn[], instructionsInside = true): Turn[] {
+  const ordered = withResultsInPlace(turns);
+  return instructionsInside ? ordered : withInstructionsAtHead(ordered);
+}
+
 /**
  * Tool results directly after the assistant turn that called, before any text, image or instruction that the caller wrote
  * between them: chat templates and Messages engines ask for it. Whatever else there is keeps its order.

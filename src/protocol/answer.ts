@@ -1,8 +1,12 @@
-/** What the answer of any engine says once, whatever its protocol: that it began, and that it is over. */
+/** What the decoders of an engine's answer have in common, whatever its protocol. */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
-import type { ResponseIdentity } from "./codec.ts";
+import type { ResponseIdentity, Transducer } from "./codec.ts";
+import { type EngineEvent, isBlank, jsonOf } from "./engine-event.ts";
+import { isObject, type JsonObject } from "./json.ts";
+import { malformedAnswer } from "./refusal.ts";
 
+/** One answer under way: it begins once, and nothing comes after its end. */
 export abstract class Answer {
   protected readonly identity: ResponseIdentity;
   #started = false;
@@ -16,14 +20,25 @@ export abstract class Answer {
     return this.#over;
   }
 
-  /** Nothing where it is over. */
+  /** Takes the JSON of one event of the stream. `name` is the event's name; "" if it has none. */
+  abstract push(event: JsonObject, name: string): InferenceEvent[];
+
+  /** Takes the end of the stream. */
+  abstract end(): InferenceEvent[];
+
+  /** Takes `[DONE]`, which some engines write behind their last event in every protocol. */
+  done(): InferenceEvent[] {
+    return [];
+  }
+
+  /** Ends the answer with a fault, unless it is over. */
   fail(fault: Fault): InferenceEvent[] {
     if (this.#over) return [];
     this.#over = true;
     return [{ type: "response-failed", fault }];
   }
 
-  /** Nothing where it began before. */
+  /** The event that begins the answer; nothing if it has begun. */
   protected started(): InferenceEvent[] {
     if (this.#started) return [];
     this.#started = true;
@@ -32,5 +47,31 @@ export abstract class Answer {
 
   protected endsHere(): void {
     this.#over = true;
+  }
+}
+
+/** Reads the events of a stream as JSON, and passes them to its answer. */
+export class StreamDecoder implements Transducer<EngineEvent, InferenceEvent> {
+  readonly #answer: Answer;
+
+  constructor(answer: Answer) {
+    this.#answer = answer;
+  }
+
+  push(event: EngineEvent): InferenceEvent[] {
+    const answer = this.#answer;
+    if (answer.over || isBlank(event)) return [];
+    let value: unknown;
+    try {
+      value = jsonOf(event);
+    } catch (cause) {
+      return event.data.trim() === "[DONE]" ? answer.done() : answer.fail(malformedAnswer(cause));
+    }
+    if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
+    return answer.push(value, event.event ?? "");
+  }
+
+  end(): InferenceEvent[] {
+    return this.#answer.end();
   }
 }

@@ -13,16 +13,18 @@ const parameters: Readonly<Record<string, unknown>> = Object.freeze({
   additionalProperties: false,
 });
 
-/** The tool as engines are told of it. */
-export function customFunction(
-  name: string,
-  { description, grammar }: Pick<Tool, "grammar"> & { description?: string | null | undefined },
-): Tool {
+interface CustomTool {
+  description?: string | null | undefined;
+  grammar?: { syntax: string; definition: string } | undefined;
+}
+
+/** The function by which engines know a custom tool. */
+export function customFunction(name: string, { description, grammar }: CustomTool): Tool {
   const rule = grammar
     ? `Its input must follow this ${grammar.syntax} grammar:\n${grammar.definition}`
     : "Its input is plain text.";
-  const told = description ? `${description}\n\n${rule}` : rule;
-  return { kind: "function", name, description: told, parameters: { ...parameters } };
+  const whole = description ? `${description}\n\n${rule}` : rule;
+  return { kind: "function", name, description: whole, parameters: { ...parameters } };
 }
 
 export function customArguments(input: string): string {
@@ -132,11 +134,8 @@ function plainOf(written: string): string {
   if (!isObject(value)) return written;
   if (typeof value.input === "string") return value.input;
   const values = Object.values(value);
-  return values.length === 1 && typeof values[0] === "string"
-    ? values[0]
-    : Object.keys(value).length === 0
-      ? ""
-      : written;
+  if (values.length === 0) return "";
+  return values.length === 1 && typeof values[0] === "string" ? values[0] : written;
 }
 
 /** The plain text that whole arguments hold. */

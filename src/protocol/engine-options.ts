@@ -16,7 +16,8 @@ const engineEffort = {
 export function effortOf({ effort, budgetTokens }: Reasoning): string | undefined {
   if (effort) return engineEffort[effort];
   if (budgetTokens === undefined) return undefined;
-  return budgetTokens < 4096 ? "low" : budgetTokens < 16_384 ? "medium" : "high";
+  if (budgetTokens < 4096) return "low";
+  return budgetTokens < 16_384 ? "medium" : "high";
 }
 
 /**

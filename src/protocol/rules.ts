@@ -3,14 +3,21 @@
  * is told. A rule that JSON Schema can state is declared once, as a Relation: the contract publishes its schema, and the
  * validator asks its rules, which say what is wrong better than a schema can. test/http/accepted.test.ts holds the two together.
  */
-import type { Violation } from "./violation.ts";
+import { type Violation, violationFault } from "./violation.ts";
 
 /** A rule: null, or what breaks it at the field that it stands under. */
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
 
-/** A rule is asked only where its field is given. */
-export function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): Violation | null {
+/** The body, if it breaks no rule. Throws the fault of the first rule that it breaks. */
+export function obeying<Body extends object>(body: Body, rules: Rules<Body>): Body {
+  const broken = firstBrokenRule(body, rules);
+  if (broken) throw violationFault(broken);
+  return body;
+}
+
+/** Asks only the rules whose field is given. */
+function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): Violation | null {
   let first: Violation | null = null;
   let position = Number.POSITIVE_INFINITY;
   let keys: string[] | null = null;
@@ -20,7 +27,9 @@ export function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Bo
     if (!violation) continue;
     keys ??= Object.keys(body);
     const at = keys.indexOf(field);
-    if (at < position) [first, position] = [violation, at];
+    if (at >= position) continue;
+    first = violation;
+    position = at;
   }
   return first;
 }

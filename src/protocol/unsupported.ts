@@ -3,18 +3,27 @@
  * wherever it is found.
  */
 import { Fault } from "../inference/fault.ts";
-import type { InferenceRequest, Protocol } from "../inference/request.ts";
+import type { Capability, InferenceRequest, Protocol, Sampling } from "../inference/request.ts";
 
 export function unsupportedByEngine(feature: string, param: string): Fault {
   const message = `The model's engine does not support ${feature}, which '${param}' asks for. Remove the field, or choose another model.`;
   return new Fault("unsupported_feature", message, { param });
 }
 
+/** The refusal of penalties and of a logit bias, for which Messages and Responses have no fields. */
+export function refusedTuning({ frequencyPenalty, presencePenalty, logitBias }: Sampling): Fault | null {
+  if (frequencyPenalty) return unsupportedByEngine("penalties", "frequency_penalty");
+  if (presencePenalty) return unsupportedByEngine("penalties", "presence_penalty");
+  return Object.keys(logitBias ?? {}).length > 0 ? unsupportedByEngine("logit bias", "logit_bias") : null;
+}
+
+/** The path of the field that needs a capability, as the caller wrote it. */
+export function paramOf({ needs }: InferenceRequest, capability: Capability, otherwise = "messages"): string {
+  return needs.find((need) => need.capability === capability)?.param ?? otherwise;
+}
+
 /** The first thing that only engines of another protocol can do. */
 export function foreignNeed({ nativeNeeds }: InferenceRequest, protocol: Protocol): Fault | null {
-  if (nativeNeeds) {
-    for (const need of nativeNeeds)
-      if (need.protocol !== protocol) return unsupportedByEngine(need.feature, need.param);
-  }
-  return null;
+  const foreign = nativeNeeds?.find((need) => need.protocol !== protocol);
+  return foreign ? unsupportedByEngine(foreign.feature, foreign.param) : null;
 }

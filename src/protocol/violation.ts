@@ -12,7 +12,33 @@ export function violationFault(violation: Violation): Fault {
   return new Fault(violation.code, violation.message, violation.param ? { param: violation.param } : {});
 }
 
-/** What no engine behind this service is asked for. What only this engine cannot do is in unsupported.ts. */
+/** A value that is wrong: `words` complete "'messages[3].role' …". */
+export function invalid(param: string, words: string): Violation {
+  return { code: "invalid_value", param, message: `'${param}' ${words}` };
+}
+
+/** A field that is required and not there: `words` follow "'messages[3].role' is missing." */
+export function missing(param: string, words: string): Violation {
+  return { code: "missing_field", param, message: `'${param}' is missing. ${words}` };
+}
+
+const listed_max = 16;
+
+/** A choice of a tool that is not in the request, whose tools are `names`. */
+export function unlistedTool(param: string, name: string, names: readonly string[]): Violation {
+  const listed = names.filter((known) => !looksSecret(known)).slice(0, listed_max);
+  const others = names.length > listed.length ? " and others" : "";
+  const among = listed.length > 0 ? ` (${oneOfWords(listed)}${others})` : "";
+  return invalid(param, `must name one of 'tools'${among}, but is ${describe(name)}.`);
+}
+
+/** A choice that makes the model call a tool, without a tool that it could call. */
+export const choiceWithoutTools = invalid(
+  "tool_choice",
+  "requires callable 'tools'. Add tools, or remove 'tool_choice'.",
+);
+
+/** A feature that no engine behind this service is asked for. unsupported.ts has those that one engine lacks. */
 export function notSupported(param: string, feature: string): Violation {
   const message = `This service does not support ${feature}, which '${param}' asks for. Remove the field, or change its value.`;
   return { code: "unsupported_feature", param, message };

@@ -1,8 +1,8 @@
 /** What a refusal says is so: every number in it is the ledger's, and the advice helps. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { percentOf } from "../../src/admission/amounts.ts";
 import { refusalOf } from "../../src/admission/refusal.ts";
+import { percentOf } from "../../src/inference/amounts.ts";
 import type { Fault } from "../../src/inference/fault.ts";
 import { type Admit, type ExtraReading, type Shortage, type WindowKind, windowKinds } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";

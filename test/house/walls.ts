@@ -65,7 +65,7 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   },
   {
     packages: /^(typebox|@sinclair\/typebox)$/,
-    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|http\/)/,
+    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|management\/|http\/)/,
     instead: "the types and checks that src/protocol/*/contract.ts exports",
   },
 ];

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { says as saying } from "../harness/engine.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";

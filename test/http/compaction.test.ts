@@ -1,6 +1,6 @@
 /** A conversation told in short, over real sockets: one inference, one item, and a conversation that goes on from it. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import type { CompactedResponse, OutputItem, ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
 import { type ScriptedEngine, startScriptedEngine, type Turn } from "../clients/scripted-engine.ts";
 import { errorOf, model, plainModel, type Service, smallModel, startService } from "../harness/engine.ts";

@@ -1,6 +1,6 @@
 /** POST /v1/messages/count_tokens over real sockets: exact, cheap, and in nobody's way. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 

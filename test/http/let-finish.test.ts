@@ -3,7 +3,7 @@
  * seconds at most, and the answer is charged by its report; unless a drain, a revocation or the engine itself ends it.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { lineOf } from "../harness/log-lines.ts";
 import { until } from "../harness/until.ts";

@@ -1,6 +1,6 @@
 /** Each admitted request leaves exactly one record, with the tokens that were produced, however it ended. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { errorOf, eventsOf, model, type Service, says, startService, words } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 

@@ -1,6 +1,6 @@
 /** An engine that lies: what it says is not charged, and stands in the record, in the log and in a metric. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { freePort } from "../harness/daemon.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { lineOf } from "../harness/log-lines.ts";

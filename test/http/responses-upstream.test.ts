@@ -3,7 +3,7 @@
  * three protocols. What clients write and read, and what the engine says, is written by hand (../protocol/pairs/wires.ts).
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { model, type Service, startService } from "../harness/engine.ts";
 import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";

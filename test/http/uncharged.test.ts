@@ -1,6 +1,6 @@
 /** An engine that reports more than anybody held for it: recorded in full, charged to the limit, told in a metric. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 

@@ -1,6 +1,6 @@
 /** What a plan allows, as a client meets it: windows, holds, concurrency, extra usage, and what a refusal leaves. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { eventsOf, model, plainModel, type Service, says, startService, words } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 

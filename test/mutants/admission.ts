@@ -355,10 +355,10 @@ export const admission: Mutant[] = [
   },
   {
     name: "a percentage is rounded up",
-    file: "src/admission/amounts.ts",
+    file: "src/inference/amounts.ts",
     find: "(BigInt(used) * 10_000n) / BigInt(limit)",
     replace: "(BigInt(used) * 10_000n + BigInt(limit) - 1n) / BigInt(limit)",
-    caughtBy: ["test/admission/amounts.test.ts"],
+    caughtBy: ["test/inference/amounts.test.ts"],
     rule: "docs/design/usage.md, Windows",
   },
 ];

@@ -1,7 +1,7 @@
 /** Drives a node with the truth engine: every row, every way to end; each charge beside the truth. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import type { RequestReceipt } from "../../src/http/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { priceOf } from "../../src/usage/price.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";

@@ -1,8 +1,7 @@
 /** Teams and limits as the management interface takes and answers them; budget-records.ts makes the values. */
 import Type from "typebox";
-import { count, nullable } from "../../protocol/shapes/contract.ts";
+import { count, instant, nullable } from "../../protocol/shapes/contract.ts";
 import { units_max } from "../../store/ledger.ts";
-import { instant } from "../shapes.ts";
 import { id, keyFields, limitFields, version } from "./shapes.ts";
 
 const LimitsRecord = Type.Object(limitFields(), { $id: "Limits", description: "In the units of a plan." });

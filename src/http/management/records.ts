@@ -3,11 +3,12 @@
  * `newOperatorJson` and `setNoticesJson` contain a secret. Pure.
  */
 
-import { percentOf } from "../../admission/amounts.ts";
+import { percentOf } from "../../inference/amounts.ts";
 import type { NewKey } from "../../management/keys.ts";
 import type { OwnedHook, SetHook } from "../../management/notices.ts";
 import type { NewOperator } from "../../management/operators.ts";
 import type { OwnedKey } from "../../management/owned.ts";
+import { receiptShown, refusedShown } from "../../management/receipt.ts";
 import type {
   FoundRequest,
   OrganizationUsage,
@@ -19,7 +20,6 @@ import type { Organization, Secret } from "../../store/directory.ts";
 import type { Receipt, ReceiptWindow, WindowReading } from "../../store/ledger.ts";
 import type { Operator } from "../../store/operators.ts";
 import type { KnownPlan } from "../../store/plan.ts";
-import { receiptShown, refusedShown } from "../receipt.ts";
 
 export function organizationJson(organization: Organization) {
   return {

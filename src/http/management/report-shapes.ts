@@ -1,8 +1,7 @@
 /** A usage report as the management interface answers it; report-records.ts makes the values. */
 import Type from "typebox";
-import { count, nullable, oneOf } from "../../protocol/shapes/contract.ts";
+import { count, instant, nullable, oneOf } from "../../protocol/shapes/contract.ts";
 import { reportGroups } from "../../store/report.ts";
-import { instant } from "../shapes.ts";
 import { id, units } from "./shapes.ts";
 
 const measures = {

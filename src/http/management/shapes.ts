@@ -1,11 +1,10 @@
 /** What the management interface answers, as schemas; records.ts makes the values. */
 import Type from "typebox";
-import { count, nullable, oneOf } from "../../protocol/shapes/contract.ts";
+import { RequestReceipt } from "../../management/receipt-shape.ts";
+import { count, instant, nullable, oneOf } from "../../protocol/shapes/contract.ts";
 import { keyStates, organizationStatuses, scopes } from "../../store/directory.ts";
 import { windowKinds } from "../../store/ledger.ts";
 import { roles } from "../../store/operators.ts";
-import { RequestReceipt } from "../receipt-shape.ts";
-import { instant } from "../shapes.ts";
 
 export const units = () => Type.Integer({ minimum: 0, description: "Micro-units." });
 export const id = (prefix: string) => Type.String({ pattern: `^${prefix}_[0-9a-f]{32}$` });

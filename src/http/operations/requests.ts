@@ -1,13 +1,13 @@
 /** GET /v1/service/requests/{id}: what one request of the calling organization used and cost. It names no upstream. */
 import Type from "typebox";
 import { Fault } from "../../inference/fault.ts";
+import { receiptShown, refusedShown } from "../../management/receipt.ts";
+import { RequestReceipt } from "../../management/receipt-shape.ts";
 import { uuidOf } from "../../store/ids.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { json } from "../json.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
-import { receiptShown, refusedShown } from "../receipt.ts";
-import { RequestReceipt } from "../receipt-shape.ts";
 import { jsonType } from "./examples.ts";
 
 const window = { usage_percent_before: 12.5, usage_percent_after: 12.92, reset_at: "2026-11-21T08:00:00.000Z" };

@@ -1,6 +1,6 @@
 /** GET /v1/service/usage: the three windows of the calling organization, as admission sees them. */
 import { planOf } from "../../admission/allowance.ts";
-import { percentOf } from "../../admission/amounts.ts";
+import { percentOf } from "../../inference/amounts.ts";
 import { type SubjectReading, type WindowReading, windowKinds } from "../../store/ledger.ts";
 import { noLimits } from "../../store/plan.ts";
 import type { RateReading, RateReadings } from "../../store/rates.ts";

@@ -3,9 +3,8 @@
  * else was cut. Pings, and events and blocks that nobody knows, are passed over; what leaves is grammatical.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
-import { Answer } from "../answer.ts";
-import type { ResponseIdentity, Transducer } from "../codec.ts";
-import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
+import { Answer, StreamDecoder } from "../answer.ts";
+import type { ResponseIdentity } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import type { Report, ReportWords } from "../report.ts";
@@ -14,34 +13,8 @@ import { decodeErrorEvent } from "./fault.ts";
 import { decodeStop } from "./stop-reason.ts";
 import { decodeEarlyUsage, decodeUsage, wordsOf } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity): Transducer<EngineEvent, InferenceEvent> {
-  return new EventDecoder(identity);
-}
-
-class EventDecoder implements Transducer<EngineEvent, InferenceEvent> {
-  readonly #answer: AnswerDecoder;
-
-  constructor(identity: ResponseIdentity) {
-    this.#answer = new AnswerDecoder(identity);
-  }
-
-  push(event: EngineEvent): InferenceEvent[] {
-    const answer = this.#answer;
-    if (answer.over || isBlank(event)) return [];
-    let value: unknown;
-    try {
-      value = jsonOf(event);
-    } catch (cause) {
-      // Some engines say [DONE] behind their last event.
-      return event.data.trim() === "[DONE]" ? [] : answer.fail(malformedAnswer(cause));
-    }
-    if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
-    return answer.push(textOf(value.type) || (event.event ?? ""), value);
-  }
-
-  end(): InferenceEvent[] {
-    return this.#answer.fail(answerCutShort("message_stop"));
-  }
+export function streamDecoder(identity: ResponseIdentity): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity));
 }
 
 /** A whole reply is the events that its blocks would have been. */
@@ -50,13 +23,13 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity): Inferen
   if (!isObject(reply) || isError(reply)) return answer.fail(decodeErrorEvent(reply));
   if (!Array.isArray(reply.content)) return answer.fail(malformedAnswer(new Error("a message without content")));
   return [
-    ...answer.push("message_start", { message: { usage: reply.usage } }),
+    ...answer.push({ type: "message_start", message: { usage: reply.usage } }),
     ...reply.content.flatMap((block, index) => [
-      ...answer.push("content_block_start", { index, content_block: block }),
-      ...answer.push("content_block_stop", { index }),
+      ...answer.push({ type: "content_block_start", index, content_block: block }),
+      ...answer.push({ type: "content_block_stop", index }),
     ]),
-    ...answer.push("message_delta", { delta: reply, usage: reply.usage }),
-    ...answer.push("message_stop", {}),
+    ...answer.push({ type: "message_delta", delta: reply, usage: reply.usage }),
+    ...answer.push({ type: "message_stop" }),
   ];
 }
 
@@ -80,9 +53,13 @@ class AnswerDecoder extends Answer {
     this.#parts = new AnswerParts(identity.responseId);
   }
 
-  push(type: string, event: JsonObject): InferenceEvent[] {
+  end(): InferenceEvent[] {
+    return this.fail(answerCutShort("message_stop"));
+  }
+
+  push(event: JsonObject, name = ""): InferenceEvent[] {
     if (this.over) return [];
-    switch (type) {
+    switch (textOf(event.type) || name) {
       case "message_start":
         return [...this.started(), ...this.#earlyReport(event.message)];
       case "content_block_start":

@@ -1,9 +1,9 @@
 /** The centre → the events that Messages clients read: each part is a block, and blocks come one at a time. */
 import type { InferenceEvent } from "../../inference/event.ts";
-import { asFault } from "../../inference/fault.ts";
+import type { Fault } from "../../inference/fault.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
-import { encodeSse } from "../../sse/encode.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
+import { endOf } from "../frame-writer.ts";
 import { PartQueue } from "../part-queue.ts";
 import { type Block, beginBlock } from "./blocks.ts";
 import type { MessagesRequest } from "./contract.ts";
@@ -18,6 +18,7 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
   const writer = new MessageWriter(context.identity, () => encodeUsage(usage));
   const parts = new PartQueue();
   let block: Block | null = null;
+  const fail = (fault: Fault) => writer.fail(encodeFault(fault, context.requestId));
 
   function take(event: InferenceEvent): void {
     switch (event.type) {
@@ -42,7 +43,7 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
         writer.finish(encodeStop(event, held, wire), encodeUsage(usage));
         return;
       case "response-failed":
-        writer.fail(encodeFault(event.fault, context.requestId));
+        fail(event.fault);
     }
   }
 
@@ -52,13 +53,6 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
       for (const next of parts.push(event)) take(next);
       return writer.take();
     },
-    end() {
-      writer.fail(encodeFault(asFault(new Error("the events ended without their end")), context.requestId));
-      return writer.take();
-    },
-    heartbeat() {
-      writer.ping();
-      return writer.take().map(encodeSse).join("");
-    },
+    ...endOf(writer, fail),
   };
 }

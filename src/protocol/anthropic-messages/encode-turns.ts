@@ -3,7 +3,7 @@
  * first in it, directly after their calls. What came from a Messages caller goes on as it was written.
  */
 import type { AssistantPart, InputPart, Native, TextPart, ToolTurn, Turn } from "../../inference/request.ts";
-import { isSystem, withInstructionsAtHead, withResultsInPlace } from "../../inference/turns.ts";
+import { inEngineOrder, isSystem } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
 import { toolInputOf } from "../tool-input.ts";
@@ -19,10 +19,9 @@ interface Message {
 
 /** Conversation without the instructions at its head (those are `system`). */
 export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObject[] {
-  const ordered = withResultsInPlace(turns);
   const ids = wireIds();
   const messages: Message[] = [];
-  for (const turn of ask.instructionsInside === false ? withInstructionsAtHead(ordered) : ordered) {
+  for (const turn of inEngineOrder(turns, ask.instructionsInside)) {
     const role = roleOf(turn);
     const last = messages.at(-1);
     const message = last?.role === role ? last : { role, content: [] };

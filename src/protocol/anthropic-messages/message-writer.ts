@@ -9,33 +9,28 @@
 import type { SseMessage } from "../../sse/message.ts";
 import type { ResponseIdentity } from "../codec.ts";
 import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
+import { FrameWriter } from "../frame-writer.ts";
 import type { ContentBlock, ContentBlockDelta, MessageStreamEvent, MessagesError, MessagesUsage } from "./contract.ts";
 import type { Stop } from "./stop-reason.ts";
 
-export class MessageWriter {
+export class MessageWriter extends FrameWriter {
   #state: "before" | "between" | "inside" | "over" = "before";
   #index = -1;
-  #out: SseMessage[] = [];
   #around: AroundDelta | null = null;
 
   constructor(
     readonly identity: ResponseIdentity,
     /** What is known of the usage when the message starts. */
     readonly usageAtStart: () => MessagesUsage,
-  ) {}
+  ) {
+    super();
+  }
 
   get over(): boolean {
     return this.#state === "over";
   }
 
-  /** What was written since the last time. */
-  take(): SseMessage[] {
-    const out = this.#out;
-    this.#out = [];
-    return out;
-  }
-
-  ping(): void {
+  heartbeat(): void {
     if (this.over) return;
     this.#start();
     this.#write({ type: "ping" });
@@ -75,11 +70,7 @@ export class MessageWriter {
     if (this.over) return;
     this.#start();
     this.close();
-    this.#write({
-      type: "message_delta",
-      delta: { stop_reason: stop.stop_reason, stop_sequence: stop.stop_sequence },
-      usage,
-    });
+    this.#write({ type: "message_delta", delta: stop, usage });
     this.#write({ type: "message_stop" });
     this.#state = "over";
   }
@@ -94,24 +85,14 @@ export class MessageWriter {
     if (this.#state !== "before") return;
     this.#state = "between";
     const { responseId: id, model } = this.identity;
+    const head = { id, type: "message" as const, role: "assistant" as const, model };
     const usage = this.usageAtStart();
-    this.#write({
-      type: "message_start",
-      message: {
-        id,
-        type: "message",
-        role: "assistant",
-        model,
-        content: [],
-        stop_reason: null,
-        stop_sequence: null,
-        usage,
-      },
-    });
+    const message = { ...head, content: [], stop_reason: null, stop_sequence: null, usage };
+    this.#write({ type: "message_start", message });
   }
 
   #write(event: MessageStreamEvent): void {
-    this.#out.push(messageOf(event));
+    this.put(messageOf(event));
   }
 }
 

@@ -1,19 +1,17 @@
 /** What callers of the other protocols may ask for and Messages has no words for, by the names that they know it by. */
 import type { Fault } from "../../inference/fault.ts";
-import type { Capability, InferenceRequest, InputPart, Tool, Turn } from "../../inference/request.ts";
-import { foreignNeed, unsupportedByEngine } from "../unsupported.ts";
+import type { Capability, InferenceRequest, InputPart, Turn } from "../../inference/request.ts";
+import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../unsupported.ts";
 import { documentSource, imageSource } from "./media.ts";
 
 export function refusalOf(request: InferenceRequest): Fault | null {
-  const { sampling, logprobs, format, tools, needs } = request;
-  if (sampling.frequencyPenalty) return unsupportedByEngine("penalties", "frequency_penalty");
-  if (sampling.presencePenalty) return unsupportedByEngine("penalties", "presence_penalty");
-  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsupportedByEngine("logit bias", "logit_bias");
+  const { sampling, logprobs, format, needs } = request;
+  const tuning = refusedTuning(sampling);
+  if (tuning) return tuning;
   if ((sampling.temperature ?? 0) > 1) return unsupportedByEngine("a temperature above 1", "temperature");
   if (logprobs) return unsupportedByEngine("log probabilities", paramOf(request, "logprobs", "logprobs"));
   if (format?.kind === "json_object")
     return unsupportedByEngine("JSON without a schema", paramOf(request, "structured_output", "response_format"));
-  if (tools.some(isCustom)) return unsupportedByEngine("custom tools", "tools");
   const media = needs.some(isMedium) ? firstMedium(request.turns) : null;
   return media
     ? unsupportedByEngine(media.feature, paramOf(request, media.capability))
@@ -22,24 +20,19 @@ export function refusalOf(request: InferenceRequest): Fault | null {
 
 const mediaCapabilities: ReadonlySet<Capability> = new Set(["vision", "files", "audio_input"] as const);
 const isMedium = ({ capability }: InferenceRequest["needs"][number]) => mediaCapabilities.has(capability);
-const isCustom = ({ kind }: Tool) => kind === "custom";
-
-function paramOf({ needs }: InferenceRequest, capability: Capability, otherwise = "messages"): string {
-  return needs.find((need) => need.capability === capability)?.param ?? otherwise;
-}
 
 function firstMedium(turns: readonly Turn[]): { feature: string; capability: Capability } | null {
   for (const turn of turns) {
     if (turn.role !== "user" && turn.role !== "tool") continue;
     for (const part of turn.parts) {
-      const feature = strangeMedium(part);
-      if (feature) return feature;
+      const found = refusedMedium(part);
+      if (found) return found;
     }
   }
   return null;
 }
 
-function strangeMedium(part: InputPart): { feature: string; capability: Capability } | null {
+function refusedMedium(part: InputPart): { feature: string; capability: Capability } | null {
   if (part.kind === "audio") return { feature: "audio input", capability: "audio_input" };
   if (part.kind === "image" && !imageSource(part.url))
     return { feature: "a data: URL that is not an image in base64", capability: "vision" };

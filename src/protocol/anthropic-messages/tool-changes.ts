@@ -2,7 +2,7 @@
  * The tools that the model may call: those that are listed, and what system messages add and remove, in the order of the
  * conversation. Engines are told of those in force at its end: docs/design/protocols.md, Tools in force.
  */
-import { describe, type Violation } from "../violation.ts";
+import { describe, invalid, type Violation } from "../violation.ts";
 import type { CountTokensRequest, MessagesTool, ToolAdditionBlockParam, ToolRemovalBlockParam } from "./contract.ts";
 import { ownerOf } from "./tools.ts";
 
@@ -97,7 +97,7 @@ class ToolTable {
     if (tool.type === "tool_definition") {
       const known = this.#byName.get(tool.definition.name ?? "");
       if (known && ownerOf(known.tool).family !== ownerOf(tool.definition).family)
-        return otherKind(`${param}.tool.definition.name`, tool.definition);
+        return otherKind(`${param}.tool.definition.name`, tool.definition.name);
       this.#offer(tool.definition);
       return null;
     }
@@ -109,11 +109,17 @@ class ToolTable {
 }
 
 function unknownTool(param: string, name: string): Violation {
-  const message = `'${param}' must be the name of a tool in 'tools', or in an earlier 'tool_addition', but is ${describe(name)}. Define the tool there first.`;
-  return { code: "invalid_value", param, message };
+  const found = describe(name);
+  return invalid(
+    param,
+    `must be the name of a tool in 'tools', or in an earlier 'tool_addition', but is ${found}. Define the tool there first.`,
+  );
 }
 
-function otherKind(param: string, { name }: MessagesTool): Violation {
-  const message = `'${param}' must not be the name of an earlier tool of another type, but is ${describe(name)}. Choose another name.`;
-  return { code: "invalid_value", param, message };
+function otherKind(param: string, name: unknown): Violation {
+  const found = describe(name);
+  return invalid(
+    param,
+    `must not be the name of an earlier tool of another type, but is ${found}. Choose another name.`,
+  );
 }

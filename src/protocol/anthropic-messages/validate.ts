@@ -5,13 +5,15 @@
 import { Fault } from "../../inference/fault.ts";
 import { contract } from "../contract.ts";
 import { isObject } from "../json.ts";
-import { firstBrokenRule, given, type Rules } from "../rules.ts";
+import { given, obeying, type Rules } from "../rules.ts";
 import {
+  choiceWithoutTools,
   describe,
-  looksSecret,
+  invalid,
+  missing,
   named,
   notSupported,
-  oneOfWords,
+  unlistedTool,
   type Violation,
   violationFault,
 } from "../violation.ts";
@@ -36,9 +38,7 @@ const count = contract(CountTokensRequest);
 export function validateMessagesRequest(body: unknown): MessagesRequest {
   if (isObject(body) && given(body.thread)) throw threadRefused();
   if (!request.satisfied(body)) throw violationFault(warmingOnly(body) ?? request.violation(body));
-  const broken = firstBrokenRule(body, rules);
-  if (broken) throw violationFault(broken);
-  return body;
+  return obeying(body, rules);
 }
 
 /** The body of a count. What would be refused of a request for an answer is counted as far as it is understood. */
@@ -94,15 +94,14 @@ function uncallable({ tool, param }: ListedTool): Violation | null {
   if (owner.kind === "schemaless") return notSupported(`${param}.type`, named(owner.feature, String(tool.type)));
   if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${describe(tool.type)}`);
   if (owner.kind === "service") return null;
-  if (!given(tool.name)) return missing(`${param}.name`, published ? `'${published.name}'` : "a name");
+  if (!given(tool.name)) return missing(`${param}.name`, `It must be ${published ? `'${published.name}'` : "a name"}.`);
   if (published) return tool.name === published.name ? null : misnamed(`${param}.name`, published.name, tool.name);
   const hasSchema = given(tool.input_schema) || isPlaceholder(tool);
-  return hasSchema ? null : missing(`${param}.input_schema`, "a JSON Schema of an object");
+  return hasSchema ? null : missing(`${param}.input_schema`, "It must be a JSON Schema of an object.");
 }
 
 function misnamed(param: string, wanted: string, name: unknown): Violation {
-  const message = `'${param}' must be '${wanted}', the name of tools of this type, but is ${describe(name)}.`;
-  return { code: "invalid_value", param, message };
+  return invalid(param, `must be '${wanted}', the name of tools of this type, but is ${describe(name)}.`);
 }
 
 /** Agents list hosted tools on every request; a request that has no other wants one of them. */
@@ -114,28 +113,17 @@ function nothingButHosted(listed: readonly ListedTool[]): Violation | null {
   });
 }
 
-function missing(param: string, what: string): Violation {
-  return { code: "missing_field", param, message: `'${param}' is missing. It must be ${what}.` };
-}
-
 function choosableTool(body: MessagesRequest): Violation | null {
   const { tool_choice: choice } = body;
   if (!choice || choice.type === "auto" || choice.type === "none") return null;
   const inForce = toolsInForce(body);
   const told = toldTools(inForce);
-  if (choice.type === "any") {
-    if (told.length > 0) return null;
-    const message = "'tool_choice' requires callable 'tools'. Add tools, or remove 'tool_choice'.";
-    return { code: "invalid_value", param: "tool_choice", message };
-  }
+  if (choice.type === "any") return told.length > 0 ? null : choiceWithoutTools;
   if (told.some((tool) => tool.name === choice.name)) return null;
   const owner = inForce.filter((tool) => tool.name === choice.name).map(ownerOf)[0];
   if (owner?.kind === "service") return notSupported("tool_choice.name", owner.feature);
-  const names = told.flatMap(({ name }) => (name && !looksSecret(name) ? [name] : []));
-  const among =
-    names.length === 0 ? "" : ` (${oneOfWords(names.slice(0, 16))}${names.length > 16 ? " and others" : ""})`;
-  const message = `'tool_choice.name' must name one of 'tools'${among}, but is ${describe(choice.name)}.`;
-  return { code: "invalid_value", param: "tool_choice.name", message };
+  const names = told.flatMap(({ name }) => (name ? [name] : []));
+  return unlistedTool("tool_choice.name", choice.name, names);
 }
 
 // ---- messages --------------------------------------------------------------------------------------------------------
@@ -159,12 +147,7 @@ function conversation({ messages }: MessagesRequest): Violation | null {
       if (wrong) return wrong;
     }
   }
-  if (messages.some(saysSomething)) return null;
-  return {
-    code: "invalid_value",
-    param: "messages",
-    message: "'messages' must have at least one message with content.",
-  };
+  return messages.some(saysSomething) ? null : invalid("messages", "must have at least one message with content.");
 }
 
 /** A user's message is one though it be empty; of the others, one that holds nothing is none. */
@@ -178,14 +161,18 @@ function outlastsItsTurn({ clear_at, content, output_config }: SystemMessagePara
   if (clear_at !== "next_user_message") return null;
   const change = Array.isArray(content) ? content.findIndex(({ type }) => type !== "text") : -1;
   if (change === -1 && !given(output_config)) return null;
-  const param = `messages[${at}].${change === -1 ? "output_config" : `content[${change}].type`}`;
-  const message = `'${param}' has no place in a message with 'clear_at: next_user_message'. Send it in a system message of its own.`;
-  return { code: "invalid_value", param, message };
+  return invalid(
+    `messages[${at}].${change === -1 ? "output_config" : `content[${change}].type`}`,
+    "has no place in a message with 'clear_at: next_user_message'. Send it in a system message of its own.",
+  );
 }
 
 function unanswering(param: string, callId: string): Violation {
-  const message = `'${param}' must be the id of a 'tool_use' block in an earlier assistant message, but is ${describe(callId)}. Send the assistant message with its 'tool_use' too.`;
-  return { code: "invalid_value", param, message };
+  const found = describe(callId);
+  return invalid(
+    param,
+    `must be the id of a 'tool_use' block in an earlier assistant message, but is ${found}. Send the assistant message with its 'tool_use' too.`,
+  );
 }
 
 const mayHoldMedia: ReadonlySet<string> = new Set(["image", "document", "tool_result"]);
@@ -205,17 +192,14 @@ function mediaOf(block: { type: string }, path: () => string): Violation | null 
 
 function image({ source }: ImageBlockParam, path: () => string): Violation | null {
   if (source.type !== "base64" || imageKindOf(source.data) !== null) return null;
-  return notBase64Of("a JPEG, PNG, GIF or WebP image", `${path()}.source.data`);
+  return invalid(`${path()}.source.data`, "must be a JPEG, PNG, GIF or WebP image in base64.");
 }
 
 function document({ source }: DocumentBlockParam, path: () => string): Violation | null {
-  if (source.type === "base64") return isBase64(source.data) ? null : notBase64Of("a PDF", `${path()}.source.data`);
+  if (source.type === "base64")
+    return isBase64(source.data) ? null : invalid(`${path()}.source.data`, "must be a PDF in base64.");
   if (source.type === "text" || typeof source.content === "string") return null;
   return firstOf(source.content, (inner, at) => mediaOf(inner, () => `${path()}.source.content[${at}]`));
-}
-
-function notBase64Of(what: string, param: string): Violation {
-  return { code: "invalid_value", param, message: `'${param}' must be ${what} in base64.` };
 }
 
 function firstOf<Item>(items: readonly Item[], judge: (item: Item, at: number) => Violation | null): Violation | null {

@@ -4,49 +4,25 @@
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
-import { Answer } from "../answer.ts";
-import type { ResponseIdentity, Transducer } from "../codec.ts";
-import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
+import { Answer, StreamDecoder } from "../answer.ts";
+import type { ResponseIdentity } from "../codec.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
+import { logprobsOf } from "../logprobs.ts";
 import { assertFewParts } from "../parts-bound.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { decodeFault } from "./fault.ts";
 import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity): Transducer<EngineEvent, InferenceEvent> {
-  return new ChunkDecoder(identity);
-}
-
-class ChunkDecoder implements Transducer<EngineEvent, InferenceEvent> {
-  readonly #answer: AnswerDecoder;
-
-  constructor(identity: ResponseIdentity) {
-    this.#answer = new AnswerDecoder(identity);
-  }
-
-  push(event: EngineEvent): InferenceEvent[] {
-    const answer = this.#answer;
-    if (answer.over || isBlank(event)) return [];
-    if (event.data.trim() === "[DONE]") return answer.end(true);
-    let chunk: unknown;
-    try {
-      chunk = jsonOf(event);
-    } catch (cause) {
-      return answer.fail(malformedAnswer(cause));
-    }
-    return answer.push(chunk);
-  }
-
-  end(): InferenceEvent[] {
-    return this.#answer.end(false);
-  }
+export function streamDecoder(identity: ResponseIdentity): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity));
 }
 
 /** A whole reply is one chunk that has a `message` where chunks have a `delta`. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
   const answer = new AnswerDecoder(identity);
-  return [...answer.push(reply), ...answer.end(false)];
+  if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
+  return [...answer.push(reply), ...answer.end()];
 }
 
 type TextKind = "text" | "refusal" | "reasoning";
@@ -64,8 +40,7 @@ class AnswerDecoder extends Answer {
   /** Of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
   #early: TokenLogprob[] = none;
 
-  push(chunk: unknown): InferenceEvent[] {
-    if (!isObject(chunk)) return this.fail(malformedAnswer(new Error("a chunk that is no object")));
+  push(chunk: JsonObject): InferenceEvent[] {
     const failure = failureOf(chunk);
     if (failure) return this.fail(failure);
     const events = this.started();
@@ -82,8 +57,16 @@ class AnswerDecoder extends Answer {
     return events;
   }
 
-  /** `done`: the engine said [DONE], which ends an answer even where it forgot the reason. */
-  end(done: boolean): InferenceEvent[] {
+  end(): InferenceEvent[] {
+    return this.#end(false);
+  }
+
+  override done(): InferenceEvent[] {
+    return this.#end(true);
+  }
+
+  /** `[DONE]` ends an answer even if the engine gave no reason for its end. */
+  #end(done: boolean): InferenceEvent[] {
     if (this.over) return [];
     if (this.#tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
     if (this.#reason === null && !(done && this.#partCount > 0)) {
@@ -136,7 +119,7 @@ class AnswerDecoder extends Answer {
     const thought = textOf(delta.reasoning_content) || textOf(delta.reasoning);
     this.#say(events, "reasoning", thought);
     const calls: unknown[] = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
-    let logprobs = logprobsOf(value);
+    let logprobs = logprobsOf(isObject(value.logprobs) ? value.logprobs.content : undefined);
     for (const { kind, text } of contentOf(delta.content)) {
       if (kind === "reasoning") this.#say(events, kind, text);
       else this.#sayText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
@@ -197,27 +180,6 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
     const inner = Array.isArray(part.thinking) ? part.thinking.filter(isObject).map((piece) => textOf(piece.text)) : [];
     return { kind: "reasoning", text: textOf(part.thinking) + inner.join("") };
   });
-}
-
-function logprobsOf(choice: JsonObject): TokenLogprob[] {
-  const content = isObject(choice.logprobs) ? choice.logprobs.content : undefined;
-  if (!Array.isArray(content)) return [];
-  return content.filter(isObject).map((value) => ({
-    ...logprobOf(value),
-    top_logprobs: Array.isArray(value.top_logprobs) ? value.top_logprobs.filter(isObject).map(logprobOf) : [],
-  }));
-}
-
-function logprobOf(value: JsonObject) {
-  const bytes = Array.isArray(value.bytes)
-    ? value.bytes.filter((byte) => Number.isInteger(byte) && byte >= 0 && byte < 256)
-    : null;
-  return {
-    token: textOf(value.token),
-    // JSON has no -Infinity; engines that mean it send null or a very small number.
-    logprob: typeof value.logprob === "number" ? value.logprob : -9999,
-    bytes,
-  };
 }
 
 /** The forms in which engines say "error" where an answer should stand. */

@@ -3,14 +3,13 @@
  * hold (images, files) in a user message that follows them.
  */
 import type { AssistantTurn, InputPart, TextPart, ToolCallPart, ToolTurn, Turn } from "../../inference/request.ts";
-import { withInstructionsAtHead, withResultsInPlace } from "../../inference/turns.ts";
+import { inEngineOrder } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 
 export function encodeTurns(turns: Turn[], ask: UpstreamAsk): Record<string, unknown>[] {
-  const ordered = withResultsInPlace(turns);
   const messages: Record<string, unknown>[] = [];
   let attached: InputPart[] = [];
-  for (const turn of ask.instructionsInside === false ? withInstructionsAtHead(ordered) : ordered) {
+  for (const turn of inEngineOrder(turns, ask.instructionsInside)) {
     if (turn.role === "tool") {
       messages.push(encodeResult(turn));
       attached.push(...attachments(turn));

@@ -3,8 +3,8 @@
  * (contract.ts), then the rules between fields, each time the first offence in document order.
  */
 import { contract } from "../contract.ts";
-import { firstBrokenRule, given, type Rules, rulesOf } from "../rules.ts";
-import { describe, looksSecret, oneOfWords, type Violation, violationFault } from "../violation.ts";
+import { given, obeying, type Rules, rulesOf } from "../rules.ts";
+import { describe, invalid, missing, unlistedTool, type Violation, violationFault } from "../violation.ts";
 import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelations } from "./contract.ts";
 import { nameOf } from "./tools.ts";
 
@@ -16,9 +16,7 @@ const request = contract(ChatCompletionRequest, { topLevel: "closed" });
  */
 export function validateChatRequest(body: unknown, extraParams: readonly string[]): ChatCompletionRequest {
   if (!request.satisfied(body, extraParams)) throw violationFault(request.violation(body, extraParams));
-  const broken = firstBrokenRule(body, rules);
-  if (broken) throw violationFault(broken);
-  return body;
+  return obeying(body, rules);
 }
 
 const rules: Rules<ChatCompletionRequest> = [
@@ -35,14 +33,7 @@ function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest)
       : [{ tool: choice, path: "tool_choice" }];
   const names = tools.map(nameOf);
   const stray = chosen.find(({ tool }) => !names.includes(nameOf(tool)));
-  return stray ? strayChoice(`${stray.path}.${stray.tool.type}.name`, nameOf(stray.tool), names) : null;
-}
-
-function strayChoice(param: string, name: string, names: string[]): Violation {
-  const listed = names.filter((known) => !looksSecret(known)).slice(0, 16);
-  const rest = names.length > listed.length ? " and others" : "";
-  const message = `'${param}' must name one of 'tools' (${oneOfWords(listed)}${rest}), but is ${describe(name)}.`;
-  return { code: "invalid_value", param, message };
+  return stray ? unlistedTool(`${stray.path}.${stray.tool.type}.name`, nameOf(stray.tool), names) : null;
 }
 
 /** What a conversation must be beyond its shape: assistant turns say something, tool turns answer an earlier call. */
@@ -69,11 +60,16 @@ function saysSomething(message: AssistantMessage): boolean {
 }
 
 function silentAssistant(param: string): Violation {
-  const message = `'${param}' is missing. An assistant message needs 'content', unless it has 'tool_calls', 'refusal' or 'reasoning_content'.`;
-  return { code: "missing_field", param, message };
+  return missing(
+    param,
+    "An assistant message needs 'content', unless it has 'tool_calls', 'refusal' or 'reasoning_content'.",
+  );
 }
 
 function unanswering(param: string, callId: string): Violation {
-  const message = `'${param}' must be the id of a tool call in an earlier assistant message, but is ${describe(callId)}. Send the assistant message with its 'tool_calls' too.`;
-  return { code: "invalid_value", param, message };
+  const found = describe(callId);
+  return invalid(
+    param,
+    `must be the id of a tool call in an earlier assistant message, but is ${found}. Send the assistant message with its 'tool_calls' too.`,
+  );
 }

@@ -1,6 +1,6 @@
 /** A part of an answer → the item that a client reads: the same in the stream, in the final object and without a stream. */
 import { compact } from "../../inference/compact.ts";
-import type { StopReason, TokenLogprob } from "../../inference/event.ts";
+import type { TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
 import { customInputOf } from "../custom-tool.ts";
 import type { AnswerItem, ItemStatus, ResponsesLogprob, ResponsesRequest } from "./contract.ts";
@@ -121,10 +121,4 @@ export class AnswerItems {
     if (signature === undefined && encrypted === undefined && !(this.#keepsText && text !== "")) return undefined;
     return seal(this.model, text, compact({ signature, encrypted }));
   }
-}
-
-/** Why an answer is not complete; null where it is. */
-export function cutBy(reason: StopReason): "max_output_tokens" | "content_filter" | null {
-  if (reason === "length") return "max_output_tokens";
-  return reason === "content_filter" ? "content_filter" : null;
 }

@@ -1,5 +1,5 @@
 /** What a conversation must be beyond the shape of its items: results answer an earlier call, images stand where they may. */
-import { describe, type Violation } from "../violation.ts";
+import { describe, invalid, type Violation } from "../violation.ts";
 import { type InputItem, userParts } from "./contract.ts";
 
 /** The first output of a tool that answers no call before it. */
@@ -10,9 +10,9 @@ export function firstOrphan(items: readonly InputItem[], pathOf: (at: number) =>
     if (item.type === "function_call" || item.type === "custom_tool_call") calls.add(item.call_id);
     if (item.type !== "function_call_output" && item.type !== "custom_tool_call_output") continue;
     if (calls.has(item.call_id)) continue;
-    const param = `${pathOf(at)}.call_id`;
-    const message = `'${param}' must be the id of an earlier call, but is ${describe(item.call_id)}. Send the item of the call too.`;
-    return { code: "invalid_value", param, message };
+    const found = describe(item.call_id);
+    const words = `must be the id of an earlier call, but is ${found}. Send the item of the call too.`;
+    return invalid(`${pathOf(at)}.call_id`, words);
   }
   return null;
 }
@@ -21,9 +21,10 @@ export function firstOrphan(items: readonly InputItem[], pathOf: (at: number) =>
 export function firstEarlyTrigger(items: readonly InputItem[], pathOf: (at: number) => string): Violation | null {
   const at = items.findIndex(({ type }) => type === "compaction_trigger");
   if (at === -1 || at === items.length - 1) return null;
-  const param = pathOf(at);
-  const message = `'${param}' asks for a summary of the conversation, and must be the last item. Remove it, or move it to the end.`;
-  return { code: "invalid_value", param, message };
+  return invalid(
+    pathOf(at),
+    "asks for a summary of the conversation, and must be the last item. Remove it, or move it to the end.",
+  );
 }
 
 /** What has no place in a message of its role, in any protocol. */

@@ -15,7 +15,7 @@ import type {
   Turn,
 } from "../../inference/request.ts";
 import { customArguments, customFunction } from "../custom-tool.ts";
-import { type Violation, violationFault } from "../violation.ts";
+import { invalid, violationFault } from "../violation.ts";
 import type {
   MessageItem,
   NamedTool,
@@ -95,11 +95,7 @@ function decodeAsked(wire: ResponsesRequest, told: readonly Told[]): InferenceRe
 }
 
 /** Lists of tools and reasoning that another service sealed say nothing, and no engine takes an empty conversation. */
-const nothingSaid: Violation = {
-  code: "invalid_value",
-  param: "input",
-  message: "'input' must have content for the model.",
-};
+const nothingSaid = invalid("input", "must have content for the model.");
 
 function toolsParam(told: readonly Told[]): string {
   return told.find(({ item }) => item.type === "additional_tools")?.param ?? "tools";

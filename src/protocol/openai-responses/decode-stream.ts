@@ -4,45 +4,16 @@
  * leaves is grammatical.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
-import { Answer } from "../answer.ts";
-import type { ResponseIdentity, Transducer } from "../codec.ts";
-import { type EngineEvent, isBlank, jsonOf } from "../engine-event.ts";
+import { Answer, StreamDecoder } from "../answer.ts";
+import type { ResponseIdentity } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { decodeFailure } from "./fault.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(
-  identity: ResponseIdentity,
-  outputTokens_max?: number,
-): Transducer<EngineEvent, InferenceEvent> {
-  return new EventDecoder(identity, outputTokens_max);
-}
-
-class EventDecoder implements Transducer<EngineEvent, InferenceEvent> {
-  readonly #answer: AnswerDecoder;
-
-  constructor(identity: ResponseIdentity, outputTokens_max: number | undefined) {
-    this.#answer = new AnswerDecoder(identity, outputTokens_max);
-  }
-
-  push(event: EngineEvent): InferenceEvent[] {
-    const answer = this.#answer;
-    if (answer.over || isBlank(event) || event.data.trim() === "[DONE]") return [];
-    let value: unknown;
-    try {
-      value = jsonOf(event);
-    } catch (cause) {
-      return answer.fail(malformedAnswer(cause));
-    }
-    if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
-    return answer.push(textOf(value.type) || (event.event ?? ""), value);
-  }
-
-  end(): InferenceEvent[] {
-    return this.#answer.fail(answerCutShort("response.completed"));
-  }
+export function streamDecoder(identity: ResponseIdentity, outputTokens_max?: number): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity, outputTokens_max));
 }
 
 /** A whole reply is what the last event of a stream carries. */
@@ -51,7 +22,7 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTo
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
   const status = textOf(reply.status);
   if (status === "" && !Array.isArray(reply.output)) return answer.fail(decodeFailure(reply));
-  const events = answer.push(`response.${status || "completed"}`, { response: reply });
+  const events = answer.push({ type: `response.${status || "completed"}`, response: reply });
   return [...events, ...answer.fail(answerCutShort("an end"))];
 }
 
@@ -66,8 +37,13 @@ class AnswerDecoder extends Answer {
     this.#parts = new AnswerParts(identity.responseId);
   }
 
-  push(type: string, event: JsonObject): InferenceEvent[] {
+  end(): InferenceEvent[] {
+    return this.fail(answerCutShort("response.completed"));
+  }
+
+  push(event: JsonObject, name = ""): InferenceEvent[] {
     if (this.over) return [];
+    const type = textOf(event.type) || name;
     const response = isObject(event.response) ? event.response : {};
     switch (type) {
       case "response.created":

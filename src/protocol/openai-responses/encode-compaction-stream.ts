@@ -1,13 +1,13 @@
 /** The answer to a compaction, as events: clients act on the whole item alone, so that its text is told once, at its end. */
-import { asFault, type Fault } from "../../inference/fault.ts";
+import type { Fault } from "../../inference/fault.ts";
 import { Fold } from "../../inference/result.ts";
-import { encodeSse } from "../../sse/encode.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
+import { endOf } from "../frame-writer.ts";
 import type { OutputCompaction, ResponsesRequest } from "./contract.ts";
 import { encodeCompaction } from "./encode-compaction.ts";
 import { encodeFailure } from "./fault.ts";
 import { itemIdOf } from "./references.ts";
-import { begunResponse, endedResponse } from "./response-object.ts";
+import { begunResponse, endedResponse, type Outcome } from "./response-object.ts";
 import { ResponseWriter } from "./response-writer.ts";
 
 export function compactionEncoder(
@@ -33,7 +33,7 @@ export function compactionEncoder(
   }
 
   function fail(fault: Fault): void {
-    const outcome = { status: "failed" as const, error: encodeFailure(fault, requestId) };
+    const outcome: Outcome = { status: "failed", error: encodeFailure(fault, requestId) };
     const output = added ? [added] : [];
     writer.finish(endedResponse(begun, { output, usage: null, outcome, atSeconds: endedAtSeconds?.() }));
   }
@@ -48,13 +48,6 @@ export function compactionEncoder(
       else if (event.type === "response-end") end();
       return writer.take();
     },
-    end() {
-      fail(asFault(new Error("the events ended without their end")));
-      return writer.take();
-    },
-    heartbeat() {
-      writer.heartbeat();
-      return writer.take().map(encodeSse).join("");
-    },
+    ...endOf(writer, fail),
   };
 }

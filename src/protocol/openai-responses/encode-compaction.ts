@@ -1,7 +1,6 @@
 /** A whole answer to a compaction → its summary, as one item. What else the model said is none of it. */
 import { leftOutNotice, noSummary } from "../../inference/compaction.ts";
 import type { Result } from "../../inference/result.ts";
-import { cutBy } from "./answer-items.ts";
 import type {
   CompactedResponse,
   InputItem,
@@ -12,19 +11,16 @@ import type {
   RetainedMessage,
 } from "./contract.ts";
 import { conversationOf, itemIdOf, withInput } from "./references.ts";
-import { begunResponse, endedResponse } from "./response-object.ts";
+import { begunResponse, endedResponse, outcomeOf } from "./response-object.ts";
 import { sealCompaction } from "./sealed-compaction.ts";
 import { encodeUsage } from "./usage.ts";
 
 /** Throws where nothing was said. */
 export function encodeCompaction(result: Result, wire: ResponsesRequest, endedAtSeconds?: number): ResponseObject {
-  const reason = cutBy(result.reason);
-  return endedResponse(begunResponse(wire, result), {
-    output: [compactionItem(result)],
-    usage: result.usage,
-    outcome: reason ? { status: "incomplete", reason } : { status: "completed" },
-    atSeconds: endedAtSeconds,
-  });
+  const { usage, reason } = result;
+  const output = [compactionItem(result)];
+  const ended = { output, usage, outcome: outcomeOf(reason), atSeconds: endedAtSeconds };
+  return endedResponse(begunResponse(wire, result), ended);
 }
 
 /** The summary, between what has to be known of it: what it leaves out, and that it breaks off. */
@@ -34,7 +30,7 @@ export function compactionItem({ responseId, parts, reason, leftOutTurns = 0 }: 
   const told = [
     ...(leftOutTurns > 0 ? [leftOutNotice(leftOutTurns)] : []),
     summary,
-    ...(cutBy(reason) === null ? [] : ["[This summary breaks off here, before its end.]"]),
+    ...(outcomeOf(reason).status === "completed" ? [] : ["[This summary breaks off here, before its end.]"]),
   ];
   const id = itemIdOf(responseId, "compaction", index);
   return { id, type: "compaction", encrypted_content: sealCompaction(told.join("\n\n")) };

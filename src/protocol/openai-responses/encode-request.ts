@@ -9,27 +9,22 @@ import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import { allowedTools, effortOf } from "../engine-options.ts";
 import type { JsonObject } from "../json.ts";
-import { foreignNeed, unsupportedByEngine } from "../unsupported.ts";
+import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 
 export function refusalOf(request: InferenceRequest): Fault | null {
-  const { sampling, stop, stopParam = "stop", turns, needs } = request;
+  const { sampling, stop, stopParam = "stop", turns } = request;
   if (stop.length > 0) return unsupportedByEngine("stop sequences", stopParam);
   if (sampling.topK !== undefined) return unsupportedByEngine("top_k", "top_k");
-  if (sampling.frequencyPenalty) return unsupportedByEngine("penalties", "frequency_penalty");
-  if (sampling.presencePenalty) return unsupportedByEngine("penalties", "presence_penalty");
-  if (Object.keys(sampling.logitBias ?? {}).length > 0) return unsupportedByEngine("logit bias", "logit_bias");
-  if (turns.some(isHeard))
-    return unsupportedByEngine(
-      "audio input",
-      needs.find((need) => need.capability === "audio_input")?.param ?? "messages",
-    );
+  const tuning = refusedTuning(sampling);
+  if (tuning) return tuning;
+  if (turns.some(hasAudio)) return unsupportedByEngine("audio input", paramOf(request, "audio_input"));
   return foreignNeed(request, "openai-responses");
 }
 
 const isAudio = ({ kind }: InputPart) => kind === "audio";
-const isHeard = (turn: Turn) => turn.role === "user" && turn.parts.some(isAudio);
+const hasAudio = (turn: Turn) => turn.role === "user" && turn.parts.some(isAudio);
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const refusal = refusalOf(request);

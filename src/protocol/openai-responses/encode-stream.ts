@@ -4,15 +4,15 @@
  * is held until the next begins, or the answer ends.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
-import { asFault, type Fault } from "../../inference/fault.ts";
+import type { Fault } from "../../inference/fault.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
-import { encodeSse } from "../../sse/encode.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
+import { endOf } from "../frame-writer.ts";
 import { PartQueue } from "../part-queue.ts";
-import { AnswerItems, cutBy } from "./answer-items.ts";
+import { AnswerItems } from "./answer-items.ts";
 import type { ResponsesRequest } from "./contract.ts";
 import { encodeFailure } from "./fault.ts";
-import { begunResponse, endedResponse } from "./response-object.ts";
+import { begunResponse, endedResponse, type Outcome, outcomeOf } from "./response-object.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import { StreamItem } from "./stream-item.ts";
 
@@ -26,8 +26,7 @@ export function streamEncoder(
   const parts = new PartQueue();
   /** Those that were added; what still waits for its turn is nowhere, not even in the object of a failure. */
   const all: StreamItem[] = [];
-  let usage: Usage = noUsage;
-  let usageIsKnown = false;
+  let reported: Usage | null = null;
 
   function take(event: InferenceEvent): void {
     switch (event.type) {
@@ -35,8 +34,7 @@ export function streamEncoder(
         writer.start();
         return;
       case "usage":
-        usage = event.usage;
-        usageIsKnown = true;
+        reported = event.usage;
         return;
       case "part-start":
         all.at(-1)?.finish("completed");
@@ -57,23 +55,17 @@ export function streamEncoder(
   }
 
   function end(stop: StopReason): void {
-    const reason = cutBy(stop);
+    const outcome = outcomeOf(stop);
     const last = all.length - 1;
-    const output = all.map((item, index) =>
-      item.finish(reason !== null && index === last ? "incomplete" : "completed"),
-    );
-    const outcome = reason ? { status: "incomplete" as const, reason } : { status: "completed" as const };
-    writer.finish(endedResponse(begun, { output, usage, outcome, atSeconds: endedAtSeconds?.() }));
+    const output = all.map((item, index) => item.finish(index === last ? outcome.status : "completed"));
+    writer.finish(endedResponse(begun, { output, usage: reported ?? noUsage, outcome, atSeconds: endedAtSeconds?.() }));
   }
 
   /** What was not ended stays open: a client that acts on whole items must not act on what is asked for again. */
   function fail(fault: Fault): void {
     const output = all.map((item) => item.snapshot(item.ended ? "completed" : "incomplete"));
-    const error = encodeFailure(fault, requestId);
-    const outcome = { status: "failed" as const, error };
-    writer.finish(
-      endedResponse(begun, { output, usage: usageIsKnown ? usage : null, outcome, atSeconds: endedAtSeconds?.() }),
-    );
+    const outcome: Outcome = { status: "failed", error: encodeFailure(fault, requestId) };
+    writer.finish(endedResponse(begun, { output, usage: reported, outcome, atSeconds: endedAtSeconds?.() }));
   }
 
   return {
@@ -86,13 +78,6 @@ export function streamEncoder(
       for (const next of parts.push(event)) take(next);
       return writer.take();
     },
-    end() {
-      fail(asFault(new Error("the events ended without their end")));
-      return writer.take();
-    },
-    heartbeat() {
-      writer.heartbeat();
-      return writer.take().map(encodeSse).join("");
-    },
+    ...endOf(writer, fail),
   };
 }

@@ -8,7 +8,7 @@ import type {
   ToolTurn,
   Turn,
 } from "../../inference/request.ts";
-import { withInstructionsAtHead, withResultsInPlace } from "../../inference/turns.ts";
+import { inEngineOrder } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
 import { wireOf } from "./native.ts";
@@ -17,12 +17,11 @@ type Item = Readonly<JsonObject>;
 
 /** Conversation without the instructions at its head (those are `instructions`). */
 export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
-  const ordered = withResultsInPlace(turns);
   const items: Item[] = [];
   /** Calls that the engine sees as custom ones, whose results must be so, too. */
   const custom = new Set<string>();
   let thoughts = 0;
-  for (const turn of ask.instructionsInside === false ? withInstructionsAtHead(ordered) : ordered) {
+  for (const turn of inEngineOrder(turns, ask.instructionsInside)) {
     switch (turn.role) {
       case "assistant":
         for (const part of turn.parts) {

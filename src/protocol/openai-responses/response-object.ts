@@ -2,6 +2,7 @@
  * The Response object: every key that OpenAI and Open Responses require, always, because SDKs take the last one of a
  * stream in place of all that came before.
  */
+import type { StopReason } from "../../inference/event.ts";
 import type { Usage } from "../../inference/usage.ts";
 import type { ResponseIdentity } from "../codec.ts";
 import { isObject, type JsonObject } from "../json.ts";
@@ -59,10 +60,14 @@ function publicTool(tool: ResponsesTool): JsonObject {
   };
 }
 
-export type Outcome =
-  | { status: "completed" }
-  | { status: "incomplete"; reason: "max_output_tokens" | "content_filter" }
-  | { status: "failed"; error: ResponseFailure };
+type Ending = { status: "completed" } | { status: "incomplete"; reason: "max_output_tokens" | "content_filter" };
+export type Outcome = Ending | { status: "failed"; error: ResponseFailure };
+
+/** The outcome of an answer that did not fail. */
+export function outcomeOf(stop: StopReason): Ending {
+  if (stop === "length") return { status: "incomplete", reason: "max_output_tokens" };
+  return stop === "content_filter" ? { status: "incomplete", reason: stop } : { status: "completed" };
+}
 
 export interface Ended {
   output: OutputItem[];

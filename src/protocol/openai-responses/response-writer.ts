@@ -5,27 +5,21 @@
  *
  * with `sequence_number` counting up from 0 without a gap. What has ended writes nothing more.
  */
-import type { SseMessage } from "../../sse/message.ts";
 import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
+import { FrameWriter } from "../frame-writer.ts";
 import type { ResponseObject, ResponsesStreamEvent } from "./contract.ts";
 
 type Unnumbered<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;
 export type UnnumberedEvent = Unnumbered<ResponsesStreamEvent>;
 
-export class ResponseWriter {
+export class ResponseWriter extends FrameWriter {
   #state: "before" | "begun" | "over" = "before";
   #sequence = 0;
-  #out: SseMessage[] = [];
   /** A long request's snapshot is large, and it is the same each time. */
   #begunText: string | null = null;
 
-  constructor(readonly begun: ResponseObject) {}
-
-  /** What was written since the last time. */
-  take(): SseMessage[] {
-    const out = this.#out;
-    this.#out = [];
-    return out;
+  constructor(readonly begun: ResponseObject) {
+    super();
   }
 
   start(): void {
@@ -44,7 +38,7 @@ export class ResponseWriter {
   write(event: UnnumberedEvent): void {
     if (this.#state === "over") return;
     this.start();
-    this.#push(event.type, `${numberless(event)}${this.#sequence++}}`);
+    this.put({ event: event.type, data: `${numberless(event)}${this.#sequence++}}` });
   }
 
   /** What `write` would write of an event with this delta, as text. */
@@ -57,16 +51,13 @@ export class ResponseWriter {
     if (this.#state === "over" || response.status === "in_progress") return;
     this.write({ type: `response.${response.status}`, response });
     this.#state = "over";
-    this.#out.push({ data: "[DONE]" });
+    this.put({ data: "[DONE]" });
   }
 
   #writeBegun(type: "response.created" | "response.in_progress"): void {
     this.#begunText ??= JSON.stringify(this.begun);
-    this.#push(type, `{"type":"${type}","response":${this.#begunText},"sequence_number":${this.#sequence++}}`);
-  }
-
-  #push(event: string, data: string): void {
-    this.#out.push({ event, data });
+    const data = `{"type":"${type}","response":${this.#begunText},"sequence_number":${this.#sequence++}}`;
+    this.put({ event: type, data });
   }
 }
 

@@ -3,22 +3,13 @@
  * (contract.ts), then the rules between fields, each time the first offence. What it refers to is looked up by others.
  */
 import { compact } from "../../inference/compact.ts";
-import { contract } from "../contract.ts";
+import { type Contract, contract } from "../contract.ts";
 import { isObject, type JsonObject } from "../json.ts";
-import { firstBrokenRule, given, type Rules } from "../rules.ts";
-import {
-  describe,
-  looksSecret,
-  named,
-  notSupported,
-  oneOfWords,
-  type Violation,
-  violationFault,
-} from "../violation.ts";
+import { given, obeying, type Rules } from "../rules.ts";
+import { choiceWithoutTools, named, notSupported, unlistedTool, type Violation, violationFault } from "../violation.ts";
 import {
   hostedTools,
   type InputItem,
-  type NamedTool,
   type ResponsesRequest,
   TypedCompactRequest,
   TypedInputTokensRequest,
@@ -34,46 +25,38 @@ const count = contract(TypedInputTokensRequest);
 
 /** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
 export function validateResponsesRequest(body: unknown): ResponsesRequest {
-  const typed = withTypes(body);
-  if (!request.satisfied(typed)) throw violationFault(withoutSource(typed, request) ?? request.violation(typed));
-  const broken = firstBrokenRule(typed, rules);
-  if (broken) throw violationFault(broken);
-  return typed;
+  return obeying(shaped(body, request), rules);
 }
 
 /** The body of a request to compact, as the request that asks for the summary. */
 export function validateCompactRequest(body: unknown): ResponsesRequest {
-  const typed = withTypes(body);
-  if (!compacted.satisfied(typed)) throw violationFault(withoutSource(typed, compacted) ?? compacted.violation(typed));
-  const told = toldIn(typed);
-  const input = isCompaction({ input: told }) ? told : [...told, { type: "compaction_trigger" as const }];
+  const typed = shaped(body, compacted);
+  const items = inputItems(typed);
+  const input = isCompaction({ input: items }) ? items : [...items, { type: "compaction_trigger" as const }];
   const { model, instructions, previous_response_id, prompt_cache_key, reasoning } = typed;
   const more = compact({ instructions, previous_response_id, prompt_cache_key, reasoning });
-  return coherent({ model, input, store: false, ...more });
+  return obeying<ResponsesRequest>({ model, input, store: false, ...more }, conversationRules);
 }
 
 /** The body of a count. What would be refused of a request for an answer is counted as far as it is understood. */
 export function validateInputTokens(body: unknown): ResponsesRequest {
-  const typed = withTypes(body);
-  if (!count.satisfied(typed)) throw violationFault(withoutSource(typed, count) ?? count.violation(typed));
+  const typed = shaped(body, count);
   const { model, instructions, previous_response_id, tools, text, reasoning } = typed;
   const more = compact({ instructions, previous_response_id, tools, text, reasoning });
-  return coherent({ model, input: toldIn(typed), ...more });
+  return obeying<ResponsesRequest>({ model, input: inputItems(typed), ...more }, conversationRules);
 }
 
-function coherent(asked: ResponsesRequest): ResponsesRequest {
-  const broken = conversation(asked);
-  if (broken) throw violationFault(broken);
-  return asked;
+/** The body in the shape of `by`. Throws the fault of the first field that has another. */
+function shaped<Value>(body: unknown, by: Contract<Value>): Value {
+  const typed = withTypes(body);
+  if (by.satisfied(typed)) return typed;
+  throw violationFault(withoutSource(typed, by) ?? by.violation(typed));
 }
 
-interface Telling {
-  input?: ResponsesRequest["input"] | null;
-  previous_response_id?: string | null;
-}
+type Input = Pick<Partial<ResponsesRequest>, "previous_response_id"> & { input?: ResponsesRequest["input"] | null };
 
-/** The input items of the body itself. Throws where there is no input, there or in a previous response. */
-function toldIn({ input, previous_response_id: previous }: Telling): InputItem[] {
+/** The input items of the body itself. Throws a Fault if it has neither an input nor a previous response. */
+function inputItems({ input, previous_response_id: previous }: Input): InputItem[] {
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
   if (input) return input;
   if (previous) return [];
@@ -103,7 +86,7 @@ function impliedType(item: unknown): "message" | "item_reference" | null {
 }
 
 /** A medium by id or URL lacks what it could be sent as, too; it is told as what it is. */
-function withoutSource(body: unknown, by: { violation(body: unknown): Violation }): Violation | null {
+function withoutSource(body: unknown, by: Contract<unknown>): Violation | null {
   const found = by.violation(body);
   const path = /^(input\[(\d+)\]\.(content|output)\[(\d+)\])\.(image_url|file_data)$/.exec(found.param);
   if (!path || found.code !== "missing_field") return null;
@@ -115,11 +98,8 @@ function withoutSource(body: unknown, by: { violation(body: unknown): Violation 
     : notSupported(`${path[1]}.${key}`, key === "file_id" ? "files by id" : "files by URL");
 }
 
-const rules: Rules<ResponsesRequest> = [
-  ["input", conversation],
-  ["tools", callableTools],
-  ["tool_choice", choosableTool],
-];
+const conversationRules: Rules<ResponsesRequest> = [["input", conversation]];
+const rules: Rules<ResponsesRequest> = [...conversationRules, ["tools", callableTools], ["tool_choice", choosableTool]];
 
 function itemsOf({ input }: ResponsesRequest): InputItem[] {
   return typeof input === "string" ? [] : input;
@@ -160,19 +140,13 @@ function choosableTool(body: ResponsesRequest): Violation | null {
   if (!choice || choice === "auto" || choice === "none") return null;
   const { book } = bookOf(body);
   if (choice === "required") {
-    if (book.tools.length > 0) return null;
-    const message = "'tool_choice' requires callable 'tools'. Add tools, or remove 'tool_choice'.";
-    return { code: "invalid_value", param: "tool_choice", message };
+    return book.tools.length > 0 ? null : choiceWithoutTools;
   }
-  const chosen: [NamedTool, string][] =
+  const chosen =
     choice.type === "allowed_tools"
-      ? choice.tools.map((tool, at) => [tool, `tool_choice.tools[${at}].name`])
-      : [[choice, "tool_choice.name"]];
-  const stray = chosen.find(([{ name, namespace }]) => !book.has(name, namespace));
-  if (!stray) return null;
-  const names = book.tools.map(({ tool }) => tool.name).filter((name) => !looksSecret(name));
-  const among =
-    names.length === 0 ? "" : ` (${oneOfWords(names.slice(0, 16))}${names.length > 16 ? " and others" : ""})`;
-  const message = `'${stray[1]}' must name one of 'tools'${among}, but is ${describe(stray[0].name)}.`;
-  return { code: "invalid_value", param: stray[1], message };
+      ? choice.tools.map((tool, at) => ({ tool, param: `tool_choice.tools[${at}].name` }))
+      : [{ tool: choice, param: "tool_choice.name" }];
+  const stray = chosen.find(({ tool }) => !book.has(tool.name, tool.namespace));
+  const names = book.tools.map(({ tool }) => tool.name);
+  return stray ? unlistedTool(stray.param, stray.tool.name, names) : null;
 }

@@ -68,6 +68,14 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema
   return Type.Union([schema, Type.Null()]);
 }
 
+/** An instant as answers write it. */
+export const instant = (description: string) =>
+  Type.String({
+    format: "date-time",
+    pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$",
+    description: `${description} ISO 8601, UTC, milliseconds.`,
+  });
+
 export const imageUrl = Type.String({
   pattern: "^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)",
   "x-must-be": "an https: or data: URL",

@@ -1,5 +1,5 @@
 /** A receipt in the words of the contract. It names no upstream. Pure. */
-import { percentOf } from "../admission/amounts.ts";
+import { percentOf } from "../inference/amounts.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
 import type { Receipt, ReceiptWindow } from "../store/ledger.ts";
 import type { RefusedRequest } from "../store/refused.ts";

@@ -1,6 +1,6 @@
-/** Log probabilities as an engine says them; whatever is no number is told as the least there is. */
-import type { TokenLogprob } from "../../inference/event.ts";
-import { isObject, type JsonObject, textOf } from "../json.ts";
+/** Log probabilities as engines of both OpenAI protocols report them. */
+import type { TokenLogprob } from "../inference/event.ts";
+import { isObject, type JsonObject, textOf } from "./json.ts";
 
 export function logprobsOf(value: unknown): TokenLogprob[] {
   if (!Array.isArray(value)) return [];
@@ -14,5 +14,7 @@ function logprobOf(value: JsonObject) {
   const bytes = Array.isArray(value.bytes)
     ? value.bytes.filter((byte) => Number.isInteger(byte) && byte >= 0 && byte < 256)
     : null;
-  return { token: textOf(value.token), logprob: typeof value.logprob === "number" ? value.logprob : -9999, bytes };
+  // JSON has no -Infinity: engines that mean it send null, or a very small number.
+  const logprob = typeof value.logprob === "number" ? value.logprob : -9999;
+  return { token: textOf(value.token), logprob, bytes };
 }

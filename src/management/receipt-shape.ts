@@ -1,8 +1,7 @@
 /** The wire shape of a receipt: what one request cost, and in which windows. Rules: docs/design/usage.md, Receipts. */
 import Type from "typebox";
-import { count, ModelId, nullable } from "../protocol/shapes/contract.ts";
+import { count, instant, ModelId, nullable } from "../protocol/shapes/contract.ts";
 import { meteredOperations } from "../store/ledger.ts";
-import { instant } from "./shapes.ts";
 
 const percent = () => Type.Number({ minimum: 0, maximum: 100 });
 

@@ -1,0 +1,37 @@
+/** What the writers of a stream with its own grammar have in common: the frames that wait to be sent, and the stream's end. */
+import { asFault, type Fault } from "../inference/fault.ts";
+import { encodeSse } from "../sse/encode.ts";
+import type { SseMessage } from "../sse/message.ts";
+import type { StreamEncoder } from "./codec.ts";
+
+export abstract class FrameWriter {
+  #frames: SseMessage[] = [];
+
+  /** Writes what keeps the stream alive while the model is silent. */
+  abstract heartbeat(): void;
+
+  /** The frames that were written since the last call. */
+  take(): SseMessage[] {
+    const frames = this.#frames;
+    this.#frames = [];
+    return frames;
+  }
+
+  protected put(frame: SseMessage): void {
+    this.#frames.push(frame);
+  }
+}
+
+/** The end and the heartbeat of an encoder. `fail` writes a fault: the events ended without their end. */
+export function endOf(writer: FrameWriter, fail: (fault: Fault) => void): Pick<StreamEncoder, "end" | "heartbeat"> {
+  return {
+    end() {
+      fail(asFault(new Error("the events ended without their end")));
+      return writer.take();
+    },
+    heartbeat() {
+      writer.heartbeat();
+      return writer.take().map(encodeSse).join("");
+    },
+  };
+}
