@@ -13,6 +13,14 @@ const changing = "docs/design/usage.md, Limits that change";
 
 export const budgets: Mutant[] = [
   {
+    name: "what runs of a key that is limited for the first time is held by its team",
+    file: own,
+    find: "    place := array_position(book.organizations, subject);\n    used := book.used;\n    held := book.held;",
+    replace: "    place := 2;\n    used := book.used;\n    held := book.held;",
+    caughtBy: [`${book} a key's first limit counts in the key alone`],
+    rule,
+  },
+  {
     name: "nobody is told of a limit that changes",
     file: own,
     find: "    perform usage_limits_changed(subject);\n    if is_limited",
